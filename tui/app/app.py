@@ -26,8 +26,8 @@ from sfumato.workspace.store.runs import RunState, find_run, summarise_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.visible_text import replace_unprintable, replace_unprintable_in_lines
 
-from ..keys.acts import KEYLESS, bind
-from ..keys.own_keys import MODIFIERS, NAMES, key_for
+from ..keys.acts import KEYLESS, bind_act
+from ..keys.own_keys import MODIFIERS, NAMES, current_key
 from ..parts.page import ShowsErrors
 from ..session import jobs
 from ..session.command_lines import MOST_REMEMBERED, Words, command_text
@@ -51,11 +51,11 @@ from ..session.notification import (
 from ..session.places import keys_file
 from ..session.reading_notice import ReadingNotice
 from ..session.state import AppState, StateWriter, load_state
-from ..terminal.beside_pictures import send
-from ..terminal.device import HUNG_UP, terminal_is_there
+from ..terminal.beside_pictures import send_to_terminal
+from ..terminal.device import HUNG_UP, has_terminal
 from ..terminal.diff_output import DiffOutput
 from ..terminal.key_queue import KeyQueue
-from ..terminal.painting import SinglePaintScreen, paint_often, share_styles
+from ..terminal.painting import SinglePaintScreen, double_paint_rate, share_styles
 from .memory import limit_malloc_arenas
 from .projects import ProjectsScreen
 from .themes import THEMES, initial_theme
@@ -80,22 +80,22 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012  (Textual declares it)
     VERTICAL_BREAKPOINTS = [(0, "-low"), (30, "-high")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("keys", "keys", "Keys", show=True),
-        bind("manual", "manual"),
-        bind("close", "close_place", "Close", show=True),
-        bind("back", "leave"),
-        bind("palette", "command_palette", priority=True),
-        bind("command", "command_line"),
-        bind("redraw", "redraw"),
-        bind("commands", "commands"),
-        bind("audit", "audit"),
-        bind("new", "new_run", "New run"),
-        bind("import", "import"),
-        bind("evaluate", "evaluate"),
-        bind("doctor", "doctor"),
-        bind("computing", "computing"),
-        bind("theme", "change_theme"),
-        bind("next_pane", "focus_next"),
+        bind_act("keys", "keys", "Keys", show=True),
+        bind_act("manual", "manual"),
+        bind_act("close", "close_place", "Close", show=True),
+        bind_act("back", "leave"),
+        bind_act("palette", "command_palette", priority=True),
+        bind_act("command", "command_line"),
+        bind_act("redraw", "redraw"),
+        bind_act("commands", "commands"),
+        bind_act("audit", "audit"),
+        bind_act("new", "new_run", "New run"),
+        bind_act("import", "import"),
+        bind_act("evaluate", "evaluate"),
+        bind_act("doctor", "doctor"),
+        bind_act("computing", "computing"),
+        bind_act("theme", "change_theme"),
+        bind_act("next_pane", "focus_next"),
     ]
 
     def __init__(self, directory: Path, run_id: int | None = None) -> None:
@@ -133,7 +133,7 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
         self._workspace = Workspace.open(self.directory, read_only=True)
         self._version = self._workspace.data_version
         self._watch.newly_ended_runs(self._workspace.connection)
-        self._has_terminal = not self.is_headless and terminal_is_there()
+        self._has_terminal = not self.is_headless and has_terminal()
         self.set_interval(POLL_SECONDS, self._poll_workspace)
         self.app_resume_signal.subscribe(self, lambda _: self.action_redraw())
         self.theme_changed_signal.subscribe(self, lambda theme: self.remember(theme=theme.name))
@@ -188,7 +188,7 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
 
     def _poll_workspace(self) -> None:
         """Make the screens read again when the workspace was written, and now and then in case a worker has died."""
-        if self._has_terminal and not terminal_is_there():
+        if self._has_terminal and not has_terminal():
             self._keeper.close()
             os._exit(HUNG_UP)
         self._freeze_modules()
@@ -199,7 +199,7 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
             self._version = version
             self._started = [worker for worker in self._started if worker.poll() is None]
             way = notification_way(os.environ, self.state.notify, otherwise="bell")
-            send(
+            send_to_terminal(
                 self,
                 notification_sequence(
                     way, self._watch.newly_ended_runs(self._workspace.connection), in_tmux="TMUX" in os.environ
@@ -222,7 +222,7 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
     async def open(self, screen: SinglePaintScreen[Any], on_answer: Callable[[Any], None] | None = None) -> None:
         """Show a screen above the others, painted once rather than at every step of its mounting."""
         with self.batch_update():
-            screen.fit(self.size)
+            screen.set_size_classes(self.size)
             await self.push_screen(screen, on_answer)
 
     async def open_project(self, project_id: int, run_id: int | None = None, tab: str = "runs") -> None:
@@ -251,7 +251,7 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
             from ..manual.help import no_effect_message
 
             self.clear_notifications()
-            self.say(f"{no_effect_message(event.key)}; {key_for(self, 'keys')} lists the keys that do", seconds=2)
+            self.say(f"{no_effect_message(event.key)}; {current_key(self, 'keys')} lists the keys that do", seconds=2)
 
     async def action_close_place(self) -> None:
         """Close the screen; at the top ask whether to quit when something runs."""
@@ -315,7 +315,7 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
     async def action_leave(self) -> None:
         """Leave the screen; on the list of projects show how to quit instead."""
         if len(self.screen_stack) == 1:
-            self.say(f"{key_for(self, 'close')} quits; runs keep running")
+            self.say(f"{current_key(self, 'close')} quits; runs keep running")
         else:
             await self._close_screen_after_asking()
 
@@ -578,6 +578,6 @@ def launch_app(directory: Path, run_id: int | None = None, mouse: bool = True) -
     app.owns_process = True
     gc.set_threshold(*GC_THRESHOLDS)
     sys.setswitchinterval(SWITCH_SECONDS)
-    paint_often()
+    double_paint_rate()
     share_styles()
     app.run(mouse=mouse)

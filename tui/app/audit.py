@@ -10,7 +10,7 @@ from textual.binding import BindingType
 from textual.content import Content
 
 from sfumato.engine.wording import count_noun
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.session.audit_verification import verify_sealed_workspace
 from sfumato.tui.session.export import ScreenExport, table_of_records
 from sfumato.tui.widgets.tables import GridTable, TableColumn
@@ -45,7 +45,7 @@ class AuditLogDialog(TableDialog[AuditRow, None], OffersExport):
     id_prefix = "audit"
     needs_engine = True
 
-    BINDINGS: ClassVar[list[BindingType]] = [bind("run", "verify", "Verify", show=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [bind_act("run", "verify", "Verify", show=True)]
 
     def __init__(self) -> None:
         super().__init__()

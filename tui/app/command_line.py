@@ -14,7 +14,7 @@ from textual.suggester import Suggester
 from textual.widgets import Input
 
 from sfumato.engine.errors import near_miss_hint
-from sfumato.tui.keys.acts import MOVE, bind
+from sfumato.tui.keys.acts import MOVE, bind_act
 from sfumato.tui.widgets.entries import EntryField
 from sfumato.tui.widgets.lines import Line
 from sfumato.tui.widgets.panel import DialogBox
@@ -88,7 +88,7 @@ class CommandSuggester(Suggester):
 class CommandLine(Dialog[TypedCommand]):
     """The field for a command, which it answers. Tab or right completes it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [bind("next_pane", "complete", "Complete")]
+    BINDINGS: ClassVar[list[BindingType]] = [bind_act("next_pane", "complete", "Complete")]
     AUTO_FOCUS = "Input"
     DEFAULT_CSS = """
     CommandLine #command-offers { color: $text-muted; padding: 0; }

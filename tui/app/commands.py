@@ -10,7 +10,7 @@ from textual.binding import BindingType
 from textual.widget import Widget
 from textual.widgets import Static
 
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.session.clipboard import copy_to_clipboard_and_file
 from sfumato.tui.session.messages import JobDone
 from sfumato.tui.widgets.grid import LiveGrid
@@ -23,7 +23,7 @@ NONE = "Nothing has been done yet that a command does too."
 
 
 class CommandGrid(LiveGrid):
-    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Copy", show=True), bind("copy", "select")]
+    BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Copy", show=True), bind_act("copy", "select")]
 
 
 TABLE: GridTable[tuple[str, str]] = GridTable(

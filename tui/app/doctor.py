@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.binding import BindingType
 
 from sfumato.engine.wording import count_noun
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.widgets.tables import GridTable, TableColumn
 from sfumato.workspace.reporting.words import sign_for
 from sfumato.workspace.visible_text import replace_unprintable
@@ -41,8 +41,8 @@ class DoctorDialog(TableDialog["WorkspaceCheck", None], OffersExport):
     needs_engine = True
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("run", "again", "Check again", show=True),
-        bind("delete", "fix", "Remove files that no run needs", show=True),
+        bind_act("run", "again", "Check again", show=True),
+        bind_act("delete", "fix", "Remove files that no run needs", show=True),
     ]
 
     def __init__(self) -> None:

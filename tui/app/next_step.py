@@ -20,7 +20,7 @@ from sfumato.workspace.store.runs import RunState, RunSummary, StoredRun
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.visible_text import replace_unprintable
 
-from ..keys.own_keys import key_for
+from ..keys.own_keys import current_key
 
 ROLES = frozenset({"quasi_identifier", "known", "sensitive"})
 MAKERS = ("synthesis", "anonymisation")
@@ -208,6 +208,7 @@ def _step_after_run(standing: ProjectStage, line: RunSummary, tab: str) -> str:
 def step_with_keys(app: App[Any], step: str) -> Content:
     """Return a step with the keys that its bindings have now."""
     parts = [
-        (key_for(app, part), "bold") if at % 2 else part for at, part in enumerate(re.split(r"\{([a-z_.]+)\}", step))
+        (current_key(app, part), "bold") if at % 2 else part
+        for at, part in enumerate(re.split(r"\{([a-z_.]+)\}", step))
     ]
     return Content.assemble(*parts)

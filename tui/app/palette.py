@@ -35,7 +35,7 @@ def palette_commands(app: App[Any], screen: Screen[Any]) -> Iterator[SystemComma
     titles: set[str] = set()
     in_footer = getattr(screen, "in_footer", lambda _: True)
     for one in available_acts(screen):
-        title = one.act.does if one.act.group == PLACES or one.label in titles else one.label
+        title = one.act.description if one.act.group == PLACES or one.label in titles else one.label
         if (
             one.run is None
             or not in_footer(one.run[0])

@@ -16,14 +16,14 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import ContentSwitcher, Static
 
-from sfumato.tui.keys.acts import bind
-from sfumato.tui.keys.own_keys import key_for
+from sfumato.tui.keys.acts import bind_act
+from sfumato.tui.keys.own_keys import current_key
 from sfumato.tui.parts.verdict_board import VerdictBoard
 from sfumato.tui.session.export import ScreenExport
 from sfumato.tui.session.gate_answers import SHORT_ANSWERS, STATE_SIGNS, current_stamp
 from sfumato.tui.session.words import run_state_text, tally_text
 from sfumato.tui.terminal.painting import Backdrop
-from sfumato.tui.terminal.text import cut
+from sfumato.tui.terminal.text import cut_text
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Line, TabLine
 from sfumato.tui.widgets.panel import FrameEdge, FrameSides, TabEdge
@@ -47,8 +47,8 @@ from ..findings.diagnostics import Diagnostics
 from ..findings.map import Map
 from ..findings.records import Records
 from ..findings.results import Results
-from ..findings.study import Studies
-from ..findings.verdicts import Verdicts
+from ..findings.study import StudiesPane
+from ..findings.verdicts import VerdictsPane
 from ..parts.page import PageScreen, RunPane
 from ..plan.plan import PlanTab
 from ..runs.runs import RunsTab
@@ -121,18 +121,18 @@ class ProjectScreen(LeadsBehind, ChecksRunSeals, PageScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *(
-            bind(name, f"place('{name}')", _place_description(title, tabs))
+            bind_act(name, f"place('{name}')", _place_description(title, tabs))
             for name, (title, tabs) in PLACES.items()
             if name != "release"
         ),
-        *(bind(name, f"show_tab('{name}')") for name in TABS if name not in PLACES),
-        *(bind(name, f"view('{name}')") for name in VIEWS),
-        bind("projects", "app.close_place"),
-        bind("report", "report"),
-        bind("search", "guide", "Find the smallest sample"),
-        bind("distributions", "distributions"),
-        bind("release", "release"),
-        bind("release_run", "release", "Release", show=True),
+        *(bind_act(name, f"show_tab('{name}')") for name in TABS if name not in PLACES),
+        *(bind_act(name, f"view('{name}')") for name in VIEWS),
+        bind_act("projects", "app.close_place"),
+        bind_act("report", "report"),
+        bind_act("search", "guide", "Find the smallest sample"),
+        bind_act("distributions", "distributions"),
+        bind_act("release", "release"),
+        bind_act("release_run", "release", "Release", show=True),
     ]
 
     @dataclass
@@ -154,7 +154,7 @@ class ProjectScreen(LeadsBehind, ChecksRunSeals, PageScreen):
         self._standing = ProjectStage()
         self._examined = "", ""
         self._offered: object = None
-        made = (RunsTab(), Results(id="results"), Verdicts(), Studies(), Diagnostics(), Records(), Map())
+        made = (RunsTab(), Results(id="results"), VerdictsPane(), StudiesPane(), Diagnostics(), Records(), Map())
         self._panes: Mapping[str, RunPane] = {
             str(pane.id): pane for pane in (*made, DataTab(project_id), PlanTab(project_id))
         }
@@ -311,7 +311,7 @@ class ProjectScreen(LeadsBehind, ChecksRunSeals, PageScreen):
             said += [duration_text(line.run.seconds) if line.run.state.is_final else ""]
             state = "".join(f"{part}  " for part in said if part)
             room = self.size.width - len("Sfumato") - 2 * len(into) - cell_len(state + judged) - 2
-            title = cut(self._title, max(LEAST_TITLE, room))
+            title = cut_text(self._title, max(LEAST_TITLE, room))
             self.set_title(into, (title, "bold"), into, state, (judged, "bold" if answer else ""))
 
     @property
@@ -319,7 +319,7 @@ class ProjectScreen(LeadsBehind, ChecksRunSeals, PageScreen):
         """Return the gate's answers by run that are still valid."""
         return self.sfumato.gate_memory.answers_by_run(self._standing.stamp)
 
-    @on(Verdicts.GateAnswered)
+    @on(VerdictsPane.GateAnswerChanged)
     def _update_gate_answer(self) -> None:
         """Read the current stamp, then show the answer in the title line and in the next step."""
         self.reload()
@@ -381,7 +381,7 @@ class ProjectScreen(LeadsBehind, ChecksRunSeals, PageScreen):
             return
         said.display, panes.display = self._is_run_missing, not self._is_run_missing
         if said.display:
-            said.update(NO_RUN.format(**{act: key_for(self.app, act) for act in ("plan", "run", "runs", "new")}))
+            said.update(NO_RUN.format(**{act: current_key(self.app, act) for act in ("plan", "run", "runs", "new")}))
             self.query_one(TabLine).focus()
 
     def select_run(self, run_id: int) -> None:
@@ -426,8 +426,8 @@ class ProjectScreen(LeadsBehind, ChecksRunSeals, PageScreen):
     async def _show_results_tab(self) -> None:
         await self.action_show_tab("results")
 
-    @on(Verdicts.Pulled)
-    async def _apply_lever(self, event: Verdicts.Pulled) -> None:
+    @on(VerdictsPane.LeverChosen)
+    async def _apply_lever(self, event: VerdictsPane.LeverChosen) -> None:
         """Change the plan by a lever and show the difference; or show the plan, where a person decides how."""
         from ..findings.levers import PlanChange
 
@@ -447,8 +447,8 @@ class ProjectScreen(LeadsBehind, ChecksRunSeals, PageScreen):
     @on(RunsTab.RunsMarked)
     def _overlay_marked_runs(self, event: RunsTab.RunsMarked) -> None:
         sweep = self._panes["sweep"]
-        assert isinstance(sweep, Studies)
-        sweep.lay_over(event.run_ids)
+        assert isinstance(sweep, StudiesPane)
+        sweep.overlay_runs(event.run_ids)
 
     @on(RunsTab.MapRequested)
     async def _show_map(self) -> None:

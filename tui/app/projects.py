@@ -14,8 +14,8 @@ from textual.widgets import Static
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import count_noun
-from sfumato.tui.keys.acts import bind
-from sfumato.tui.keys.own_keys import key_for
+from sfumato.tui.keys.acts import bind_act
+from sfumato.tui.keys.own_keys import current_key
 from sfumato.tui.parts.fields import FormField
 from sfumato.tui.session import jobs
 from sfumato.tui.session.words import run_state_text, tally_text, tasks_done_text
@@ -81,7 +81,7 @@ TABLE: GridTable[ProjectSummary] = GridTable(
 
 
 class ProjectGrid(MarkedGrid):
-    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Open", show=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Open", show=True)]
 
 
 class ProjectsScreen(TableScreen[ProjectSummary], FilteredList, PageScreen):
@@ -89,13 +89,13 @@ class ProjectsScreen(TableScreen[ProjectSummary], FilteredList, PageScreen):
     export_file = "projects"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("new", "app.new_run", "New run", show=True),
-        bind("import", "import", "Import", show=True),
-        bind("workspace", "workspace", "Workspace", show=True),
-        bind("demo", "demo"),
-        bind("delete", "delete", "Delete a project"),
-        *(bind(name, f"place('{tab}')") for name, tab in FIRST_TABS.items()),
-        bind("close", "app.close_place", "Quit", show=True),
+        bind_act("new", "app.new_run", "New run", show=True),
+        bind_act("import", "import", "Import", show=True),
+        bind_act("workspace", "workspace", "Workspace", show=True),
+        bind_act("demo", "demo"),
+        bind_act("delete", "delete", "Delete a project"),
+        *(bind_act(name, f"place('{tab}')") for name, tab in FIRST_TABS.items()),
+        bind_act("close", "app.close_place", "Quit", show=True),
     ]
     DEFAULT_CSS = "#welcome { display: none; padding: 1 2; }"
 
@@ -130,7 +130,7 @@ class ProjectsScreen(TableScreen[ProjectSummary], FilteredList, PageScreen):
         if self._lines and self.focused is None:
             grid.focus()
         ways = [
-            Content.assemble("\n  ", (f"{key_for(self.app, name):<4}", "$primary bold"), text)
+            Content.assemble("\n  ", (f"{current_key(self.app, name):<4}", "$primary bold"), text)
             for name, text in FIRST_STEPS
         ]
         welcome.update(Content.assemble((NONE, "bold"), "\n", *ways))

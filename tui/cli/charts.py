@@ -20,7 +20,7 @@ from sfumato.workspace.store.runs import finished_with_companions
 from sfumato.workspace.views.figures import draw_run_figures
 from sfumato.workspace.visible_text import replace_unprintable
 
-from ..terminal.glyphs import glyphs_named
+from ..terminal.glyphs import find_glyphs
 from ..widgets.chart import draw_chart_text
 from ..widgets.heat import HeatPane, draw_heat_map
 from .speech import TerminalDrawing
@@ -135,9 +135,7 @@ def heat_map_text(figure: Figure, panel: Panel, width: int, height: int) -> str:
     assert panel.cells is not None
     alike = [one.cells for one in figure.panels if one.cells and one.cells.signed == panel.cells.signed]
     pane = HeatPane(panel.title, panel.cells, make_shade_steps(alike))
-    picture = draw_heat_map(
-        [pane], (width, height), glyphs_named(), colour=False, labels=(panel.x_label, panel.y_label)
-    )
+    picture = draw_heat_map([pane], (width, height), find_glyphs(), colour=False, labels=(panel.x_label, panel.y_label))
     return "\n".join(picture.row_text(row).rstrip() for row in range(picture.height))
 
 

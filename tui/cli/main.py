@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.tui.terminal.glyphs import CHOICE, SETS, settle_signs
+from sfumato.tui.terminal.glyphs import CHOICE, SETS, choose_glyphs
 from sfumato.workspace.process import forbid_core_dumps
 
 from . import completion as completing
@@ -91,7 +91,7 @@ def _launch_app(workspace: Workspace, run_id: int | None, *, plain: bool, mouse:
         raise click.UsageError("the app needs a terminal; sfumato --plain and the commands of sfumato --help do not")
     from ..app.app import launch_app
 
-    settle_signs()
+    choose_glyphs()
     workspace.close()
     launch_app(workspace.directory, run_id, mouse=mouse)
 

@@ -149,7 +149,8 @@ def bindings_block() -> str:
     parts = []
     for group, acts in groupby(ACTS, key=lambda act: act.group):
         lines = [
-            f"| {' '.join(_key_cell(key_text(key)) for key in act.keys)} | {act.does} | `{act.name}` |" for act in acts
+            f"| {' '.join(_key_cell(key_text(key)) for key in act.keys)} | {act.description} | `{act.name}` |"
+            for act in acts
         ]
         parts.append("\n".join([f"### Keys: {group.lower()}", "", *rows, *lines]))
     return "\n\n".join(parts)

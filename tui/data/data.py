@@ -16,8 +16,8 @@ from textual.message import Message
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import count_noun
-from sfumato.tui.keys.acts import bind
-from sfumato.tui.keys.own_keys import key_for
+from sfumato.tui.keys.acts import bind_act
+from sfumato.tui.keys.own_keys import current_key
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Line
 from sfumato.tui.widgets.marks import MarkedGrid
@@ -61,8 +61,8 @@ class ProfilePane(Vertical):
 
 class VariableGrid(MarkedGrid):
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("open", "select", "Edit", show=True),
-        bind("draft", "draft", "Draft", show=True),
+        bind_act("open", "select", "Edit", show=True),
+        bind_act("draft", "draft", "Draft", show=True),
     ]
 
     @dataclass
@@ -93,15 +93,15 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
     """The tab Data: a table of variables, and a profile of the one under the cursor. Each act is one edit of the plan, which u undoes."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("role", "choose_role", "Role", show=True),
-        *(bind(role.value, f"role('{role.value}')") for role in GIVEN_ROLES),
-        bind("exclude", "in_or_out", show=True),
-        bind("kind", "kind"),
-        bind("codes", "codes"),
-        bind("hierarchy", "hierarchy"),
-        bind("undo", "undo"),
-        bind("redo", "redo"),
-        bind("profile", "profile"),
+        bind_act("role", "choose_role", "Role", show=True),
+        *(bind_act(role.value, f"role('{role.value}')") for role in GIVEN_ROLES),
+        bind_act("exclude", "in_or_out", show=True),
+        bind_act("kind", "kind"),
+        bind_act("codes", "codes"),
+        bind_act("hierarchy", "hierarchy"),
+        bind_act("undo", "undo"),
+        bind_act("redo", "redo"),
+        bind_act("profile", "profile"),
     ]
 
     export_file = "variables"
@@ -234,7 +234,7 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         if chosen and not planned:
             one = chosen[0].variable.name if len(chosen) == 1 else "These columns"
             self.sfumato.say(
-                f"{one} {'is' if len(chosen) == 1 else 'are'} excluded; press {key_for(self.app, 'exclude')} to include",
+                f"{one} {'is' if len(chosen) == 1 else 'are'} excluded; press {current_key(self.app, 'exclude')} to include",
                 "warning",
             )
         return planned
@@ -253,7 +253,7 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
             passed = len(grid.marked_keys) - len(changes)
             passed_over = f"; {passed} excluded stay unchanged" if passed else ""
             names = next(iter(changes)) if len(changes) == 1 else f"{count_noun(len(changes), 'variable')}"
-            self.sfumato.say(f"{what}: {names}{passed_over}. {key_for(self.app, 'undo')} undoes")
+            self.sfumato.say(f"{what}: {names}{passed_over}. {current_key(self.app, 'undo')} undoes")
             grid.set_marks(())
         self._set_plan(history.after_edit(history.now.with_text(toml)))
 

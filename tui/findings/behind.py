@@ -12,7 +12,7 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.widget import Widget
 
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.session.app_protocol import app_of
 from sfumato.tui.widgets.grid import Grid
 from sfumato.workspace.reporting.words import method_key_of_measure
@@ -115,7 +115,7 @@ class SaysPoint(Widget):
     """What is drawn of a study: its points say what they are."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("open", "point", "What a point is"),
+        bind_act("open", "point", "What a point is"),
     ]
 
     @on(Grid.RowSelected)

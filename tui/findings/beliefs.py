@@ -13,7 +13,7 @@ from textual.containers import Container, Vertical
 from textual.content import Content
 
 from sfumato.engine.wording import count_noun
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.session.export import ExportTable, ScreenExport
 from sfumato.tui.session.messages import WorkspaceChanged
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
@@ -57,8 +57,8 @@ class Beliefs(Dialog[None], OffersExport):
     Beliefs #beliefs-use { color: $text-muted; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("next_pane", "part", "Next part", show=True),
-        bind("picture", "measure", "Measure", show=True),
+        bind_act("next_pane", "part", "Next part", show=True),
+        bind_act("picture", "measure", "Measure", show=True),
     ]
     AUTO_FOCUS = ""
 

@@ -21,7 +21,7 @@ from textual.containers import Vertical
 from textual.widgets import ContentSwitcher
 
 from sfumato.engine.methods.results import Diagnostic
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.workspace.plots.axes import Limits
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.diagnostics import (
@@ -81,13 +81,13 @@ class Parameter(Dialog[None], OffersExport):
     manual = "app diagnostics"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("picture", "picture(1)", "Plot", show=True),
-        bind("previous_picture", "picture(-1)", "Previous plot"),
-        *(bind(plot, f"plot('{plot}')") for plot in PLOTS),
-        bind("next_other", "only(1)", "Chain", show=True),
-        bind("previous_other", "only(-1)", "Previous chain"),
-        bind("next", "parameter(1)", show=True),
-        bind("previous", "parameter(-1)", "Previous parameter"),
+        bind_act("picture", "picture(1)", "Plot", show=True),
+        bind_act("previous_picture", "picture(-1)", "Previous plot"),
+        *(bind_act(plot, f"plot('{plot}')") for plot in PLOTS),
+        bind_act("next_other", "only(1)", "Chain", show=True),
+        bind_act("previous_other", "only(-1)", "Previous chain"),
+        bind_act("next", "parameter(1)", show=True),
+        bind_act("previous", "parameter(-1)", "Previous parameter"),
     ]
     AUTO_FOCUS = "Plot"
 
@@ -301,18 +301,18 @@ STATISTIC_TABLE: GridTable[Diagnostic] = GridTable(
 
 
 class ParameterGrid(LiveGrid):
-    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Chains", show=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Chains", show=True)]
 
 
 class Diagnostics(RunPane):
     """The parameters of one run's models, all or those outside a limit; or every statistic, in a table or drawn."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("statistics", "statistics", "Statistics", show=True),
-        bind("table", "plot", "Plot", show=True),
-        bind("picture", "statistic(1)", "Statistic", show=True),
-        bind("previous_picture", "statistic(-1)", "Previous statistic"),
-        bind("only", "failed", "Failed only", show=True),
+        bind_act("statistics", "statistics", "Statistics", show=True),
+        bind_act("table", "plot", "Plot", show=True),
+        bind_act("picture", "statistic(1)", "Statistic", show=True),
+        bind_act("previous_picture", "statistic(-1)", "Previous statistic"),
+        bind_act("only", "failed", "Failed only", show=True),
     ]
 
     def __init__(self) -> None:

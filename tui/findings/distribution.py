@@ -19,7 +19,7 @@ from textual.message import Message
 from textual.widgets import ContentSwitcher
 
 from sfumato.engine.wording import count_noun
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.workspace.plots.joint import BinWindow, JointDistribution, ScatterSample
 from sfumato.workspace.plots.marginal import MarginalFigure
 from sfumato.workspace.plots.series import x_limits, y_limits
@@ -108,7 +108,7 @@ class DrilledRecords(Dialog[None], OffersExport):
 
     manual = "app distributions"
 
-    BINDINGS: ClassVar[list[BindingType]] = [bind("reveal", "close", "Hide", show=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [bind_act("reveal", "close", "Hide", show=True)]
     AUTO_FOCUS = "Grid"
 
     def __init__(self, pages: DrilledPages, run_id: int | None, said: str) -> None:
@@ -177,23 +177,23 @@ class Distributions(Dialog[None], OffersExport):
     Distributions #distribution-notes { color: $text-muted; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("picture", "picture(1)", "Picture", show=True),
-        bind("previous_picture", "picture(-1)", "Previous picture"),
-        bind("next", "variable(1)", "Variable", show=True),
-        bind("previous", "variable(-1)", "Previous variable"),
-        bind("next_other", "second(1)", "Second", show=True),
-        bind("previous_other", "second(-1)", "Previous second"),
-        bind("datasets", "dataset(1)", "Datasets", show=True),
-        bind("previous_datasets", "dataset(-1)", "Previous datasets"),
-        bind("list", "choose('x')", "Choose the variable"),
-        bind("upward", "choose('y')", "Choose the second variable"),
-        bind("log_scale", "log('log')", "Log scale", show=True),
-        bind("log_scale_other", "log('log_up')", "Log scale of the second, or of shares"),
-        bind("shades", "shades", "Shades by logarithm"),
-        bind("arrange", "arrange", "Beside or over each other; one map or all"),
-        bind("open", "records", "Records of the bar or cell"),
-        bind("table", "numbers", "Numbers"),
-        bind("keys", "app.keys", "Help", show=True),
+        bind_act("picture", "picture(1)", "Picture", show=True),
+        bind_act("previous_picture", "picture(-1)", "Previous picture"),
+        bind_act("next", "variable(1)", "Variable", show=True),
+        bind_act("previous", "variable(-1)", "Previous variable"),
+        bind_act("next_other", "second(1)", "Second", show=True),
+        bind_act("previous_other", "second(-1)", "Previous second"),
+        bind_act("datasets", "dataset(1)", "Datasets", show=True),
+        bind_act("previous_datasets", "dataset(-1)", "Previous datasets"),
+        bind_act("list", "choose('x')", "Choose the variable"),
+        bind_act("upward", "choose('y')", "Choose the second variable"),
+        bind_act("log_scale", "log('log')", "Log scale", show=True),
+        bind_act("log_scale_other", "log('log_up')", "Log scale of the second, or of shares"),
+        bind_act("shades", "shades", "Shades by logarithm"),
+        bind_act("arrange", "arrange", "Beside or over each other; one map or all"),
+        bind_act("open", "records", "Records of the bar or cell"),
+        bind_act("table", "numbers", "Numbers"),
+        bind_act("keys", "app.keys", "Help", show=True),
     ]
     AUTO_FOCUS = f"#{PLOT}"
 

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.widgets.tables import GridTable, TableColumn
 from sfumato.workspace.reporting.beliefs import ranked_guess_table, record_belief_lines
 from sfumato.workspace.reporting.words import number
@@ -35,7 +35,7 @@ class Guesses(TableDialog[Sequence[Any], None], RevealsValues, OffersExport):
     DEFAULT_CSS = """
     Guesses #guesses-why { height: auto; max-height: 50%; padding: 0 1; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [bind("reveal", "values", "Values", show=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [bind_act("reveal", "values", "Values", show=True)]
     id_prefix = export_file = "guesses"
 
     def __init__(self, records: OpenRecords, record: int) -> None:

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.widgets.entries import PagedOptionList
 from sfumato.tui.widgets.lines import KeyLine, Scroll
 from sfumato.tui.widgets.panel import DialogBox
@@ -39,10 +39,10 @@ class ExplainVerdict(ResultExplanation):
     ExplainVerdict #lever-title { text-style: bold; margin-top: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("down", "focused.cursor_down", only="j"),
-        bind("up", "focused.cursor_up", only="k"),
-        bind("page_down", "pages(1)"),
-        bind("page_up", "pages(-1)"),
+        bind_act("down", "focused.cursor_down", only="j"),
+        bind_act("up", "focused.cursor_up", only="k"),
+        bind_act("page_down", "pages(1)"),
+        bind_act("page_up", "pages(-1)"),
     ]
 
     def __init__(
@@ -85,8 +85,8 @@ class PlanChange(Dialog[Literal["run", "undo"]]):
 
     AUTO_FOCUS = "Scroll"
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("run", "answer('run')", "Run the plan", show=True),
-        bind("undo", "answer('undo')", show=True),
+        bind_act("run", "answer('run')", "Run the plan", show=True),
+        bind_act("undo", "answer('undo')", show=True),
     ]
     DEFAULT_CSS = "PlanChange Scroll { height: auto; max-height: 12; } PlanChange KeyLine { dock: none; }"
 

@@ -16,7 +16,7 @@ from textual.widgets import ContentSwitcher
 from sfumato.engine.methods.labels import SeriesIdentity, label_of, measure_name
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import count_noun
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.parts.dialogs import ChoiceDialog
 from sfumato.tui.parts.page import RunPane
 from sfumato.tui.session.export import ExportTable, ScreenExport
@@ -122,7 +122,7 @@ EFFICIENT, OTHERS = "not dominated", "dominated"
 
 
 class MapPlot(Plot):
-    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "open", "Open", show=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "open", "Open", show=True)]
 
     class Opened(Message):
         """The user wants the run under the cursor."""
@@ -133,19 +133,19 @@ class MapPlot(Plot):
 
 
 class MapNumbers(LiveGrid):
-    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Open", show=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Open", show=True)]
 
 
 class Map(RunPane):
     """Runs by two numbers, drawn or in a table; enter opens one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("list", "choose('x')", "Across", show=True),
-        bind("upward", "choose('y')", "Up", show=True),
-        bind("table", "numbers", "Numbers", show=True),
-        bind("behind", "behind('x')", "What stands behind the number across"),
-        bind("behind_up", "behind('y')", "What stands behind the number up"),
-        bind("confidential", "confidential"),
+        bind_act("list", "choose('x')", "Across", show=True),
+        bind_act("upward", "choose('y')", "Up", show=True),
+        bind_act("table", "numbers", "Numbers", show=True),
+        bind_act("behind", "behind('x')", "What stands behind the number across"),
+        bind_act("behind_up", "behind('y')", "What stands behind the number up"),
+        bind_act("confidential", "confidential"),
     ]
 
     @dataclass

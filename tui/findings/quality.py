@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.session.export import ExportTable, ScreenExport
 from sfumato.tui.session.messages import WorkspaceChanged
 from sfumato.tui.widgets.facts import titled_facts
@@ -48,7 +48,7 @@ NO_RECORDS = (
 class QualityGrid(LiveGrid):
     """The minimum, the limits, and a row a variable."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Values behind it", show=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Values behind it", show=True)]
 
 
 class Quality(TableDialog[int, None], OffersExport, SplitView):

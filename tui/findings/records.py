@@ -17,9 +17,9 @@ from textual.widgets import Static
 
 from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.wording import agreeing_word, count_noun
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.session.export import ScreenExport
-from sfumato.tui.terminal.text import cut, fit
+from sfumato.tui.terminal.text import cut_text, fit_text
 from sfumato.tui.widgets.facts import titled_facts, wrap_paragraphs
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import KeyLine, Line
@@ -100,9 +100,9 @@ class Record(RevealsValues, OffersExport):
     Record #record-why { height: auto; max-height: 50%; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("next", "dataset(1)", "Dataset", show=True),
-        bind("previous", "dataset(-1)", "Previous dataset"),
-        bind("reveal", "values", "Values", show=True),
+        bind_act("next", "dataset(1)", "Dataset", show=True),
+        bind_act("previous", "dataset(-1)", "Previous dataset"),
+        bind_act("reveal", "values", "Values", show=True),
     ]
     AUTO_FOCUS = "Grid"
 
@@ -203,22 +203,22 @@ def explanation(found: MatchingCandidates, records: int, own: Values | None, wid
         else f"Driver: {driver_text(driver).partition(' (')[0]}. Without it {number(driver.without)} would match."
     )
     name_width = max(8, min(NAME, width - WITHIN - WITHOUT - 6))
-    heads = f"{fit('known variable', name_width)}  {fit('must be', WITHIN)}  {fit('would match', WITHOUT, 'right')}"
+    heads = f"{fit_text('known variable', name_width)}  {fit_text('must be', WITHIN)}  {fit_text('would match', WITHOUT, 'right')}"
     lines = [wrap_paragraphs([said, drives], width), Content("")]
-    lines.append(Content.styled(cut(f"{heads}  {'its value' if own else ''}", width), "bold"))
+    lines.append(Content.styled(cut_text(f"{heads}  {'its value' if own else ''}", width), "bold"))
     for v, name in enumerate(found.candidates_without.variables):
         without = f"{found.candidates_without.without[0][v]:,.0f} without it"
         value = "" if own is None else replace_unprintable(str(own[name]))
         near = found.match_radii[name] if found.match_radii[name] == "equal" else f"within {found.match_radii[name]}"
-        line = f"{fit(replace_unprintable(name), name_width)}  {fit(near, WITHIN)}  {fit(without, WITHOUT, 'right')}  {value}"
+        line = f"{fit_text(replace_unprintable(name), name_width)}  {fit_text(near, WITHIN)}  {fit_text(without, WITHOUT, 'right')}  {value}"
         driving = driver is not None and driver.variable == name
-        lines.append(Content.styled(cut(line, width), "bold" if driving else ""))
+        lines.append(Content.styled(cut_text(line, width), "bold" if driving else ""))
     return Content("\n").join(lines)
 
 
 def seen_beside(found: MatchingCandidates, datasets: int, records: int, width: int) -> Content:
     """A record beside the list: as ``explanation`` has it, and the first of the released records that match."""
-    head = Content.styled(cut(f"record {found.record:,} in dataset {found.draw} of {datasets}", width), "bold")
+    head = Content.styled(cut_text(f"record {found.record:,} in dataset {found.draw} of {datasets}", width), "bold")
     shown = ", ".join(f"{row:,}" for row in found.matching[:MOST_MATCHING])
     more = len(found.matching) - MOST_MATCHING
     rows = f"Matching released records: {shown}" + (f" and {more:,} more" if more > 0 else "")
@@ -248,7 +248,7 @@ def record_table(records: OpenRecords, drivers: Mapping[int, str]) -> GridTable[
 
 
 class RecordGrid(Grid):
-    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Why", show=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Why", show=True)]
 
 
 class Records(RunPane, SplitView):
@@ -256,9 +256,9 @@ class Records(RunPane, SplitView):
 
     least_list = 78
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("picture", "measure", "Measure", show=True),
-        bind("next", "dataset(1)", "Dataset", show=True),
-        bind("previous", "dataset(-1)", "Previous dataset"),
+        bind_act("picture", "measure", "Measure", show=True),
+        bind_act("next", "dataset(1)", "Dataset", show=True),
+        bind_act("previous", "dataset(-1)", "Previous dataset"),
     ]
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import count_noun
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.parts.variable_titles import variable_titles
 from sfumato.tui.session.export import ExportTable, ScreenExport, table_of_records
 from sfumato.tui.widgets.entries import FilterField
@@ -118,7 +118,7 @@ def _table(selection: ResultSelection, explained_beside: Callable[[], bool]) -> 
 
 
 class ResultGrid(Grid):
-    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Explain", show=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Explain", show=True)]
 
 
 class Results(RunPane, SplitView):
@@ -127,10 +127,10 @@ class Results(RunPane, SplitView):
     command_name = "results"
     least_list = 78
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("table", "picture", "Distributions", show=True),
-        bind("filter", "filter", "Filter", show=True),
-        bind("sort", "sort", show=True),
-        bind("datasets", "draws", "Datasets", show=True),
+        bind_act("table", "picture", "Distributions", show=True),
+        bind_act("filter", "filter", "Filter", show=True),
+        bind_act("sort", "sort", show=True),
+        bind_act("datasets", "draws", "Datasets", show=True),
     ]
 
     @dataclass

@@ -14,7 +14,7 @@ from textual.containers import Container, Vertical
 from textual.message import Message
 from textual.widgets import ContentSwitcher
 
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.parts.variable_titles import title_leading_variable, variable_titles
 from sfumato.tui.session.export import ScreenExport
 from sfumato.tui.session.messages import WorkspaceChanged
@@ -32,9 +32,17 @@ from sfumato.workspace.views.studies import StudyCurve, StudyResult, read_studie
 
 from ..parts.page import Dialog, OffersExport, RunPane
 from .behind import SaysPoint
-from .study_answers import PlaneView, first_place, place_text, slider, spread_text, tables_text, view_of
+from .study_answers import (
+    PlaneView,
+    axis_slider,
+    make_study_view,
+    place_text,
+    spread_text,
+    suggested_place,
+    tables_text,
+)
 from .study_lattice import LatticeView
-from .study_views import CurveView, StudyView, by_study
+from .study_views import CurveView, StudyView, group_by_study
 
 NONE = "No study here. [[study]] in the plan sweeps what an intruder may know."
 HINT = "left and right move the cursor, + - zoom, 0 shows all"
@@ -42,8 +50,8 @@ PLOT, NUMBERS, PLANES = "study-plot", "study-numbers", "study-planes"
 NARROW = 100
 
 
-def on_axis(panel: Panel) -> tuple[Sequence[Series], AxisUnit]:
-    """A panel's series as a plot draws them, over logarithms where its axis has them, and the unit of that axis."""
+def series_on_axis(panel: Panel) -> tuple[Sequence[Series], AxisUnit]:
+    """Return a panel's series as a plot draws them, over logarithms if its axis has them, and the unit of that axis."""
     if not panel.log_x:
         return panel.series, panel.x_unit
     return [replace(one, x=np.log10(one.x)) for one in panel.series], "log10"
@@ -58,26 +66,26 @@ class AnswerTables(Scroll):
 
     _told: tuple[StudyResult, str] | None = None
 
-    def say(self, study: StudyResult, shown: str) -> None:
-        """Show those of a study, the curve that is ``shown`` marked."""
+    def show_answers(self, study: StudyResult, shown: str) -> None:
+        """Show the answers of a study, with the shown curve marked."""
         self._told = study, shown
-        self._fit()
+        self._fit_tables()
 
     def on_resize(self) -> None:
         """Show as many columns as there is room for now."""
-        self._fit()
+        self._fit_tables()
 
-    def _fit(self) -> None:
+    def _fit_tables(self) -> None:
         if self._told is not None:
             self.show_text(tables_text(*self._told, self.size.width - self.styles.scrollbar_size_vertical))
 
 
-class Planes(Container, can_focus=True):
-    """The planes of a study and its answers, all in sight where there is room, else one at a time."""
+class StudyPlanes(Container, can_focus=True):
+    """Planes of a study and its answers, all in view if there is room, otherwise one at a time."""
 
     DEFAULT_CSS = """
-    Planes { height: 1fr; layout: grid; grid-size: 2 2; }
-    Planes.-narrow { layout: vertical; }
+    StudyPlanes { height: 1fr; layout: grid; grid-size: 2 2; }
+    StudyPlanes.-narrow { layout: vertical; }
     """
 
     def __init__(self, planes: int) -> None:
@@ -93,14 +101,14 @@ class Planes(Container, can_focus=True):
         self.show_parts()
 
     def on_resize(self) -> None:
-        """Show as many parts as there is room for now."""
+        """Show as many parts as there is room for."""
         held = self.has_focus_within
         self.show_parts()
         if held:
             self.take_focus()
 
     def show_parts(self, step: int = 0) -> None:
-        """Show all parts, or where there is little room the next one."""
+        """Show all parts, or if there is little room the next one."""
         narrow = self.app.size.width < NARROW
         self._part = (self._part + step) % len(self._parts)
         self.set_class(narrow, "-narrow")
@@ -108,43 +116,46 @@ class Planes(Container, can_focus=True):
             part.display = not narrow or place == self._part
 
     def take_focus(self) -> None:
-        """The tables take the keys where they are in sight, to be scrolled; else all of it."""
+        """Focus the tables, to be scrolled, if they are in view; otherwise the whole widget."""
         (self.query_one(Scroll) if self._parts[-1].display else self).focus()
 
-    def draw(self, view: PlaneView, picture: int, at: int) -> None:
+    def draw_planes(self, view: PlaneView, picture: int, at: int) -> None:
         """Draw every plane with its place on the axis, and write the tables."""
         plots = [part for part in self._parts if isinstance(part, Plot)]
         spare = [Panel("", ())] * len(plots)
-        for plot, one in zip(plots, [*view.planes(picture, at), *spare], strict=False):
-            unit = on_axis(one)[1]
-            plot.set_series(on_axis(one)[0], title=one.title, x_label=one.x_label, y_label=one.y_label, x_unit=unit)
-        self.query_one(AnswerTables).say(view.study, view.pictures[picture])
+        for plot, one in zip(plots, [*view.plane_panels(picture, at), *spare], strict=False):
+            unit = series_on_axis(one)[1]
+            plot.set_series(
+                series_on_axis(one)[0], title=one.title, x_label=one.x_label, y_label=one.y_label, x_unit=unit
+            )
+        self.query_one(AnswerTables).show_answers(view.study, view.pictures[picture])
 
 
-class Studies(SaysPoint, RunPane):
-    """One picture of one study at a time. ``first`` leaves out studies that do not sum their points up, and is "planes" or
-    "limits": the kind of study that is shown first, where there is one.
+class StudiesPane(SaysPoint, RunPane):
+    """Tab with one picture of one study at a time.
+
+    ``first`` leaves out studies without answers, and is "planes" or "limits": the kind of study that is shown first, if there is one.
     """
 
-    DEFAULT_CSS = "Studies #study-slider { color: $primary; }"
+    DEFAULT_CSS = "StudiesPane #study-slider { color: $primary; }"
     command_name = "figures"
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("picture", "measure(1)", "Measure", show=True),
-        bind("previous_picture", "measure(-1)", "Previous measure"),
-        bind("next", "study(1)", "Study", show=True),
-        bind("previous", "study(-1)", "Previous study"),
-        bind("log_scale", "log", "Log scale", show=True),
-        bind("table", "numbers", "Numbers", show=True),
-        bind("right", "place(1)", "Level", show=True),
-        bind("left", "place(-1)", "Lower threshold"),
-        bind("suggested", "suggested", "Suggested", show=True),
-        bind("next_pane", "part", "Next plot", show=True),
-        bind("mark", "know", "Known or not", show=True),
+        bind_act("picture", "measure(1)", "Measure", show=True),
+        bind_act("previous_picture", "measure(-1)", "Previous measure"),
+        bind_act("next", "study(1)", "Study", show=True),
+        bind_act("previous", "study(-1)", "Previous study"),
+        bind_act("log_scale", "log", "Log scale", show=True),
+        bind_act("table", "numbers", "Numbers", show=True),
+        bind_act("right", "place(1)", "Level", show=True),
+        bind_act("left", "place(-1)", "Lower threshold"),
+        bind_act("suggested", "suggested", "Suggested", show=True),
+        bind_act("next_pane", "part", "Next plot", show=True),
+        bind_act("mark", "know", "Known or not", show=True),
     ]
 
     @dataclass
-    class Arrived(Message):
-        """The studies were read, the curves of the runs to lay over them too, by run."""
+    class StudiesReady(Message):
+        """Message with the studies of a run, and by run the curves to lay over them."""
 
         run_id: int
         curves: Sequence[StudyCurve]
@@ -163,7 +174,7 @@ class Studies(SaysPoint, RunPane):
         self._axis: tuple[str, AxisUnit] = "", "number"
 
     def compose(self) -> ComposeResult:
-        """The answer, what is drawn, the drawing or its numbers, the place on the axis, and what is said there."""
+        """Yield the answer, the heading, the plot or its numbers, the place on the axis, and the text there."""
         yield Line(name="study-answer")
         yield Line(name="study-head")
         with ContentSwitcher(initial=PLOT):
@@ -173,98 +184,98 @@ class Studies(SaysPoint, RunPane):
         yield Line(name="study-reading")
 
     def on_mount(self) -> None:
-        """Keep no row for what not every study has."""
+        """Hide the lines that not every study has."""
         self.query_one("#study-answer").display = self.query_one("#study-slider").display = False
 
     def load_run(self) -> None:
         if self.line is not None:
             run_id, marked, answering = self.line.run.id, self._marked, bool(self._first)
 
-            def query(workspace: Workspace) -> Studies.Arrived:
+            def query(workspace: Workspace) -> StudiesPane.StudiesReady:
                 own = [] if answering else read_study_curves(workspace, run_id)
                 over = {other: read_study_curves(workspace, other) for other in marked if other != run_id}
-                return self.Arrived(run_id, own, read_studies(workspace, run_id), over)
+                return self.StudiesReady(run_id, own, read_studies(workspace, run_id), over)
 
             self.read(query, lambda found: found)
 
-    def lay_over(self, run_ids: tuple[int, ...]) -> None:
+    def overlay_runs(self, run_ids: tuple[int, ...]) -> None:
         """Draw the releases of these runs too, from the next time that the studies are shown."""
         self._marked, self.line = run_ids, None
 
-    @on(Arrived)
-    async def _take(self, event: Arrived) -> None:
+    @on(StudiesReady)
+    async def _show_studies(self, event: StudiesReady) -> None:
         if self.line is None or event.run_id != self.line.run.id:
             return
-        drawn = [CurveView(measures, event.over) for measures in by_study(event.curves)]
-        self._views, self._over = [*drawn, *map(view_of, event.studies)], event.over
+        drawn = [CurveView(measures, event.over) for measures in group_by_study(event.curves)]
+        self._views, self._over = [*drawn, *map(make_study_view, event.studies)], event.over
         same = event.run_id == self._drawn_run
         if not same:
             kinds = [isinstance(view, PlaneView) == (self._first == "planes") for view in self._views]
             self._study, self._picture = kinds.index(True) if self._first and True in kinds else 0, 0
-            self._to_suggested()
-        await self._bring_planes()
-        self._draw(keep_view=same)
+            self._set_suggested_place()
+        await self._mount_planes()
+        self._draw_study(keep_view=same)
         if not same and self._first:
             self.take_focus()
         self._drawn_run = event.run_id
 
-    async def _bring_planes(self) -> None:
-        """The planes, mounted when a study first has some."""
+    async def _mount_planes(self) -> None:
+        """Mount the planes when a study first has some."""
         most = max(
             (len(view.study.method.study.planes) for view in self._views if isinstance(view, PlaneView)), default=0
         )
-        if most and not self.query(Planes):
-            planes = Planes(most)
+        if most and not self.query(StudyPlanes):
+            planes = StudyPlanes(most)
             planes.display = False
             await self.query_one(ContentSwitcher).mount(planes)
 
     @property
-    def view(self) -> StudyView | None:
+    def current_view(self) -> StudyView | None:
         return self._views[self._study % len(self._views)] if self._views else None
 
     @property
-    def lattice(self) -> LatticeView | None:
-        """The study that is shown, where it is of subsets."""
-        return self.view if isinstance(self.view, LatticeView) else None
+    def lattice_view(self) -> LatticeView | None:
+        """Return the shown study if it is of subsets."""
+        return self.current_view if isinstance(self.current_view, LatticeView) else None
 
     @property
-    def planes(self) -> PlaneView | None:
-        """The study that is shown, where it has planes."""
-        return self.view if isinstance(self.view, PlaneView) else None
+    def plane_view(self) -> PlaneView | None:
+        """Return the shown study if it has planes."""
+        return self.current_view if isinstance(self.current_view, PlaneView) else None
 
-    def _draw(self, *, keep_view: bool = False) -> None:
-        view, head = self.view, self.query_one("#study-head", Line)
-        self.query_one("#study-slider").display = self.planes is not None
-        self._say_answer()
+    def _draw_study(self, *, keep_view: bool = False) -> None:
+        view, head = self.current_view, self.query_one("#study-head", Line)
+        self.query_one("#study-slider").display = self.plane_view is not None
+        self._show_study_answer()
         if view is None:
             none, *error = self.empty_text("studies", NONE).split("\n")
             self.query_one(Plot).set_series([], empty=error[0] if error else " ")
             head.set_text(none)
             return
-        head.set_text(self._heading(view))
+        head.set_text(self._heading_text(view))
         switcher = self.query_one(ContentSwitcher)
-        if self.planes is not None:
+        if self.plane_view is not None:
             switcher.current = PLANES
-            self._draw_planes(self.planes)
+            self._draw_planes(self.plane_view)
             return
         if switcher.current == PLANES:
             switcher.current = PLOT
             self.take_focus()
-        self._bring_list(switcher)
-        plot, drawn = self.query_one(f"#{PLOT}", Plot), view.drawn(self._picture)
-        log = view.logarithmic and self.sfumato.state.log
-        series, unit = on_axis(drawn)
+        self._switch_to_list(switcher)
+        plot, drawn = self.query_one(f"#{PLOT}", Plot), view.panel_at(self._picture)
+        log = view.is_logarithmic and self.sfumato.state.log
+        series, unit = series_on_axis(drawn)
         keep_view = keep_view and self._axis == (drawn.x_label, unit)
         self._axis = drawn.x_label, unit
         plot.set_series(
             series, x_label=drawn.x_label, y_label=drawn.y_label, log_y=log, x_unit=unit, keep_view=keep_view
         )
         self._fill_numbers()
-        self._say(plot.cursor_x)
+        self._show_reading(plot.cursor_x)
 
-    def _bring_list(self, switcher: ContentSwitcher) -> None:
-        """Variables that can be known are listed until the drawing is asked for; other studies are drawn first again."""
-        here = self._study if self.lattice is not None else None
+    def _switch_to_list(self, switcher: ContentSwitcher) -> None:
+        """Show variables that can be known as a list first, other studies as a plot."""
+        here = self._study if self.lattice_view is not None else None
         if here != self._listed:
             switcher.current = PLOT if here is None else NUMBERS
             self._listed = here
@@ -273,144 +284,153 @@ class Studies(SaysPoint, RunPane):
 
     def _draw_planes(self, view: PlaneView) -> None:
         name, at = view.pictures[self._picture], self._place
-        self.query_one(Planes).draw(view, self._picture, at)
-        self.query_one("#study-slider", Line).set_text(slider(view.study, name, at, max(20, self.size.width - 24)))
+        self.query_one(StudyPlanes).draw_planes(view, self._picture, at)
+        self.query_one("#study-slider", Line).set_text(axis_slider(view.study, name, at, max(20, self.size.width - 24)))
         self.query_one("#study-reading", Line).set_text(place_text(view.study, name, at))
 
-    def _say_answer(self) -> None:
-        answer, line = self.view.said(self._picture) if self.view else None, self.query_one("#study-answer", Line)
+    def _show_study_answer(self) -> None:
+        answer, line = (
+            self.current_view.picture_answer(self._picture) if self.current_view else None,
+            self.query_one("#study-answer", Line),
+        )
         line.display = answer is not None
         if answer is not None:
             line.set_text(answer)
 
-    def _heading(self, view: StudyView) -> str:
+    def _heading_text(self, view: StudyView) -> str:
         place, several = self._study % len(self._views) + 1, len(self._views) > 1
-        plane = self.planes
+        plane = self.plane_view
         study = f"study {place}/{len(self._views)}" if several or plane is None else ""
         titles = variable_titles(self.line.run.recipe_toml) if self.line else {}
         study += f": {title_leading_variable(view.title, titles)}" if plane is None else ""
         picture = view.pictures[self._picture]
-        parts = [study, picture if view.answer is not None else f"{picture} {self._picture + 1}/{len(view.pictures)}"]
+        parts = [
+            study,
+            picture if view.answer_content is not None else f"{picture} {self._picture + 1}/{len(view.pictures)}",
+        ]
         if plane is not None:
             parts.append(spread_text(plane.study, picture))
-        if view.logarithmic:
+        if view.is_logarithmic:
             parts.append("log scale" if self.sfumato.state.log else "linear scale")
         if isinstance(view, CurveView) and self._over:
-            laid = len(view.shown(self._picture)) - len(view.measures[self._picture])
+            laid = len(view.shown_curves(self._picture)) - len(view.measures[self._picture])
             parts.append(f"{laid} of {len(self._over)} marked runs laid over it")
         return " · ".join(filter(None, parts))
 
     def _fill_numbers(self) -> None:
-        if self.view is not None and self.planes is None:
-            found = self.view.numbers(self._picture)
+        if self.current_view is not None and self.plane_view is None:
+            found = self.current_view.study_table(self._picture)
             rows = list(zip(found.keys, found.rows, strict=True))
-            self.query_one(LiveGrid).show_table(keyed_table(table_columns(found.columns)), rows, found.chosen)
+            self.query_one(LiveGrid).show_table(keyed_table(table_columns(found.columns)), rows, found.cursor_key)
 
     @on(Plot.CursorMoved)
-    def _moved(self, event: Plot.CursorMoved) -> None:
-        self._say(event.x)
+    def _show_reading_at(self, event: Plot.CursorMoved) -> None:
+        self._show_reading(event.x)
 
-    def _say(self, x: float | None) -> None:
-        """Read what is drawn at the cursor, in its own unit whatever the scale."""
-        if self.lattice is not None:
+    def _show_reading(self, x: float | None) -> None:
+        """Show the values at the cursor, in their own unit whatever the scale."""
+        if self.lattice_view is not None:
             x = 0.0
-        elif x is not None and self.view is not None:
-            x = 10.0**x if self.view.drawn(self._picture).log_x else x
-        text = HINT if x is None or self.view is None else self.view.reading(self._picture, x)
+        elif x is not None and self.current_view is not None:
+            x = 10.0**x if self.current_view.panel_at(self._picture).log_x else x
+        text = HINT if x is None or self.current_view is None else self.current_view.reading_at(self._picture, x)
         self.query_one("#study-reading", Line).set_text(text)
 
     def on_resize(self) -> None:
         """Give the axis of the planes its new width."""
-        if self.planes is not None:
-            self._draw_planes(self.planes)
+        if self.plane_view is not None:
+            self._draw_planes(self.plane_view)
 
     def make_exportable(self) -> ScreenExport | None:
         """What is shown of the study, drawn and in all its digits."""
-        view, picture = self.view, self._picture
+        view, picture = self.current_view, self._picture
         if view is None:
             return None
-        log = view.logarithmic and self.sfumato.state.log
-        name = view.pictures[picture] if view.answer is None else "answer"
+        log = view.is_logarithmic and self.sfumato.state.log
+        name = view.pictures[picture] if view.answer_content is None else "answer"
         drawn = self.query_one(ContentSwitcher).current != NUMBERS
         return ScreenExport(
-            self.named(name), lambda: view.lines(picture), lambda: view.figure(picture, log=log), is_plot_shown=drawn
+            self.named(name),
+            lambda: view.export_rows(picture),
+            lambda: view.make_figure(picture, log=log),
+            is_plot_shown=drawn,
         )
 
     def take_focus(self) -> None:
         current = self.query_one(ContentSwitcher).current
         if current == PLANES:
-            self.query_one(Planes).take_focus()
+            self.query_one(StudyPlanes).take_focus()
         else:
             self.query_one(f"#{current}").focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys are there for what the study has."""
-        planes = self.planes is not None
+        """Enable the keys for what the study has."""
+        planes = self.plane_view is not None
         offered = {
             "place": planes,
             "suggested": planes,
             "part": planes and self.size.width < NARROW,
             "numbers": not planes,
-            "know": self.lattice is not None,
-            "log": self.view is None or self.view.logarithmic,
+            "know": self.lattice_view is not None,
+            "log": self.current_view is None or self.current_view.is_logarithmic,
         }
         return offered.get(action, True) and super().check_action(action, parameters)
 
     def action_measure(self, step: int) -> None:
-        """Show the next picture of the study, or the one before."""
-        if self.view is not None:
-            self._picture = (self._picture + step) % len(self.view.pictures)
-            self._draw(keep_view=True)
+        """Show the next picture of the study or the previous one."""
+        if self.current_view is not None:
+            self._picture = (self._picture + step) % len(self.current_view.pictures)
+            self._draw_study(keep_view=True)
 
     def action_study(self, step: int) -> None:
-        """Show the next study, or the one before, from its first picture, or with the same measure where curves have it."""
-        if self.view is not None:
-            name = self.view.pictures[self._picture]
+        """Show the next study or the previous one, with the same measure if its curves have it."""
+        if self.current_view is not None:
+            name = self.current_view.pictures[self._picture]
             self._study = (self._study + step) % len(self._views)
-            names = list(self.view.pictures)
-            self._picture = names.index(name) if name in names and isinstance(self.view, CurveView) else 0
-            self._to_suggested()
-            self._draw()
+            names = list(self.current_view.pictures)
+            self._picture = names.index(name) if name in names and isinstance(self.current_view, CurveView) else 0
+            self._set_suggested_place()
+            self._draw_study()
             self.refresh_bindings()
             self.take_focus()
 
     def action_log(self) -> None:
-        """Draw on a logarithmic axis, or on a linear one."""
+        """Switch between a logarithmic and a linear axis."""
         self.sfumato.remember(log=not self.sfumato.state.log)
-        self._draw(keep_view=True)
+        self._draw_study(keep_view=True)
 
     def action_numbers(self) -> None:
-        """Show the numbers in place of the drawing, or the drawing again."""
+        """Switch between the plot and the numbers."""
         switcher = self.query_one(ContentSwitcher)
         switcher.current = NUMBERS if switcher.current == PLOT else PLOT
         self.take_focus()
 
     def action_know(self) -> None:
-        """Take the variable under the cursor to be known, or no longer."""
-        lattice, place = self.lattice, self.query_one(LiveGrid).row_key
+        """Switch whether the variable under the cursor is known."""
+        lattice, place = self.lattice_view, self.query_one(LiveGrid).row_key
         if lattice is not None and isinstance(place, float):
             at = self._study % len(self._views)
-            self._views = [*self._views[:at], lattice.turned(place), *self._views[at + 1 :]]
-            self._draw(keep_view=True)
+            self._views = [*self._views[:at], lattice.toggle_variable(place), *self._views[at + 1 :]]
+            self._draw_study(keep_view=True)
 
     def action_place(self, step: int) -> None:
         """Move along the axis by a point."""
-        if self.planes is not None:
-            self._place = min(max(self._place + step, 0), len(self.planes.study.points) - 1)
-            self._draw_planes(self.planes)
+        if self.plane_view is not None:
+            self._place = min(max(self._place + step, 0), len(self.plane_view.study.points) - 1)
+            self._draw_planes(self.plane_view)
 
     def action_suggested(self) -> None:
         """Go to the first point that is not below the suggested one; without one, to the middle."""
-        self._to_suggested()
-        self._draw()
+        self._set_suggested_place()
+        self._draw_study()
 
-    def _to_suggested(self) -> None:
-        if self.planes is not None:
-            self._place = first_place(self.planes.study, self.planes.pictures[self._picture])
+    def _set_suggested_place(self) -> None:
+        if self.plane_view is not None:
+            self._place = suggested_place(self.plane_view.study, self.plane_view.pictures[self._picture])
 
     def action_part(self) -> None:
-        """Show the next part where there is room for one only."""
-        self.query_one(Planes).show_parts(1)
+        """Show the next part if there is room for one only."""
+        self.query_one(StudyPlanes).show_parts(1)
         self.take_focus()
 
 
@@ -419,7 +439,7 @@ class StudyDialog(Dialog[None], OffersExport):
 
     def __init__(self, line: RunSummary, first: str) -> None:
         super().__init__()
-        self._line, self._studies = line, Studies(first)
+        self._line, self._studies = line, StudiesPane(first)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="whole"):
@@ -433,7 +453,7 @@ class StudyDialog(Dialog[None], OffersExport):
         self._studies.show_run(self._line)
 
     @on(WorkspaceChanged)
-    def _reload(self) -> None:
+    def _reload_studies(self) -> None:
         self._studies.load_run()
 
     def make_exportable(self) -> ScreenExport | None:

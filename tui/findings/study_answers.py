@@ -24,9 +24,9 @@ from sfumato.workspace.reporting.words import interval_text, number, sign_for
 from sfumato.workspace.views.studies import StudyResult
 
 from ..session.export import ExportTable
-from ..terminal.glyphs import glyphs_named
+from ..terminal.glyphs import find_glyphs
 from .study_lattice import LatticeView
-from .study_views import Numbers, StudyView, figure_of
+from .study_views import StudyTable, StudyView, study_figure
 
 NAME, LEVEL = 26, 9
 """Cells of a curve's name and of a point of the axis."""
@@ -35,21 +35,21 @@ UNIT = (0.0, 1.0)
 
 
 @dataclass(frozen=True)
-class TogetherView(StudyView):
-    """A study of curves along an axis, all of them in one picture: measures along it, then against each other."""
+class CombinedCurvesView(StudyView):
+    """View of a study of curves along an axis, all of them in one picture: measures along it, then against each other."""
 
     study: StudyResult
 
-    logarithmic = True
+    is_logarithmic = True
 
     @cached_property
     def drawn_planes(self) -> Sequence[DrawnPlane]:
-        """The planes that something was measured for."""
+        """Return the planes that something was measured for."""
         return draw_planes(self.study.method, self.study.rows)
 
     @property
     def title(self) -> str:  # type: ignore[override]
-        """What the study is called, and how many records its datasets have."""
+        """Return the name of the study and its settings."""
         told = ", ".join(f"{name} = {value}" for name, value in self.study.settings.items())
         return f"{self.study.method.title}{f' ({told})' if told else ''}"
 
@@ -57,16 +57,19 @@ class TogetherView(StudyView):
     def pictures(self) -> Sequence[str]:  # type: ignore[override]
         return [one.panel.title for one in self.drawn_planes] or [self.study.method.title]
 
-    def said(self, picture: int) -> Content | None:
-        """What the limit of the measure that is drawn asks for, curve by curve in a line; None where it has none."""
-        told = self._told(picture)
+    def picture_answer(self, picture: int) -> Content | None:
+        """Return the answers for the limit of the drawn measure, curve by curve in a line; None if it has none."""
+        told = self._measure_answers(picture)
         if not told:
             return None
         axis = self.study.axis
-        bound = "at least" if self.study.method.output(self._measure(picture)).goal == "high" else "at most"
+        bound = "at least" if self.study.method.output(self._drawn_measure(picture)).goal == "high" else "at most"
         parts = [
             Content.assemble(
-                (f"{_short(curve_name(row, axis))} {self._answer(row)}", "$success" if row.value else "$error")
+                (
+                    f"{_before_colon(curve_name(row, axis))} {self._row_answer(row)}",
+                    "$success" if row.value else "$error",
+                )
             )
             for row in told
         ]
@@ -74,31 +77,31 @@ class TogetherView(StudyView):
             f"{bound} {number(told[0].params[axis.limit])} at {axis.label}: ", Content(", ").join(parts)
         )
 
-    def _told(self, picture: int) -> list[Row]:
-        """The answers for the measure that is drawn."""
-        measure = self._measure(picture)
+    def _measure_answers(self, picture: int) -> list[Row]:
+        """Return the answers for the drawn measure."""
+        measure = self._drawn_measure(picture)
         return [row for row in self.study.rows if row.level is None and row.params.get("of") == measure]
 
-    def _answer(self, row: Row) -> str:
-        """``≥ 5``, ``≤ 10``, or that there is none."""
+    def _row_answer(self, row: Row) -> str:
+        """Return ``≥ 5``, ``≤ 10``, or that there is none."""
         if row.value is None:
             return f"{sign_for('not computed')} none"
         sign = sign_for("at most" if self.study.method.output(row.measure).goal == "high" else "at least")
         return f"{sign} {number(row.value)}"
 
-    def _measure(self, picture: int) -> str:
+    def _drawn_measure(self, picture: int) -> str:
         return self.drawn_planes[picture].measure if self.drawn_planes else ""
 
-    def drawn(self, picture: int) -> Panel:
+    def panel_at(self, picture: int) -> Panel:
         if not self.drawn_planes:
             return Panel("", ())
         return self.drawn_planes[picture].panel
 
-    def numbers(self, picture: int) -> Numbers:
-        """A row a curve, a column a point of the axis; of a measure against another its own values."""
+    def study_table(self, picture: int) -> StudyTable:
+        """Return a row for each curve, a column for each point of the axis; for measures against each other their own values."""
         axis, rows = self.study.axis, self.drawn_planes[picture].rows if self.drawn_planes else ()
         levels = sorted({row.level for row in rows if row.level is not None})
-        told = {curve_name(row, axis): row for row in self._told(picture)}
+        told = {curve_name(row, axis): row for row in self._measure_answers(picture)}
         within = (DisplayColumn("within", "within", 8), DisplayColumn("but", "but", 40)) if told else ()
         columns = (
             DisplayColumn("curve", axis.curve, NAME),
@@ -110,28 +113,28 @@ class TogetherView(StudyView):
         cells = [
             {
                 "curve": curve,
-                "within": self._answer(told[curve]) if curve in told else "",
+                "within": self._row_answer(told[curve]) if curve in told else "",
                 "but": told[curve].reason if curve in told else "",
                 **{f"{level:g}": "" for level in levels},
                 **{f"{row.level:g}": number(row.value) for row in rows if curve_name(row, axis) == curve},
             }
             for curve in curves
         ]
-        return Numbers(columns, cells, [float(place) for place in range(len(curves))])
+        return StudyTable(columns, cells, [float(place) for place in range(len(curves))])
 
-    def reading(self, picture: int, x: float) -> str:
-        """Every line at the point nearest to ``x``."""
-        series = self.drawn(picture).series
+    def reading_at(self, picture: int, x: float) -> str:
+        """Return every curve at the point nearest to ``x``."""
+        series = self.panel_at(picture).series
         if any(one.stops for one in series):
-            return "   ".join(_stop(one, x, self.study.axis.label) for one in series if one.stops)
+            return "   ".join(_nearest_stop_text(one, x, self.study.axis.label) for one in series if one.stops)
         levels = sorted({value for one in series for value in one.x.tolist()})
         at = min(levels, key=lambda level: abs(math.log(level / x) if self.study.axis.log else level - x))
-        said = [_value(one, at) for one in series]
+        said = [_value_at(one, at) for one in series]
         return "   ".join([f"{self.study.axis.label} = {number(at)}", *filter(None, said)])
 
-    def lines(self, picture: int) -> ExportTable:
-        """A row for every curve and point, with all digits."""
-        axis, measure = self.study.axis, self._measure(picture)
+    def export_rows(self, picture: int) -> ExportTable:
+        """Return a row for every curve and point, with all digits."""
+        axis, measure = self.study.axis, self._drawn_measure(picture)
         rows = self.drawn_planes[picture].rows if self.drawn_planes else ()
         heads = (axis.curve, axis.label, measure, "lower", "upper", "baseline", axis.limit)
         return heads, [
@@ -148,29 +151,29 @@ class TogetherView(StudyView):
         ]
 
 
-def _short(curve: str) -> str:
-    """A curve's name without what follows a colon."""
+def _before_colon(curve: str) -> str:
+    """Return a curve's name without what follows a colon."""
     return curve.partition(":")[0]
 
 
-def _value(series: Series, at: float) -> str:
+def _value_at(series: Series, at: float) -> str:
     places = [i for i, x in enumerate(series.x.tolist()) if x == at]
     if not places or not math.isfinite(float(series.y[places[0]])):
         return ""
     place = places[0]
-    band = "" if series.lower is None or series.upper is None else interval_text(*_ends(series, place))
+    band = "" if series.lower is None or series.upper is None else interval_text(*_band_at(series, place))
     return f"{series.name} {number(float(series.y[place]))}{f' ({band})' if band else ''}"
 
 
-def _ends(series: Series, place: int) -> tuple[float | None, float | None]:
+def _band_at(series: Series, place: int) -> tuple[float | None, float | None]:
     assert series.lower is not None
     assert series.upper is not None
     low, high = float(series.lower[place]), float(series.upper[place])
     return (low, high) if math.isfinite(low) and math.isfinite(high) else (None, None)
 
 
-def _stop(series: Series, x: float, label: str) -> str:
-    """The point of a path that is nearest to ``x``: ``step 0.0058, epsilon 1``."""
+def _nearest_stop_text(series: Series, x: float, label: str) -> str:
+    """Return the point of a path that is nearest to ``x``: ``step 0.0058, epsilon 1``."""
     place = min(range(len(series.stops)), key=lambda i: abs(float(series.x[i]) - x))
     stop = series.stops[place]
     return f"{series.name} {number(float(series.y[place]))}{f', {label} {stop}' if stop else ''}"
@@ -189,8 +192,8 @@ class LimitView(StudyView):
         return told or self.study.method.title
 
     @property
-    def names(self) -> Mapping[str, str]:
-        """What the measures with a limit are called in short; all measures where none has a limit."""
+    def measure_titles(self) -> Mapping[str, str]:
+        """Return the short titles of the measures with a limit; of all measures if none has one."""
         outputs = self.study.curve_outputs()
         limited = [output for output in outputs if output.name in self.study.least_values]
         return {output.name: output.title for output in limited or outputs}
@@ -198,29 +201,29 @@ class LimitView(StudyView):
     @property
     def pictures(self) -> Sequence[str]:  # type: ignore[override]
         values = f", {self.study.axis.values}" if self.study.axis.values else ""
-        return [f"{name}{values}" for name in ("all measures", *self.names.values())]
+        return [f"{name}{values}" for name in ("all measures", *self.measure_titles.values())]
 
     @property
-    def answer(self) -> Content | None:
-        """``✓ 1,250 records are enough``, or that there is no such point; later points that fail are told."""
+    def answer_content(self) -> Content | None:
+        """Return ``✓ 1,250 records are enough``, or that there is no such point; with later points that fail."""
         return answer_text(self.study)
 
-    def chosen(self, picture: int) -> Sequence[str]:
-        return list(self.names) if not picture else [list(self.names)[picture - 1]]
+    def drawn_measures(self, picture: int) -> Sequence[str]:
+        return list(self.measure_titles) if not picture else [list(self.measure_titles)[picture - 1]]
 
-    def drawn(self, picture: int) -> Panel:
-        """The measures with their limits and the answer."""
+    def panel_at(self, picture: int) -> Panel:
+        """Return the measures with their limits and the answer."""
         axis = self.study.axis
-        series = tuple(limit_series(self.study, self.chosen(picture)))
+        series = tuple(study_limit_series(self.study, self.drawn_measures(picture)))
         return Panel("", series, axis.label, axis.values, log_x=axis.log)
 
-    def numbers(self, picture: int) -> Numbers:
-        """A row a point, all measures whatever is drawn."""
+    def study_table(self, picture: int) -> StudyTable:
+        """Return a row for each point, with all measures whatever is drawn."""
         study = self.study
-        others = [output for output in study.curve_outputs() if output.name not in self.names]
+        others = [output for output in study.curve_outputs() if output.name not in self.measure_titles]
         columns = (
             DisplayColumn("point", study.axis.label, 9, "right"),
-            *(DisplayColumn(name, title, 14) for name, title in self.names.items()),
+            *(DisplayColumn(name, title, 14) for name, title in self.measure_titles.items()),
             *(
                 DisplayColumn(one.name, one.title, 15, "right", drop_order=place)
                 for place, one in enumerate(others, start=1)
@@ -229,20 +232,20 @@ class LimitView(StudyView):
         found = study.answer_on_axis()
         chosen = None if found is None else found.value
         rows = point_rows(study)
-        return Numbers(columns, rows, study.points, chosen)
+        return StudyTable(columns, rows, study.points, chosen)
 
-    def reading(self, picture: int, x: float) -> str:
-        """``1,250 records (40% passing): rho ✓ 0.95  nmi ✗ 0.7``, of the point nearest to ``x``."""
+    def reading_at(self, picture: int, x: float) -> str:
+        """Return the point nearest to ``x``: ``1,250 records (40% passing): rho ✓ 0.95  nmi ✗ 0.7``."""
         study = self.study
         place = min(range(len(study.points)), key=lambda i: abs(study.points[i] - x))
         row = point_rows(study)[place]
-        others = [f"{row[one.name]} {one.name}" for one in study.curve_outputs() if one.name not in self.names]
-        said = "  ".join(f"{title} {row[name]}" for name, title in self.names.items())
+        others = [f"{row[one.name]} {one.name}" for one in study.curve_outputs() if one.name not in self.measure_titles]
+        said = "  ".join(f"{title} {row[name]}" for name, title in self.measure_titles.items())
         beside = f" ({', '.join(others)})" if others else ""
-        return f"{_point(study.points[place])} {study.axis.label}{beside}: {said}"
+        return f"{_point_text(study.points[place])} {study.axis.label}{beside}: {said}"
 
-    def lines(self, picture: int) -> ExportTable:
-        """A row a point; the answer says so."""
+    def export_rows(self, picture: int) -> ExportTable:
+        """Return a row for each point; that of the answer is marked."""
         study, found = self.study, self.study.answer_on_axis()
         names = [output.name for output in study.curve_outputs()]
         rows = [
@@ -252,7 +255,7 @@ class LimitView(StudyView):
         return (study.axis.label, *names, "answer"), rows
 
 
-def _point(value: float) -> str:
+def _point_text(value: float) -> str:
     return f"{value:,.0f}" if value == round(value) else number(value)
 
 
@@ -276,30 +279,28 @@ def answer_text(study: StudyResult) -> Content:
         said.append(
             Content.assemble(
                 (f"{sign_for('pass')} {bold}", "$success bold"),
-                f"{colon}{rest}{_but(study, output.study.criterion, found.value)}",
+                f"{colon}{rest}{_failing_points_text(study, output.study.criterion, found.value)}",
             )
         )
     return Content(" · ").join(said)
 
 
-def _but(study: StudyResult, criterion: str, answer: float) -> str:
-    """That points above the answer do not hold all the same."""
+def _failing_points_text(study: StudyResult, criterion: str, answer: float) -> str:
+    """Return the remark that points above the answer fail all the same; empty if none does."""
     held = study.values.get(("", criterion), ())
     failing = [point for point, value in zip(study.points, held, strict=False) if point > answer and value != 1]
     if not failing:
         return ""
-    return (
-        f", but {len(failing)} larger {study.axis.point or 'level'}s did not always pass (first {_point(failing[0])})"
-    )
+    return f", but {len(failing)} larger {study.axis.point or 'level'}s did not always pass (first {_point_text(failing[0])})"
 
 
-def limit_series(study: StudyResult, measures: Sequence[str]) -> list[Series]:
-    """A line a measure, a level line for every limit, and an upright one at the answer."""
+def study_limit_series(study: StudyResult, measures: Sequence[str]) -> list[Series]:
+    """Return a line for each measure, a level line for every limit, and an upright one at the answer."""
     if not study.points:
         return []
     titles = {output.name: output.title for output in study.curve_outputs()}
     values = {name: study.values["", name] for name in measures}
-    lines = [Series(titles[name], study.points, _gapped(values[name])) for name in measures]
+    lines = [Series(titles[name], study.points, _none_to_nan(values[name])) for name in measures]
     limits: dict[float, list[str]] = {}
     for name in measures:
         if name in study.least_values:
@@ -310,11 +311,11 @@ def limit_series(study: StudyResult, measures: Sequence[str]) -> list[Series]:
     found = study.answer_on_axis()
     if found is None or found.value is None or not known:
         return [*lines, *level]
-    upright = Series(f"answer {_point(found.value)}", [found.value] * 2, [min(known), max(known)])
+    upright = Series(f"answer {_point_text(found.value)}", [found.value] * 2, [min(known), max(known)])
     return [*lines, *level, upright]
 
 
-def _gapped(values: Sequence[float | None]) -> list[float]:
+def _none_to_nan(values: Sequence[float | None]) -> list[float]:
     return [NOWHERE if value is None else value for value in values]
 
 
@@ -327,15 +328,15 @@ def point_rows(study: StudyResult) -> list[Mapping[str, object]]:
         for output in study.curve_outputs():
             value, limit = study.values["", output.name][place], study.least_values.get(output.name)
             if limit is not None:
-                row[output.name] = _judged(value, limit)
+                row[output.name] = _judge_value(value, limit)
             else:
                 row[output.name] = "-" if value is None else f"{value:.0%}" if output.unit == "share" else number(value)
         mine = found is not None and point == found.value
-        rows.append({"point": f"{sign_for('into')} {_point(point)}" if mine else _point(point), **row})
+        rows.append({"point": f"{sign_for('into')} {_point_text(point)}" if mine else _point_text(point), **row})
     return rows
 
 
-def _judged(value: float | None, limit: float) -> str:
+def _judge_value(value: float | None, limit: float) -> str:
     if value is None:
         return f"{sign_for('not computed')} not computed"
     return f"{sign_for('pass' if value >= limit else 'fail')} {number(value)}"
@@ -355,11 +356,11 @@ class PlaneView(StudyView):
     def pictures(self) -> Sequence[str]:  # type: ignore[override]
         return self.study.curve_names
 
-    def planes(self, picture: int, at: int) -> list[Panel]:
-        """What each plane shows, with the place ``at`` on the axis."""
-        return [plane_drawn(self.study, self.pictures[picture], plane, at) for plane in self.study.method.study.planes]
+    def plane_panels(self, picture: int, at: int) -> list[Panel]:
+        """Return the panel of each plane, with the place ``at`` on the axis."""
+        return [draw_plane(self.study, self.pictures[picture], plane, at) for plane in self.study.method.study.planes]
 
-    def lines(self, picture: int) -> ExportTable:
+    def export_rows(self, picture: int) -> ExportTable:
         name = self.pictures[picture]
         outputs = [output.name for output in self.study.curve_outputs(name)]
         rows = [
@@ -368,19 +369,19 @@ class PlaneView(StudyView):
         ]
         return ("measure", self.study.axis.label, *outputs), rows
 
-    def figure(self, picture: int, *, log: bool) -> Figure:
-        """The planes of two measures, without the place on the axis."""
-        name, at = self.pictures[picture], first_place(self.study, self.pictures[picture])
+    def make_figure(self, picture: int, *, log: bool) -> Figure:
+        """Return the planes of two measures, without the place on the axis."""
+        name, at = self.pictures[picture], suggested_place(self.study, self.pictures[picture])
         drawn = [
             replace(one, series=one.series[:2])
-            for plane, one in zip(self.study.method.study.planes, self.planes(picture, at), strict=True)
+            for plane, one in zip(self.study.method.study.planes, self.plane_panels(picture, at), strict=True)
             if plane.across
         ]
-        return figure_of(f"{self.title}, {name}: {spread_text(self.study, name)}", drawn)
+        return study_figure(f"{self.title}, {name}: {spread_text(self.study, name)}", drawn)
 
 
-def first_place(study: StudyResult, name: str) -> int:
-    """The place of the first point that is not below the curve's answer on the axis; the middle where there is none."""
+def suggested_place(study: StudyResult, name: str) -> int:
+    """Return the place of the first point that is not below the curve's answer on the axis; the middle without an answer."""
     found = study.answer_on_axis(name)
     if found is None or found.value is None:
         return len(study.points) // 2
@@ -404,8 +405,8 @@ def spread_text(study: StudyResult, name: str) -> str:
     return " · ".join(parts)
 
 
-def plane_drawn(study: StudyResult, name: str, plane: Plane, at: int) -> Panel:
-    """A plane: the curve, what a guess or the answer is, and the place on the axis."""
+def draw_plane(study: StudyResult, name: str, plane: Plane, at: int) -> Panel:
+    """Return the panel of a plane: the curve, the guess or the answer, and the place on the axis."""
     across = study.points if not plane.across else study.values.get((name, plane.across), ())
     up = study.values.get((name, plane.up), ())
     known = (
@@ -421,7 +422,7 @@ def plane_drawn(study: StudyResult, name: str, plane: Plane, at: int) -> Panel:
         [] if x is None or y is None else [Series(place if plane.across else f"at {place}", [x], [y], marker="points")]
     )
     if not plane.across:
-        curve = Series(words[plane.up], study.points, _gapped(up))
+        curve = Series(words[plane.up], study.points, _none_to_nan(up))
         found = study.answer_on_axis(name)
         if found is None or found.value is None:
             return Panel(plane.title, (curve, *here), x_label, log_x=study.axis.log)
@@ -429,30 +430,30 @@ def plane_drawn(study: StudyResult, name: str, plane: Plane, at: int) -> Panel:
         upright = Series(f"{title} {number(found.value)}", [found.value] * 2, [0.0, max(value for _, value in known)])
         return Panel(plane.title, (curve, upright, *here), x_label, log_x=study.axis.log)
     downward = [*([(0.0, 0.0)] if plane.chance == "diagonal" else []), *reversed(known)]
-    series = [Series(name, [a for a, _ in downward], [b for _, b in downward]), *_chance(study, name, plane)]
+    series = [Series(name, [a for a, _ in downward], [b for _, b in downward]), *_chance_series(study, name, plane)]
     return Panel(plane.title, (*series, *here), x_label, words[plane.up])
 
 
-def _chance(study: StudyResult, name: str, plane: Plane) -> list[Series]:
+def _chance_series(study: StudyResult, name: str, plane: Plane) -> list[Series]:
     if plane.chance == "diagonal":
         return [Series("a guess", UNIT, UNIT)]
     found = study.find_answer(plane.chance, name) if plane.chance else None
     return [] if found is None or found.value is None else [Series("a guess", UNIT, [found.value] * 2)]
 
 
-def slider(study: StudyResult, name: str, at: int, width: int) -> str:
-    """``threshold 0.85  0 ────S──●─ 1``: S stands at the suggested point of the axis."""
+def axis_slider(study: StudyResult, name: str, at: int, width: int) -> str:
+    """Return the axis as text, ``threshold 0.85  0 ────S──●─ 1``: S is the suggested point."""
     low, high = study.points[0], study.points[-1]
 
-    def cell(point: float) -> int:
+    def cell_of(point: float) -> int:
         first, last, at = (math.log(value) if study.axis.log else value for value in (low, high, point))
         return round((at - first) / ((last - first) or 1.0) * (width - 1))
 
-    track = ["-" if glyphs_named().name == "ascii" else "─"] * width
+    track = ["-" if find_glyphs().name == "ascii" else "─"] * width
     found = study.answer_on_axis(name)
     if found is not None and found.value is not None and low <= found.value <= high:
-        track[cell(found.value)] = "S"
-    track[cell(study.points[at])] = sign_for("running")
+        track[cell_of(found.value)] = "S"
+    track[cell_of(study.points[at])] = sign_for("running")
     return f"{study.axis.label} {study.points[at]:.2f}  {number(low)} {''.join(track)} {number(high)}"
 
 
@@ -476,10 +477,10 @@ def tables_text(study: StudyResult, shown: str, width: int | None = None) -> str
     return "\n\n".join(format_table(one, width) for one in (split, curves) if one is not None)
 
 
-def view_of(study: StudyResult) -> StudyView:
-    """How a study that sums its points up is shown."""
+def make_study_view(study: StudyResult) -> StudyView:
+    """Create the view that fits the study: combined curves, lattice, planes or limits."""
     if has_joint_curves(study.method):
-        return TogetherView(study)
+        return CombinedCurvesView(study)
     if study.method.study.lattice is not None:
-        return LatticeView.of(KnowledgeLattice.from_rows(study.method, study.rows))
+        return LatticeView.from_lattice(KnowledgeLattice.from_rows(study.method, study.rows))
     return PlaneView(study) if study.method.study.planes and study.points else LimitView(study)

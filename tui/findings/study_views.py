@@ -23,13 +23,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Numbers:
-    """Rows of the grid by column, with their keys."""
+class StudyTable:
+    """Numbers of a study as rows of a grid.
+
+    columns: the columns
+    rows: cells by column
+    keys: key of each row
+    cursor_key: key of the row for the cursor; None if there is none
+    """
 
     columns: Sequence[DisplayColumn]
     rows: Sequence[Mapping[str, object]]
     keys: Sequence[float]
-    chosen: float | None = None
+    cursor_key: float | None = None
 
 
 class StudyView:
@@ -37,38 +43,38 @@ class StudyView:
 
     title: str
     pictures: Sequence[str]
-    logarithmic = False
+    is_logarithmic = False
 
     @property
-    def answer(self) -> Content | None:
-        """What the study answers, in words; None where it answers nothing by itself."""
+    def answer_content(self) -> Content | None:
+        """Return the study's answer in words; None if it has none."""
         return None
 
-    def said(self, picture: int) -> Content | None:
-        """What is said above a picture: the study's answer."""
-        return self.answer
+    def picture_answer(self, picture: int) -> Content | None:
+        """Return what stands above a picture: the study's answer."""
+        return self.answer_content
 
-    def drawn(self, picture: int) -> Panel:
+    def panel_at(self, picture: int) -> Panel:
         raise NotImplementedError
 
-    def numbers(self, picture: int) -> Numbers:
+    def study_table(self, picture: int) -> StudyTable:
         raise NotImplementedError
 
-    def reading(self, picture: int, x: float) -> str:
-        """What is said at the point nearest to ``x``."""
+    def reading_at(self, picture: int, x: float) -> str:
+        """Return the text for the point nearest to ``x``."""
         raise NotImplementedError
 
-    def lines(self, picture: int) -> ExportTable:
-        """What is shown, with all digits."""
+    def export_rows(self, picture: int) -> ExportTable:
+        """Return the shown numbers with all digits."""
         raise NotImplementedError
 
-    def figure(self, picture: int, *, log: bool) -> Figure:
-        drawn = self.drawn(picture)
-        return figure_of(f"{drawn.y_label}: {self.title}" if drawn.y_label else self.title, [drawn], log=log)
+    def make_figure(self, picture: int, *, log: bool) -> Figure:
+        drawn = self.panel_at(picture)
+        return study_figure(f"{drawn.y_label}: {self.title}" if drawn.y_label else self.title, [drawn], log=log)
 
 
-def figure_of(title: str, panels: Sequence[Panel], *, log: bool = False) -> Figure:
-    """What plots show, drawn for a file: what heads the values of a single plot heads it all."""
+def study_figure(title: str, panels: Sequence[Panel], *, log: bool = False) -> Figure:
+    """Return the panels as a figure for a file; the label of a single panel becomes its title."""
     titled = [
         replace(one, log_y=log) if one.title else replace(one, title=one.y_label, y_label="", log_y=log)
         for one in panels
@@ -81,16 +87,16 @@ def figure_of(title: str, panels: Sequence[Panel], *, log: bool = False) -> Figu
 class CurveView(StudyView):
     """A study of what becomes of each measure along the axis, confidential data beside the release; a measure at a time.
 
-    ``over`` are the studies of other runs, by run.
+    ``other_runs`` are the studies of other runs, by run.
     """
 
     measures: Sequence[Sequence[StudyCurve]]
-    over: Mapping[int, Sequence[StudyCurve]]
+    other_runs: Mapping[int, Sequence[StudyCurve]]
 
-    logarithmic = True
+    is_logarithmic = True
 
     @property
-    def axis(self) -> Axis:
+    def study_axis(self) -> Axis:
         method = method_by_key(self.measures[0][0].key)
         return (method.study.axis if method else None) or Axis("level", "the level of the study")
 
@@ -98,7 +104,7 @@ class CurveView(StudyView):
     def title(self) -> str:  # type: ignore[override]
         """``price, log_normal, income ±5%``: what is uncertain, how, and how near a match must be."""
         first = self.measures[0][0]
-        named = [str(first.params[key]) for key in self.axis.uses if key in first.params]
+        named = [str(first.params[key]) for key in self.study_axis.uses if key in first.params]
         radius = params_text({key: value for key, value in first.params.items() if key == "radius"})
         return ", ".join(part for part in (*named, radius) if part) or first.key
 
@@ -106,42 +112,42 @@ class CurveView(StudyView):
     def pictures(self) -> Sequence[str]:  # type: ignore[override]
         return [measure[0].measure for measure in self.measures]
 
-    def shown(self, picture: int) -> list[StudyCurve]:
-        """The curves of a measure, one a dataset, those of other runs last."""
+    def shown_curves(self, picture: int) -> list[StudyCurve]:
+        """Return the curves of a measure, one for each dataset, those of other runs last."""
         own = self.measures[picture]
-        return [*own, *laid_over(own, self.over)]
+        return [*own, *overlaid_curves(own, self.other_runs)]
 
-    def drawn(self, picture: int) -> Panel:
-        series = [as_series(curve) for curve in self.shown(picture)]
-        return Panel("", tuple(series), self.axis.label, self.pictures[picture], log_x=self.axis.log)
+    def panel_at(self, picture: int) -> Panel:
+        series = [curve_series(curve) for curve in self.shown_curves(picture)]
+        return Panel("", tuple(series), self.study_axis.label, self.pictures[picture], log_x=self.study_axis.log)
 
-    def numbers(self, picture: int) -> Numbers:
-        rows = numbers(self.measures[picture])
+    def study_table(self, picture: int) -> StudyTable:
+        rows = level_rows(self.measures[picture])
         columns = (
-            DisplayColumn("level", self.axis.label, 8, "right"),
+            DisplayColumn("level", self.study_axis.label, 8, "right"),
             DisplayColumn("confidential", "confidential", 14, "right"),
             DisplayColumn("released", "released", 14, "right"),
             DisplayColumn("interval", "interval", 24),
-            DisplayColumn("shares", f"{shares_heading(self.measures[0][0].key)} %", 17, "right", drop_order=2),
+            DisplayColumn("shares", f"{variance_shares_heading(self.measures[0][0].key)} %", 17, "right", drop_order=2),
             DisplayColumn("ratio", "released / confidential", 23, "right", drop_order=1),
         )
         levels = sorted({level for curve in self.measures[picture] for level in curve.levels})
-        return Numbers(columns, rows, levels)
+        return StudyTable(columns, rows, levels)
 
-    def reading(self, picture: int, x: float) -> str:
-        """Every curve at a level, in the measure's own unit."""
-        said = (reading(curve, x) for curve in self.shown(picture))
-        return "   ".join([f"{self.axis.label} = {number(x)}", *said])
+    def reading_at(self, picture: int, x: float) -> str:
+        """Return every curve at a level, in the measure's own unit."""
+        said = (curve_reading(curve, x) for curve in self.shown_curves(picture))
+        return "   ".join([f"{self.study_axis.label} = {number(x)}", *said])
 
-    def lines(self, picture: int) -> ExportTable:
-        """A row for every dataset and level."""
-        return curve_lines(self.shown(picture))
+    def export_rows(self, picture: int) -> ExportTable:
+        """Return a row for every dataset and level."""
+        return curve_rows(self.shown_curves(picture))
 
 
-def by_study(found: Sequence[StudyCurve]) -> list[list[list[StudyCurve]]]:
-    """Curves by study, measure and dataset, the confidential data first."""
+def group_by_study(curves: Sequence[StudyCurve]) -> list[list[list[StudyCurve]]]:
+    """Group curves by study, measure and dataset, the confidential data first."""
     studies: dict[str, dict[str, list[StudyCurve]]] = {}
-    for curve in found:
+    for curve in curves:
         study = json.dumps([curve.key, curve.target, dict(curve.params)], sort_keys=True)
         studies.setdefault(study, {}).setdefault(curve.measure, []).append(curve)
     return [
@@ -150,25 +156,25 @@ def by_study(found: Sequence[StudyCurve]) -> list[list[list[StudyCurve]]]:
     ]
 
 
-def laid_over(shown: Sequence[StudyCurve], over: Mapping[int, Sequence[StudyCurve]]) -> list[StudyCurve]:
-    """The released curves of other runs for the study and the measure that are shown, called by their run."""
+def overlaid_curves(shown: Sequence[StudyCurve], over: Mapping[int, Sequence[StudyCurve]]) -> list[StudyCurve]:
+    """Return the released curves of other runs for the shown study and measure, named by their run."""
     if not shown:
         return []
-    wanted = _identity(shown[0])
+    wanted = _curve_identity(shown[0])
     return [
         replace(curve, dataset=f"run {run_id} {curve.dataset}")
         for run_id, found in over.items()
         for curve in found
-        if curve.dataset != "confidential" and _identity(curve) == wanted
+        if curve.dataset != "confidential" and _curve_identity(curve) == wanted
     ]
 
 
-def _identity(curve: StudyCurve) -> tuple[object, ...]:
+def _curve_identity(curve: StudyCurve) -> tuple[object, ...]:
     return curve.key, curve.measure, curve.target, dict(curve.params)
 
 
-def as_series(curve: StudyCurve) -> Series:
-    """A curve to draw, called by its dataset."""
+def curve_series(curve: StudyCurve) -> Series:
+    """Return a curve as a series, named by its dataset."""
     known = [
         [math.nan if value is None else value for value in column]
         for column in (curve.values, curve.lower, curve.upper)
@@ -177,48 +183,51 @@ def as_series(curve: StudyCurve) -> Series:
     return Series(curve.dataset, curve.levels, known[0], *(known[1:] if banded else ()))
 
 
-def curve_lines(shown: Sequence[StudyCurve]) -> ExportTable:
-    """A row for every dataset and level, with all digits."""
+def curve_rows(shown: Sequence[StudyCurve]) -> ExportTable:
+    """Return a row for every dataset and level, with all digits."""
     rows = [
         (curve.key, curve.measure, curve.target, json.dumps(dict(curve.params), sort_keys=True), curve.dataset, *point)
         for curve in shown
-        for point in zip(curve.levels, curve.values, curve.lower, curve.upper, *share_columns(curve), strict=True)
+        for point in zip(
+            curve.levels, curve.values, curve.lower, curve.upper, *variance_share_columns(curve), strict=True
+        )
     ]
     heads = ("method", "measure", "target", "params", "dataset", "level", "value", "lower", "upper")
-    return (*heads, *share_names(shown[0].key)), rows
+    return (*heads, *variance_share_names(shown[0].key)), rows
 
 
-def share_columns(curve: StudyCurve) -> list[tuple[float | None, ...]]:
-    """What makes the variance behind the intervals: for each share a column of a value a level, or None."""
+def variance_share_columns(curve: StudyCurve) -> list[tuple[float | None, ...]]:
+    """Return the shares of the variance behind the intervals: for each share a column of one value, or None, a level."""
     known = curve.variance_shares or (None,) * len(curve.levels)
     return [
-        tuple(None if shares is None else shares[i] for shares in known) for i in range(len(share_names(curve.key)))
+        tuple(None if shares is None else shares[i] for shares in known)
+        for i in range(len(variance_share_names(curve.key)))
     ]
 
 
-def share_names(key: str) -> list[str]:
-    """What a study calls the shares of the variance behind its intervals."""
+def variance_share_names(key: str) -> list[str]:
+    """Return a study's names of the shares of the variance behind its intervals."""
     method = method_by_key(key)
     return [output.name for output in method.outputs if output.study.variance_share_of] if method else []
 
 
-def shares_heading(key: str) -> str:
-    """``data/noise/both``: the shares of the variance behind a study's intervals."""
+def variance_shares_heading(key: str) -> str:
+    """Return the heading of the shares of the variance behind a study's intervals: ``data/noise/both``."""
     method = method_by_key(key)
     return "/".join(output.title for output in method.outputs if output.study.variance_share_of) if method else ""
 
 
-def reading(curve: StudyCurve, x: float) -> str:
-    """What a curve says at a level: ``synthetic 0.0181 (0.0093 .. 0.0269; data/noise/both 30/61/9 %)``."""
+def curve_reading(curve: StudyCurve, x: float) -> str:
+    """Return a curve's value at a level: ``synthetic 0.0181 (0.0093 .. 0.0269; data/noise/both 30/61/9 %)``."""
     at = min(range(len(curve.levels)), key=lambda i: abs(curve.levels[i] - x))
     band = interval_text(curve.lower[at], curve.upper[at])
     if band and curve.variance_shares and (shares := curve.variance_shares[at]):
-        band += f"; {shares_heading(curve.key)} {percentages_text(shares)} %"
+        band += f"; {variance_shares_heading(curve.key)} {percentages_text(shares)} %"
     return f"{curve.dataset} {number(curve.values[at])}" + (f" ({band})" if band else "")
 
 
-def numbers(measure: Sequence[StudyCurve]) -> list[dict[str, object]]:
-    """A row a level: the confidential value, the released one with its interval, and their ratio."""
+def level_rows(measure: Sequence[StudyCurve]) -> list[dict[str, object]]:
+    """Return a row for each level: the confidential value, the released one with its interval, and their ratio."""
     points = {
         (curve.dataset == "confidential", level): (
             curve.values[i],

@@ -18,7 +18,7 @@ from textual.widgets import Input
 from sfumato.engine.methods.labels import SeriesIdentity, label_of
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import count_noun
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.parts.verdict_board import board_text, overall_line
 from sfumato.tui.widgets.entries import EntryField
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
@@ -39,8 +39,8 @@ Judged = tuple["Sequence[Threshold]", "Sequence[Row]", "Sequence[Verdict]", int]
 """Thresholds, the averages that they speak of, the verdicts of the run, and how many confidential records it has."""
 
 
-class Limit(EntryField):
-    """A field for a number, which has no q: it closes the screen as elsewhere."""
+class LimitField(EntryField):
+    """Field for a number that does not take q: it closes the screen as elsewhere."""
 
     def on_key(self, event: events.Key) -> None:
         if event.key == "q":
@@ -50,22 +50,22 @@ class Limit(EntryField):
         return key != "q" and super().check_consume_key(key, character)
 
 
-class Trial(Dialog[None]):
-    """A threshold at a time with its limit to edit; the board below follows every key."""
+class LimitTrial(Dialog[None]):
+    """Dialog to edit the limits of thresholds one at a time; the board below follows every key."""
 
     manual = "app verdicts"
 
     DEFAULT_CSS = """
-    Trial FrameEdge, Trial .sides--edge { color: $warning; } Trial #trial-head { text-style: bold; }
-    Trial Input { margin: 0 1; }
+    LimitTrial FrameEdge, LimitTrial .sides--edge { color: $warning; } LimitTrial #trial-head { text-style: bold; }
+    LimitTrial Input { margin: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("down", "threshold(1)", "Next", show=True, priority=True, typed=True),
-        bind("up", "threshold(-1)", "Previous", show=True, priority=True, typed=True),
-        bind("page_down", "pages(1)", priority=True, only="pagedown"),
-        bind("page_up", "pages(-1)", priority=True, only="pageup"),
-        bind("reset_limits", "own", "Reset limits", show=True, priority=True),
-        bind("save", "keep", "Save into the plan", show=True, priority=True),
+        bind_act("down", "threshold(1)", "Next", show=True, priority=True, typed=True),
+        bind_act("up", "threshold(-1)", "Previous", show=True, priority=True, typed=True),
+        bind_act("page_down", "pages(1)", priority=True, only="pagedown"),
+        bind_act("page_up", "pages(-1)", priority=True, only="pageup"),
+        bind_act("reset_limits", "own", "Reset limits", show=True, priority=True),
+        bind_act("save", "keep", "Save into the plan", show=True, priority=True),
     ]
     AUTO_FOCUS = "Input"
 
@@ -83,59 +83,59 @@ class Trial(Dialog[None]):
         self._at = 0
 
     def compose(self) -> ComposeResult:
-        """That it is a trial, the threshold with its limit, the board, and the keys."""
+        """Yield that it is a trial, the threshold with its limit, the board, and the keys."""
         with Vertical(classes="whole"):
             yield FrameEdge(name="trial-head")
             with FrameSides():
                 yield Line(name="trial-name")
-                yield Limit(id="trial-limit")
+                yield LimitField(id="trial-limit")
                 yield Line(name="trial-wrong")
                 yield Scroll()
             yield FrameEdge(lower=True)
             yield KeyLine()
 
     def read_query(self) -> Callable[[Workspace], Judged]:
-        """The thresholds, the averages that they speak of, and the verdicts."""
-        self._say("head", f"{HEAD} Run {self._run_id}")
-        return partial(_load, self._run_id)
+        """Return the query for the thresholds, the averages that they are about, and the verdicts."""
+        self._set_line("head", f"{HEAD} Run {self._run_id}")
+        return partial(_read_thresholds, self._run_id)
 
-    def _say(self, line: str, text: Content | str) -> None:
+    def _set_line(self, line: str, text: Content | str) -> None:
         self.query_one(f"#trial-{line}", Line).set_text(text)
 
     def show_answer(self, answer: Judged) -> None:
         """Begin with the first threshold."""
         self._own, self._rows, self._stored, self._records = answer
         self._tried = self._own
-        self._edit(0)
-        self._judge()
+        self._edit_threshold(0)
+        self._judge_trial()
 
-    def _edit(self, at: int) -> None:
+    def _edit_threshold(self, at: int) -> None:
         """Put a threshold's limit into the field."""
         if not self._tried:
             return
         self._at = at % len(self._tried)
         one, own = self._tried[self._at], self._own[self._at]
         name = label_of(SeriesIdentity(one.value, one.target, one.level, one.params))
-        self._say(
+        self._set_line(
             "name",
             f"threshold {self._at + 1}/{len(self._tried)}: {name}, by the recipe {limit_text(own.bound, own.limit, own.value)}",
         )
         with self.prevent(Input.Changed):
             self.query_one(Input).value = f"{one.limit:.12g}"
         self.query_one(Input).cursor_position = len(self.query_one(Input).value)
-        self._say("wrong", "")
+        self._set_line("wrong", "")
 
     @on(Input.Changed)
-    def _change(self, event: Input.Changed) -> None:
-        limit = _number(event.value)
+    def _take_limit(self, event: Input.Changed) -> None:
+        limit = _parse_number(event.value)
         if limit is None or not self._tried:
-            self._say("wrong", "Not a number: the board shows the limit before." if event.value.strip() else "")
+            self._set_line("wrong", "Not a number: the board shows the limit before." if event.value.strip() else "")
             return
-        self._say("wrong", "")
+        self._set_line("wrong", "")
         self._tried = [replace(one, limit=limit) if i == self._at else one for i, one in enumerate(self._tried)]
-        self._judge()
+        self._judge_trial()
 
-    def _judge(self) -> None:
+    def _judge_trial(self) -> None:
         tried, rows = self._tried, self._rows
 
         def query(_: Workspace) -> Sequence[Verdict]:
@@ -147,12 +147,12 @@ class Trial(Dialog[None]):
 
     def _show_judged(self, verdicts: Sequence[Verdict]) -> None:
         self._verdicts = verdicts
-        self._show()
+        self._show_board()
 
     def on_resize(self) -> None:
-        self._show()
+        self._show_board()
 
-    def _show(self) -> None:
+    def _show_board(self) -> None:
         if not self._verdicts:
             return
         stored = Content.assemble("As stored: ", overall_line(self._stored), "\nIn this trial:")
@@ -160,20 +160,20 @@ class Trial(Dialog[None]):
         self.query_one(Scroll).show_text(Content("\n").join([stored, board_text(self._verdicts, width, self._records)]))
 
     def action_threshold(self, step: int) -> None:
-        """Edit the next threshold, or the one before."""
-        self._edit(self._at + step)
+        """Edit the next threshold or the previous one."""
+        self._edit_threshold(self._at + step)
 
     def action_pages(self, pages: float) -> None:
         self.query_one(Scroll).action_pages(pages)
 
     def action_own(self) -> None:
-        """Go back to the limits of the recipe."""
+        """Reset the limits to those of the recipe."""
         self._tried = self._own
-        self._edit(self._at)
-        self._judge()
+        self._edit_threshold(self._at)
+        self._judge_trial()
 
     def action_keep(self) -> None:
-        """Take the limits that differ from the recipe's over into the plan; the run's verdicts stay."""
+        """Save the changed limits into the plan; the run's verdicts stay."""
         changed = [tried for tried, own in zip(self._tried, self._own, strict=True) if tried != own]
         project_id = self._project_id
         if not changed:
@@ -186,13 +186,13 @@ class Trial(Dialog[None]):
             store_limits(workspace, project_id, changed)
             return len(changed)
 
-        self.compute(query, self._say_kept)
+        self.compute(query, self._report_saved)
 
-    def _say_kept(self, limits: int) -> None:
+    def _report_saved(self, limits: int) -> None:
         self.sfumato.say(f"{count_noun(limits, 'limit')} saved into the plan; a new run will be judged by them")
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     try:
         value = float(text)
     except ValueError:
@@ -200,7 +200,7 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _load(run_id: int, workspace: Workspace) -> Judged:
+def _read_thresholds(run_id: int, workspace: Workspace) -> Judged:
     from sfumato.workspace.store.runs import count_confidential_records, find_run
     from sfumato.workspace.views.results import read_result_rows, read_verdicts
 

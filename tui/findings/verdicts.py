@@ -15,7 +15,7 @@ from textual.message import Message
 
 from sfumato.engine.recipe.outcomes import WORST_FIRST
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.parts.gate_lines import EXAMINING
 from sfumato.tui.parts.variable_titles import variable_titles
 from sfumato.tui.parts.verdict_board import GateLines, VerdictBoard, limits_text, sort_by_group
@@ -29,7 +29,7 @@ from sfumato.workspace.views.results import read_verdicts, row_of_verdict
 
 from ..parts.page import CallInProcess, RunPane
 from ..parts.split import DetailQuery, LaidOut, SplitView
-from .trial import Trial
+from .trial import LimitTrial
 
 if TYPE_CHECKING:
     from sfumato.workspace.gate.gate import Finding
@@ -46,17 +46,23 @@ BESIDE_COUNT = 66
 
 
 @dataclass(frozen=True)
-class Judged:
-    """The verdicts of a run by group, the worst first, how many confidential records it has, and how many numbers without a verdict."""
+class RunVerdicts:
+    """Verdicts of a run.
+
+    run_id: the run
+    verdicts: verdicts by group, the worst first
+    n_records: number of confidential records
+    n_others: number of numbers without a verdict
+    """
 
     run_id: int
     verdicts: list[Verdict]
-    records: int
-    others: int
+    n_records: int
+    n_others: int
 
 
-def _judged(run_id: int, workspace: Workspace) -> Judged:
-    """Read them, and have the methods loaded that name them, away from the keys."""
+def _read_verdicts(run_id: int, workspace: Workspace) -> RunVerdicts:
+    """Read the verdicts, and load the methods that name them, in the thread."""
     from sfumato.engine.methods.labels import labels_of
 
     verdicts = sorted(read_verdicts(workspace, run_id), key=lambda one: WORST_FIRST.index(one.outcome))
@@ -64,7 +70,7 @@ def _judged(run_id: int, workspace: Workspace) -> Judged:
     records = count_confidential_records(workspace, find_run(workspace, run_id))
     query = "SELECT count(*) FROM result WHERE run_id = ? AND draw IS NULL AND dataset != 'confidential'"
     (numbers,) = workspace.connection.execute(query, (run_id,)).fetchone()
-    return Judged(
+    return RunVerdicts(
         run_id,
         sort_by_group(verdicts),
         records,
@@ -72,19 +78,19 @@ def _judged(run_id: int, workspace: Workspace) -> Judged:
     )
 
 
-class Verdicts(RunPane, SplitView):
-    """The board of one run; ``enter`` explains a finding or a verdict, ``T`` tries other limits."""
+class VerdictsPane(RunPane, SplitView):
+    """Tab with the board of one run; ``enter`` explains a finding or a verdict, ``T`` tries other limits."""
 
     command_name = "results"
     full_list = 108
-    BINDINGS: ClassVar[list[BindingType]] = [bind("try", "try", show=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [bind_act("try", "try", show=True)]
 
-    class GateAnswered(Message):
-        """The gate has answered for the run, or answers otherwise than before."""
+    class GateAnswerChanged(Message):
+        """Message that the gate has answered for the run, or has another answer."""
 
     @dataclass
-    class Pulled(Message):
-        """The user wants the plan changed by this lever."""
+    class LeverChosen(Message):
+        """Message that the user wants the plan changed by this lever."""
 
         lever: Lever
 
@@ -101,18 +107,18 @@ class Verdicts(RunPane, SplitView):
     def compose(self) -> ComposeResult:
         yield from self.compose_split(VerdictBoard())
 
-    def read_query(self) -> Callable[[Workspace], Judged] | None:
-        """The verdicts of the run, and how many records it has."""
+    def read_query(self) -> Callable[[Workspace], RunVerdicts] | None:
+        """Return the query for the verdicts of the run and its number of records."""
         if self.line is None:
             return None
-        return partial(_judged, self.line.run.id)
+        return partial(_read_verdicts, self.line.run.id)
 
-    def show_answer(self, answer: Judged) -> None:
+    def show_answer(self, answer: RunVerdicts) -> None:
         """Show them, unless another run is shown by now."""
         if self.line is not None and answer.run_id == self.line.run.id:
-            self._verdicts, self._records, self._is_read = answer.verdicts, answer.records, True
-            self._others = answer.others
-            self._show()
+            self._verdicts, self._records, self._is_read = answer.verdicts, answer.n_records, True
+            self._others = answer.n_others
+            self._show_board()
 
     def show_run(self, line: RunSummary | None) -> None:
         """Show this run, and ask whether what is known of the gate's answer still holds."""
@@ -122,7 +128,7 @@ class Verdicts(RunPane, SplitView):
         self._ask_gate()
 
     def _ask_gate(self) -> None:
-        """Have the release of the run examined beside the app, unless an examination that holds is at hand."""
+        """Examine the release of the run in another process, unless a valid examination is known."""
         if self.line is None or self.line.run.state is not RunState.DONE:
             self._examining = None
             return
@@ -131,18 +137,18 @@ class Verdicts(RunPane, SplitView):
             return
         self._examining = run_id
         directory, memory = self.sfumato.directory, self.sfumato.gate_memory
-        take = partial(self._take_examined, run_id)
+        take = partial(self._show_gate_answer, run_id)
 
-        def ask(call: CallInProcess) -> ExaminedRun:
+        def examine_run(call: CallInProcess) -> ExaminedRun:
             return memory.examine(directory, run_id, call)
 
-        def refuse(text: str) -> Message:
+        def report_problem(text: str) -> Message:
             return self.AnswerReceived(take, text)
 
-        self.compute_in_processes(ask, take, group="gate", refuse=refuse)
+        self.compute_in_processes(examine_run, take, group="gate", refuse=report_problem)
 
-    def _take_examined(self, run_id: int, found: ExaminedRun | str) -> None:
-        """Show what the gate answers, or why it could not examine the run."""
+    def _show_gate_answer(self, run_id: int, found: ExaminedRun | str) -> None:
+        """Show the gate's answer, or why it could not examine the run."""
         if self.line is None or run_id != self.line.run.id:
             return
         self._examining = None
@@ -150,13 +156,13 @@ class Verdicts(RunPane, SplitView):
             changed, self._examined, self._why_unexamined = self._examined is not None, None, found
         else:
             changed, self._examined, self._why_unexamined = found is not self._examined, found, ""
-        self._show()
+        self._show_board()
         if changed:
-            self.post_message(self.GateAnswered())
+            self.post_message(self.GateAnswerChanged())
 
     @property
     def _gate_lines(self) -> GateLines:
-        """What the board shows of the gate."""
+        """Return what the board shows of the gate."""
         if self.line is None or self.line.run.state is not RunState.DONE:
             return GateLines()
         if (known := self._examined) is None:
@@ -165,10 +171,10 @@ class Verdicts(RunPane, SplitView):
         witnesses = {one.check: known.witness_findings(one.check) for one in leads}
         return GateLines(known.release_answer, leads, witnesses, known.waived_checks)
 
-    def _counts(self) -> str:
-        """``may not leave · 1 blocks, 3 to be judged · 2 of 10 limits not met``, or as much of it as there is room for.
+    def _heading_counts(self) -> str:
+        """Return ``may not leave · 1 blocks, 3 to be judged · 2 of 10 limits not met``, or as much of it as fits.
 
-        Nothing before the run is done.
+        Empty before the run is done.
         """
         if self.line is None or self.line.run.state is not RunState.DONE or not self._is_read:
             return ""
@@ -183,31 +189,31 @@ class Verdicts(RunPane, SplitView):
         return next((text for text in shorter if cell_len(text) <= room), gate[0])
 
     def in_footer(self, action: str) -> bool:
-        """Other limits can be tried where there are verdicts."""
+        """Return whether a key stands at the foot: other limits can be tried only if there are verdicts."""
         return action != "try" or bool(self._verdicts)
 
     async def action_try(self) -> None:
-        """See what other limits would give, without a new run."""
+        """Try other limits, without a new run."""
         if self._verdicts and self.line is not None:
-            await self.sfumato.open(Trial(self.line.run.id, self.line.run.project_id))
+            await self.sfumato.open(LimitTrial(self.line.run.id, self.line.run.project_id))
         else:
             self.sfumato.say("There are no verdicts to try other limits on")
 
     def on_resize(self) -> None:
-        self._show()
+        self._show_board()
 
     @on(VerdictBoard.BoardCursorMoved)
-    def _moved(self) -> None:
+    def _follow_board(self) -> None:
         self.follow_cursor()
 
     def detail_query(self) -> DetailQuery | None:
-        """The finding or the verdict under the cursor, and the number that it speaks of, explained."""
+        """Return the query for the finding or verdict under the cursor, with its number explained."""
         board = self.query_one(VerdictBoard)
         if self.line is None:
             return None
         run_id, toml = self.line.run.id, self.line.run.recipe_toml
         if (finding := board.chosen_finding) is not None:
-            texts = self._texts_of(finding)
+            texts = self._finding_paragraphs(finding)
             return (run_id, finding.check), finding, lambda _: partial(wrap_paragraphs, texts)
         verdict = board.chosen_verdict
         if verdict is None:
@@ -225,8 +231,8 @@ class Verdicts(RunPane, SplitView):
 
         return (run_id, self._verdicts.index(verdict)), verdict, query
 
-    def _texts_of(self, finding: Finding) -> list[str]:
-        """A finding with its witnesses in paragraphs."""
+    def _finding_paragraphs(self, finding: Finding) -> list[str]:
+        """Return a finding with its witnesses in paragraphs."""
         witnesses = self._gate_lines.witnesses.get(finding.check, ())
         return [text for paragraph in finding_text(finding, witnesses) for text in (paragraph, "")]
 
@@ -241,8 +247,8 @@ class Verdicts(RunPane, SplitView):
         await self.sfumato.open(FindingDialog(event.finding, reason, witnesses))
 
     @on(VerdictBoard.VerdictSelected)
-    def _look_up(self, event: VerdictBoard.VerdictSelected) -> None:
-        """Read the number of a verdict, and how to fix it where it is not met."""
+    def _read_verdict_number(self, event: VerdictBoard.VerdictSelected) -> None:
+        """Read the number of a verdict, and its levers if it is not met."""
         if self.line is None:
             return
         run_id, project_id, verdict = self.line.run.id, self.line.run.project_id, event.verdict
@@ -258,9 +264,9 @@ class Verdicts(RunPane, SplitView):
                 return None
             return read_number(workspace, run_id, row), levers_for(verdict, draft.toml) if draft else ()
 
-        self.read(query, self._explain)
+        self.read(query, self._open_explanation)
 
-    async def _explain(self, answer: tuple[ExplainedNumber, Sequence[Lever]] | None) -> None:
+    async def _open_explanation(self, answer: tuple[ExplainedNumber, Sequence[Lever]] | None) -> None:
         if answer is None:
             self.sfumato.say("The run has no row of results for this threshold; its reason stands on the board")
             return
@@ -273,17 +279,17 @@ class Verdicts(RunPane, SplitView):
             await self.sfumato.open(ResultExplanation(found, titles, run_id))
             return
 
-        def answered(lever: Lever | None) -> None:
+        def post_lever(lever: Lever | None) -> None:
             if lever is not None:
-                self.post_message(self.Pulled(lever))
+                self.post_message(self.LeverChosen(lever))
 
-        await self.sfumato.open(ExplainVerdict(found, titles, levers, run_id), answered)
+        await self.sfumato.open(ExplainVerdict(found, titles, levers, run_id), post_lever)
 
-    def _show(self) -> None:
+    def _show_board(self) -> None:
         shown = self.query_one(VerdictBoard)
         none = self.empty_text("verdicts", NONE) if self._is_read else "…"
         gate = self._gate_lines
-        self.set_heading_count(self._counts())
+        self.set_heading_count(self._heading_counts())
         if self._is_read and (self._verdicts or self._others or gate.answer is not None):
             width = max(40, self.list_width - MARGIN)
             shown.show_board(self._verdicts, width, self._records, self._others, none, self.is_split, gate)
@@ -296,7 +302,7 @@ class Verdicts(RunPane, SplitView):
         return ScreenExport(self.named("verdicts"), lambda: table_of_records(Verdict, verdicts)) if verdicts else None
 
     def manual_topics(self) -> Sequence[str]:
-        """The check or the measure under the cursor."""
+        """Return the check or the measure under the cursor."""
         board = self.query_one(VerdictBoard)
         if board.chosen_finding is not None:
             return f"release {board.chosen_finding.check}", "release gate"

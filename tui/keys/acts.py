@@ -1,6 +1,6 @@
 """The acts of the app, and the keys that they have: one meaning everywhere.
 
-Screens and widgets bind acts of this table by ``bind`` and have no keys of their own. An act without a key is run from ``?`` of its place
+Screens and widgets bind acts of this table by ``bind_act`` and have no keys of their own. An act without a key is run from ``?`` of its place
 and from the palette; whoever wants a key for it names it in ``keys.toml``.
 """
 
@@ -19,24 +19,30 @@ CHARACTERS = frozenset({"asterisk", "slash", "plus", "minus", "colon", "at", "sp
 
 
 @dataclass(frozen=True)
-class Act:
-    """What ``keys`` do: ``does`` is their one meaning; ``group`` is where help lists it."""
+class KeyAct:
+    """Act of the app.
+
+    name: name of the act
+    keys: its keys
+    description: its one meaning
+    group: heading under which the help lists it
+    """
 
     name: str
     keys: tuple[str, ...]
-    does: str
+    description: str
     group: str
 
 
-def _acts(group: str, *lines: tuple[str, str, str]) -> tuple[Act, ...]:
-    return tuple(Act(name, tuple(keys.split()), does, group) for name, keys, does in lines)
+def _acts_of_group(group: str, *lines: tuple[str, str, str]) -> tuple[KeyAct, ...]:
+    return tuple(KeyAct(name, tuple(keys.split()), does, group) for name, keys, does in lines)
 
 
 PLACES, MOVE, OPEN, ROWS, CHANGE, RUN, LOOK, TAKE, HELP = (
     "Places", "Move", "Open and leave", "Rows", "Change", "Run", "Look", "Take away", "Help",
 )  # fmt: skip
-ACTS: tuple[Act, ...] = (
-    *_acts(
+ACTS: tuple[KeyAct, ...] = (
+    *_acts_of_group(
         PLACES,
         ("data", "1", "Data"),
         ("plan", "2", "Plan"),
@@ -58,7 +64,7 @@ ACTS: tuple[Act, ...] = (
         ("pairs", "", "Findings: pairs that are kept"),
         ("distributions", "", "Data: distributions"),
     ),
-    *_acts(
+    *_acts_of_group(
         MOVE,
         ("up", "up k", "Up"),
         ("down", "down j", "Down"),
@@ -73,14 +79,14 @@ ACTS: tuple[Act, ...] = (
         ("next_pane", "tab", "Next pane or field"),
         ("jump", "ctrl+o", "Jump to a field by its letter"),
     ),
-    *_acts(
+    *_acts_of_group(
         OPEN,
         ("open", "enter", "Open, or accept"),
         ("back", "escape", "One level up"),
         ("close", "q", "Close; at the top, quit"),
         ("save", "ctrl+s", "Save, or accept"),
     ),
-    *_acts(
+    *_acts_of_group(
         ROWS,
         ("mark", "space", "Mark"),
         ("mark_all", "asterisk", "Mark all, or none"),
@@ -88,7 +94,7 @@ ACTS: tuple[Act, ...] = (
         ("sort", "s", "Sort"),
         ("only", "f", "Only some, such as what failed; or all"),
     ),
-    *_acts(
+    *_acts_of_group(
         CHANGE,
         ("add", "a", "Add"),
         ("new", "n", "New"),
@@ -121,7 +127,7 @@ ACTS: tuple[Act, ...] = (
         ("answer", "", "Look for the answer"),
         ("format", "", "Format of the datasets"),
     ),
-    *_acts(
+    *_acts_of_group(
         RUN,
         ("run", "R", "Run"),
         ("search", "S", "Search for a sample or plan"),
@@ -135,7 +141,7 @@ ACTS: tuple[Act, ...] = (
         ("log", "", "Log of the tasks"),
         ("computing", "", "Where runs are computed"),
     ),
-    *_acts(
+    *_acts_of_group(
         LOOK,
         ("previous", "left_square_bracket", "Previous"),
         ("next", "right_square_bracket", "Next"),
@@ -171,7 +177,7 @@ ACTS: tuple[Act, ...] = (
         ("profile", "", "Keys to the plot, or back"),
         ("theme", "", "Theme"),
     ),
-    *_acts(
+    *_acts_of_group(
         TAKE,
         ("export", "e", "Export"),
         ("copy", "y", "Copy"),
@@ -179,7 +185,7 @@ ACTS: tuple[Act, ...] = (
         ("report", "P", "Report"),
         ("release_run", "w", "Release the run"),
     ),
-    *_acts(
+    *_acts_of_group(
         HELP,
         ("keys", "question_mark", "Keys of this place"),
         ("manual", "f1", "Manual"),
@@ -191,11 +197,11 @@ ACTS: tuple[Act, ...] = (
         ("doctor", "", "Doctor"),
     ),
 )  # fmt: skip
-BY_NAME: Mapping[str, Act] = {act.name: act for act in ACTS}
-BY_KEY: Mapping[str, Act] = {key: act for act in ACTS for key in act.keys}
+BY_NAME: Mapping[str, KeyAct] = {act.name: act for act in ACTS}
+BY_KEY: Mapping[str, KeyAct] = {key: act for act in ACTS for key in act.keys}
 
 
-def bind(
+def bind_act(
     name: str,
     action: str,
     label: str = "",
@@ -205,26 +211,26 @@ def bind(
     typed: bool = False,
     only: str = "",
 ) -> Binding:
-    """The binding of an act to what it does here, ``label``, by default its one meaning.
+    """Return the binding of an act to an action, with ``label`` for what it does here.
 
-    ``typed``: text is typed here, so that only keys that are no characters count. ``only`` names one of the act's keys, where the
-    others have work to do. Raises KeyError for a name that is no act's.
+    ``typed``: text is typed here, so that only keys that are no characters count. ``only`` names one of the act's keys, if the others
+    have another use here. Raises KeyError for an unknown act.
     """
     act = BY_NAME[name]
     keys = [key for key in act.keys if not only or key == only]
     if typed:
-        keys = [key for key in keys if not is_typed(key)]
+        keys = [key for key in keys if not is_character_key(key)]
     ident = name if not (typed or only) else f"{name}{TYPED}"
     return Binding(
-        ",".join(keys) or f"{KEYLESS}{name}", action, label or act.does, show=show, priority=priority, id=ident
+        ",".join(keys) or f"{KEYLESS}{name}", action, label or act.description, show=show, priority=priority, id=ident
     )
 
 
-def is_typed(key: str) -> bool:
-    """Whether a key is a character, which a field takes as text."""
+def is_character_key(key: str) -> bool:
+    """Return whether a key is a character, which a field takes as text."""
     return len(key) == 1 or key.endswith(("_mark", "_sign", "_bracket")) or key in CHARACTERS
 
 
-def act_of(binding: Binding) -> Act | None:
-    """The act of a binding; None for one of the toolkit's own."""
+def find_act(binding: Binding) -> KeyAct | None:
+    """Return the act of a binding; None for one of Textual's own."""
     return BY_NAME.get((binding.id or "").removesuffix(TYPED))

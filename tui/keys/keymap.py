@@ -23,7 +23,7 @@ from sfumato.engine.errors import near_miss_hint
 from sfumato.workspace.errors import StrangeFile
 from sfumato.workspace.plain_files import read_plain
 
-from .acts import ACTS, BY_NAME, Act
+from .acts import ACTS, BY_NAME, KeyAct
 from .own_keys import MODIFIERS
 
 BLANKS = {",": "comma", " ": "space"}
@@ -39,14 +39,15 @@ OLD = (
 )
 
 
-def long_name(key: str) -> str:
+def long_key_name(key: str) -> str:
+    """Return the name that Textual has for a key, such as ``question_mark`` for ``?``."""
     if len(key) > 1:
         return key
     return BLANKS.get(key) or next(iter(Binding.make_bindings([Binding(key, "name")]))).key
 
 
-def is_key(key: str) -> bool:
-    """Whether a terminal can have such a key: ``f4``, ``ctrl+r``, ``question_mark``, ``?``."""
+def is_known_key(key: str) -> bool:
+    """Return whether a terminal can have such a key: ``f4``, ``ctrl+r``, ``question_mark``, ``?``."""
     *modifiers, name = key.split("+") if len(key) > 1 else [key]
     known = len(name) == 1 or name in NAMED or key in NAMED or len(format_key(name)) == 1
     return known and all(modifier in MODIFIERS for modifier in modifiers)
@@ -65,63 +66,65 @@ def read_keymap(file: Path) -> dict[str, str]:
     except (OSError, UnicodeDecodeError) as error:
         raise BadKeymap(f"{file}: it cannot be read as text: {error}") from None
     try:
-        asked = dict(_flat(tomllib.loads(text)))
+        asked = dict(_flatten_table(tomllib.loads(text)))
     except tomllib.TOMLDecodeError as error:
         raise BadKeymap(f"{file}: {error}") from None
-    problem = next(_problems(asked), None)
+    problem = next(_keymap_problems(asked), None)
     if problem is not None:
         name, said = problem
-        raise BadKeymap(f"{file}:{_line_of(text, name)}: {said}")
-    return {name: ",".join(long_name(key) for key in _keys(value)) for name, value in asked.items()}
+        raise BadKeymap(f"{file}:{_line_number(text, name)}: {said}")
+    return {name: ",".join(long_key_name(key) for key in _listed_keys(value)) for name, value in asked.items()}
 
 
-def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _flatten_table(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in table.items():
         if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{name}.")
+            yield from _flatten_table(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", value
 
 
-def _keys(value: Any) -> list[str]:
-    """``"f1, ctrl+h"`` or a list; none where it is neither."""
+def _listed_keys(value: Any) -> list[str]:
+    """Return the keys in ``"f1, ctrl+h"`` or a list; none for another value."""
     if isinstance(value, str):
         return [value] if value in (",", " ") else [key.strip() for key in value.split(",")]
     return value if isinstance(value, list) and all(isinstance(key, str) for key in value) else []
 
 
-def _problems(asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What is wrong with an entry, by its name."""
+def _keymap_problems(asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the name and the problem of each wrong entry."""
     for name, value in asked.items():
         if name not in BY_NAME:
             old = OLD.format(name) if OLD_NAME.fullmatch(name) else ""
             yield name, old or f'there is no act called "{name}" to give keys to{near_miss_hint(name, BY_NAME)}'
-        elif not _keys(value):
+        elif not _listed_keys(value):
             yield name, f'{name} must be a key such as "f4", or a list of them'
         else:
-            yield from ((name, said) for said in map(_wrong, _keys(value)) if said)
-    yield from _clashes(asked)
+            yield from ((name, said) for said in map(_key_problem, _listed_keys(value)) if said)
+    yield from _key_clashes(asked)
 
 
-def _wrong(key: str) -> str:
+def _key_problem(key: str) -> str:
     if key in SAME:
         return f'a terminal cannot tell "{key}" from {SAME[key]}'
-    return "" if is_key(key) else f'there is no key "{key}"; keys are written as in f4, ctrl+r, question_mark or "?"'
+    return (
+        "" if is_known_key(key) else f'there is no key "{key}"; keys are written as in f4, ctrl+r, question_mark or "?"'
+    )
 
 
-def _clashes(asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Keys that would mean two things."""
-    own = {name: {long_name(key) for key in _keys(value)} for name, value in asked.items()}
+def _key_clashes(asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the acts with a key that would have two meanings."""
+    own = {name: {long_key_name(key) for key in _listed_keys(value)} for name, value in asked.items()}
     now = {act.name: own.get(act.name, set(act.keys)) for act in ACTS}
     for name in own:
         for other, act in BY_NAME.items():
             both = now[name] & now[other] if name in now else ()
             if other != name and both:
-                yield name, f'"{min(both)}" is {other} already ({act.does}); give that other keys too'
+                yield name, f'"{min(both)}" is {other} already ({act.description}); give that other keys too'
 
 
-def _line_of(text: str, name: str) -> int:
-    """The line that a dotted name is given a value on, from 1."""
+def _line_number(text: str, name: str) -> int:
+    """Return the line on which a dotted name is given a value, from 1."""
     table = ""
     for number, line in enumerate(text.splitlines(), start=1):
         plain = re.sub(r"[\s\"']", "", line)
@@ -145,9 +148,9 @@ def default_keys(file: Path) -> str:
         f"Acts without a key, which ? and ctrl+p run; give one a key by its name: {bare}",
         100, initial_indent="# ", subsequent_indent="#   ", break_on_hyphens=False,
     )  # fmt: skip
-    lines = [line for group, acts in keyed for line in ("", f"# {group}", *map(_entry, acts))]
+    lines = [line for group, acts in keyed for line in ("", f"# {group}", *map(_act_line, acts))]
     return "\n".join([*head, *lines, "", *rest])
 
 
-def _entry(act: Act) -> str:
-    return f'{act.name} = "{", ".join(act.keys)}"  # {act.does}'
+def _act_line(act: KeyAct) -> str:
+    return f'{act.name} = "{", ".join(act.keys)}"  # {act.description}'

@@ -30,8 +30,8 @@ def key_text(key: str) -> str:
     return "+".join([*modifiers, NAMES.get(name, format_key(name))])
 
 
-def key_for(app: App[Any], act: str) -> str:
-    """The first key that an act has now, as people read it; where it has none, that of the palette."""
+def current_key(app: App[Any], act: str) -> str:
+    """Return the first present key of an act, as people read it; without one, that of the palette."""
     given = cast("HasOwnKeys", app).own_keys.get(act)
     keys = BY_NAME[act].keys if given is None else given.split(",")
-    return key_text(keys[0]) if keys else key_for(app, "palette")
+    return key_text(keys[0]) if keys else current_key(app, "palette")

@@ -13,7 +13,7 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.widgets import Input
 
-from sfumato.tui.keys.acts import ACTS, BY_KEY, BY_NAME, Act, act_of, bind
+from sfumato.tui.keys.acts import ACTS, BY_KEY, BY_NAME, KeyAct, bind_act, find_act
 from sfumato.tui.keys.own_keys import MODIFIERS, key_text
 from sfumato.tui.widgets.entries import FilterField
 from sfumato.tui.widgets.grid import LiveGrid
@@ -36,7 +36,7 @@ class HelpAct:
     run: the action and the node that has it, None where it does nothing
     """
 
-    act: Act
+    act: KeyAct
     label: str
     keys: tuple[str, ...]
     run: tuple[str, DOMNode] | None = None
@@ -54,7 +54,7 @@ def available_acts(screen: Screen[Any]) -> list[HelpAct]:
     """Return the acts of a screen, in the order of their table."""
     found: dict[tuple[str, str, int], tuple[list[str], str, DOMNode]] = {}
     for active in screen.active_bindings.values():
-        act = act_of(active.binding)
+        act = find_act(active.binding)
         if act is not None and active.enabled:
             entry = (act.name, active.binding.action, id(active.node))
             keys, *_ = found.setdefault(entry, ([], active.binding.description, active.node))
@@ -70,21 +70,21 @@ def available_acts(screen: Screen[Any]) -> list[HelpAct]:
 def unavailable_acts(available: Iterable[HelpAct]) -> list[HelpAct]:
     """Return the acts that do nothing here."""
     known = {one.act for one in available}
-    return [HelpAct(act, act.does, act.keys) for act in ACTS if act not in known]
+    return [HelpAct(act, act.description, act.keys) for act in ACTS if act not in known]
 
 
 def filter_acts(entries: Iterable[HelpAct], words: str) -> list[HelpAct]:
     """Return the acts of a typed key, then those whose words contain all of ``words``; all acts without words."""
     wanted, listed = words.lower().split(), list(entries)
     by_key = [one for one in listed if words and (words in one.keys or words in one.keys_text.split())]
-    texts = {one: f"{one.label} {one.act.does} {one.group}".lower() for one in listed}
+    texts = {one: f"{one.label} {one.act.description} {one.group}".lower() for one in listed}
     return [*by_key, *(one for one in listed if one not in by_key and all(word in texts[one] for word in wanted))]
 
 
 def no_effect_message(key: str) -> str:
     """Return the message for a key that does nothing in a place."""
     act = BY_KEY.get(key)
-    return f"{key_text(key)}{f' ({act.does})' if act else ''} does nothing here"
+    return f"{key_text(key)}{f' ({act.description})' if act else ''} does nothing here"
 
 
 def _acts_table(entries: Sequence[HelpAct]) -> GridTable[HelpAct]:
@@ -103,7 +103,7 @@ class KeysDialog(TableScreen[HelpAct], Dialog[HelpAct]):
     """The list of keys; it answers the act that is to be run."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("filter", "search", "Search", show=True),
+        bind_act("filter", "search", "Search", show=True),
     ]
     AUTO_FOCUS = "Grid"
     DEFAULT_CSS = """

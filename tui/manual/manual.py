@@ -16,7 +16,7 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from sfumato.engine.errors import BadInput
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.widgets.entries import FilterField
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
 from sfumato.tui.widgets.panel import FrameEdge, FrameSides
@@ -56,11 +56,11 @@ class ManualDialog(Dialog[None]):
     """A page of the manual at the first of ``topics`` that it has; ``/`` searches, escape returns."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("filter", "search", "Search", show=True),
-        bind("next_other", "hit(1)", "Next hit", show=True),
-        bind("previous_other", "hit(-1)", "Previous hit"),
-        bind("next", "page(1)", "Next page", show=True),
-        bind("previous", "page(-1)", "Previous page"),
+        bind_act("filter", "search", "Search", show=True),
+        bind_act("next_other", "hit(1)", "Next hit", show=True),
+        bind_act("previous_other", "hit(-1)", "Previous hit"),
+        bind_act("next", "page(1)", "Next page", show=True),
+        bind_act("previous", "page(-1)", "Previous page"),
     ]
     AUTO_FOCUS = "Scroll"
     DEFAULT_CSS = "#manual-words { display: none; } #manual-words.asked { display: block; }"

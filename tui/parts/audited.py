@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.widgets.facts import fact_lines
 from sfumato.tui.widgets.lines import Scroll
 
@@ -35,8 +35,8 @@ class AuditedTargetDialog(Dialog[None]):
 
     AUTO_FOCUS = "Scroll"
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("previous", "step(-1)", "Person before", show=True),
-        bind("next", "step(1)", "Next person", show=True),
+        bind_act("previous", "step(-1)", "Person before", show=True),
+        bind_act("next", "step(1)", "Next person", show=True),
     ]
 
     def __init__(self, run_id: int, measure: RecordMeasure, record: int | None = None) -> None:

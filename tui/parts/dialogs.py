@@ -16,7 +16,7 @@ from textual.widgets import Button, Input, OptionList, Static
 from textual.widgets.option_list import Option
 from textual.worker import get_current_worker
 
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.session import jobs
 from sfumato.tui.widgets.entries import EntryField, PagedOptionList, PathSuggester
 from sfumato.tui.widgets.grid import Grid
@@ -43,8 +43,8 @@ class ConfirmDialog(Dialog[bool]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("left", "app.focus_next", "Other answer"),
-        bind("right", "app.focus_next", "Other answer"),
+        bind_act("left", "app.focus_next", "Other answer"),
+        bind_act("right", "app.focus_next", "Other answer"),
     ]
     AUTO_FOCUS = "#no"
 
@@ -112,8 +112,8 @@ class ChoiceDialog(Dialog[int]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("down", "step(1)", priority=True, typed=True),
-        bind("up", "step(-1)", priority=True, typed=True),
+        bind_act("down", "step(1)", priority=True, typed=True),
+        bind_act("up", "step(-1)", priority=True, typed=True),
     ]
     DEFAULT_CSS = """
     ChoiceDialog Grid > .grid--cursor { text-style: reverse; }
@@ -214,8 +214,8 @@ class LetterDialog(Dialog[Answer], Generic[Answer]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("down", "focused.cursor_down", only="j"),
-        bind("up", "focused.cursor_up", only="k"),
+        bind_act("down", "focused.cursor_down", only="j"),
+        bind_act("up", "focused.cursor_up", only="k"),
     ]
     DEFAULT_CSS = "LetterDialog OptionList { height: auto; }"
     AUTO_FOCUS = "OptionList"
@@ -269,8 +269,8 @@ class NewRun(Dialog[tuple[str, str | None]]):
     manual = "commands sfumato run"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("down", "focused.cursor_down", only="j"),
-        bind("up", "focused.cursor_up", only="k"),
+        bind_act("down", "focused.cursor_down", only="j"),
+        bind_act("up", "focused.cursor_up", only="k"),
     ]
     AUTO_FOCUS = "OptionList"
 

@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.message import Message
 
 from sfumato.engine.methods.rows import Row
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.widgets.facts import fact_lines, titled_facts
 from sfumato.tui.widgets.lines import Scroll
 from sfumato.tui.widgets.panel import DialogBox
@@ -120,8 +120,8 @@ class ResultExplanation(NumberExplanation):
     """Dialog that explains one row of the results, with its verdicts and companions."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("open", "people", "Who is given away", show=True),
-        bind("next", "people"),  # where enter takes a lever
+        bind_act("open", "people", "Who is given away", show=True),
+        bind_act("next", "people"),  # where enter takes a lever
     ]
 
     def __init__(

@@ -17,7 +17,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Label, Static
 from textual.worker import get_current_worker
 
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.widgets.entries import ChoiceField, EntryField, LastWordSuggester, PathSuggester
 from sfumato.tui.widgets.panel import DialogBox
 from sfumato.workspace.reporting.words import sign_for
@@ -57,13 +57,13 @@ class Form(Dialog[dict[str, Any]]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("open", "accept", "Accept", show=True),
-        bind("save", "accept", "Accept"),
-        bind("down", "app.focus_next", "Next field"),
-        bind("up", "app.focus_previous", "Previous field"),
-        bind("list", "pick", "List", show=True),
-        bind("jump", "jump"),
-        bind("mark", "pick(True)", "List", priority=True, only="space"),
+        bind_act("open", "accept", "Accept", show=True),
+        bind_act("save", "accept", "Accept"),
+        bind_act("down", "app.focus_next", "Next field"),
+        bind_act("up", "app.focus_previous", "Previous field"),
+        bind_act("list", "pick", "List", show=True),
+        bind_act("jump", "jump"),
+        bind_act("mark", "pick(True)", "List", priority=True, only="space"),
     ]
     AUTO_FOCUS = ".form-field"
 

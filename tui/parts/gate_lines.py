@@ -13,7 +13,7 @@ from sfumato.workspace.reporting.findings import compact_finding_cells, compared
 from sfumato.workspace.reporting.words import sign_for
 from sfumato.workspace.visible_text import replace_unprintable
 
-from ..terminal.text import cut, fit
+from ..terminal.text import cut_text, fit_text
 from ..widgets.facts import wrap_text
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def cut_lines(lines: Sequence[str], most: int, width: int) -> list[str]:
     """Return the first lines, the last of them with an ellipsis where others follow."""
     if len(lines) <= most:
         return list(lines)
-    return [*lines[: most - 1], f"{cut(lines[most - 1], width - 2, '')} …"] if most > 0 else []
+    return [*lines[: most - 1], f"{cut_text(lines[most - 1], width - 2, '')} …"] if most > 0 else []
 
 
 def finding_lines(
@@ -88,8 +88,8 @@ def finding_lines(
     lines = []
     for place, (finding, title) in enumerate(zip(findings, titles, strict=True)):
         ink = "$text-muted" if finding.check in waived else INKS[finding.status]
-        rest = GAP.join([fit(title, room), *(cells[place] for cells in columns)])
-        lines.append(Content.assemble((fit(states[place], state), ink), f"{GAP}{rest}"))
+        rest = GAP.join([fit_text(title, room), *(cells[place] for cells in columns)])
+        lines.append(Content.assemble((fit_text(states[place], state), ink), f"{GAP}{rest}"))
     return lines
 
 
@@ -103,7 +103,7 @@ def _align_column(cells: Iterable[str], shown: Sequence[bool] | None = None) -> 
     if shown is not None:
         texts = [text if is_shown else "" for text, is_shown in zip(texts, shown, strict=True)]
     width = min(_widest_cell(texts), MOST_NUMBER)
-    return [fit(one, width, "right") for one in texts]
+    return [fit_text(one, width, "right") for one in texts]
 
 
 def title_with_witnesses(finding: Finding, witnesses: Sequence[Finding]) -> str:

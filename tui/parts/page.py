@@ -27,7 +27,7 @@ from textual.widgets import Input, Static
 from textual.worker import Worker, WorkerState, get_current_worker
 
 from sfumato.engine.errors import Cancelled, EngineError
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.session.app_protocol import AppProtocol, app_of
 from sfumato.tui.session.clipboard import copy_to_clipboard_and_file
 from sfumato.tui.session.export import (
@@ -63,9 +63,9 @@ class OffersExport(Widget):
     """Mixin with keys that write what is shown to a file and copy it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("export", "export", show=True),
-        bind("copy", "copy", "Copy the table"),
-        bind("public", "copy_public", "Copy what of it may leave"),
+        bind_act("export", "export", show=True),
+        bind_act("copy", "copy", "Copy the table"),
+        bind_act("public", "copy_public", "Copy what of it may leave"),
     ]
 
     def make_exportable(self) -> ScreenExport | None:
@@ -389,11 +389,11 @@ class Dialog(SinglePaintScreen[ScreenResult], WorkspaceReader, ModalScreen[Scree
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("close", "close", "Close", show=True),
-        bind("back", "close", "Close"),
-        bind("keys", "app.keys", "Keys", show=True),
-        bind("manual", "app.manual"),
-        bind("commands", "app.commands", "Commands that equal this"),
+        bind_act("close", "close", "Close", show=True),
+        bind_act("back", "close", "Close"),
+        bind_act("keys", "app.keys", "Keys", show=True),
+        bind_act("manual", "app.manual"),
+        bind_act("commands", "app.commands", "Commands that equal this"),
     ]
 
     def on_mount(self) -> None:
@@ -414,7 +414,7 @@ class ExportDialog(Dialog[tuple[ScreenExport, Path]]):
 
     AUTO_FOCUS = "Input"
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("public", "other", "Internal or public", typed=True),
+        bind_act("public", "other", "Internal or public", typed=True),
     ]
 
     def __init__(self, exportable: ScreenExport) -> None:

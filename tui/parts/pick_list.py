@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.widgets.entries import EntryField, PagedOptionList
 from sfumato.tui.widgets.panel import DialogBox
 from sfumato.workspace.reporting.words import sign_for
@@ -34,14 +34,14 @@ class PickList(Dialog[tuple[str, ...]]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("down", "step(1)", priority=True, typed=True),
-        bind("up", "step(-1)", priority=True, typed=True),
-        bind("page_down", "step(10)", "Ten down", priority=True, only="pagedown"),
-        bind("page_up", "step(-10)", "Ten up", priority=True, only="pageup"),
-        bind("mark", "mark", show=True, priority=True, only="space"),
-        bind("mark_all", "mark_all", "Mark all that are listed", priority=True, only="asterisk"),
-        bind("join", "join", priority=True),
-        bind("filter", "search", "Search", priority=True, only="slash"),
+        bind_act("down", "step(1)", priority=True, typed=True),
+        bind_act("up", "step(-1)", priority=True, typed=True),
+        bind_act("page_down", "step(10)", "Ten down", priority=True, only="pagedown"),
+        bind_act("page_up", "step(-10)", "Ten up", priority=True, only="pageup"),
+        bind_act("mark", "mark", show=True, priority=True, only="space"),
+        bind_act("mark_all", "mark_all", "Mark all that are listed", priority=True, only="asterisk"),
+        bind_act("join", "join", priority=True),
+        bind_act("filter", "search", "Search", priority=True, only="slash"),
     ]
     DEFAULT_CSS = """
     PickList OptionList { height: 1fr; text-wrap: nowrap; text-overflow: ellipsis; }

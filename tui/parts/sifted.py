@@ -10,7 +10,7 @@ from textual.binding import BindingType
 from textual.widget import Widget
 from textual.widgets import Input
 
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.widgets.entries import FilterField
 from sfumato.tui.widgets.marks import MarkedGrid
 from sfumato.tui.widgets.sifting import HINT
@@ -23,7 +23,7 @@ class FilteredList(Widget):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("filter", "sift", "Filter"),
+        bind_act("filter", "sift", "Filter"),
     ]
     DEFAULT_CSS = ".sift { display: none; }"
 

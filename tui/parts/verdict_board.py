@@ -17,8 +17,8 @@ from sfumato.engine.methods.labels import label_of, labels_of
 from sfumato.engine.recipe.outcomes import worst_outcome
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import count_noun
-from sfumato.tui.keys.acts import bind
-from sfumato.tui.terminal.text import cut, fit
+from sfumato.tui.keys.acts import bind_act
+from sfumato.tui.terminal.text import cut_text, fit_text
 from sfumato.workspace.reporting.findings import finding_counts_text, folded_counts_text, is_open
 from sfumato.workspace.reporting.words import (
     FAMILY_HEADINGS,
@@ -133,16 +133,16 @@ def verdict_lines(
     short = shorten_names(names, room)
     gap = " " * GAP
     found = [Content.styled(gap.join(
-        [fit("verdict", state), fit("number", room), f"{'value':>{sizes[0]}}", *([" " * GAUGE] if gauges else []), "limit"]
+        [fit_text("verdict", state), fit_text("number", room), f"{'value':>{sizes[0]}}", *([" " * GAUGE] if gauges else []), "limit"]
     ), "bold")]  # fmt: skip
     for verdict, name, value, limit in zip(verdicts, names, values, bounds, strict=True):
         ink = "$success bold" if safe and verdict.outcome == "met" else STYLES[verdict.outcome]
         parts: list[Content | str | tuple[str, str]] = [
-            (fit(outcome_text(verdict.outcome), state), ink),
-            f"{gap}{fit(replace_unprintable(short[name]), room)}{gap}{value:>{sizes[0]}}{gap}",
+            (fit_text(outcome_text(verdict.outcome), state), ink),
+            f"{gap}{fit_text(replace_unprintable(short[name]), room)}{gap}{value:>{sizes[0]}}{gap}",
         ]
         parts += [draw_gauge(verdict, ink), gap] if gauges else []
-        parts += [cut(limit, sizes[1])]
+        parts += [cut_text(limit, sizes[1])]
         found.append(Content.assemble(*parts))
         if below and not gauges:
             drawn, counted = draw_gauge(verdict, ink, room), observed_text(verdict, records)
@@ -154,7 +154,7 @@ def verdict_lines(
                     " " * (state + GAP),
                     drawn,
                     gap,
-                    (cut(told, width - state - room - 2 * GAP), "$text-muted"),
+                    (cut_text(told, width - state - room - 2 * GAP), "$text-muted"),
                 )
     return found
 
@@ -169,7 +169,7 @@ def _abbreviate_limit(limit: str) -> str:
 def verdict_name_line(verdict: Verdict, width: int) -> Content:
     """Return the whole name of a verdict and its reason, cut to ``width`` cells."""
     said = " · ".join(part for part in (label_of(verdict), verdict.reason) if part)
-    return Content.styled(cut(replace_unprintable(f"{sign_for('into')} {said}"), width), "$text-muted")
+    return Content.styled(cut_text(replace_unprintable(f"{sign_for('into')} {said}"), width), "$text-muted")
 
 
 GROUPS = {family: FAMILY_HEADINGS[family] for family in ("risk", "utility", "quality", "studies", "synthesis")}
@@ -245,7 +245,7 @@ class VerdictBoard(Scroll):
     """
 
     DEFAULT_CSS = "VerdictBoard { scrollbar-size: 1 1; }"
-    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "ask", "Explain", show=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "ask", "Explain", show=True)]
 
     @dataclass
     class VerdictSelected(Message):
@@ -437,7 +437,7 @@ class VerdictBoard(Scroll):
             return verdict_name_line(self.chosen_verdict, self._width)
         if (finding := self.chosen_finding) is not None:
             return Content.styled(
-                cut(replace_unprintable(f"{sign_for('into')} {finding.title} · {finding.said}"), self._width),
+                cut_text(replace_unprintable(f"{sign_for('into')} {finding.title} · {finding.said}"), self._width),
                 "$text-muted",
             )
         return ""

@@ -13,7 +13,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from sfumato.engine.wording import count_noun
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.parts.fields import FormField
 from sfumato.tui.session import jobs
 from sfumato.tui.widgets.entries import PagedOptionList
@@ -41,8 +41,8 @@ class GuidedMinimisation(Dialog[ProjectTable]):
 
     DEFAULT_CSS = "GuidedMinimisation OptionList { height: 1fr; margin-top: 1; }"
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("down", "focused.cursor_down", only="j"),
-        bind("up", "focused.cursor_up", only="k"),
+        bind_act("down", "focused.cursor_down", only="j"),
+        bind_act("up", "focused.cursor_up", only="k"),
     ]
     AUTO_FOCUS = "OptionList"
 

@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.widgets import Static
 
 from sfumato.engine.wording import count_noun
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.parts.fields import FormField
 from sfumato.tui.parts.offers import OfferedValue
 from sfumato.tui.widgets.grid import Grid, LiveGrid
@@ -48,16 +48,16 @@ class HierarchyEditor(TableScreen["HierarchyNodeLine"], Dialog["EditedHierarchy"
     manual = "app hierarchy"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("open", "save", "Save", show=True, priority=True),
-        bind("save", "save", "Save", priority=True),
-        bind("mark", "mark", show=True),
-        bind("new", "group", "Group", show=True),
-        bind("add", "move", "Move here", show=True),
-        bind("rename", "rename", "Rename", show=True),
-        bind("delete", "dissolve", "Dissolve", show=True),
-        bind("widths", "widths", "Widths", show=True),
-        bind("propose", "propose", "Propose", show=True),
-        bind("undo", "undo", show=True),
+        bind_act("open", "save", "Save", show=True, priority=True),
+        bind_act("save", "save", "Save", priority=True),
+        bind_act("mark", "mark", show=True),
+        bind_act("new", "group", "Group", show=True),
+        bind_act("add", "move", "Move here", show=True),
+        bind_act("rename", "rename", "Rename", show=True),
+        bind_act("delete", "dissolve", "Dissolve", show=True),
+        bind_act("widths", "widths", "Widths", show=True),
+        bind_act("propose", "propose", "Propose", show=True),
+        bind_act("undo", "undo", show=True),
     ]
     AUTO_FOCUS = "LiveGrid"
 

@@ -26,8 +26,8 @@ from textual.worker import get_current_worker
 
 from sfumato.engine.errors import EngineError
 from sfumato.engine.wording import count_noun
-from sfumato.tui.keys.acts import bind
-from sfumato.tui.keys.own_keys import key_for
+from sfumato.tui.keys.acts import bind_act
+from sfumato.tui.keys.own_keys import current_key
 from sfumato.workspace.errors import NotFound, WorkspaceError
 from sfumato.workspace.jobs.settings import DEFAULT_JOBS
 from sfumato.workspace.plan.drafts import PlanDraft, draft_of_run, find_draft
@@ -40,8 +40,8 @@ from ..parts.dialogs import ConfirmDialog
 from ..parts.fields import value_text
 from ..session import jobs
 from ..session.messages import ErrorMessage
-from ..terminal.external_editor import NotEdited, edited, editor_command
-from ..terminal.text import cut
+from ..terminal.external_editor import NotEdited, edit_text, editor_command
+from ..terminal.text import cut_text
 from ..widgets.entries import TomlText
 from ..widgets.facts import titled_facts
 from ..widgets.grid import Grid, LiveGrid
@@ -183,7 +183,7 @@ def changes_since_run_text(since: ChangesSinceRun | None) -> str:
     if not lines:
         return f"Nothing is changed since {run}: the same plan runs again."
     more = len(lines) - MOST_CHANGES
-    shown = [cut(line, WIDTH) for line in lines[:MOST_CHANGES]]
+    shown = [cut_text(line, WIDTH) for line in lines[:MOST_CHANGES]]
     return "\n".join([f"Changed since {run}:", *shown, *([f"and {more} more"] if more > 0 else [])])
 
 
@@ -283,25 +283,25 @@ def plan_section(value: object) -> Mapping[str, Any]:
 
 
 class StepGrid(LiveGrid):
-    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Edit", show=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Edit", show=True)]
 
 
 class PlanTab(EditQueue):
     """The tab Plan. Edits go to the stored plan at once; u undoes them."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("add", "add", show=True),
-        bind("run", "run", show=True),
-        bind("search", "search", "Search for a plan", show=True),
-        bind("undo", "undo", show=True),
-        bind("redo", "redo"),
-        bind("delete", "remove", "Remove"),
-        bind("earlier", "move(-1)", "Move up"),
-        bind("later", "move(1)", "Move down"),
-        bind("hierarchy", "hierarchy", "Hierarchies"),
-        bind("table", "text", "Edit the TOML"),
-        bind("constraints", "rules"),
-        bind("editor", "editor", "Edit the TOML in your editor"),
+        bind_act("add", "add", show=True),
+        bind_act("run", "run", show=True),
+        bind_act("search", "search", "Search for a plan", show=True),
+        bind_act("undo", "undo", show=True),
+        bind_act("redo", "redo"),
+        bind_act("delete", "remove", "Remove"),
+        bind_act("earlier", "move(-1)", "Move up"),
+        bind_act("later", "move(1)", "Move down"),
+        bind_act("hierarchy", "hierarchy", "Hierarchies"),
+        bind_act("table", "text", "Edit the TOML"),
+        bind_act("constraints", "rules"),
+        bind_act("editor", "editor", "Edit the TOML in your editor"),
     ]
 
     @dataclass
@@ -418,7 +418,7 @@ class PlanTab(EditQueue):
         if view.problem:
             self.query_one("#plan-head", Line).set_text(f"{sign_for('fail')} {view.problem}")
             return
-        key = key_for(self.app, "run")
+        key = current_key(self.app, "run")
         first = "" if view.lines else "; a adds its first step"
         words = [key, f"runs this plan{first}"]
         if self._run_of_plan is not None:
@@ -581,7 +581,7 @@ class PlanTab(EditQueue):
         try:
             command = editor_command(os.environ)
             with self.app.suspend():
-                found = edited(text.text, "plan.toml", command)
+                found = edit_text(text.text, "plan.toml", command)
         except (NotEdited, SuspendNotSupported) as error:
             self.sfumato.say(str(error), severity="warning")
             return

@@ -10,7 +10,7 @@ from textual import on
 from textual.binding import BindingType
 
 from sfumato.engine.wording import count_noun
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.parts.fields import FormField
 from sfumato.tui.session.messages import ErrorMessage
 from sfumato.tui.widgets.marks import MarkedGrid
@@ -32,7 +32,7 @@ NOTHING = "The plan has no rules, and none holds for all records beyond what cha
 class RuleGrid(MarkedGrid):
     """The plan's rules, then those found in the data."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Take over", show=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Take over", show=True)]
 
 
 def _state_mark(line: RuleLine) -> str:
@@ -67,8 +67,8 @@ class RulesDialog(TableDialog[RuleLine, dict[str, Any]], OffersExport):
     id_prefix = export_file = "rules"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("add", "add", "Write one", show=True),
-        bind("delete", "remove", "Take out", show=True),
+        bind_act("add", "add", "Write one", show=True),
+        bind_act("delete", "remove", "Take out", show=True),
     ]
 
     def __init__(self, draft: PlanDraft, said: Mapping[str, Any]) -> None:

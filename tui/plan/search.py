@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.widgets.entries import PagedOptionList
 from sfumato.tui.widgets.lines import KeyLine, Scroll
 from sfumato.tui.widgets.panel import DialogBox
@@ -62,10 +62,10 @@ class SearchFinalists(Dialog[SearchAnswer]):
     SearchFinalists KeyLine { dock: none; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("run", "answer('continue')", "Continue it", show=True),
-        bind("search", "answer('new')", "Search from the plan as it is now", show=True),
-        bind("down", "focused.cursor_down"),
-        bind("up", "focused.cursor_up"),
+        bind_act("run", "answer('continue')", "Continue it", show=True),
+        bind_act("search", "answer('new')", "Search from the plan as it is now", show=True),
+        bind_act("down", "focused.cursor_down"),
+        bind_act("up", "focused.cursor_up"),
     ]
 
     def __init__(self, found: SearchOutcome) -> None:

@@ -23,7 +23,7 @@ from textual.widgets import Input, Label, Static
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import count_noun
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.session.gate_answers import SHORT_ANSWERS, ExaminedRun
 from sfumato.tui.widgets.panel import SECOND, DialogBox, FrameEdge, FrameSides, TabEdge
 from sfumato.workspace.release.forms import DatasetForm, form_for_file, writable_forms
@@ -157,8 +157,8 @@ REASON, DIRECTORY, WAIVER = "release-reason", "release-directory", "release-waiv
 
 class FindingGrid(LiveGrid):
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("open", "select", "Justify or explain", show=True),
-        bind("add", "waive", "Waive", show=True),
+        bind_act("open", "select", "Justify or explain", show=True),
+        bind_act("add", "waive", "Waive", show=True),
     ]
 
     class WaiverRequested(Message):
@@ -201,16 +201,16 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
     ReleaseScreen #release-headline { padding: 1; text-style: bold; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        *(bind(name, f"leave_for('{name}')") for name in ("data", "plan", "runs", "findings")),
-        bind("release", "next_step", "Next step, then the first again"),
-        bind("next", "step(1)", "Next step", show=True),
-        bind("previous", "step(-1)", "Previous step"),
-        bind("release_run", "write", "Release", show=True),
-        bind("open", "step(1)", "Next step"),
-        bind("request", "request", "Request"),
-        bind("answer", "answer", "Answer"),
-        bind("format", "form", "Format"),
-        bind("next_pane", "app.focus_next", "Next field"),
+        *(bind_act(name, f"leave_for('{name}')") for name in ("data", "plan", "runs", "findings")),
+        bind_act("release", "next_step", "Next step, then the first again"),
+        bind_act("next", "step(1)", "Next step", show=True),
+        bind_act("previous", "step(-1)", "Previous step"),
+        bind_act("release_run", "write", "Release", show=True),
+        bind_act("open", "step(1)", "Next step"),
+        bind_act("request", "request", "Request"),
+        bind_act("answer", "answer", "Answer"),
+        bind_act("format", "form", "Format"),
+        bind_act("next_pane", "app.focus_next", "Next field"),
     ]
     AUTO_FOCUS = "FindingGrid"
 

@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from textual.widget import Widget
 
 from sfumato.engine.wording import count_noun
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.widgets.facts import titled_facts, wrap_paragraphs
 from sfumato.tui.widgets.grid import LiveGrid
 from sfumato.tui.widgets.lines import Line
@@ -58,7 +58,7 @@ ViewTable = tuple[GridTable[int], int]
 class CompareGrid(LiveGrid):
     """The numbers or verdicts of both runs."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Explain", show=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Explain", show=True)]
 
 
 class ComparisonDialog(TableDialog[int, None], OffersExport, SplitView):
@@ -67,8 +67,8 @@ class ComparisonDialog(TableDialog[int, None], OffersExport, SplitView):
     id_prefix = export_file = "compare"
     least_list = 78
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("picture", "view", "Numbers, verdicts, only one run, plans", show=True),
-        bind("any_data", "any_data", "Compare all the same", show=True),
+        bind_act("picture", "view", "Numbers, verdicts, only one run, plans", show=True),
+        bind_act("any_data", "any_data", "Compare all the same", show=True),
     ]
     needs_engine = True
 

@@ -12,7 +12,7 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.outcomes import WORST_FIRST
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import count_noun
-from sfumato.tui.terminal.text import cut, fit
+from sfumato.tui.terminal.text import cut_text, fit_text
 from sfumato.tui.widgets.facts import ONE_COLUMN, run_in_lines, wrap_text
 from sfumato.workspace.reporting.plan_steps import Facts
 from sfumato.workspace.reporting.recipe_difference import difference_sentence
@@ -66,10 +66,11 @@ def brief_run_text(
     lines = (
         broken
         if len(broken) <= most
-        else [(name, cut(replace_unprintable(line), text_width), style) for name, line, style in said]
+        else [(name, cut_text(replace_unprintable(line), text_width), style) for name, line, style in said]
     )
     return Content("\n").join(
-        Content.assemble((fit(name, LONG_NAME), "$primary"), " ", (line, style)) for name, line, style in lines[:most]
+        Content.assemble((fit_text(name, LONG_NAME), "$primary"), " ", (line, style))
+        for name, line, style in lines[:most]
     )
 
 

@@ -16,7 +16,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from sfumato.engine.wording import count_noun
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.workspace.reporting.words import duration_text, varying_settings_of_recipe
 from sfumato.workspace.store.run_names import MAX_NAME_LENGTH, MAX_NOTE_LENGTH, check_run_name, check_run_note
 from sfumato.workspace.store.runs import RunState, RunSummary, StoredRun, recipe_text_of
@@ -25,7 +25,7 @@ from sfumato.workspace.views.results import ResultSelection, read_selected_rows,
 from sfumato.workspace.views.run_detail import RunDetail, read_run_detail
 from sfumato.workspace.visible_text import replace_unprintable
 
-from ..keys.own_keys import key_for
+from ..keys.own_keys import current_key
 from ..parts.dialogs import ConfirmDialog
 from ..parts.fields import FormField
 from ..parts.form import Form
@@ -129,7 +129,7 @@ TABLE = GridTable(COLUMNS, key=lambda line: line.run.id, search_texts=_filter_wo
 
 
 class RunGrid(MarkedGrid):
-    BINDINGS: ClassVar[list[BindingType]] = [bind("open", "select", "Open", show=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Open", show=True)]
 
 
 class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
@@ -140,16 +140,16 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
 
     full_list = 78
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("run", "again", "Run again", show=True),
-        bind("interrupt", "interrupt", "Interrupt", show=True),
-        bind("interrupt", "resume", "Resume", show=True),
-        bind("picture", "map", "Map", show=True),
-        bind("duplicate", "duplicate", "Duplicate with changes"),
-        bind("weigh", "weigh"),
-        bind("delete", "delete"),
-        bind("rename", "name"),
-        bind("log", "log", "Log of its tasks"),
-        bind("compare", "compare", "Compare the marked runs"),
+        bind_act("run", "again", "Run again", show=True),
+        bind_act("interrupt", "interrupt", "Interrupt", show=True),
+        bind_act("interrupt", "resume", "Resume", show=True),
+        bind_act("picture", "map", "Map", show=True),
+        bind_act("duplicate", "duplicate", "Duplicate with changes"),
+        bind_act("weigh", "weigh"),
+        bind_act("delete", "delete"),
+        bind_act("rename", "name"),
+        bind_act("log", "log", "Log of its tasks"),
+        bind_act("compare", "compare", "Compare the marked runs"),
     ]
 
     export_file = "runs"
@@ -192,7 +192,7 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
             self.call_later(self.show_runs, lines, want)
             return
         if not lines:
-            keys = [key_for(self.app, act) for act in ("plan", "run", "new")]
+            keys = [current_key(self.app, act) for act in ("plan", "run", "new")]
             self.grid.set_empty_text(
                 "No runs yet: {} opens the plan, and {} there runs it; {} runs a recipe".format(*keys)
             )
@@ -285,7 +285,7 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
             chosen.append(self.current_row.run.id)
         if len(chosen) < 2:
             self.sfumato.say(
-                f"Mark two runs with {key_for(self.app, 'mark')}, then press {key_for(self.app, 'compare')} to compare them"
+                f"Mark two runs with {current_key(self.app, 'mark')}, then press {current_key(self.app, 'compare')} to compare them"
             )
             return
         states = {line.run.id: line.run.state for line in self._lines}
@@ -306,7 +306,7 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
 
         consequence = (
             f"The recipe of run {run_id} on its data once more, as a new run; with the same seed and key it finds the same. "
-            f"{key_for(self.app, 'duplicate')} makes a plan of it, to change first."
+            f"{current_key(self.app, 'duplicate')} makes a plan of it, to change first."
         )
         await self.sfumato.open(
             ConfirmDialog(f"Run the recipe of run {run_id} again?", consequence, "Run"), run_again_if_confirmed
@@ -398,7 +398,7 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
 
         question = ConfirmDialog(
             f"Interrupt run {run_id}?",
-            f"Finished tasks keep their results; {key_for(self.app, 'interrupt')} resumes it.",
+            f"Finished tasks keep their results; {current_key(self.app, 'interrupt')} resumes it.",
             "Interrupt",
         )
         await self.sfumato.open(question, interrupt_if_confirmed)

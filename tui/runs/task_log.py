@@ -12,7 +12,7 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widget import Widget
 
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.session.messages import WorkspaceChanged
 from sfumato.tui.session.words import task_peak, task_phase, task_seconds, tasks_done_text
 from sfumato.tui.widgets.grid import Grid
@@ -60,7 +60,7 @@ class TaskLog(TableDialog[TaskRow, None]):
     id_prefix = "task-log"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("only", "whole", "This task or all", show=True),
+        bind_act("only", "whole", "This task or all", show=True),
     ]
     DEFAULT_CSS = "TaskLog LiveGrid { height: 1fr; } TaskLog Scroll { height: 1fr; }"
 

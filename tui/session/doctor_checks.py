@@ -12,7 +12,7 @@ from pathlib import Path
 from sfumato.workspace.store.runs import installed_version
 from sfumato.workspace.upkeep.maintenance import WorkspaceCheck, check_workspace_health
 
-from ..terminal.parts import states
+from ..terminal.parts import part_states
 from .places import keys_file
 
 PACKAGES = (
@@ -83,9 +83,11 @@ def _check_terminal() -> list[WorkspaceCheck]:
     ]
     findings += [
         WorkspaceCheck(
-            part.key, "note" if reason else "ok", f"off: {reason}; the app works, only slower" if reason else part.does
+            part.key,
+            "note" if reason else "ok",
+            f"off: {reason}; the app works, only slower" if reason else part.effect,
         )
-        for part, reason in states()
+        for part, reason in part_states()
     ]
     if os.environ.get("NO_COLOR"):
         findings.append(WorkspaceCheck("NO_COLOR", "ok", "set: the app uses no colour"))

@@ -15,8 +15,8 @@ HUNG_UP = 128 + signal.SIGHUP
 """The exit status, as of a process that the signal has ended."""
 
 
-def terminal_is_there() -> bool:
-    """Whether standard input is a terminal that somebody still holds. Textual would read its end of file for ever."""
+def has_terminal() -> bool:
+    """Return whether standard input is a terminal that is still open. Textual would read its end of file for ever."""
     try:
         termios.tcgetattr(sys.__stdin__.fileno() if sys.__stdin__ else -1)
     except (termios.error, OSError, ValueError):
@@ -28,11 +28,11 @@ def ascii_driver(driver: type[Driver]) -> type[Driver]:
     """A driver that writes characters of ASCII, as wide, in place of all others."""
 
     def write(self: Driver, data: str) -> None:
-        text = data if data.isascii() else "".join(map(_in_ascii, data))
+        text = data if data.isascii() else "".join(map(_to_ascii, data))
         driver.write(self, text)
 
     return type("AsciiDriver", (driver,), {"write": write})
 
 
-def _in_ascii(character: str) -> str:
+def _to_ascii(character: str) -> str:
     return character if character.isascii() else ascii_sign(character).ljust(cell_len(character))[: cell_len(character)]

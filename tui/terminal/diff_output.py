@@ -27,7 +27,7 @@ from textual.strip import Strip
 from .device import ascii_driver
 from .glyphs import CHOICE, ascii_sign
 from .parts import DIFF_OUTPUT, is_on
-from .text import narrow
+from .text import is_narrow
 
 if TYPE_CHECKING:
     from textual._compositor import ChopsUpdate, LayoutUpdate
@@ -53,20 +53,20 @@ class TerminalImage:
         self._ascii_only = ascii_only
         self._standing: dict[int, list[Cell | None]] = {}
 
-    def forget(self) -> None:
-        """The terminal may show anything now; the next picture is sent whole."""
+    def forget_image(self) -> None:
+        """Assume nothing about the terminal: the next picture is sent whole."""
         self._standing = {}
 
-    def send(self, pieces: Iterable[Piece], console: Console) -> str:
-        """The escape sequences that bring the terminal to show ``pieces``; empty when it does already."""
+    def update_sequences(self, pieces: Iterable[Piece], console: Console) -> str:
+        """Return the escape sequences that make the terminal show ``pieces``; empty if it does already."""
         system = COLOR_SYSTEMS[console.color_system] if console.color_system else ColorSystem.TRUECOLOR
         parts: list[str] = []
         current: str | None = None
         for y, x, given in pieces:
             strip = printable_strip(given)
-            cells, looks = _cells(strip, system)
+            cells, looks = _strip_cells(strip, system)
             if looks is None:
-                self._stand(y, x, [None] * strip.cell_length)
+                self._replace_cells(y, x, [None] * strip.cell_length)
                 rendered = strip.render(console)
                 text = "".join(map(ascii_sign, rendered)) if self._ascii_only else rendered
                 parts.append(f"\x1b[0m\x1b[{y + 1};{x + 1}H{text}")
@@ -74,27 +74,27 @@ class TerminalImage:
                 continue
             if self._ascii_only:
                 cells = [(ascii_sign(text[0]) if text else " ", codes) for text, codes in cells]
-            for start, stop in self._changes(y, x, cells, looks):
+            for start, stop in self._changed_runs(y, x, cells, looks):
                 parts.append(f"\x1b[{y + 1};{x + start + 1}H")
                 for (text, codes), (seen, behind) in zip(cells[start:stop], looks[start:stop], strict=True):
-                    wanted = for_blank(current, behind) if seen == " " else codes
+                    wanted = codes_for_blank(current, behind) if seen == " " else codes
                     if wanted != current:
                         parts.append(sgr_change(current, wanted))
                         current = wanted
                     parts.append(text)
         return "".join([*parts, "\x1b[0m" if current else ""])
 
-    def _changes(self, y: int, x: int, cells: Sequence[Cell], looks: Sequence[Cell]) -> Iterator[tuple[int, int]]:
-        """Where ``looks`` differ from what stands there, which is now taken to be them."""
-        before = self._stand(y, x, looks)
+    def _changed_runs(self, y: int, x: int, cells: Sequence[Cell], looks: Sequence[Cell]) -> Iterator[tuple[int, int]]:
+        """Yield start and stop of the runs in which ``looks`` differ from what stands there, which they now replace."""
+        before = self._replace_cells(y, x, looks)
         if before == looks:
             return
         changed = [i for i, (look, stood) in enumerate(zip(looks, before, strict=True)) if look != stood]
-        for start, stop in _joined(changed):
+        for start, stop in _join_runs(changed):
             yield start - (not cells[start][0] and start > 0), stop
 
-    def _stand(self, y: int, x: int, cells: Sequence[Cell | None]) -> list[Cell | None]:
-        """Take ``cells`` to stand at row ``y`` from column ``x`` on; returns what stood there."""
+    def _replace_cells(self, y: int, x: int, cells: Sequence[Cell | None]) -> list[Cell | None]:
+        """Store ``cells`` at row ``y`` from column ``x`` on; return what stood there."""
         row = self._standing.setdefault(y, [])
         stop = x + len(cells)
         row.extend(repeat(None, stop - len(row)))
@@ -107,15 +107,18 @@ def printable_strip(strip: Strip) -> Strip:
     """The strip without what could command the terminal; each cell stays where it is."""
     if all(segment.text.isprintable() for segment in strip):
         return strip
-    return Strip(seen_segments(strip))
+    return Strip(printable_segments(strip))
 
 
-def seen_segments(segments: Iterable[Segment]) -> list[Segment]:
-    """Segments with ``?`` in place of what is not printable; what has no width, as escape and direction marks, is left out."""
-    return [Segment(_seen(text), style) for text, style, _ in segments]
+def printable_segments(segments: Iterable[Segment]) -> list[Segment]:
+    """Return segments with ``?`` in place of what is not printable.
+
+    Characters without width, such as escape and direction marks, are left out.
+    """
+    return [Segment(_printable_text(text), style) for text, style, _ in segments]
 
 
-def _seen(text: str) -> str:
+def _printable_text(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c == JOINER else (" " if c.isspace() else "?") * cell_len(c) for c in text)
@@ -126,7 +129,7 @@ class PrintableFilter(LineFilter):
 
     def apply(self, segments: list[Segment], background: object) -> list[Segment]:
         """The segments without what could command the terminal."""
-        return segments if all(text.isprintable() for text, _, _ in segments) else seen_segments(segments)
+        return segments if all(text.isprintable() for text, _, _ in segments) else printable_segments(segments)
 
 
 class DiffOutput(App[None]):
@@ -151,7 +154,7 @@ class DiffOutput(App[None]):
     def forget_image(self) -> None:
         """The terminal may show anything now."""
         if self._image is not None:
-            self._image.forget()
+            self._image.forget_image()
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None, *others: Any) -> None:
         shown = renderable if self._image is None else diff_update(renderable, self._image)
@@ -182,19 +185,19 @@ def _diff_update_type() -> Callable[[LayoutUpdate | ChopsUpdate, TerminalImage],
 
         def render_segments(self, console: Console) -> str:
             update = self._update
-            pieces = _of_layout(update) if isinstance(update, LayoutUpdate) else _of_chops(update)
-            return self._image.send(pieces, console)
+            pieces = _layout_pieces(update) if isinstance(update, LayoutUpdate) else _chop_pieces(update)
+            return self._image.update_sequences(pieces, console)
 
     return DiffUpdate
 
 
-def _of_layout(update: LayoutUpdate) -> Iterator[Piece]:
+def _layout_pieces(update: LayoutUpdate) -> Iterator[Piece]:
     for y, line in enumerate(update.strips, update.region.y):
         yield y, update.region.x, Strip.join(line)
 
 
-def _of_chops(update: ChopsUpdate) -> Iterator[Piece]:
-    """The parts of the chops that lie in the spans, as ``ChopsUpdate.render_segments`` takes them."""
+def _chop_pieces(update: ChopsUpdate) -> Iterator[Piece]:
+    """Yield the parts of the chops that lie in the spans, as ``ChopsUpdate.render_segments`` takes them."""
     for y, x1, x2 in update.spans:
         for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
             if strip is not None and x <= x2 and end > x1:
@@ -202,22 +205,22 @@ def _of_chops(update: ChopsUpdate) -> Iterator[Piece]:
                 yield y, x, strip if whole else strip.crop(0, min(end, x2) - x)
 
 
-def _cells(strip: Strip, system: ColorSystem) -> tuple[Sequence[Cell], Sequence[Cell] | None]:
-    """The cells of a strip, and how they look: a blank has no colour of its own, only that behind it.
+def _strip_cells(strip: Strip, system: ColorSystem) -> tuple[Sequence[Cell], Sequence[Cell] | None]:
+    """Return the cells of a strip, and how they look: a blank has only the colour behind it.
 
-    No looks where it has a link, or characters that do not add up to its width one by one.
+    The looks are None if the strip has a link, or characters that do not add up to its width one by one.
     """
     cells: list[Cell] = []
     looks: list[Cell] = []
     for text, style, _ in strip:
         if style is not None and style.link:
             return (), None
-        codes, behind = _codes(style, system)
+        codes, behind = _style_codes(style, system)
         start = len(cells)
-        if narrow(text):
+        if is_narrow(text):
             cells.extend(zip(text, repeat(codes)))
         else:
-            _extend(cells, text, codes)
+            _append_wide_cells(cells, text, codes)
             for place in range(max(0, start - 2), start):
                 looks[place] = cells[place] if len(cells[place][0]) > 1 else looks[place]
         if codes == behind or " " not in text:
@@ -229,15 +232,15 @@ def _cells(strip: Strip, system: ColorSystem) -> tuple[Sequence[Cell], Sequence[
 
 
 @lru_cache(4096)
-def _codes(style: Style | None, system: ColorSystem) -> tuple[str, str]:
-    """The codes of a style, and of what is to be seen of it where there is no character."""
+def _style_codes(style: Style | None, system: ColorSystem) -> tuple[str, str]:
+    """Return the codes of a style, and those that are visible without a character."""
     if style is None:
         return "", ""
     codes = Strip.render_ansi(style, system)
-    return codes, on_blank(codes)
+    return codes, codes_on_blank(codes)
 
 
-def _extend(cells: list[Cell], text: str, codes: str) -> None:
+def _append_wide_cells(cells: list[Cell], text: str, codes: str) -> None:
     for character in text:
         width = cell_len(character)
         if width:
@@ -247,8 +250,8 @@ def _extend(cells: list[Cell], text: str, codes: str) -> None:
             cells[at] = (cells[at][0] + character, cells[at][1])
 
 
-def _joined(places: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Start and stop of the runs of rising ``places``, those that are nearly together joined."""
+def _join_runs(places: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield start and stop of the runs of rising ``places``; runs that nearly touch are joined."""
     start = stop = -1
     for place in places:
         if start >= 0 and place - stop > BRIDGE:
@@ -259,16 +262,21 @@ def _joined(places: Sequence[int]) -> Iterator[tuple[int, int]]:
         yield start, stop
 
 
-class Codes(NamedTuple):
-    """Codes by their parts; a colour that is empty is the terminal's own."""
+class SgrCodes(NamedTuple):
+    """Codes of a style by their parts; an empty colour is the terminal's own.
+
+    attributes: codes other than colours
+    colour: code of the character's colour
+    background: code of the colour behind it
+    """
 
     attributes: frozenset[str]
     colour: str
-    behind: str
+    background: str
 
 
 @lru_cache(4096)
-def _parts(codes: str) -> Codes:
+def _parse_codes(codes: str) -> SgrCodes:
     attributes, colour, behind = set(), "", ""
     rest = codes.split(";") if codes else []
     while rest:
@@ -281,7 +289,7 @@ def _parts(codes: str) -> Codes:
             behind = ";".join(code)
         elif kind not in (0, 39, 49):
             attributes.add(code[0])
-    return Codes(frozenset(attributes), colour, behind)
+    return SgrCodes(frozenset(attributes), colour, behind)
 
 
 @lru_cache(16384)
@@ -293,22 +301,22 @@ def sgr_change(current: str | None, wanted: str) -> str:
     anew = f"\x1b[0;{wanted}m" if wanted else "\x1b[0m"
     if current is None:
         return anew
-    have, want = _parts(current), _parts(wanted)
+    have, want = _parse_codes(current), _parse_codes(wanted)
     if have.attributes - want.attributes:
         return anew
     changes = sorted(want.attributes - have.attributes)
     changes += [want.colour or "39"] if want.colour != have.colour else []
-    changes += [want.behind or "49"] if want.behind != have.behind else []
+    changes += [want.background or "49"] if want.background != have.background else []
     return min(f"\x1b[{';'.join(changes)}m" if changes else "", anew, key=len)
 
 
 @lru_cache(4096)
-def on_blank(current: str) -> str:
-    """What is to be seen of codes where there is no character."""
-    parts = _parts(current)
-    return current if parts.attributes & SEEN_ON_BLANKS else parts.behind
+def codes_on_blank(current: str) -> str:
+    """Return the codes that are visible without a character."""
+    parts = _parse_codes(current)
+    return current if parts.attributes & SEEN_ON_BLANKS else parts.background
 
 
-def for_blank(current: str | None, wanted: str) -> str:
-    """``current`` where a blank looks the same with it as with ``wanted``, else ``wanted``."""
-    return current if current is not None and on_blank(current) == on_blank(wanted) else wanted
+def codes_for_blank(current: str | None, wanted: str) -> str:
+    """Return ``current`` if a blank looks the same with it as with ``wanted``, otherwise ``wanted``."""
+    return current if current is not None and codes_on_blank(current) == codes_on_blank(wanted) else wanted

@@ -37,14 +37,14 @@ def editor_command(environment: Mapping[str, str]) -> list[str]:
         raise NotEdited(f"{named} cannot be read as a command: {error}") from None
 
 
-def edited(text: str, name: str, command: Sequence[str]) -> str:
-    """The text as the editor left it in a file called ``name``. Raises NotEdited.
+def edit_text(text: str, name: str, command: Sequence[str]) -> str:
+    """Return the text after editing it in a file called ``name``. Raises NotEdited.
 
-    The directory is the user's alone (0700), in memory where the session has a place there, and removed with all that the editor
-    left in it.
+    The directory is the user's alone (0700), in memory if the session has a place there, and removed with everything that the editor
+    leaves in it.
     """
     with tempfile.TemporaryDirectory(
-        prefix="sfumato-", dir=_place(os.environ), ignore_cleanup_errors=True
+        prefix="sfumato-", dir=_session_directory(os.environ), ignore_cleanup_errors=True
     ) as directory:
         file = Path(directory) / name
         with os.fdopen(
@@ -52,17 +52,17 @@ def edited(text: str, name: str, command: Sequence[str]) -> str:
         ) as out:
             out.write(text)
         try:
-            with _interrupts_are_the_editors():
+            with _leave_interrupts_to_editor():
                 status = subprocess.run([*command, str(file)], check=False).returncode
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise NotEdited(f"{command[0]} cannot be started: {reason}; set VISUAL or EDITOR to your editor") from None
         if status:
             raise NotEdited(f"{command[0]} ended with status {status}: the text is as it was")
-        return _read(file)
+        return _read_edited(file)
 
 
-def _read(file: Path) -> str:
+def _read_edited(file: Path) -> str:
     try:
         content = read_plain(file, MOST_BYTES)
         return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
@@ -74,8 +74,8 @@ def _read(file: Path) -> str:
         raise NotEdited(f"what the editor left cannot be read ({error.strerror}): the text is as it was") from None
 
 
-def _place(environment: Mapping[str, str]) -> str | None:
-    """The session's own directory in memory; None where there is none, for the system's own choice."""
+def _session_directory(environment: Mapping[str, str]) -> str | None:
+    """Return the session's own directory in memory; None for the system's default."""
     named = environment.get("XDG_RUNTIME_DIR", "")
     try:
         found = os.lstat(named)
@@ -86,8 +86,8 @@ def _place(environment: Mapping[str, str]) -> str | None:
 
 
 @contextmanager
-def _interrupts_are_the_editors() -> Iterator[None]:
-    """Ctrl+C means the editor that is in front, not the app behind it."""
+def _leave_interrupts_to_editor() -> Iterator[None]:
+    """Ignore Ctrl+C in the app while the editor is in front."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -57,17 +57,17 @@ def ascii_sign(character: str) -> str:
     return base if base.isascii() else _UNKNOWN
 
 
-def settle_signs(environment: MutableMapping[str, str] = os.environ) -> None:
-    """Have SFUMATO_GLYPHS say ascii where nothing is chosen and locale or terminal have no others. Raises BadInput."""
+def choose_glyphs(environment: MutableMapping[str, str] = os.environ) -> None:
+    """Set SFUMATO_GLYPHS to ascii if nothing is chosen and locale or terminal have no other characters. Raises BadInput."""
     chosen = environment.get(CHOICE)
     if chosen and chosen not in SETS:
         raise BadInput(CHOICE, f'must be one of {", ".join(SETS)}, not "{chosen}"')
-    if not chosen and (_ascii_locale(environment) or environment.get("TERM") == "linux"):
+    if not chosen and (_has_ascii_locale(environment) or environment.get("TERM") == "linux"):
         environment[CHOICE] = "ascii"
 
 
-def _ascii_locale(environment: Mapping[str, str]) -> bool:
-    """Whether the locale is one without UTF-8. Where nothing is set, nothing is known."""
+def _has_ascii_locale(environment: Mapping[str, str]) -> bool:
+    """Return whether the locale is one without UTF-8. Without any setting nothing is assumed."""
     locale = next((environment[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if environment.get(name)), "")
     codes = locale.partition(".")[2].partition("@")[0].lower().replace("-", "")
     return locale in ("C", "POSIX") or codes not in ("", "utf8")
@@ -75,7 +75,7 @@ def _ascii_locale(environment: Mapping[str, str]) -> bool:
 
 @dataclass(frozen=True)
 class Glyphs:
-    """Characters to draw with: ``table[bits]`` shows a cell of ``down`` by ``across`` dots numbered by ``weights``."""
+    """Characters to draw with: ``table[cell_bits]`` shows a cell of ``dots_down`` by ``dots_across`` dots numbered by ``weights``."""
 
     name: str
     weights: tuple[tuple[int, ...], ...]
@@ -89,30 +89,30 @@ class Glyphs:
     ellipsis: str
 
     @property
-    def down(self) -> int:
+    def dots_down(self) -> int:
         return len(self.weights)
 
     @property
-    def across(self) -> int:
+    def dots_across(self) -> int:
         return len(self.weights[0])
 
     @property
-    def coarse(self) -> bool:
-        """Whether a cell is a single dot, drawn as the mark of its series."""
-        return self.down * self.across == 1
+    def is_coarse(self) -> bool:
+        """Return whether a cell is a single dot, drawn as the mark of its series."""
+        return self.dots_down * self.dots_across == 1
 
-    def encode(self, mask: Mask) -> NDArray[np.str_]:
-        """The character of each cell: (rows · down, columns · across) dots to (rows, columns) characters."""
+    def encode_mask(self, mask: Mask) -> NDArray[np.str_]:
+        """Return the character of each cell: (rows · down, columns · across) dots to (rows, columns) characters."""
         import numpy as np
 
-        return np.array(list(self.table))[self.bits(mask)]
+        return np.array(list(self.table))[self.cell_bits(mask)]
 
-    def bits(self, mask: Mask) -> NDArray[np.intp]:
-        """The dots of each cell as a number, (rows, columns)."""
+    def cell_bits(self, mask: Mask) -> NDArray[np.intp]:
+        """Return the dots of each cell as a number, (rows, columns)."""
         import numpy as np
 
-        rows, columns = mask.shape[0] // self.down, mask.shape[1] // self.across
-        split = mask.reshape(rows, self.down, columns, self.across)
+        rows, columns = mask.shape[0] // self.dots_down, mask.shape[1] // self.dots_across
+        split = mask.reshape(rows, self.dots_down, columns, self.dots_across)
         weights = np.array(self.weights, dtype=np.intp)[:, np.newaxis, :]
         return np.asarray((split * weights).sum(axis=(1, 3)))
 
@@ -124,8 +124,8 @@ ASCII = Glyphs("ascii", ((1,),), " *", *"|-+++^~")
 GLYPHS = {glyphs.name: glyphs for glyphs in (BRAILLE, BLOCK, ASCII)}
 
 
-def glyphs_named(name: str | None = None) -> Glyphs:
-    """The set called ``name``, else the one in the environment's SFUMATO_GLYPHS, else braille.
+def find_glyphs(name: str | None = None) -> Glyphs:
+    """Return the set called ``name``, otherwise the one in SFUMATO_GLYPHS, otherwise braille.
 
     Raises ValueError for a name that is none of braille, block, ascii.
     """

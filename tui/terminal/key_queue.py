@@ -27,10 +27,14 @@ class KeyQueue(App[None]):
     """An app that takes its keys, and texts that are pasted, one after the other."""
 
     @dataclass
-    class Followed(Message):
-        """Comes the way that a key has gone, behind it and behind what it has posted."""
+    class KeyFollower(Message):
+        """Message that goes the way of a key, behind it and behind what it has posted.
 
-        key: int
+        key_number: number of the key
+        rounds: rounds that are left
+        """
+
+        key_number: int
         rounds: int
 
     def __init__(self, *, ansi_color: bool | None = None) -> None:
@@ -41,8 +45,8 @@ class KeyQueue(App[None]):
         self._way: Widget | None = None
 
     @property
-    def acting(self) -> bool:
-        """Whether the last key may still be about to do something."""
+    def is_acting(self) -> bool:
+        """Return whether the last key may still be about to do something."""
         return self._acting and not self._is_lost
 
     @property
@@ -68,11 +72,11 @@ class KeyQueue(App[None]):
 
     def _give_up_later(self, seconds: float) -> None:
         if self._is_lost:
-            self._follow(ROUNDS)
-        self.set_timer(min(seconds, LOOK_SECONDS), partial(self._look, self._key, seconds - LOOK_SECONDS))
+            self._send_follower(ROUNDS)
+        self.set_timer(min(seconds, LOOK_SECONDS), partial(self._wait_for_follower, self._key, seconds - LOOK_SECONDS))
 
-    async def _look(self, key: int, seconds: float) -> None:
-        """Take the next key once ``seconds`` are over; until then have a follower that is lost sent again."""
+    async def _wait_for_follower(self, key: int, seconds: float) -> None:
+        """Take the next key once ``seconds`` are over; until then send a lost follower again."""
         if key == self._key and seconds <= 0:
             await self._take_next()
         elif key == self._key:
@@ -83,20 +87,20 @@ class KeyQueue(App[None]):
         if self._typed:
             self._key += 1
             await super().on_event(self._typed.popleft())
-            self._follow(ROUNDS)
+            self._send_follower(ROUNDS)
         if self._typed:
             self._give_up_later(LOST_SECONDS)
 
-    def _follow(self, rounds: int) -> None:
+    def _send_follower(self, rounds: int) -> None:
         if self.screen_stack:
             self._way = self.focused or self.screen
-            self._way.post_message(self.Followed(self._key, rounds))
+            self._way.post_message(self.KeyFollower(self._key, rounds))
 
-    @on(Followed)
-    async def _arrive(self, event: Followed) -> None:
-        if event.key != self._key:
+    @on(KeyFollower)
+    async def _receive_follower(self, event: KeyFollower) -> None:
+        if event.key_number != self._key:
             return
         if event.rounds > 1:
-            self._follow(event.rounds - 1)
+            self._send_follower(event.rounds - 1)
         else:
             await self._take_next()

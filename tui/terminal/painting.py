@@ -29,8 +29,8 @@ PAINT_SECONDS = 1 / 120
 class SinglePaintScreen(Screen[ScreenResult]):
     """A screen that does nothing twice while it opens."""
 
-    def fit(self, size: Size) -> None:
-        """Take the classes for a terminal of this size, before there are any styles."""
+    def set_size_classes(self, size: Size) -> None:
+        """Set the classes for a terminal of this size, before there are any styles."""
         breaks = (size.width, self.app.HORIZONTAL_BREAKPOINTS), (size.height, self.app.VERTICAL_BREAKPOINTS)
         for cells, names in breaks:
             found = [name for least, name in sorted(names or []) if cells >= least]
@@ -116,7 +116,7 @@ def share_styles() -> None:
     vars_of_styles.get_inner_outer = get_inner_outer
 
 
-def paint_often() -> None:
-    """Have Textual paint twice as often."""
+def double_paint_rate() -> None:
+    """Make Textual paint twice as often."""
     if is_on(PAINT_PERIOD):
         vars(textual.screen)["UPDATE_PERIOD"] = PAINT_SECONDS

@@ -20,15 +20,20 @@ CHECKED = frozenset({"8.2.8"})
 
 
 @dataclass(frozen=True)
-class Part:
-    """``needs`` gives names, as ``module:name.name``, their parameters; None where the name is not called."""
+class TextualPart:
+    """Part of the app that uses private names of Textual.
+
+    key: name of the part
+    effect: what it does
+    needs: names, as ``module:name.name``, with their parameters; None if the name is not called
+    """
 
     key: str
-    does: str
+    effect: str
     needs: Mapping[str, str | None]
 
 
-DIFF_OUTPUT = Part(
+DIFF_OUTPUT = TextualPart(
     "diff output",
     "only cells that changed are sent",
     {
@@ -38,7 +43,7 @@ DIFF_OUTPUT = Part(
         "textual._compositor:ChopsUpdate": "chops spans chop_ends",
     },
 )
-SINGLE_PAINT = Part(
+SINGLE_PAINT = TextualPart(
     "single paint",
     "a screen that opens is laid out and painted once",
     {
@@ -49,7 +54,7 @@ SINGLE_PAINT = Part(
         "textual.events:ScreenResume": "refresh_styles",
     },
 )
-RAW_LINES = Part(
+RAW_LINES = TextualPart(
     "raw lines",
     "tables draw their lines without borders and padding",
     {
@@ -58,10 +63,10 @@ RAW_LINES = Part(
         "render_content_line border_title border_subtitle opacity ansi_theme native_ansi",
     },
 )
-PAINT_PERIOD = Part(
+PAINT_PERIOD = TextualPart(
     "paint period", "two pictures a key without waiting between them", {"textual.screen:UPDATE_PERIOD": None}
 )
-SHARED_STYLES = Part(
+SHARED_STYLES = TextualPart(
     "shared styles",
     "what widgets that are gone have drawn is let go",
     {"textual._styles_cache:StylesCache.get_inner_outer": "cls base_background background"},
@@ -69,12 +74,12 @@ SHARED_STYLES = Part(
 PARTS = (DIFF_OUTPUT, SINGLE_PAINT, RAW_LINES, PAINT_PERIOD, SHARED_STYLES)
 
 
-def is_on(part: Part) -> bool:
+def is_on(part: TextualPart) -> bool:
     return not _reason_off(part)
 
 
-def states() -> Sequence[tuple[Part, str]]:
-    """Each part, and why it is off; empty where it is on."""
+def part_states() -> Sequence[tuple[TextualPart, str]]:
+    """Return each part with why it is off; empty if it is on."""
     return [(part, _reason_off(part)) for part in PARTS]
 
 
@@ -87,23 +92,23 @@ def textual_version() -> str:
         return "of an unknown version"
 
 
-def _reason_off(part: Part) -> str:
+def _reason_off(part: TextualPart) -> str:
     if os.environ.get(PLAIN, "0") not in ("", "0"):
         return f"{PLAIN} is set"
-    return _unmet(part.key, textual_version())
+    return _unmet_need(part.key, textual_version())
 
 
 @cache
-def _unmet(key: str, installed: str) -> str:
-    """What speaks against a part under a version; looked up once."""
+def _unmet_need(key: str, installed: str) -> str:
+    """Return what a part lacks with a version of Textual, empty if nothing; looked up once."""
     if installed not in CHECKED:
         return f"not checked with Textual {installed}"
     part = next(part for part in PARTS if part.key == key)
-    missing = [name for name, parameters in part.needs.items() if not _is_there(name, parameters)]
+    missing = [name for name, parameters in part.needs.items() if not _has_name(name, parameters)]
     return f"Textual {installed} has no such {', '.join(missing)}" if missing else ""
 
 
-def _is_there(name: str, parameters: str | None) -> bool:
+def _has_name(name: str, parameters: str | None) -> bool:
     module, _, path = name.partition(":")
     try:
         found = importlib.import_module(module)

@@ -15,40 +15,42 @@ Align = Literal["left", "right"]
 _NARROW = re.compile("[ -~\u00a1-\u00ac\u00ae-\u02ff–…›\u2500-\u259f\u2800-\u28ff]*").fullmatch
 
 
-def narrow(text: str) -> bool:
-    """Whether every character is one that is known to take one cell: letters of the west, lines, blocks and braille."""
+def is_narrow(text: str) -> bool:
+    """Return whether every character surely takes one cell: western letters, lines, blocks and braille."""
     return text.isascii() or _NARROW(text) is not None
 
 
-def cut(text: str, width: int, ellipsis: str = "…") -> str:
-    """``text`` in at most ``width`` cells; what does not fit gives way to ``ellipsis`` (one cell)."""
+def cut_text(text: str, width: int, ellipsis: str = "…") -> str:
+    """Return ``text`` in at most ``width`` cells; what does not fit is replaced by ``ellipsis`` (one cell)."""
     if width <= 0:
         return ""
-    fits = len(text) <= width if narrow(text) else cell_len(text) <= width
+    fits = len(text) <= width if is_narrow(text) else cell_len(text) <= width
     if fits:
         return text
-    return (text[: width - 1] if narrow(text) else set_cell_size(text, width - 1)) + ellipsis
+    return (text[: width - 1] if is_narrow(text) else set_cell_size(text, width - 1)) + ellipsis
 
 
-def fit(text: str, width: int, align: Align = "left", ellipsis: str = "…") -> str:
-    """``text`` in exactly ``width`` cells, cut or padded."""
-    shown = cut(text, width, ellipsis)
-    if narrow(shown):
+def fit_text(text: str, width: int, align: Align = "left", ellipsis: str = "…") -> str:
+    """Return ``text`` in exactly ``width`` cells, cut or padded."""
+    shown = cut_text(text, width, ellipsis)
+    if is_narrow(shown):
         return shown.rjust(width) if align == "right" else shown.ljust(width)
     padding = " " * (max(width, 0) - cell_len(shown))
     return padding + shown if align == "right" else shown + padding
 
 
-def window(text: str, left: int, width: int) -> str:
-    """Cells ``left`` to ``left + width - 1`` of ``text``, padded; half of a wide character is a blank."""
-    if narrow(text):
+def text_window(text: str, left: int, width: int) -> str:
+    """Return cells ``left`` to ``left + width - 1`` of ``text``, padded; half of a wide character is a blank."""
+    if is_narrow(text):
         return text[left : left + width].ljust(width)
-    seen = [cell or " " if place == left else cell for place, cell in enumerate(cells(text)) if place >= left][:width]
-    return fit(set_cell_size("".join(seen), min(len(seen), width)), width)
+    seen = [cell or " " if place == left else cell for place, cell in enumerate(split_cells(text)) if place >= left][
+        :width
+    ]
+    return fit_text(set_cell_size("".join(seen), min(len(seen), width)), width)
 
 
-def cells(text: str) -> list[str]:
-    """One string a cell: a wide character is followed by an empty string, a zero-width one is dropped."""
+def split_cells(text: str) -> list[str]:
+    """Return one string a cell: a wide character is followed by an empty string, a zero-width one is dropped."""
     if text.isascii():
         return list(text)
     found: list[str] = []
@@ -58,8 +60,8 @@ def cells(text: str) -> list[str]:
     return found
 
 
-def shown(value: object, missing: str = "–") -> str:
-    """A value of a table as one line of text; None and not-a-number as ``missing``."""
+def cell_text(value: object, missing: str = "–") -> str:
+    """Return a value of a table as one line of text; None and not-a-number as ``missing``."""
     if value is None or _is_missing(value):
         return missing
     if isinstance(value, float):

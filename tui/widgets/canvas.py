@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.tui.terminal.glyphs import Glyphs
-from sfumato.tui.terminal.text import cells, cut
+from sfumato.tui.terminal.text import cut_text, split_cells
 from sfumato.workspace.visible_text import replace_unprintable
 
 Mask = NDArray[np.bool_]
@@ -138,16 +138,16 @@ def rasterise_band(upper: Floats, lower: Floats, shape: Shape) -> Mask:
 def hatch_pattern(shape: Shape, glyphs: Glyphs, order: int, every: int = 2) -> Mask:
     """Return a pattern of one dot in each ``every``-th cell of a row, which shades the ``order``-th area without colour."""
     mask = np.zeros(shape, dtype=np.bool_)
-    apart = every * glyphs.across
-    mask[order % glyphs.down :: glyphs.down, order * glyphs.across % apart :: apart] = True
+    apart = every * glyphs.dots_across
+    mask[order % glyphs.dots_down :: glyphs.dots_down, order * glyphs.dots_across % apart :: apart] = True
     return mask
 
 
 def covered_cells(mask: Mask, glyphs: Glyphs) -> Mask:
     """Mark the cells, (rows, columns), at least half of whose dots are set."""
-    rows, columns = mask.shape[0] // glyphs.down, mask.shape[1] // glyphs.across
-    counts = mask.reshape(rows, glyphs.down, columns, glyphs.across).sum(axis=(1, 3))
-    return np.asarray(counts >= math.ceil(glyphs.down * glyphs.across / 2))
+    rows, columns = mask.shape[0] // glyphs.dots_down, mask.shape[1] // glyphs.dots_across
+    counts = mask.reshape(rows, glyphs.dots_down, columns, glyphs.dots_across).sum(axis=(1, 3))
+    return np.asarray(counts >= math.ceil(glyphs.dots_down * glyphs.dots_across / 2))
 
 
 BLANK, TEXT, FAINT, STRONG, CURSOR, SERIES = range(6)
@@ -223,7 +223,7 @@ class PictureDraft:
         if not (0 <= row < self.height and 0 <= column < self.width):
             return
         space = self.width - column if room is None else min(room, self.width - column)
-        written = cells(cut(replace_unprintable(text), space, self.ellipsis))
+        written = split_cells(cut_text(replace_unprintable(text), space, self.ellipsis))
         self.characters[row, column : column + len(written)] = written
         self.inks[row, column : column + len(written)] = ink
 

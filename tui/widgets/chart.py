@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.tui.terminal.glyphs import Glyphs, glyphs_named
+from sfumato.tui.terminal.glyphs import Glyphs, find_glyphs
 from sfumato.tui.widgets.canvas import (
     BLANK,
     CURSOR,
@@ -66,7 +66,7 @@ def draw_series(one: Series, order: int, series: Sequence[Series], frame: PlotFr
     x, y = frame.x_scale.to_dots(one.x), frame.y_scale.to_dots(one.y)
     empty = np.zeros(frame.dot_shape, dtype=np.bool_)
     if one.marker == "points":
-        few = not look.glyphs.coarse and _has_marks(one, look)
+        few = not look.glyphs.is_coarse and _has_marks(one, look)
         dots = empty if few else rasterise_points(x, y, frame.dot_shape)
         return SeriesMasks(dots | _draw_whiskers(one, x, frame), empty, _point_cells(x, y, frame) if few else ())
     if one.marker == "bars":
@@ -101,7 +101,7 @@ def _draw_bars(one: Series, order: int, series: Sequence[Series], frame: PlotFra
         ends = np.column_stack([left, right, gaps]).ravel()
         return rasterise_line(ends, np.repeat(top, 3), frame.dot_shape, _dash_pattern(order, look))
     filled = rasterise_bars(left, right, base, np.where(one.y == 0, np.nan, top), frame.dot_shape)
-    if look.glyphs.coarse or has_solid_bars(series, look):
+    if look.glyphs.is_coarse or has_solid_bars(series, look):
         return filled
     return filled & (_mask_edge(filled) | hatch_pattern(frame.dot_shape, look.glyphs, order, every=4))
 
@@ -116,16 +116,16 @@ def has_solid_bars(series: Sequence[Series], look: ChartStyle) -> bool:
         one is not None
         and one.marker == "bars"
         and one.lower is None
-        and not look.glyphs.coarse
+        and not look.glyphs.is_coarse
         and bool(np.nanmin(one.y, initial=0.0) >= 0)
     )
 
 
 def _block_heights(mask: Mask, glyphs: Glyphs) -> NDArray[np.intp]:
     """Return the index in ``BLOCKS`` for each cell of bars: the dots of its fuller column, in eighths of two."""
-    rows, columns = mask.shape[0] // glyphs.down, mask.shape[1] // glyphs.across
-    dots = mask.reshape(rows, glyphs.down, columns, glyphs.across).sum(axis=1).max(axis=2)
-    return np.asarray(dots * (len(BLOCKS) - 1) // glyphs.down)
+    rows, columns = mask.shape[0] // glyphs.dots_down, mask.shape[1] // glyphs.dots_across
+    dots = mask.reshape(rows, glyphs.dots_down, columns, glyphs.dots_across).sum(axis=1).max(axis=2)
+    return np.asarray(dots * (len(BLOCKS) - 1) // glyphs.dots_down)
 
 
 def _mask_edge(mask: Mask) -> Mask:
@@ -170,8 +170,8 @@ def _draw_band(one: Series, frame: PlotFrame) -> Mask:
 
 def _keep_thick_band(band: Mask, frame: PlotFrame) -> Mask:
     """Keep the band where it is at least a cell high; a narrower one would appear in patches."""
-    across = frame.glyphs.across
-    least = band.sum(axis=0).reshape(-1, across).min(axis=1) >= frame.glyphs.down
+    across = frame.glyphs.dots_across
+    least = band.sum(axis=0).reshape(-1, across).min(axis=1) >= frame.glyphs.dots_down
     return np.asarray(band & np.repeat(least, across))
 
 
@@ -183,19 +183,19 @@ def _stair_corners(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 def _point_cells(x: Floats, y: Floats, frame: PlotFrame) -> tuple[tuple[int, int], ...]:
     """Return the different (row, column) cells of the plotting area in which points fall."""
     dots = np.argwhere(rasterise_points(x, y, frame.dot_shape))
-    down, across = frame.glyphs.down, frame.glyphs.across
+    down, across = frame.glyphs.dots_down, frame.glyphs.dots_across
     return tuple(dict.fromkeys((int(row) // down, int(column) // across) for row, column in dots))
 
 
 def legend_sample(one: Series, order: int, series: Sequence[Series], look: ChartStyle) -> str:
     """Return how a series looks, in SAMPLE cells, for the legend."""
     glyphs = look.glyphs
-    if glyphs.coarse:
+    if glyphs.is_coarse:
         return series_mark(order) * SAMPLE
     if has_solid_bars(series, look):
         return BLOCKS[-1] * SAMPLE
-    shape = (glyphs.down, SAMPLE * glyphs.across)
-    ends, middle = np.array([0.0, shape[1] - 1.0]), np.full(2, float((glyphs.down - 1) // 2))
+    shape = (glyphs.dots_down, SAMPLE * glyphs.dots_across)
+    ends, middle = np.array([0.0, shape[1] - 1.0]), np.full(2, float((glyphs.dots_down - 1) // 2))
     if one.marker == "points" and _has_marks(one, look):
         return series_mark(order).center(SAMPLE)
     if one.marker == "points":
@@ -204,7 +204,7 @@ def legend_sample(one: Series, order: int, series: Sequence[Series], look: Chart
         mask = _mask_edge(np.ones(shape, dtype=np.bool_))
     else:
         mask = rasterise_line(ends, middle, shape, _dash_pattern(order, look))
-    return "".join(glyphs.encode(mask)[0])
+    return "".join(glyphs.encode_mask(mask)[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,18 +292,18 @@ def _draw_traces(draft: PictureDraft, frame: PlotFrame, series: Sequence[Series]
         if look.shade == "background":
             fills[covered_cells(one.band, glyphs)] = order + 1
             continue
-        own = glyphs.bits(one.band & hatch_pattern(frame.dot_shape, glyphs, order))
+        own = glyphs.cell_bits(one.band & hatch_pattern(frame.dot_shape, glyphs, order))
         bits |= own
         inks[own > 0] = SERIES + order
     characters[:] = np.where(bits > 0, ".", " ")
     for order, one in sorted(enumerate(traces), key=lambda each: not series[each[0]].thin):
-        own = glyphs.bits(one.mask)
+        own = glyphs.cell_bits(one.mask)
         bits |= own
         inks[own > 0] = SERIES + order
         characters[own > 0] = series_mark(styled_like(series, order))
     if has_solid_bars(series, look):
         characters[:] = np.array(list(BLOCKS))[_block_heights(traces[0].mask, glyphs)]
-    elif not glyphs.coarse:
+    elif not glyphs.is_coarse:
         characters[:] = np.array(list(glyphs.table))[bits]
     _put_marks(draft, frame, traces)
 
@@ -388,7 +388,7 @@ def draw_chart_text(
     ``colour_system`` is Rich's name of the colours. ``glyphs`` is braille, block or ascii (default: SFUMATO_GLYPHS, else braille);
     ValueError for another.
     """
-    look = ChartStyle(glyphs_named(glyphs), colour, "background" if colour else "dots")
+    look = ChartStyle(find_glyphs(glyphs), colour, "background" if colour else "dots")
     labels = PlotLabels(title, x_label, y_label, tuple(x_names), log_y, x_unit)
     picture = draw_chart(series, (width, height), labels, look, x_range).picture
     if not colour:

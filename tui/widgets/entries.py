@@ -18,7 +18,7 @@ from textual.suggester import Suggester
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, TextArea
 
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.widgets.panel import SECOND
 
 WORD = re.compile(r"[^\s,:()=\[\]{}\"]*$")
@@ -68,7 +68,7 @@ class EntryField(Input):
 class FilterField(EntryField):
     """Field for the words that rows must contain; escape cancels."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [bind("back", "leave", "Leave")]
+    BINDINGS: ClassVar[list[BindingType]] = [bind_act("back", "leave", "Leave")]
 
     class FilterCancelled(Message):
         """Message that the user cancels filtering."""
@@ -129,9 +129,9 @@ class ChoiceField(Widget, can_focus=True):
 
     DEFAULT_CSS = "ChoiceField { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }"
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("right", "step(1)", "Next choice"),
-        bind("mark", "step(1)", "Next choice"),
-        bind("left", "step(-1)", "Previous choice"),
+        bind_act("right", "step(1)", "Next choice"),
+        bind_act("mark", "step(1)", "Next choice"),
+        bind_act("left", "step(-1)", "Previous choice"),
     ]
 
     value: reactive[str] = reactive("")
@@ -202,7 +202,7 @@ class TomlText(TextArea):
     TomlText > .toml--comment { color: $text-muted; text-style: italic; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("back", "leave", "Back to the list", show=True),
+        bind_act("back", "leave", "Back to the list", show=True),
     ]
 
     class EditingEnded(Message):

@@ -9,7 +9,7 @@ from textwrap import wrap
 from rich.cells import cell_len
 from textual.content import Content
 
-from sfumato.tui.terminal.text import cut, fit
+from sfumato.tui.terminal.text import cut_text, fit_text
 from sfumato.workspace.visible_text import replace_unprintable
 
 NAME = 14
@@ -47,7 +47,7 @@ def fact_lines(facts: Sequence[tuple[str, str]], width: int) -> list[Content]:
         return [line for name, text in facts for line in run_in_lines(name, text, width)]
     named = min(MOST_OF_NAME, max([NAME, *(len(replace_unprintable(name)) for name, _ in facts)]))
     return [
-        Content.assemble((fit("" if place else name, named), "$primary"), " ", line)
+        Content.assemble((fit_text("" if place else name, named), "$primary"), " ", line)
         for name, text in facts
         for place, line in enumerate(wrap_text(text, max(LEAST, width - named - 1)))
     ]
@@ -55,7 +55,7 @@ def fact_lines(facts: Sequence[tuple[str, str]], width: int) -> list[Content]:
 
 def run_in_lines(name: str, text: str, width: int, style: str = "") -> list[Content]:
     """Return ``name  text`` in lines of ``width`` cells, the next ones indented; without a name all of them."""
-    name = cut(name, MOST_OF_NAME)
+    name = cut_text(name, MOST_OF_NAME)
     first = " " * (cell_len(name) + len(INDENT)) if name else INDENT
     lines = wrap_text(text, max(LEAST, width), first, INDENT)
     return [

@@ -10,7 +10,7 @@ import numpy as np
 from rich.cells import cell_len
 
 from sfumato.tui.terminal.glyphs import BRAILLE, Glyphs
-from sfumato.tui.terminal.text import cut, window
+from sfumato.tui.terminal.text import cut_text, text_window
 from sfumato.workspace.plots.axes import (
     AxisUnit,
     DotScale,
@@ -137,14 +137,14 @@ class PlotFrame:
     @property
     def dot_shape(self) -> tuple[int, int]:
         """Return the rows and columns of dots in the plotting area."""
-        return self.rows * self.glyphs.down, self.columns * self.glyphs.across
+        return self.rows * self.glyphs.dots_down, self.columns * self.glyphs.dots_across
 
     def cell_of(self, x: float, y: float) -> tuple[int, int] | None:
         """Return the (row, column) of the picture in which a point falls; None outside the plotting area."""
         dots = np.floor([self.y_scale.to_dots(np.array(y)) + 0.5, self.x_scale.to_dots(np.array(x)) + 0.5])
         if not (np.isfinite(dots).all() and 0 <= dots[0] < self.dot_shape[0] and 0 <= dots[1] < self.dot_shape[1]):
             return None
-        return self.top + int(dots[0]) // self.glyphs.down, self.left + int(dots[1]) // self.glyphs.across
+        return self.top + int(dots[0]) // self.glyphs.dots_down, self.left + int(dots[1]) // self.glyphs.dots_across
 
 
 def lay_out_frame(
@@ -162,13 +162,13 @@ def lay_out_frame(
     spare -= titled
     footed = axis and spare >= 1
     rows = max(1, height - 2 * axis - key.rows - titled - footed)
-    y_scale = DotScale(*y, rows * glyphs.down, downward=True, log=labels.log_y)
+    y_scale = DotScale(*y, rows * glyphs.dots_down, downward=True, log=labels.log_y)
     y_ticks = _y_ticks(y_scale, rows, glyphs, labels.y_unit)
     left = max((len(label) for _, label in y_ticks), default=0) + 1
     if width - left < LEAST_COLUMNS:
         left, y_ticks = min(1, width - 1), ()
     columns = width - left
-    x_scale = DotScale(*x, columns * glyphs.across)
+    x_scale = DotScale(*x, columns * glyphs.dots_across)
     x_ticks = _named_ticks(labels.x_names, x_scale, columns, glyphs) or _x_ticks(
         x_scale, columns, glyphs, labels.x_unit
     )
@@ -208,14 +208,14 @@ def _y_ticks(scale: DotScale, rows: int, glyphs: Glyphs, unit: AxisUnit) -> tupl
         labels = [f"{tick:g}" for tick in ticks.tolist()]
     else:
         ticks, labels = unit_ticks(scale.low, scale.high, most, unit)
-    at = np.floor(scale.to_dots(ticks) + 0.5).astype(int) // glyphs.down
+    at = np.floor(scale.to_dots(ticks) + 0.5).astype(int) // glyphs.dots_down
     return tuple(dict(zip(at.tolist(), labels, strict=True)).items())
 
 
 def _x_ticks(scale: DotScale, columns: int, glyphs: Glyphs, unit: AxisUnit) -> tuple[tuple[int, str, int], ...]:
     """Return (column, label, column at which the label starts) of each tick."""
     ticks, labels = fit_ticks(scale.low, scale.high, columns, unit)
-    at = (np.floor(scale.to_dots(ticks) + 0.5).astype(int) // glyphs.across).tolist()
+    at = (np.floor(scale.to_dots(ticks) + 0.5).astype(int) // glyphs.dots_across).tolist()
     starts = place_labels(at, labels, columns)
     return tuple((column, label, start) for column, (start, label) in zip(at, starts, strict=False))
 
@@ -226,7 +226,7 @@ def _named_ticks(
     """Return ticks at the named places in view, or at every second, third, … if names would be too short to differ."""
     dots = np.floor(scale.to_dots(np.arange(len(names), dtype=np.float64)) + 0.5)
     seen = [
-        (int(dot) // glyphs.across, replace_unprintable(name))
+        (int(dot) // glyphs.dots_across, replace_unprintable(name))
         for dot, name in zip(dots, names, strict=True)
         if 0 <= dot < scale.dots
     ]
@@ -246,12 +246,12 @@ def _named_ticks(
 
 def _shorten_distinctly(names: Sequence[str], room: int, ellipsis: str) -> list[str]:
     """Shorten names to ``room`` cells; names that would become equal lose their common beginning: ``…civ``, ``…spo``."""
-    cuts = [cut(name, room, ellipsis) for name in names]
+    cuts = [cut_text(name, room, ellipsis) for name in names]
     for shown in {one for one in cuts if cuts.count(one) > 1}:
         alike = {name for name, one in zip(names, cuts, strict=True) if one == shown}
         first, last = min(alike), max(alike)
         begin = next((at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first))
-        ends = {name: window(f"{ellipsis}{name[begin:]}", 0, room).rstrip() for name in alike if room > 2}
+        ends = {name: text_window(f"{ellipsis}{name[begin:]}", 0, room).rstrip() for name in alike if room > 2}
         cuts = [ends.get(name, one) for name, one in zip(names, cuts, strict=True)]
     return cuts
 
@@ -305,7 +305,7 @@ def next_stop(stops: Floats, frame: PlotFrame, x: float, cells: int) -> float:
 
     ``stops``, rising, (k,), must not be empty.
     """
-    column = np.floor(frame.x_scale.to_dots(np.append(stops, x)) + 0.5) // frame.glyphs.across
+    column = np.floor(frame.x_scale.to_dots(np.append(stops, x)) + 0.5) // frame.glyphs.dots_across
     beyond = (stops - x) * np.sign(cells) > 0
     if cells > 0:
         found = np.flatnonzero(beyond & (column[:-1] >= column[-1] + cells))

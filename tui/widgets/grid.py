@@ -18,12 +18,12 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.workspace.reporting.tables import DisplayColumn
 
-from ..terminal.glyphs import glyphs_named
+from ..terminal.glyphs import find_glyphs
 from ..terminal.painting import draw_raw_lines
-from ..terminal.text import window
+from ..terminal.text import text_window
 from .pages import ListPages, PageDelivery, PageFeed, PageRequest, PageSource, RowLayout, TableRow
 from .tables import GridTable, Row
 
@@ -59,15 +59,15 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("up", "move(-1)"),
-        bind("down", "move(1)"),
-        bind("left", "shift(-1)", "Column left"),
-        bind("right", "shift(1)", "Column right"),
-        bind("page_up", "page(-1)"),
-        bind("page_down", "page(1)"),
-        bind("first", "first", "First row"),
-        bind("last", "last", "Last row"),
-        bind("open", "select"),
+        bind_act("up", "move(-1)"),
+        bind_act("down", "move(1)"),
+        bind_act("left", "shift(-1)", "Column left"),
+        bind_act("right", "shift(1)", "Column right"),
+        bind_act("page_up", "page(-1)"),
+        bind_act("page_down", "page(1)"),
+        bind_act("first", "first", "First row"),
+        bind_act("last", "last", "Last row"),
+        bind_act("open", "select"),
     ]
 
     cursor: reactive[int] = reactive(0, repaint=False)
@@ -139,7 +139,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         """``empty`` is shown in place of rows when there are none; ``glyphs`` is braille, block or ascii."""
         super().__init__(name=name, id=id, classes=classes)
         draw_raw_lines(self)
-        self._table = RowLayout((), glyphs_named(glyphs).ellipsis)
+        self._table = RowLayout((), find_glyphs(glyphs).ellipsis)
         self._feed = PageFeed()
         self._empty, self._note = empty, ""
         self._keep_cursor = self._choosing = False
@@ -220,10 +220,10 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
             [(top, top + lines), (self.cursor, self.cursor), (top - lines, top + 2 * lines)]
         )
         if order is not None:
-            self._read(order)
+            self._fetch_page(order)
 
     @work(thread=True, group="pages", exit_on_error=False)
-    def _read(self, order: PageRequest) -> None:
+    def _fetch_page(self, order: PageRequest) -> None:
         try:
             delivery = order.fetch_page()
         except Exception as error:  # noqa: BLE001  (whatever a source raises becomes a message)
@@ -374,7 +374,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         text, part = self._line_text(y)
         style = self.get_component_rich_style(f"grid--{part}")
         width = self.scrollable_content_region.width
-        shown = window(text, self.scroll_offset.x, width)
+        shown = text_window(text, self.scroll_offset.x, width)
         if part != "row":
             return Strip([Segment(shown, style)], width)
         segments, done = [], 0

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rich.cells import cell_len
 
 from sfumato.tui.terminal.glyphs import Glyphs
-from sfumato.tui.terminal.text import cut
+from sfumato.tui.terminal.text import cut_text
 from sfumato.tui.widgets.canvas import CURSOR, FAINT, STRONG, TEXT, CharacterPicture, PictureDraft
 from sfumato.tui.widgets.frame import AxisView
 from sfumato.workspace.plots.axes import DotScale, Limits, fit_ticks, place_labels, unit_ticks
@@ -153,7 +153,7 @@ def _draw_vertical_axis(draft: PictureDraft, frame: HeatFrame, bins: AxisBins, g
         for pane in range(frame.n_panes):
             draft.put_text(1 + row, frame.pane_column(pane) - 1, glyphs.vertical, FAINT)
     for row, label in _vertical_labels(frame, bins):
-        text = cut(replace_unprintable(label), frame.left - 1, glyphs.ellipsis)
+        text = cut_text(replace_unprintable(label), frame.left - 1, glyphs.ellipsis)
         draft.put_text(1 + row, frame.left - 1 - cell_len(text), text + glyphs.tick_y, FAINT)
 
 
@@ -190,7 +190,7 @@ def _horizontal_labels(frame: HeatFrame, bins: AxisBins, glyphs: Glyphs) -> list
         room = max(1, frame.columns * every // len(bins) - 1)
     starts = {int(which): column for column, which in reversed(list(enumerate(frame.bins_across(len(bins)))))}
     shown = [
-        (starts[i], cut(replace_unprintable(bins.names[i]), room, glyphs.ellipsis))
+        (starts[i], cut_text(replace_unprintable(bins.names[i]), room, glyphs.ellipsis))
         for i in range(0, len(bins), every)
         if i in starts
     ]

@@ -16,10 +16,10 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.widgets.canvas import BLANK, CURSOR, FAINT, STRONG, CharacterPicture
 
-from ..terminal.glyphs import glyphs_named
+from ..terminal.glyphs import find_glyphs
 from .heat import HeatPane, add_heat_cursor, draw_heat_map, frame_of_panes
 from .inks import colour_system, heat_shades
 
@@ -37,19 +37,19 @@ class HeatMap(Widget, can_focus=True):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("left", "step(-1, 0)", "Cursor left"),
-        bind("right", "step(1, 0)", "Cursor right"),
-        bind("up", "step(0, 1)", "Cursor up"),
-        bind("down", "step(0, -1)", "Cursor down"),
-        bind("far_left", "step(-5, 0)", "Cursor far left"),
-        bind("far_right", "step(5, 0)", "Cursor far right"),
-        bind("page_up", "step(0, 5)", "Cursor far up"),
-        bind("page_down", "step(0, -5)", "Cursor far down"),
-        bind("zoom_in", "zoom(0.5, 1)"),
-        bind("zoom_out", "zoom(2, 1)"),
-        bind("zoom_in_up", "zoom(1, 0.5)"),
-        bind("zoom_out_up", "zoom(1, 2)"),
-        bind("zoom_all", "reset"),
+        bind_act("left", "step(-1, 0)", "Cursor left"),
+        bind_act("right", "step(1, 0)", "Cursor right"),
+        bind_act("up", "step(0, 1)", "Cursor up"),
+        bind_act("down", "step(0, -1)", "Cursor down"),
+        bind_act("far_left", "step(-5, 0)", "Cursor far left"),
+        bind_act("far_right", "step(5, 0)", "Cursor far right"),
+        bind_act("page_up", "step(0, 5)", "Cursor far up"),
+        bind_act("page_down", "step(0, -5)", "Cursor far down"),
+        bind_act("zoom_in", "zoom(0.5, 1)"),
+        bind_act("zoom_out", "zoom(2, 1)"),
+        bind_act("zoom_in_up", "zoom(1, 0.5)"),
+        bind_act("zoom_out_up", "zoom(1, 2)"),
+        bind_act("zoom_all", "reset"),
     ]
 
     @dataclass
@@ -67,7 +67,7 @@ class HeatMap(Widget, can_focus=True):
     def __init__(self, *, glyphs: str | None = None, id: str | None = None) -> None:  # noqa: A002  (Textual's name)
         """Make the widget; ``glyphs`` is braille, block or ascii, by default SFUMATO_GLYPHS. Raises ValueError for another."""
         super().__init__(id=id)
-        self._glyphs = glyphs_named(glyphs)
+        self._glyphs = find_glyphs(glyphs)
         self._panes: Sequence[HeatPane] = ()
         self._labels = ("", "")
         self._at: tuple[int, int] | None = None

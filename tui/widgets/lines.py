@@ -20,7 +20,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
 
-from sfumato.tui.keys.acts import KEYLESS, TYPED, bind
+from sfumato.tui.keys.acts import KEYLESS, TYPED, bind_act
 
 END = 1 << 30
 """A line after the last one of every text."""
@@ -60,12 +60,12 @@ class Scroll(VerticalScroll, can_focus=True, inherit_bindings=False):
     """Text that may be longer than the screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("up", "lines(-1)"),
-        bind("down", "lines(1)"),
-        bind("page_up", "pages(-1)"),
-        bind("page_down", "pages(1)"),
-        bind("first", "ends(0)", "Top"),
-        bind("last", "ends(1)", "Bottom"),
+        bind_act("up", "lines(-1)"),
+        bind_act("down", "lines(1)"),
+        bind_act("page_up", "pages(-1)"),
+        bind_act("page_down", "pages(1)"),
+        bind_act("first", "ends(0)", "Top"),
+        bind_act("last", "ends(1)", "Bottom"),
     ]
 
     class _ScrolledText(Static):
@@ -117,8 +117,8 @@ class TabLine(Widget, can_focus=True):
     """Titles of tabs; the active one stands out by brackets as well as by colour."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("left", "step(-1)", "Tab to the left"),
-        bind("right", "step(1)", "Tab to the right"),
+        bind_act("left", "step(-1)", "Tab to the left"),
+        bind_act("right", "step(1)", "Tab to the right"),
     ]
 
     active: reactive[str] = reactive("")
@@ -226,7 +226,7 @@ class FooterKey:
         return cell_len(self.key_text) + cell_len(self.description) + 1
 
 
-def _always(_: str) -> bool:
+def _is_always_shown(_: str) -> bool:
     return True
 
 
@@ -271,7 +271,7 @@ class KeyLine(Widget, can_focus=False):
             if (
                 binding.show
                 and not binding.key.startswith(KEYLESS)
-                and getattr(self.screen, "in_footer", _always)(binding.action)
+                and getattr(self.screen, "in_footer", _is_always_shown)(binding.action)
             ):
                 shown = self.app.get_key_display(binding)
                 reach = 2 if node is self.app else 1 if node is self.screen else 0

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.workspace.reporting.tables import DisplayColumn
 
 from .grid import HEADER, Grid, LiveGrid
@@ -23,8 +23,8 @@ class MarkedGrid(LiveGrid):
     """Grid in which space marks a row and goes on to the next. Rows hidden by a filter keep their marks."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("mark", "mark"),
-        bind("mark_all", "mark_all", "Mark all that are shown, or none"),
+        bind_act("mark", "mark"),
+        bind_act("mark_all", "mark_all", "Mark all that are shown, or none"),
     ]  # fmt: skip
 
     @dataclass

@@ -14,7 +14,7 @@ from typing import Protocol
 from sfumato.workspace.reporting.tables import COLUMN_GAP, DisplayColumn, grid_width
 from sfumato.workspace.visible_text import replace_unprintable
 
-from ..terminal.text import fit, shown
+from ..terminal.text import cell_text, fit_text
 
 PAGE = 500
 """Rows in a page."""
@@ -228,7 +228,7 @@ class RowLayout:
     def row_line(self, row: TableRow) -> str:
         """Return ``row`` in ``width`` cells; columns without a value stay empty."""
         missing = "–" if self.ellipsis == "…" else "-"
-        return self._pad_texts([shown(value, missing) for value in row[: len(self.columns)]])
+        return self._pad_texts([cell_text(value, missing) for value in row[: len(self.columns)]])
 
     def unread_line(self) -> str:
         """Return the line of a row that has not been read yet."""
@@ -236,5 +236,5 @@ class RowLayout:
 
     def _pad_texts(self, texts: Sequence[str]) -> str:
         padded = [*texts, *[""] * (len(self.columns) - len(texts))]
-        parts = (fit(text, c.width, c.align, self.ellipsis) for text, c in zip(padded, self.columns, strict=True))
+        parts = (fit_text(text, c.width, c.align, self.ellipsis) for text, c in zip(padded, self.columns, strict=True))
         return f" {(' ' * COLUMN_GAP).join(parts)} "

@@ -16,13 +16,13 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from sfumato.tui.keys.acts import bind
+from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.widgets.canvas import CharacterPicture
 from sfumato.tui.widgets.frame import AxisView, ChartStyle, nearest_stop, next_stop
 from sfumato.workspace.plots.axes import AxisUnit, Limits
 from sfumato.workspace.plots.series import Series, SeriesReading, point_positions, x_limits, y_limits
 
-from ..terminal.glyphs import glyphs_named
+from ..terminal.glyphs import find_glyphs
 from .chart import DrawnChart, add_cursor, draw_chart, series_colours, series_readings
 from .frame import PlotLabels
 from .inks import InkStyles, choose_palette, colour_system, has_sixteen_colours, tints_stand_out
@@ -44,19 +44,19 @@ class Plot(Widget, can_focus=True):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("left", "step(-1)", "Cursor left"),
-        bind("right", "step(1)", "Cursor right"),
-        bind("far_left", "step(-10)", "Cursor far left"),
-        bind("far_right", "step(10)", "Cursor far right"),
-        bind("first", "ends(0)", "First value"),
-        bind("last", "ends(-1)", "Last value"),
-        bind("zoom_in", "zoom(0.5)"),
-        bind("zoom_out", "zoom(2)"),
-        bind("zoom_in_up", "zoom_up(0.5)"),
-        bind("zoom_out_up", "zoom_up(2)"),
-        bind("up", "pan(1)", "Look higher"),
-        bind("down", "pan(-1)", "Look lower"),
-        bind("zoom_all", "reset"),
+        bind_act("left", "step(-1)", "Cursor left"),
+        bind_act("right", "step(1)", "Cursor right"),
+        bind_act("far_left", "step(-10)", "Cursor far left"),
+        bind_act("far_right", "step(10)", "Cursor far right"),
+        bind_act("first", "ends(0)", "First value"),
+        bind_act("last", "ends(-1)", "Last value"),
+        bind_act("zoom_in", "zoom(0.5)"),
+        bind_act("zoom_out", "zoom(2)"),
+        bind_act("zoom_in_up", "zoom_up(0.5)"),
+        bind_act("zoom_out_up", "zoom_up(2)"),
+        bind_act("up", "pan(1)", "Look higher"),
+        bind_act("down", "pan(-1)", "Look lower"),
+        bind_act("zoom_all", "reset"),
     ]
 
     first_colour: ClassVar[int] = 0
@@ -99,7 +99,7 @@ class Plot(Widget, can_focus=True):
     ) -> None:
         """Make the widget; ``glyphs`` is braille, block or ascii, by default SFUMATO_GLYPHS. Raises ValueError for another."""
         super().__init__(name=name, id=id, classes=classes)
-        self._glyphs = glyphs_named(glyphs)
+        self._glyphs = find_glyphs(glyphs)
         self._labels = PlotLabels()
         self._y_range: Limits | None = None
         self._y_seen: Limits | None = None
@@ -265,7 +265,7 @@ class Plot(Widget, can_focus=True):
         at = event.get_content_offset(self)
         if frame is None or at is None or not 0 <= at.x - frame.left < frame.columns:
             return
-        x = frame.x_scale.to_data((at.x - frame.left + 0.5) * self._glyphs.across - 0.5)
+        x = frame.x_scale.to_data((at.x - frame.left + 0.5) * self._glyphs.dots_across - 0.5)
         self.move_cursor(nearest_stop(self._stops, x))
 
     def notify_style_update(self) -> None:

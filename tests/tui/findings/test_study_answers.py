@@ -7,7 +7,7 @@ import pytest
 from sfumato.engine.methods.outputs import Axis, Limit, Output, Plane, QualityOutput, StudyOutput
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.tui.findings.study_answers import LimitView, PlaneView, view_of
+from sfumato.tui.findings.study_answers import LimitView, PlaneView, make_study_view
 from sfumato.workspace.views import quality
 from sfumato.workspace.views.studies import StudyAnswer, StudyResult
 
@@ -40,15 +40,15 @@ def study(method, answer=2.0, reason=""):
 
 @pytest.fixture
 def view():
-    return view_of(study(invented(LOSS, GAIN, BEST)))
+    return make_study_view(study(invented(LOSS, GAIN, BEST)))
 
 
 def test_its_answer_is_said_with_the_meaning_that_it_declares(view):
     assert isinstance(view, LimitView)
     assert view.title == "Budgets"
-    assert view.answer.plain.endswith("budget at which loss and gain are the same: 2")
-    none = view_of(study(invented(LOSS, GAIN, BEST), None, "they never meet"))
-    assert none.answer.plain.endswith("budget at which loss and gain are the same: they never meet")
+    assert view.answer_content.plain.endswith("budget at which loss and gain are the same: 2")
+    none = make_study_view(study(invented(LOSS, GAIN, BEST), None, "they never meet"))
+    assert none.answer_content.plain.endswith("budget at which loss and gain are the same: they never meet")
 
 
 def test_its_measures_are_drawn_along_its_axis_and_the_answer_upright(view):
@@ -73,16 +73,16 @@ def test_its_numbers_stand_in_rows_and_files_and_are_read_at_the_cursor(view):
 
 
 def test_measures_that_it_sets_against_each_other_have_a_plane():
-    found = view_of(study(invented(LOSS, GAIN, BEST, planes=(Plane("Trade", "loss", "gain"),))))
+    found = make_study_view(study(invented(LOSS, GAIN, BEST, planes=(Plane("Trade", "loss", "gain"),))))
     assert isinstance(found, PlaneView)
-    curve, here = found.planes(0, 2)[0].series
+    curve, here = found.plane_panels(0, 2)[0].series
     assert (curve.x.tolist(), curve.y.tolist()) == ([1.0, 3.0], [3.0, 1.0])
     assert (here.x.tolist(), here.y.tolist()) == ([1.0], [3.0])
 
 
 def test_a_study_without_points_is_shown_without_them():
     empty = replace(study(invented(LOSS, GAIN, BEST, planes=(Plane("Trade", "loss", "gain"),))), points=(), values={})
-    assert view_of(empty).drawn(0).series == ()
+    assert make_study_view(empty).panel_at(0).series == ()
 
 
 def test_a_quality_measure_of_another_package_is_on_the_board_with_its_limit(monkeypatch):

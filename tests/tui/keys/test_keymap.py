@@ -6,8 +6,8 @@ import pytest
 from bound_acts import declared
 
 import sfumato.tui
-from sfumato.tui.keys.acts import ACTS, BY_NAME, CHARACTERS, KEYLESS, act_of, bind, is_typed
-from sfumato.tui.keys.keymap import BadKeymap, default_keys, is_key, read_keymap
+from sfumato.tui.keys.acts import ACTS, BY_NAME, CHARACTERS, KEYLESS, bind_act, find_act, is_character_key
+from sfumato.tui.keys.keymap import BadKeymap, default_keys, is_known_key, read_keymap
 
 MOST_KEYS, MOST_OF_A_PLACE = 70, 20
 SAID = [
@@ -41,19 +41,19 @@ def test_there_are_few_keys_each_with_one_meaning():
     keys = [key for act in ACTS for key in act.keys]
     assert len(keyed) <= MOST_KEYS
     assert len(keys) == len(set(keys))
-    assert len({act.does for act in ACTS}) == len({act.name for act in ACTS}) == len(ACTS)
+    assert len({act.description for act in ACTS}) == len({act.name for act in ACTS}) == len(ACTS)
 
 
 def test_every_binding_is_that_of_an_act_with_its_keys_and_no_others():
     for owner, binding in declared():
-        act = act_of(binding)
+        act = find_act(binding)
         assert act is not None, (owner, binding)
         keys = binding.key.split(",")
         assert set(keys) <= set(act.keys) or keys == [f"{KEYLESS}{act.name}"], (owner, binding)
 
 
 def test_every_act_is_done_somewhere():
-    assert {act.name for act in ACTS} - {act_of(binding).name for _, binding in declared()} == set()
+    assert {act.name for act in ACTS} - {find_act(binding).name for _, binding in declared()} == set()
 
 
 def test_nobody_but_the_table_makes_bindings():
@@ -66,7 +66,7 @@ def test_nobody_but_the_table_makes_bindings():
     ]
     assert set(made) == {"acts.py", "keymap.py"}
     with pytest.raises(KeyError):
-        bind("no_such_act", "say")
+        bind_act("no_such_act", "say")
 
 
 def test_acts_of_a_group_stand_together():
@@ -77,17 +77,17 @@ def test_acts_of_a_group_stand_together():
 def test_where_text_is_typed_no_character_is_a_key():
     typed = [binding for _, binding in declared() if binding.id and binding.id.endswith(".typed")]
     assert len(typed) > 8
-    alone = [binding.id for binding in typed if all(map(is_typed, binding.key.split(",")))]
+    alone = [binding.id for binding in typed if all(map(is_character_key, binding.key.split(",")))]
     assert set(alone) <= {"mark.typed", "mark_all.typed", "filter.typed", "down.typed", "up.typed"}
-    assert not [key for key in ("up", "f4", "ctrl+r", "escape", "enter", "pageup") if is_typed(key)]
-    assert all(map(is_typed, ("j", "question_mark", "plus", *CHARACTERS)))
+    assert not [key for key in ("up", "f4", "ctrl+r", "escape", "enter", "pageup") if is_character_key(key)]
+    assert all(map(is_character_key, ("j", "question_mark", "plus", *CHARACTERS)))
 
 
 def test_no_key_that_terminals_swallow_is_one():
     keys = {key for act in ACTS for key in act.keys}
     assert not keys & {f"ctrl+{letter}" for letter in "abhijm"}
     assert not [key for key in keys if key.startswith("alt+")]
-    assert [key for key in keys if not is_key(key)] == []
+    assert [key for key in keys if not is_known_key(key)] == []
 
 
 @pytest.mark.parametrize(("text", "line", "said"), SAID)

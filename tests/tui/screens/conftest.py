@@ -145,9 +145,11 @@ async def follow_parent(pilot):
     quiet = waited = 0
     while quiet < 3:
         waited += 1
-        assert waited < 3000 or not pilot.app.acting, "a key's follower was lost"
+        assert waited < 3000 or not pilot.app.is_acting, "a key's follower was lost"
         busy = (
-            pilot.app.acting or any(not worker.is_finished for worker in pilot.app.workers) or messages_wait(pilot.app)
+            pilot.app.is_acting
+            or any(not worker.is_finished for worker in pilot.app.workers)
+            or messages_wait(pilot.app)
         )
         quiet = 0 if busy else quiet + 1
         if quiet == 1:

@@ -124,7 +124,7 @@ async def test_a_look_at_the_workspace_while_the_app_ends_does_no_harm(sit, dire
 
 async def test_a_run_that_ends_rings_the_bell_once_and_the_way_is_remembered(sit, directory, monkeypatch):
     sent = []
-    monkeypatch.setattr("sfumato.tui.app.app.send", lambda _, text: sent.append(text))
+    monkeypatch.setattr("sfumato.tui.app.app.send_to_terminal", lambda _, text: sent.append(text))
     monkeypatch.delenv("SFUMATO_NOTIFY", raising=False)
     monkeypatch.delenv("TMUX", raising=False)
     async with sit(directory) as seat:

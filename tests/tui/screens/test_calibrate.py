@@ -9,8 +9,15 @@ from prepared_workspaces import finished_workspace
 from textual.widgets import Input
 
 from sfumato.engine.methods.registry import registry
-from sfumato.tui.findings.study import Studies, StudyDialog
-from sfumato.tui.findings.study_answers import first_place, place_text, plane_drawn, slider, spread_text, tables_text
+from sfumato.tui.findings.study import StudiesPane, StudyDialog
+from sfumato.tui.findings.study_answers import (
+    axis_slider,
+    draw_plane,
+    place_text,
+    spread_text,
+    suggested_place,
+    tables_text,
+)
 from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.reporting.words import number
 from sfumato.workspace.store.workspace import Workspace
@@ -74,7 +81,7 @@ def labels(calibrated):
 
 
 def drawn(study, plane, at=0):
-    return list(plane_drawn(study, "rho", study.method.study.planes[plane], at).series)
+    return list(draw_plane(study, "rho", study.method.study.planes[plane], at).series)
 
 
 @pytest.mark.slow
@@ -140,12 +147,12 @@ def test_curves_start_where_nothing_passes_and_pr_has_no_point_there():
 
 
 def test_the_suggested_threshold_is_marked_and_its_level_is_not_below_it():
-    assert first_place(made(), "rho") == 1
-    assert first_place(made(suggested=(None, "why")), "rho") == 1
-    assert first_place(made(suggested=(0.99, "")), "rho") == 2
+    assert suggested_place(made(), "rho") == 1
+    assert suggested_place(made(suggested=(None, "why")), "rho") == 1
+    assert suggested_place(made(suggested=(0.99, "")), "rho") == 2
     marked = next(one for one in drawn(made(), 2) if one.name == "suggested 0.82")
     assert marked.x.tolist() == [0.82, 0.82]
-    bar = slider(made(), "rho", 2, 101).partition(" 0 ")[2]
+    bar = axis_slider(made(), "rho", 2, 101).partition(" 0 ")[2]
     assert (bar.index("S"), bar.index("●")) == (82, 100)
     assert not [one for one in drawn(made(suggested=(None, "why")), 2) if "suggested" in one.name]
 
@@ -160,7 +167,7 @@ def test_what_is_not_computed_says_why():
 
 def test_the_slider_is_ascii_where_asked(monkeypatch):
     monkeypatch.setenv("SFUMATO_GLYPHS", "ascii")
-    assert slider(made(), "rho", 1, 40).isascii()
+    assert axis_slider(made(), "rho", 1, 40).isascii()
 
 
 def test_the_error_table_sets_tables_that_pass_beside_the_others():
@@ -180,7 +187,7 @@ def test_the_error_table_sets_tables_that_pass_beside_the_others():
 async def test_left_and_right_move_the_threshold_and_the_error_rate_follows(sit, calibrated, study, size):
     async with sit(calibrated, "act:planes", size=size) as seat:
         assert isinstance(seat.app.screen, StudyDialog)
-        at = first_place(study, "rho")
+        at = suggested_place(study, "rho")
         assert f"threshold {study.points[at]:.2f}  0 " in seat.text
         assert place_text(study, "rho", at)[: size[0] - 6] in seat.text
         assert f"rho 1/7 · {spread_text(study, 'rho')}" in seat.text
@@ -202,9 +209,9 @@ async def test_left_and_right_move_the_threshold_and_the_error_rate_follows(sit,
 @pytest.mark.slow
 async def test_the_threshold_stays_between_0_and_1(sit, calibrated):
     async with sit(calibrated, "act:planes", size=(80, 24)) as seat:
-        seat.app.screen.query_one(Studies).action_place(30)
+        seat.app.screen.query_one(StudiesPane).action_place(30)
         assert "threshold 1.00" in await seat.press("right")
-        seat.app.screen.query_one(Studies).action_place(-30)
+        seat.app.screen.query_one(StudiesPane).action_place(-30)
         assert "threshold 0.00" in await seat.press("left")
 
 

@@ -13,7 +13,7 @@ from prepared_workspaces import finished_workspace
 from textual.binding import Binding
 
 from sfumato.engine.posterior.ensemble import chain_trace
-from sfumato.tui.keys.acts import act_of
+from sfumato.tui.keys.acts import find_act
 from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.plan.drafts import find_draft, save_draft
 from sfumato.workspace.plan.edits import replace_sections
@@ -255,7 +255,7 @@ class Bound:
 
     @property
     def id(self):
-        return f"{self.owner.__name__}.{act_of(self.binding).name}"
+        return f"{self.owner.__name__}.{find_act(self.binding).name}"
 
     @property
     def keys(self):

@@ -9,7 +9,7 @@ import pytest
 from prepared_workspaces import finished_workspace
 
 import sfumato.workspace.service.examination as examining
-from sfumato.tui.findings.verdicts import Verdicts
+from sfumato.tui.findings.verdicts import VerdictsPane
 from sfumato.tui.parts.verdict_board import VerdictBoard
 from sfumato.tui.release.release import FindingDialog, ReleaseScreen
 from sfumato.tui.session.gate_answers import ExaminedRun
@@ -64,7 +64,7 @@ def examined(monkeypatch):
 @pytest.fixture
 def unanswered(monkeypatch):
     """A gate that is still looking."""
-    monkeypatch.setattr(Verdicts, "compute_in_processes", lambda *_, **__: None)
+    monkeypatch.setattr(VerdictsPane, "compute_in_processes", lambda *_, **__: None)
 
 
 def green(app):

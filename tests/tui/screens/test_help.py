@@ -6,7 +6,7 @@ from bound_acts import declared
 from sfumato.tui.app.app import SfumatoApp
 from sfumato.tui.app.doctor import DoctorDialog
 from sfumato.tui.app.project import ProjectScreen
-from sfumato.tui.keys.acts import ACTS, BY_NAME, act_of
+from sfumato.tui.keys.acts import ACTS, BY_NAME, find_act
 from sfumato.tui.manual.help import (
     HelpAct,
     KeysDialog,
@@ -54,9 +54,9 @@ async def test_every_act_of_a_place_stands_in_its_list_and_few_have_keys_of_thei
         screen = seat.app.screen
         listed = {(one.act.name, one.run[0]) for one in available_acts(screen)}
         active = [one for one in screen.active_bindings.values() if one.enabled]
-        assert {(act_of(one.binding).name, one.binding.action) for one in active if act_of(one.binding)} == listed
+        assert {(find_act(one.binding).name, one.binding.action) for one in active if find_act(one.binding)} == listed
         pane = [bound for owner, bound in declared() if isinstance(screen.pane, owner)]
-        own = {act_of(bound).name for bound in pane if act_of(bound).keys}
+        own = {find_act(bound).name for bound in pane if find_act(bound).keys}
         assert len(own) <= 20
 
 

@@ -14,7 +14,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.findings.study import StudyDialog
-from sfumato.tui.findings.study_answers import answer_text, limit_series
+from sfumato.tui.findings.study_answers import answer_text, study_limit_series
 from sfumato.tui.parts.form import Form
 from sfumato.tui.plan.guided_minimisation import GuidedMinimisation
 from sfumato.tui.session.state import AppState, save_state
@@ -84,7 +84,7 @@ def test_where_no_size_is_enough_there_is_no_answer(two):
     study = studies_of(two, NONE)[0]
     assert study.on_axis().value is None
     assert "No size is enough: no size has" in answer_text(study).plain
-    assert not [one for one in limit_series(study, ["rho"]) if one.name.startswith("answer")]
+    assert not [one for one in study_limit_series(study, ["rho"]) if one.name.startswith("answer")]
 
 
 def made(passing, answer):
@@ -101,7 +101,7 @@ def test_larger_sizes_that_fail_are_told():
 
 
 def test_limits_of_the_same_height_share_a_line_and_the_answer_stands_upright():
-    series = {one.name: one for one in limit_series(made((0.0, 1.0, 0.5), 150), ["rho", "nmi"])}
+    series = {one.name: one for one in study_limit_series(made((0.0, 1.0, 0.5), 150), ["rho", "nmi"])}
     assert list(series) == ["rho", "nmi", "limit 0.9: rho, nmi", "answer 150"]
     assert series["answer 150"].x.tolist() == [150, 150]
     assert np.isnan(series["rho"].y[2])

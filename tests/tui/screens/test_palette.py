@@ -4,7 +4,7 @@ import pytest
 
 from sfumato.tui.app.doctor import DoctorDialog
 from sfumato.tui.app.palette import GAP
-from sfumato.tui.keys.acts import BY_NAME, act_of
+from sfumato.tui.keys.acts import BY_NAME, find_act
 from sfumato.tui.keys.own_keys import key_text
 from sfumato.tui.parts.form import Form
 
@@ -40,7 +40,7 @@ async def test_every_act_stands_with_its_key(sit, built_data, tab, more):
         }
         assert {title: found.get(title) for title in keys} == keys
         shown = {
-            act_of(one.binding).name
+            find_act(one.binding).name
             for one in seat.app.screen.active_bindings.values()
             if one.binding.show and one.enabled and seat.app.screen.in_footer(one.binding.action)
         }

@@ -67,7 +67,7 @@ async def test_the_lines_of_a_dialog_are_drawn_once(sit, built_data, no_worker, 
 async def test_they_are_drawn_several_times_as_the_toolkit_has_it(sit, built_data, no_worker, drawn, monkeypatch):
     for name in ("_on_screen_resume", "_on_screen_suspend", "_screen_resized", "refresh"):
         monkeypatch.delattr(SinglePaintScreen, name)
-    monkeypatch.setattr(SinglePaintScreen, "fit", lambda self, width: None)
+    monkeypatch.setattr(SinglePaintScreen, "set_size_classes", lambda self, width: None)
     assert await drawn_again(sit, built_data, drawn, "question_mark") > 0.5
 
 

@@ -60,16 +60,16 @@ async def test_space_makes_a_variable_known_or_not_and_what_is_found_follows(sit
 
 
 def test_turning_a_variable_twice_comes_back_and_every_subset_is_exported(lattice) -> None:
-    view = LatticeView.of(lattice)
-    assert view.turned(1.0).turned(1.0) == view
-    assert view.turned(1.0).known == view.known ^ {"age"}
-    heads, rows = view.lines(0)
+    view = LatticeView.from_lattice(lattice)
+    assert view.toggle_variable(1.0).toggle_variable(1.0) == view
+    assert view.toggle_variable(1.0).known == view.known ^ {"age"}
+    heads, rows = view.export_rows(0)
     rows = list(rows)
     assert len(rows) == len({row[0] for row in rows}) == 2**3
     assert dict(zip(heads, rows[0], strict=True))["variables known"] == "nothing"
-    values = {row["variable"]: row["turned"] for row in view.numbers(0).rows}
+    values = {row["variable"]: row["turned"] for row in view.study_table(0).rows}
     assert values == {name: lattice.risk_text(view.known ^ {name}) for name in ("town", "age", "pay")}
-    series = {one.name: one for one in view.drawn(0).series}
+    series = {one.name: one for one in view.panel_at(0).series}
     most, least = series["release, most"], series["release, least"]
     assert (most.y >= least.y).all()
     assert most.x.tolist() == [0, 1, 2, 3]
@@ -115,7 +115,7 @@ def test_a_release_that_cannot_be_matched_says_why(lattice) -> None:
     rows = [row for row in execute_run(recipe, data, [released], key=PUBLIC).rows if row.method_key == KEY]
     found = KnowledgeLattice.from_rows(registry()[KEY], rows)
     assert found.summary_text().startswith("Not computed: the release is not in the original's order")
-    view = LatticeView.of(found)
+    view = LatticeView.from_lattice(found)
     assert view.known == {"town", "age", "pay"}
-    assert view.numbers(0).rows[0]["turned"] == "-"
-    assert "release, most" not in {one.name for one in view.drawn(0).series}
+    assert view.study_table(0).rows[0]["turned"] == "-"
+    assert "release, most" not in {one.name for one in view.panel_at(0).series}

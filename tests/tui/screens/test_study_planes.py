@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from prepared_workspaces import finished_workspace
 
-from sfumato.tui.findings.study import on_axis
-from sfumato.tui.findings.study_answers import TogetherView, view_of
+from sfumato.tui.findings.study import series_on_axis
+from sfumato.tui.findings.study_answers import CombinedCurvesView, make_study_view
 from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.studies import read_studies
@@ -49,13 +49,13 @@ def private(tmp_path_factory):
 def view(private):
     with Workspace.open(private, read_only=True) as reader:
         (study,) = read_studies(reader, 1)
-    return view_of(study)
+    return make_study_view(study)
 
 
 @pytest.mark.slow
 def test_every_measure_has_a_picture_with_a_line_a_synthesiser(view):
-    assert isinstance(view, TogetherView)
-    first = view.drawn(0)
+    assert isinstance(view, CombinedCurvesView)
+    first = view.panel_at(0)
     assert view.pictures[0] == "Marginal distance"
     assert [one.name for one in first.series] == [
         "step: perturbed_gibbs",
@@ -63,7 +63,7 @@ def test_every_measure_has_a_picture_with_a_line_a_synthesiser(view):
         "baseline",
         "limit 0.5",
     ]
-    series, unit = on_axis(first)
+    series, unit = series_on_axis(first)
     assert unit == "log10"
     assert series[0].x.tolist() == pytest.approx([-1.0, 0.0, np.log10(50)])
     assert not [name for name in view.pictures if "mean error" in name], "nothing was measured of it"

@@ -2,7 +2,14 @@ import math
 
 import pytest
 
-from sfumato.tui.findings.study_views import as_series, by_study, curve_lines, laid_over, numbers, reading
+from sfumato.tui.findings.study_views import (
+    curve_reading,
+    curve_rows,
+    curve_series,
+    group_by_study,
+    level_rows,
+    overlaid_curves,
+)
 from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.studies import StudyCurve, read_study_curves
@@ -54,7 +61,7 @@ async def test_the_cursor_reads_values_in_their_own_unit_on_both_scales(sit, dir
         assert said.strip().startswith("S = 0   confidential")
         with Workspace.open(directory, read_only=True) as reader:
             found = [one for one in read_study_curves(reader, 1) if one.measure == "expected_match_risk"]
-        assert reading(found[0], 0.0) in said
+        assert curve_reading(found[0], 0.0) in said
         await seat.press("o")
         assert "log scale" in head(seat)
         ticks = [line.split("┤")[0].strip() for line in seat.text.splitlines() if "┤" in line]
@@ -109,8 +116,10 @@ def copy_run(directory):
 
 def test_only_the_same_sweep_of_a_release_is_laid_over():
     others = [curve(), curve("confidential"), curve(measure="rate"), curve(params={"model": "other"})]
-    assert [one.dataset for one in laid_over([curve("confidential"), curve()], {7: others})] == ["run 7 synthetic"]
-    assert laid_over([], {7: others}) == []
+    assert [one.dataset for one in overlaid_curves([curve("confidential"), curve()], {7: others})] == [
+        "run 7 synthetic"
+    ]
+    assert overlaid_curves([], {7: others}) == []
 
 
 @pytest.mark.slow
@@ -121,7 +130,7 @@ async def test_a_run_without_a_study_yet_says_so(sit, directory):
 
 def test_curves_are_grouped_by_study_and_measure_confidential_first():
     other = {"model": "log_relative"}
-    found = by_study([curve(), curve("confidential"), curve(measure="rate"), curve(params=other)])
+    found = group_by_study([curve(), curve("confidential"), curve(measure="rate"), curve(params=other)])
     assert [[[c.dataset for c in measure] for measure in study] for study in found] == [
         [["confidential", "synthetic"], ["synthetic"]],
         [["synthetic"]],
@@ -129,20 +138,20 @@ def test_curves_are_grouped_by_study_and_measure_confidential_first():
 
 
 def test_values_that_were_not_computed_are_gaps():
-    series = as_series(curve(values=(100.0, 0.0, None)))
+    series = curve_series(curve(values=(100.0, 0.0, None)))
     assert series.name == "synthetic"
     assert series.y[:2].tolist() == [100.0, 0.0]
     assert math.isnan(series.y[2])
 
 
 def test_a_curve_without_intervals_has_no_band():
-    series = as_series(curve(lower=(None,) * 3, upper=(None,) * 3))
+    series = curve_series(curve(lower=(None,) * 3, upper=(None,) * 3))
     assert series.lower is None
     assert series.y[:2].tolist() == [4.0, 2.0]
 
 
 def test_numbers_set_the_release_against_the_confidential_data():
-    rows = numbers([curve("confidential", values=(8.0, 0.0, 1.0)), curve()])
+    rows = level_rows([curve("confidential", values=(8.0, 0.0, 1.0)), curve()])
     assert [row["ratio"] for row in rows] == ["0.5", "-", "-"]
     assert rows[0] == {
         "level": "0", "confidential": "8", "released": "4", "interval": "3 .. 5", "shares": "", "ratio": "0.5",
@@ -151,9 +160,9 @@ def test_numbers_set_the_release_against_the_confidential_data():
 
 def test_the_reading_and_the_numbers_say_what_the_band_is_made_of():
     known = curve(variance_shares=((1.0, 0.0, 0.0), (0.304, 0.606, 0.09), None))
-    assert reading(known, 0.1) == "synthetic 2 (0 .. 3; data/noise/both 30/61/9 %)"
-    assert reading(curve(), 0.1) == "synthetic 2 (0 .. 3)"
-    assert [row["shares"] for row in numbers([curve("confidential"), known])] == ["100/0/0", "30/61/9", ""]
-    heads, rows = curve_lines([known])
+    assert curve_reading(known, 0.1) == "synthetic 2 (0 .. 3; data/noise/both 30/61/9 %)"
+    assert curve_reading(curve(), 0.1) == "synthetic 2 (0 .. 3)"
+    assert [row["shares"] for row in level_rows([curve("confidential"), known])] == ["100/0/0", "30/61/9", ""]
+    heads, rows = curve_rows([known])
     assert heads[-3:] == ("dataset_share", "noise_share", "interaction_share")
     assert [row[-3:] for row in rows] == [(1.0, 0.0, 0.0), (0.304, 0.606, 0.09), (None, None, None)]

@@ -2,7 +2,7 @@ import pytest
 
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.app.project import ProjectScreen
-from sfumato.tui.findings.trial import Trial
+from sfumato.tui.findings.trial import LimitTrial
 from sfumato.workspace.plan.drafts import find_draft
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
@@ -23,7 +23,7 @@ async def retype(seat, text):
 
 async def test_the_board_follows_every_key(sit, directory, size):
     async with sit(directory, "T", tab="verdicts", size=size) as seat:
-        assert isinstance(seat.app.screen, Trial)
+        assert isinstance(seat.app.screen, LimitTrial)
         assert "WHAT IF: nothing is saved" in seat.text
         assert "threshold 1/3: Re-identified with certainty" in seat.text
         assert "1 of 3 thresholds is not met, 1 not computed" in seat.text

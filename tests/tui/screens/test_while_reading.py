@@ -60,7 +60,7 @@ async def test_keys_after_a_switch_of_the_view_are_kept(sit, built_data):
         before = seat.text
         for key in ("t", "j", "t", "m", "3", "act:results", "slash", "e", "c", "d", "f", "enter"):
             seat.app.simulate_key(key)
-        while seat.app.acting or seat.app._typed:
+        while seat.app.is_acting or seat.app._typed:
             await seat.pilot.pause(0.01)
         text = await seat.press("shift")
         assert before != text

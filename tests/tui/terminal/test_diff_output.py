@@ -14,7 +14,7 @@ from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.geometry import Region
 from textual.strip import Strip
 
-from sfumato.tui.terminal.diff_output import TerminalImage, diff_update, for_blank, sgr_change
+from sfumato.tui.terminal.diff_output import TerminalImage, codes_for_blank, diff_update, sgr_change
 
 pytestmark = pytest.mark.parts
 WIDTH, HEIGHT = 24, 4
@@ -127,7 +127,7 @@ def test_a_picture_that_stands_there_sends_nothing(frame):
 def test_after_forgetting_the_picture_is_sent_whole(frame):
     image = TerminalImage()
     first = diff_update(layout(frame), image).render_segments(CONSOLE)
-    image.forget()
+    image.forget_image()
     assert diff_update(layout(frame), image).render_segments(CONSOLE) == first
 
 
@@ -197,7 +197,7 @@ def test_every_pen_is_what_it_would_be_anew(wanted):
 
 @given(pens, pens)
 def test_a_blank_looks_the_same_with_the_pen_that_is_kept_for_it(pen, wanted):
-    kept = for_blank(pen, wanted)
+    kept = codes_for_blank(pen, wanted)
     assert kept in (pen, wanted)
     one, other = (written_cells([f"\x1b[0;{codes}m " if codes else "\x1b[0m "])[0] for codes in (kept, wanted))
     assert (one.bg, one.reverse, one.underscore, one.strikethrough) == (
@@ -224,5 +224,5 @@ def test_only_what_differs_is_sent(pen, wanted, sent):
 
 
 def test_a_line_below_is_never_lost_on_a_blank():
-    assert for_blank("4;48;5;2", "48;5;2") == "48;5;2"
-    assert for_blank("1;38;5;9;48;5;2", "48;5;2") == "1;38;5;9;48;5;2"
+    assert codes_for_blank("4;48;5;2", "48;5;2") == "48;5;2"
+    assert codes_for_blank("1;38;5;9;48;5;2", "48;5;2") == "1;38;5;9;48;5;2"

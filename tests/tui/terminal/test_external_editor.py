@@ -10,7 +10,7 @@ import pytest
 from terminals import APP, Pty, app_environment
 
 from sfumato.tui.session.state import AppState, save_state
-from sfumato.tui.terminal.external_editor import MOST_BYTES, NotEdited, edited, editor_command
+from sfumato.tui.terminal.external_editor import MOST_BYTES, NotEdited, edit_text, editor_command
 
 
 def script(tmp_path: Path, body: str) -> list[str]:
@@ -37,7 +37,7 @@ def test_the_file_is_the_users_alone_and_gone_afterwards(tmp_path: Path, place: 
 (file.parent / ".swap").mkdir()
 file.write_text(f"{modes} {file.parent.parent} " + file.read_text())""",
     )
-    assert edited("before", "plan.toml", editor) == f"{('0o600', '0o700')} {place} before"
+    assert edit_text("before", "plan.toml", editor) == f"{('0o600', '0o700')} {place} before"
     assert list(place.iterdir()) == []
 
 
@@ -47,7 +47,7 @@ def test_a_session_directory_that_others_can_read_is_not_used(
 ) -> None:
     place.chmod(mode) if mode else monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "nowhere"))
     editor = script(tmp_path, "file.write_text(str(file.parent) + oct(file.parent.stat().st_mode & 0o777))")
-    found = edited("", "plan.toml", editor)
+    found = edit_text("", "plan.toml", editor)
     assert not found.startswith(str(place))
     assert found.endswith("0o700")
 
@@ -65,13 +65,14 @@ def test_a_session_directory_that_others_can_read_is_not_used(
 )
 def test_what_is_not_a_text_changes_nothing(tmp_path: Path, place: Path, body: str, said: str) -> None:
     with pytest.raises(NotEdited, match=said):
-        edited("before", "plan.toml", script(tmp_path, body))
+        edit_text("before", "plan.toml", script(tmp_path, body))
     assert list(place.iterdir()) == []
 
 
 def test_line_ends_of_other_systems_are_read(tmp_path: Path) -> None:
     assert (
-        edited("a", "plan.toml", script(tmp_path, "file.write_bytes(b'\\xef\\xbb\\xbfa\\r\\nb\\rc\\n')")) == "a\nb\nc\n"
+        edit_text("a", "plan.toml", script(tmp_path, "file.write_bytes(b'\\xef\\xbb\\xbfa\\r\\nb\\rc\\n')"))
+        == "a\nb\nc\n"
     )
 
 
@@ -85,7 +86,7 @@ def test_visual_comes_before_editor_and_no_shell_reads_either(tmp_path: Path) ->
         editor_command({"EDITOR": 'a "b'})
     for command in (["/no/such/editor"], [str(tmp_path)]):
         with pytest.raises(NotEdited, match="cannot be started"):
-            edited("", "plan.toml", command)
+            edit_text("", "plan.toml", command)
 
 
 @pytest.mark.slow

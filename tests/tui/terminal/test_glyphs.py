@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sfumato.engine.errors import BadInput
-from sfumato.tui.terminal.glyphs import ascii_sign, settle_signs
+from sfumato.tui.terminal.glyphs import ascii_sign, choose_glyphs
 
 
 @pytest.mark.parametrize(
@@ -23,13 +23,13 @@ from sfumato.tui.terminal.glyphs import ascii_sign, settle_signs
     ],
 )
 def test_ascii_is_settled_on_where_nothing_else_is_there(environment: dict[str, str], settled: str | None) -> None:
-    settle_signs(environment)
+    choose_glyphs(environment)
     assert environment.get("SFUMATO_GLYPHS") == settled
 
 
 def test_a_choice_that_there_is_not_is_refused() -> None:
     with pytest.raises(BadInput, match='SFUMATO_GLYPHS: must be one of braille, block, ascii, not "dots"'):
-        settle_signs({"SFUMATO_GLYPHS": "dots"})
+        choose_glyphs({"SFUMATO_GLYPHS": "dots"})
 
 
 @pytest.mark.parametrize(

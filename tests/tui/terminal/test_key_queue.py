@@ -83,7 +83,7 @@ async def test_a_pasted_text_waits_for_the_key_before_it() -> None:
 
 async def test_a_key_whose_follower_is_lost_delays_the_next_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sfumato.tui.terminal.key_queue.LOST_SECONDS", 0.01)
-    monkeypatch.setattr(KeyQueue, "_follow", lambda *_: None)
+    monkeypatch.setattr(KeyQueue, "_send_follower", lambda *_: None)
     app = Asking()
     async with app.run_test() as pilot:
         for _ in range(3):
@@ -94,7 +94,7 @@ async def test_a_key_whose_follower_is_lost_delays_the_next_and_no_more(monkeypa
 
 async def test_a_key_whose_widget_is_gone_does_not_hold_up_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sfumato.tui.terminal.key_queue.LOST_SECONDS", 60)
-    follow, gone = KeyQueue._follow, [Input()]
+    follow, gone = KeyQueue._send_follower, [Input()]
 
     def followed(app: KeyQueue, rounds: int) -> None:
         if gone:
@@ -102,7 +102,7 @@ async def test_a_key_whose_widget_is_gone_does_not_hold_up_the_next(monkeypatch:
         else:
             follow(app, rounds)
 
-    monkeypatch.setattr(KeyQueue, "_follow", followed)
+    monkeypatch.setattr(KeyQueue, "_send_follower", followed)
     app = Asking()
     async with app.run_test() as pilot:
         for key in "qqq":

@@ -12,7 +12,7 @@ from textual.screen import Screen
 from sfumato.tui.terminal import parts
 from sfumato.tui.terminal.diff_output import DiffOutput
 from sfumato.tui.terminal.painting import share_styles
-from sfumato.tui.terminal.parts import CHECKED, PARTS, PLAIN, Part, is_on, states
+from sfumato.tui.terminal.parts import CHECKED, PARTS, PLAIN, TextualPart, is_on, part_states
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.pages import ListPages
 
@@ -24,19 +24,19 @@ def checked(monkeypatch):
 
 
 def test_every_part_is_on_under_a_version_that_it_was_checked_with():
-    assert [reason for _, reason in states()] == [""] * len(PARTS)
+    assert [reason for _, reason in part_states()] == [""] * len(PARTS)
 
 
 @pytest.mark.parametrize("version", ["8.1.1", "8.3.0", "9.0.0", "8.2.99", "8.2.8.dev1"])
 def test_an_older_or_newer_version_switches_every_part_off(monkeypatch, version):
     monkeypatch.setattr(parts, "textual_version", lambda: version)
-    assert {reason for _, reason in states()} == {f"not checked with Textual {version}"}
+    assert {reason for _, reason in part_states()} == {f"not checked with Textual {version}"}
     assert not any(map(is_on, PARTS))
 
 
 def test_a_setting_switches_every_part_off(monkeypatch):
     monkeypatch.setenv(PLAIN, "1")
-    assert {reason for _, reason in states()} == {f"{PLAIN} is set"}
+    assert {reason for _, reason in part_states()} == {f"{PLAIN} is set"}
     monkeypatch.setenv(PLAIN, "0")
     assert all(map(is_on, PARTS))
 
@@ -52,13 +52,13 @@ def test_a_setting_switches_every_part_off(monkeypatch):
     ids=["other parameters", "no such attribute", "no such module", "no function"],
 )
 def test_a_name_that_is_missing_or_takes_other_arguments_switches_a_part_off(monkeypatch, needed):
-    part = Part("another", "is tried", needed)
+    part = TextualPart("another", "is tried", needed)
     monkeypatch.setattr(parts, "PARTS", (*PARTS, part))
-    parts._unmet.cache_clear()
+    parts._unmet_need.cache_clear()
     assert not is_on(part)
     assert all(map(is_on, PARTS))
-    assert next(iter(needed)) in {part.key: reason for part, reason in states()}["another"]
-    parts._unmet.cache_clear()
+    assert next(iter(needed)) in {part.key: reason for part, reason in part_states()}["another"]
+    parts._unmet_need.cache_clear()
 
 
 class Table(DiffOutput):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.tui.terminal.glyphs import ASCII, BLOCK, BRAILLE, GLYPHS, glyphs_named
+from sfumato.tui.terminal.glyphs import ASCII, BLOCK, BRAILLE, GLYPHS, find_glyphs
 from sfumato.tui.widgets.canvas import (
     covered_cells,
     hatch_pattern,
@@ -165,7 +165,7 @@ def braille_by_unicode(cell):
 @given(st.lists(st.booleans(), min_size=64, max_size=64))
 def test_braille_cells_are_encoded_as_the_standard_numbers_them(bits):
     mask = np.array(bits).reshape(8, 8)
-    characters = BRAILLE.encode(mask)
+    characters = BRAILLE.encode_mask(mask)
     for row, column in np.ndindex(2, 4):
         number = braille_by_unicode(mask[4 * row : 4 * row + 4, 2 * column : 2 * column + 2])
         assert characters[row, column] == (chr(0x2800 + number) if number else " ")
@@ -179,19 +179,19 @@ def test_quadrants_are_the_ones_their_unicode_names_say():
         named = halves.get(name, 15 if name == "FULL BLOCK" else 0)
         assert bits == (named or sum(bit for corner, bit in corners.items() if corner in name))
         cell = np.array([[bits & 1, bits & 2], [bits & 4, bits & 8]], dtype=bool)
-        assert BLOCK.encode(cell)[0, 0] == character
+        assert BLOCK.encode_mask(cell)[0, 0] == character
 
 
 def test_every_set_of_glyphs_has_a_character_for_every_cell():
     for glyphs in GLYPHS.values():
-        assert len(glyphs.table) == 2 ** (glyphs.down * glyphs.across)
+        assert len(glyphs.table) == 2 ** (glyphs.dots_down * glyphs.dots_across)
         assert glyphs.table[0] == " "
 
 
 def test_hatches_leave_every_second_cell_blank_and_differ():
     for glyphs in (BRAILLE, BLOCK, ASCII):
-        shape = (8 * glyphs.down, 8 * glyphs.across)
-        cells = glyphs.bits(hatch_pattern(shape, glyphs, 0))
+        shape = (8 * glyphs.dots_down, 8 * glyphs.dots_across)
+        cells = glyphs.cell_bits(hatch_pattern(shape, glyphs, 0))
         assert (cells > 0).sum() == 32
         assert not np.array_equal(hatch_pattern(shape, glyphs, 0), hatch_pattern(shape, glyphs, 1))
 
@@ -205,9 +205,9 @@ def test_a_cell_is_covered_from_half_its_dots_on():
 
 def test_glyphs_are_chosen_by_name_or_environment(monkeypatch):
     monkeypatch.delenv("SFUMATO_GLYPHS", raising=False)
-    assert glyphs_named() is BRAILLE
+    assert find_glyphs() is BRAILLE
     monkeypatch.setenv("SFUMATO_GLYPHS", "ascii")
-    assert glyphs_named() is ASCII
-    assert glyphs_named("block") is BLOCK
+    assert find_glyphs() is ASCII
+    assert find_glyphs("block") is BLOCK
     with pytest.raises(ValueError, match="braille, block, ascii, not 'dots'"):
-        glyphs_named("dots")
+        find_glyphs("dots")

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from sfumato.tui.terminal.text import cells, cut, fit, shown
+from sfumato.tui.terminal.text import cell_text, cut_text, fit_text, split_cells
 from sfumato.tui.widgets.pages import PAGE, ListPages, PageCache, PageFeed, RowLayout
 from sfumato.workspace.reporting.tables import DisplayColumn
 from sfumato.workspace.visible_text import replace_unprintable
@@ -33,19 +33,19 @@ def deliver(feed, wanted, keep=False):
 @settings(derandomize=True, deadline=None)
 @given(st.text(max_size=40), st.integers(0, 30), st.sampled_from(["left", "right"]))
 def test_fitted_text_has_exactly_its_width(text, width, align):
-    fitted = fit(replace_unprintable(text), width, align)
+    fitted = fit_text(replace_unprintable(text), width, align)
     assert cell_len(fitted) == width
     assert fitted.isprintable()
-    assert "".join(cells(fitted)).isprintable()
+    assert "".join(split_cells(fitted)).isprintable()
 
 
 def test_text_is_cut_only_when_it_does_not_fit():
-    assert cut("abcdef", 6) == "abcdef"
-    assert cut("abcdef", 5) == "abcd…"
-    assert cut("日本語", 5) == "日本…"
-    assert cut("日本語", 4) == "日 …"
-    assert cut("abc", 0) == ""
-    assert cut("abcdef", 4, "~") == "abc~"
+    assert cut_text("abcdef", 6) == "abcdef"
+    assert cut_text("abcdef", 5) == "abcd…"
+    assert cut_text("日本語", 5) == "日本…"
+    assert cut_text("日本語", 4) == "日 …"
+    assert cut_text("abc", 0) == ""
+    assert cut_text("abcdef", 4, "~") == "abc~"
 
 
 def test_commands_to_the_terminal_do_not_pass():
@@ -59,7 +59,7 @@ def test_commands_to_the_terminal_do_not_pass():
      (math.inf, "inf")],
 )  # fmt: skip
 def test_values_are_shown_on_one_line(value, text):
-    assert shown(value) == text
+    assert cell_text(value) == text
 
 
 def test_a_row_is_laid_out_under_its_header():

@@ -49,7 +49,7 @@ def test_the_next_stop_is_the_first_far_enough(values, cells, data):
     start = data.draw(st.sampled_from(stops.tolist()))
 
     def column(x):
-        return int(np.floor(frame.x_scale.to_dots(np.array(x)) + 0.5)) // BRAILLE.across
+        return int(np.floor(frame.x_scale.to_dots(np.array(x)) + 0.5)) // BRAILLE.dots_across
 
     right = [x for x in stops.tolist() if x > start and column(x) >= column(start) + cells]
     left = [x for x in stops.tolist() if x < start and column(x) <= column(start) - cells]
