@@ -3,8 +3,8 @@
     python tests/benchmarks/stored_tables.py [--records 10000 1000000] [--threads 1]
 
 Every way begins with the hash of the table and verifies its bytes, and every answer is compared with ours, order included. ``arrow``:
-our verified read, then DuckDB queries the Arrow columns. ``file``: the bytes are hashed, then DuckDB reads the file by itself. That
-reads the file twice and does not hold that what was hashed is what is parsed: it bounds what DuckDB could gain.
+our verified read, then DuckDB queries the Arrow columns. ``file``: the bytes are hashed, then DuckDB reads the file by itself. The
+second way could not be used, since the file may change between the two; it shows the most that DuckDB could gain.
 """
 
 from __future__ import annotations
@@ -30,7 +30,13 @@ from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.execution.record_risk import leave_one_out_candidates
 from sfumato.engine.matching.radius import Radius
 from sfumato.workspace.ingest.filters import DUCKDB_SETTINGS
-from sfumato.workspace.ingest.profiles import QUANTILES, profile_distribution
+from sfumato.workspace.ingest.profiles import (
+    MAX_BINS,
+    MIN_SHOWN_COUNT,
+    QUANTILES,
+    profile_distribution,
+    round_bin_width,
+)
 from sfumato.workspace.store.artefacts import write_record_values
 from sfumato.workspace.store.rankings import MAX_RANKED, rank_stored_records
 from sfumato.workspace.store.tables import TableStore
@@ -206,13 +212,11 @@ def _profile_number(tables: StoredTables) -> object:
 
 
 def _fetch_profile(connection: duckdb.DuckDBPyConnection, name: str) -> object:
-    """Return what ``_profile_number`` does. The width of the bins follows from the range and needs no more than it; here it is given."""
+    """Return what ``_profile_number`` does: counts and quantiles in one query, then the range, which decides the bins, and the bins."""
     records, distinct, quantiles = connection.execute(
         f"SELECT count(income), count(DISTINCT income), quantile_cont(income, {list(QUANTILES)}) FROM {name}"
     ).fetchall()[0]
     low, high = connection.execute(f"SELECT min(income), max(income) FROM {name}").fetchall()[0]
-    from sfumato.workspace.ingest.profiles import MAX_BINS, MIN_SHOWN_COUNT, round_bin_width
-
     width = round_bin_width(high - low, min(MAX_BINS, int(np.ceil(2 * records ** (1 / 3)))), whole=False)
     counts = connection.execute(
         f"SELECT (floor(income / {width}) * {width})::BIGINT, count(*) FROM {name} GROUP BY ALL "
