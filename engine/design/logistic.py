@@ -1,7 +1,7 @@
 """Logistic regression: its maximum, the covariance there, and what is done where the likelihood has no maximum.
 
-The maximum is that of statsmodels (a test holds that), which solves with X'WX and so squares the condition of X: gross beside
-net pay in cents ended a run. Here separated classes have fitted probabilities too.
+The maximum is that of statsmodels (tests compare them). Its ``Logit`` solves with X'WX, which squares the condition of X: with gross
+beside net pay in cents it has no answer or a wrong one. Here separated classes have fitted probabilities too.
 
 ``prior = "jeffreys"`` maximises the likelihood times the root of the determinant of the information (Firth 1993). That has a
 maximum whatever is separated (Heinze & Schemper 2002), a standard error of the size that so few records warrant, and does not depend on

@@ -479,7 +479,7 @@ class ProjectScreen(LeadsBehind, ChecksRunSeals, PageScreen):
             await self.open_run(run, tab)
             return
         await self.action_show_tab(tab)
-        sift = getattr(self.pane, "sift_by", None)
+        sift = getattr(self.pane, "filter_rows", None)
         if sift is None:
             self.sfumato.say(f"{TABS[tab]} has no filter, and there is no run {words}")
         else:

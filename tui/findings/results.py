@@ -305,7 +305,7 @@ class Results(RunPane, SplitView):
             self._change(filter=event.value.strip())
         self._leave_filter()
 
-    def sift_by(self, words: str) -> None:
+    def filter_rows(self, words: str) -> None:
         """Show the rows that have these words."""
         self._change(filter=words)
         self._leave_filter()

@@ -110,7 +110,8 @@ def log_ticks(low: float, high: float, most: int) -> Floats:
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for leading in ((1, 2, 5), (1, 3), (1,)):
         values = np.array([first * 10.0**power for power in powers for first in leading])
-        inside = values[(values >= low * (1 - 1e-9)) & (values <= high * (1 + 1e-9))]
+        # A decade that rounding put just outside counts, as the end of the axis itself.
+        inside = np.clip(values[(values >= low * (1 - 1e-9)) & (values <= high * (1 + 1e-9))], low, high)
         if inside.size <= most:
             break
     if inside.size < 2:

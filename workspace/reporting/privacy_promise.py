@@ -126,4 +126,6 @@ def _likelihood_factor(epsilon: float) -> str:
 def round_up_text(value: float) -> str:
     """Round up to four significant digits: a guarantee is never rounded down."""
     step = 10.0 ** (math.floor(math.log10(value)) - 3)
-    return number(math.ceil(round(value / step, 6)) * step)
+    rounded = math.ceil(round(value / step, 6)) * step
+    # Three digits, which very small numbers have elsewhere, would round some of them down.
+    return f"{rounded:.4g}" if rounded < 1e-4 else number(rounded)

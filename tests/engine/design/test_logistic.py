@@ -29,6 +29,21 @@ def test_is_the_maximum_that_statsmodels_finds(n: int, beta: list[float]) -> Non
     assert not ours.separated
 
 
+@pytest.mark.parametrize("grouped", [False, True])
+def test_coefficients_and_errors_are_those_of_the_binomial_model_of_statsmodels(grouped: bool) -> None:
+    """Of shares among so many records, and of single records with weights."""
+    x, y = problem(300, [-0.5, 1.0, 0.3], seed=11)
+    rng = np.random.default_rng(12)
+    weights = rng.integers(1, 9, 300).astype(float) if grouped else rng.uniform(0.2, 4, 300)
+    shares = rng.binomial(weights.astype(int), expit(x @ [-0.5, 1.0, 0.3])) / weights if grouped else y
+    theirs = sm.GLM(shares, x, family=sm.families.Binomial(), var_weights=weights).fit(tol=1e-14)
+    ours = logistic_regression(x, shares, weights)
+    assert ours.coefficients == pytest.approx(theirs.params, rel=1e-8)
+    assert ours.errors == pytest.approx(theirs.bse, rel=1e-8)
+    assert ours.covariance == pytest.approx(theirs.cov_params(), rel=1e-7, abs=1e-10)
+    assert ours.errors != pytest.approx(logistic_regression(x, shares).errors, rel=1e-2), "the control: without weights"
+
+
 def test_the_score_vanishes_whatever_the_scales() -> None:
     x, y = problem(800, [0.5, 1.0, -1.0], seed=1)
     scale = np.array([1.0, 1e6, 1e-6])

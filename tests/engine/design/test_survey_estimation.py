@@ -1,4 +1,4 @@
-"""Figures of R's survey package for a table of closed formulas, and what holds of any weights.
+"""Figures of R's survey package for a table of closed formulas, robust covariances of statsmodels, and what holds of any weights.
 
 apt-get install r-cran-survey    # survey 4.1-1, R 4.2.2
 Rscript survey.R                 # the lines of SCRIPT
@@ -6,8 +6,11 @@ Rscript survey.R                 # the lines of SCRIPT
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
+import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -170,6 +173,66 @@ def test_estimates_are_those_of_r(name: str) -> None:
     assert found.keys() == figures.keys()
     for key, figure in figures.items():
         assert found[key] == pytest.approx(figure, rel=1e-8, abs=1e-10), key
+
+
+ROBUST = {
+    "HC0": lambda n, k, g: n / (n - 1),
+    "HC1": lambda n, k, g: (n - k) / (n - 1),
+    "cluster": lambda n, k, g: (n - k) / (n - 1),
+    "cluster, uncorrected": lambda n, k, g: g / (g - 1),
+}
+"""What our variance is of that of statsmodels, for n records, k coefficients and g clusters: it has the factor g / (g - 1) of clusters
+that are drawn (g = n without clusters), and none for the coefficients."""
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", ROBUST)
+def test_robust_standard_errors_are_those_of_statsmodels(kind: str, weighted: bool) -> None:
+    n, g, rng = 400, 30, np.random.default_rng(8)
+    cluster = np.arange(n) % g
+    x = design(rng.normal(size=n), rng.random(n) < 0.4)
+    eta = x @ [0.2, 0.7, -0.5] + rng.normal(0, 0.8, g)[cluster]
+    y = eta + rng.normal(size=n) * (1 + np.abs(x[:, 1]))
+    b = (rng.random(n) < 1 / (1 + np.exp(-eta))).astype(float)
+    w = rng.uniform(0.5, 3, n) if weighted else np.ones(n)
+    w /= w.mean()
+    by_cluster = kind.startswith("cluster")
+    sample = SurveySample.from_codes(w, clusters=cluster if by_cluster else None)
+    how = (
+        {"cov_type": "cluster", "cov_kwds": {"groups": cluster, "use_correction": kind == "cluster"}}
+        if by_cluster
+        else {"cov_type": kind}
+    )
+    everyone = np.ones(n, dtype=bool)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns of var_weights beside a sandwich; R's svyglm has the same figures
+        linear, logistic = sm.WLS(y, x, w), sm.GLM(b, x, family=sm.families.Binomial(), var_weights=w)
+        fits = (
+            (survey_linear_coefficients(x, y, sample, everyone), linear.fit(**how), linear.fit(), kind),
+            # the HC1 of a GLM has no factor for the coefficients in statsmodels: it is HC0
+            (
+                survey_logistic_coefficients(x, b, sample, everyone),
+                logistic.fit(tol=1e-14, **how),
+                logistic.fit(tol=1e-14),
+                kind.replace("HC1", "HC0"),
+            ),
+        )
+    for ours, theirs, plain, ratio in fits:
+        errors = [one.standard_error for one in ours]
+        assert [one.value for one in ours] == pytest.approx(theirs.params, rel=1e-8)
+        assert errors == pytest.approx(theirs.bse * np.sqrt(ROBUST[ratio](n, 3, g)), rel=1e-8)
+        assert errors != pytest.approx(plain.bse, rel=1e-2), (
+            "the control: not the errors of independent, equal residuals"
+        )
+
+
+def test_the_error_of_a_mean_is_the_robust_one_of_an_intercept() -> None:
+    for sample, how in (
+        (SurveySample.from_codes(W), {"cov_type": "HC1"}),
+        (SurveySample.from_codes(W, clusters=C), {"cov_type": "cluster", "cov_kwds": {"groups": C}}),
+    ):
+        ours, theirs = survey_mean(Y, sample), sm.WLS(Y, np.ones(60), W).fit(**how)
+        assert [ours.value, ours.standard_error] == pytest.approx([theirs.params[0], theirs.bse[0]], rel=1e-10)
 
 
 def test_figures_without_the_weights_or_the_design_are_others() -> None:

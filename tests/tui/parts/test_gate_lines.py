@@ -99,7 +99,7 @@ def test_one_leak_is_one_finding_and_waiving_it_waives_its_witnesses():
     waived = replace(run, waiver_reasons={"lead": "agreed"})
     assert (waived.unwaived_findings, waived.waived_checks) == ((), {"lead", "witness"})
     assert [one.check for one in waived.waived_leads] == ["lead"]
-    assert waived.answer.may_leave == "to be judged"
+    assert waived.release_answer.may_leave == "to be judged"
 
 
 def test_a_witness_that_cannot_be_waived_stands_for_itself_once_its_lead_is_waived():

@@ -209,7 +209,7 @@ def test_the_list_of_values_has_every_output_with_method_unit_and_direction():
         assert {f"{method.key}.{output.name}" for output in method.result_outputs} <= set(values)
     assert "higher is better" in values["risk.anonymity.k"].note
     assert "records" in values["risk.anonymity.k"].note
-    assert values["risk.anonymity.k"].more
+    assert values["risk.anonymity.k"].explanation
 
 
 @pytest.mark.parametrize(("value", "bound"), [("risk.anonymity.k", "min"), ("utility.propensity.pmse", "max")])

@@ -79,8 +79,8 @@ def test_in_tmux_its_buffer_has_the_text_and_the_terminal_around_it_is_asked(in_
 @needs_tmux
 def test_what_is_too_long_for_a_terminal_is_in_tmux_buffer_alone(tmp_path: Path) -> None:
     long = (
-        "from pathlib import Path; from sfumato.tui.session.clipboard import CAP, send;"
-        "print(send('x' * (CAP + 1), Path('.'), print), flush=True); input()"
+        "from pathlib import Path; from sfumato.tui.session.clipboard import TERMINAL_BYTE_LIMIT, copy_to_clipboard_and_file;"
+        "print(copy_to_clipboard_and_file('x' * (TERMINAL_BYTE_LIMIT + 1), Path('.'), print), flush=True); input()"
     )
     (tmp_path / "here").mkdir()
     opened = InTmux(tmp_path, "-c", str(tmp_path / "here"), APP[0], "-c", long)

@@ -117,7 +117,7 @@ class HeatApp(App):
         self.map.show_panes([pane(shares), pane(shares - 1 / 56, signed=True)], ("x", "y"))
 
     def on_heat_map_heat_cursor_moved(self, event):
-        self.said.append(event.at)
+        self.said.append(event.bin_index)
 
     def on_heat_map_zoom_requested(self, event):
         self.said.append(event.factors)
@@ -141,7 +141,7 @@ async def test_keys_move_the_cursor_and_ask_for_other_ranges():
             assert app.said[-1] == expected, key
         await pilot.press("0")
         assert app.said[-2:] == [None, None]
-        assert app.map.at is None
+        assert app.map.cursor_bin is None
 
 
 async def test_a_click_puts_the_cursor_on_a_bin_and_other_maps_keep_it_where_asked():
@@ -151,8 +151,8 @@ async def test_a_click_puts_the_cursor_on_a_bin_and_other_maps_keep_it_where_ask
         assert app.map.cursor_bin == (7, 6)
         app.map.show_panes([pane(FOUR)], ("x", "y"), keep_cursor=True)
         assert app.map.cursor_bin == (1, 1)
-        app.map.show([pane(FOUR)], ("x", "y"))
-        assert app.map.at is None
+        app.map.show_panes([pane(FOUR)], ("x", "y"))
+        assert app.map.cursor_bin is None
 
 
 async def test_a_step_of_the_cursor_draws_its_rows_alone():

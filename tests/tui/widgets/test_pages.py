@@ -146,9 +146,9 @@ def test_only_rows_that_differ_change_when_a_table_of_the_same_length_takes_its_
     rows[3], rows[600] = (3, "room", 1.0), (600, "room", 1.0)
     feed.open_source(ListPages(COLUMNS, rows), 0)
     change = deliver(feed, [], keep=True)
-    assert (change.opened, change.all_changed, change.rows) == (True, False, [3])
+    assert (change.opened, change.all_changed, change.changed_rows) == (True, False, [3])
     assert feed.row_at(600) == (600, "room", 0.0)
-    assert deliver(feed, [(0, 699)]).rows == [600]
+    assert deliver(feed, [(0, 699)]).changed_rows == [600]
     feed.open_source(ListPages(COLUMNS, rows[:50]), 0)
     assert deliver(feed, [], keep=True).all_changed
 

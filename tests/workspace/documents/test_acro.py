@@ -47,7 +47,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(autouse=True)
 def drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Here no picture is remembered from another test."""
-    monkeypatch.setattr(sys.modules[acro_files.__module__], "png", svg_to_png)
+    monkeypatch.setattr(sys.modules[acro_files.__module__], "svg_to_png", svg_to_png)
 
 
 def opened(folder: Path) -> dict[str, Any]:
