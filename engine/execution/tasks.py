@@ -225,9 +225,11 @@ def account_rows(recipe: Recipe, item: int, confidential: Microdata, *, key: byt
 def fit_rows(recipe: Recipe, item: int, fit: Fit, confidential: Microdata) -> list[Row]:
     """Return the numbers that the fit of synthesis step ``item`` gives itself, where its method has any."""
     step = recipe.synthesis[item]
-    if step.method.synthesis.said is None:
+    if step.method.synthesis.privacy.fit_estimates is None:
         return []
-    found = step.method.synthesis.said(fit, step.spec, step.targets, recipe.recode_data(confidential).without_controls)
+    found = step.method.synthesis.privacy.fit_estimates(
+        fit, step.spec, step.targets, recipe.recode_data(confidential).without_controls
+    )
     return rows_of_measure(step.method, Measure(found), recipe.origin, None, settings=recipe.settings(step))
 
 
@@ -278,11 +280,11 @@ def measure_block(
     def models(data: Microdata, releases: Sequence[Microdata] = releases) -> tuple[ReleaseModel, ...]:
         data = data.without_controls
         for step in recipe.synthesis:
-            if data.weights is not None and not step.method.synthesis.weighted_release_model:
+            if data.weights is not None and not step.method.synthesis.release_model.is_weighted:
                 raise NotComputable(
                     f"{step.method.key} ({step.place}) does not say how probable a release is that records of less influence made"
                 )
-        made = [(made, made.method.synthesis.release_model) for made in recipe.synthesis]
+        made = [(made, made.method.synthesis.release_model.make_model) for made in recipe.synthesis]
         return tuple(of(data, made.targets, made.spec, releases, run) for made, of in made if of is not None)
 
     spec = step.spec.for_release(recipe.schema, recipe.released)

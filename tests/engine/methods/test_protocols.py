@@ -13,11 +13,14 @@ ROOT = Path(__file__).parents[3]
 
 HEAD = """
 from dataclasses import dataclass
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 from sfumato.engine.methods.release_form import AnonymisationSpec, Anonymised
-from sfumato.engine.methods.registry import anonymisation_method, measure_method, study_method, synthesis_method
+from sfumato.engine.methods.registry import (
+    PrivacyDeclaration, anonymisation_method, measure_method, study_method, synthesis_method
+)
+from sfumato.engine.methods.privacy import PrivacyAccount
 from sfumato.engine.methods.outputs import Output
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.methods.results import Fit, Measure, StudyPoint
@@ -47,6 +50,14 @@ def draw(fit: Fit, spec: MySpec, target: str, confidential: Microdata, released:
     return rng.random(len(confidential))
 
 def check(data: Microdata, target: str, spec: MySpec, place: str) -> None: ...
+
+def draw_all(fit: Fit, spec: MySpec, targets: tuple[str, ...], confidential: Microdata, released: Microdata, index: int,
+             records: int, rng: np.random.Generator) -> Mapping[str, NDArray[np.float64]]:
+    return {name: rng.random(records) for name in targets}
+
+def account(data: Microdata, targets: tuple[str, ...], spec: MySpec, records: int, datasets: int) -> PrivacyAccount: ...  # type: ignore[empty-body]
+
+def account_of_other(data: Microdata, targets: tuple[str, ...], spec: OtherSpec, records: int, datasets: int) -> PrivacyAccount: ...  # type: ignore[empty-body]
 """
 RIGHT = """
 @measure_method("m", spec=MySpec, source="s", outputs=OUTPUTS, check=check)
@@ -60,6 +71,9 @@ def release(data: Microdata, spec: MyRelease, run: Run) -> Anonymised: ...  # ty
 
 @synthesis_method("m", spec=MySpec, source="s", draw=draw)
 def fit(data: Microdata, target: str, spec: MySpec, run: Run, draws: int) -> Fit: ...  # type: ignore[empty-body]
+
+@synthesis_method("m", spec=MySpec, source="s", joint_draw=draw_all, privacy=PrivacyDeclaration(account))
+def joint(data: Microdata, targets: tuple[str, ...], spec: MySpec, run: Run, draws: int) -> Fit: ...  # type: ignore[empty-body]
 """
 WRONG = {
     "takes no release": RIGHT.replace("released: Microdata, spec: MySpec, run: Run) -> Measure", "spec: MySpec, run: Run) -> Measure"),
@@ -69,6 +83,8 @@ WRONG = {
     "anonymises nothing": RIGHT.replace("-> Anonymised", "-> Microdata"),
     "fits without a number of draws": RIGHT.replace(", draws: int", ""),
     "draws for another": RIGHT.replace("spec=MySpec, source=\"s\", draw", "spec=OtherSpec, source=\"s\", draw"),
+    "accounts for nothing": RIGHT.replace("PrivacyDeclaration(account)", "PrivacyDeclaration(draw)"),
+    "keeps another's account": RIGHT.replace("PrivacyDeclaration(account)", "PrivacyDeclaration(account_of_other)"),
     "checks for another": RIGHT.replace("spec=MySpec, source=\"s\", outputs", "spec=OtherSpec, source=\"s\", outputs"),
 }  # fmt: skip
 
