@@ -272,7 +272,7 @@ def measure_block(
     *,
     key: bytes,
 ) -> Mapping[str, NDArray[Any]]:
-    """Compute one block of a measure of all released datasets: its arrays, or ``NOT_COMPUTED`` with the reason."""
+    """Compute one block of a measure of all released datasets: the arrays to store, or ``NOT_COMPUTED`` with the reason."""
     step = recipe.measures[item]
     confidential, releases = tables_to_compare(recipe, step, confidential, releases)
     run = Run(measurement_streams(recipe, confidential, key).generator("measure", item, 0), report=report)
@@ -295,11 +295,12 @@ def measure_block(
         else models
     )
     try:
-        return step.method.measure_block(
+        result = step.method.measure_block(
             _with_needed_controls(step, confidential), releases, asked, spec, int(block), run
         )
     except NotComputable as error:
         return {NOT_COMPUTED: np.asarray(error.reason)}
+    return result.to_arrays()
 
 
 def gather_blocks(
@@ -309,16 +310,19 @@ def gather_blocks(
     releases: Sequence[Microdata],
     parts: Sequence[Mapping[str, NDArray[Any]]],
 ) -> tuple[WholeReleaseMeasure, list[Row]]:
-    """Gather all blocks of a measure: rows of the whole release, and of each dataset alone."""
+    """Gather the stored blocks of a measure: rows of the whole release, and of each dataset alone."""
     step = recipe.measures[item]
-    assert step.method.measurement.gather is not None
+    gather, block_result = step.method.measurement.gather, step.method.measurement.block_result
+    assert gather is not None
+    assert block_result is not None
     confidential, releases = tables_to_compare(recipe, step, confidential, releases)
     spec = step.spec.for_release(recipe.schema, recipe.released)
     try:
         for part in parts:
             if NOT_COMPUTED in part:
                 raise NotComputable(str(part[NOT_COMPUTED]))
-        found = step.method.measurement.gather(_with_needed_controls(step, confidential), releases, spec, parts)
+        blocks = [block_result.from_arrays(part) for part in parts]
+        found = gather(_with_needed_controls(step, confidential), releases, spec, blocks)
     except NotComputable as error:
         found = WholeReleaseMeasure(_not_computed_estimates(step.method, error))
     settings = recipe.settings(step)

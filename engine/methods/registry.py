@@ -34,6 +34,7 @@ from .protocols import (  # fmt: skip
     GROUP,
     MEASURES,
     AnonymisationMethod,
+    BlockResult,
     CellsOfRecords,
     CheckData,
     CheckJointData,
@@ -74,6 +75,7 @@ _ATTRIBUTE = "__sfumato_method__"
 
 F = TypeVar("F", bound=Callable[..., Any])
 S = TypeVar("S", bound=Spec)
+B = TypeVar("B", bound=BlockResult)
 A = TypeVar("A", bound="AnonymisationSpec")
 P = TypeVar("P", bound=StudySpec)
 
@@ -151,7 +153,8 @@ class MeasureDeclaration:
         (``Microdata.controls``), and a recipe
         without any is refused
     survey_weighted: it is about the population where a variable is the survey weight (``sfumato.engine.design.survey``)
-    gather: it sees all released datasets at once, and uses the models of all steps unless it has controls or ``refits``
+    gather: it sees all released datasets at once, block by block, and uses the models of all steps unless it has controls or ``refits``
+    block_result: class of the result of a block, where it has ``gather``
     refits: it carries out the recipe's own steps again, on other data (``sfumato.engine.methods.refits``)
     per_record: arrays of a ``Measure`` with one value a record
     beliefs: outputs that tell what an intruder believes before and after
@@ -160,10 +163,16 @@ class MeasureDeclaration:
     confidential: bool = False
     controls: bool = False
     survey_weighted: bool = False
-    gather: GatherBlocks[Any] | None = None
+    gather: GatherBlocks[Any, Any] | None = None
+    block_result: type[BlockResult] | None = None
     refits: bool = False
     per_record: tuple[RecordArray, ...] = ()
     beliefs: Beliefs | None = None
+
+    def __post_init__(self) -> None:
+        """Raise TypeError where one of ``gather`` and ``block_result`` is declared without the other."""
+        if (self.gather is None) != (self.block_result is None):
+            raise TypeError("a measure that declares gather declares block_result too, the class of a block's result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +325,7 @@ class Method:
         return self.func
 
     @property
-    def measure_block(self) -> WholeMeasureMethod[Any]:
+    def measure_block(self) -> WholeMeasureMethod[Any, BlockResult]:
         """Return the function of a measure of a whole release."""
         return self.func
 
@@ -423,13 +432,14 @@ def measure_method(
     spec: type[S],
     source: str,
     outputs: tuple[Output, ...],
-    gather: GatherBlocks[S],
+    gather: GatherBlocks[S, B],
+    block_result: type[B],
     controls: bool = ...,
     check: CheckJointData[S] | None = ...,
     extra: PackageExtra | None = ...,
     per_record: tuple[RecordArray, ...] = ...,
     beliefs: Beliefs | None = ...,
-) -> Callable[[WholeMeasureMethod[S]], WholeMeasureMethod[S]]: ...
+) -> Callable[[WholeMeasureMethod[S, B]], WholeMeasureMethod[S, B]]: ...
 @overload
 def measure_method(
     title: str,
@@ -437,12 +447,13 @@ def measure_method(
     spec: type[S],
     source: str,
     outputs: tuple[Output, ...],
-    gather: GatherBlocks[S],
+    gather: GatherBlocks[S, B],
+    block_result: type[B],
     refits: Literal[True],
     check: CheckJointData[S] | None = ...,
     extra: PackageExtra | None = ...,
     per_record: tuple[RecordArray, ...] = ...,
-) -> Callable[[RefittingMeasureMethod[S]], RefittingMeasureMethod[S]]: ...
+) -> Callable[[RefittingMeasureMethod[S, B]], RefittingMeasureMethod[S, B]]: ...
 @overload
 def measure_method(
     title: str,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
+from numpy.typing import NDArray
 
 import sfumato.engine
 from sfumato.engine.methods.outputs import Axis, Output, QualityOutput, RiskOutput, StudyOutput
@@ -52,6 +53,15 @@ def helper(*given: Any) -> Any:
     raise AssertionError(given)
 
 
+class Block:
+    def to_arrays(self) -> Mapping[str, NDArray[Any]]:
+        return {}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], /) -> Self:
+        return cls()
+
+
 def declared(decorator: Callable[..., Any], spec: type[Spec], **rest: Any) -> Method:
     def some_method() -> None: ...
 
@@ -66,7 +76,7 @@ KINDS: dict[str, tuple[Callable[..., Any], type[Spec], dict[str, Any], tuple[str
     "several targets": (synthesis_method, Plain, {"joint_draw": helper, "privacy": PRIVACY, "release_model": MODEL, "outputs": OUTPUTS}, ("synthesis",)),
     "an anonymisation": (anonymisation_method, Stepwise, {"check": helper}, ("anonymisation",)),
     "a measure": (measure_method, Plain, {"outputs": OUTPUTS, "confidential": True, "combine": helper}, ("utility", "quality", "risk")),
-    "a measure of all": (measure_method, Plain, {"outputs": OUTPUTS, "gather": helper}, ("utility", "quality", "risk")),
+    "a measure of all": (measure_method, Plain, {"outputs": OUTPUTS, "gather": helper, "block_result": Block}, ("utility", "quality", "risk")),
     "a study": (study_method, Along, {"outputs": OUTPUTS, "axis": AXIS, "summarise": helper}, ("studies",)),
 }  # fmt: skip
 
@@ -100,6 +110,12 @@ def test_a_keyword_of_another_kind_is_refused(kind: str, foreign: dict[str, Any]
     for one in (decorator, method):
         with pytest.raises(TypeError, match=next(iter(foreign))):
             declared(one, spec, **rest, **foreign)
+
+
+def test_a_measure_of_all_names_the_class_of_its_blocks() -> None:
+    for rest in ({"gather": helper}, {"block_result": Block}):
+        with pytest.raises(TypeError, match="block_result"):
+            declared(measure_method, Plain, outputs=OUTPUTS, **rest)
 
 
 def test_no_name_has_two_places() -> None:
