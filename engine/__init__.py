@@ -30,14 +30,25 @@ if TYPE_CHECKING:
         Split,
         StudyOutput,
     )
-    from .methods.registry import anonymisation_method, measure_method, method, study_method, synthesis_method
+    from .methods.registry import (
+        BulkFittingDeclaration,
+        PrivacyDeclaration,
+        ReleaseModelDeclaration,
+        anonymisation_method,
+        measure_method,
+        method,
+        study_method,
+        synthesis_method,
+    )
     from .methods.release_form import AnonymisationSpec, Anonymised
     from .methods.results import Diagnostic, Estimate, Fit, Goal, Measure, StudyPoint
     from .methods.run import Run
     from .methods.spec import Param, Spec, StudySpec, Variant
     from .partition.equivalence_classes import Limits, equivalence_classes
 
-_FACETS = ("QualityOutput", "RiskOutput", "StudyOutput")
+_OUTPUT_FACETS = ("QualityOutput", "RiskOutput", "StudyOutput")
+_SYNTHESIS_FACETS = ("PrivacyDeclaration", "ReleaseModelDeclaration", "BulkFittingDeclaration")
+_DECORATORS = ("anonymisation_method", "measure_method", "method", "study_method", "synthesis_method")
 _HOMES = {
     "anonymisation._partition": ("anonymised_table", "notes_of"),
     "data.microdata": ("Microdata",),
@@ -46,8 +57,18 @@ _HOMES = {
     "matching.radius": ("Radii",),
     "methods.drafting": ("Case", "Offer", "drafts"),
     "methods.intruder": ("KeyVariables", "Known", "QuasiIdentifiers", "SensitiveVariables"),
-    "methods.outputs": ("Axis", "Beliefs", "Label", "Limit", "Output", "Plane", "RecordArray", "Split", *_FACETS),
-    "methods.registry": ("anonymisation_method", "measure_method", "method", "study_method", "synthesis_method"),
+    "methods.outputs": (
+        "Axis",
+        "Beliefs",
+        "Label",
+        "Limit",
+        "Output",
+        "Plane",
+        "RecordArray",
+        "Split",
+        *_OUTPUT_FACETS,
+    ),
+    "methods.registry": (*_DECORATORS, *_SYNTHESIS_FACETS),
     "methods.release_form": ("AnonymisationSpec", "Anonymised"),
     "methods.results": ("Diagnostic", "Estimate", "Fit", "Goal", "Measure", "StudyPoint"),
     "methods.run": ("Run",),
@@ -59,6 +80,7 @@ HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [  # noqa: RUF022  (by subject)
     "synthesis_method", "anonymisation_method", "measure_method", "study_method", "method",
+    "PrivacyDeclaration", "ReleaseModelDeclaration", "BulkFittingDeclaration",
     "Spec", "StudySpec", "Param", "Variant", "Run",
     "Known", "KeyVariables", "SensitiveVariables", "Radii",
     "Microdata", "Schema", "Variable", "Kind", "Role",

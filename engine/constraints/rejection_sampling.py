@@ -157,7 +157,7 @@ def may_redraw(step: SynthesisStep) -> bool:
 
     None is of a step with a privacy account, whose proof is of records drawn once.
     """
-    return step.method.synthesis.account is None and step.spec.redrawable
+    return step.method.synthesis.privacy.account is None and step.spec.redrawable
 
 
 def check_redraws(keeping: ConstraintPlan, steps: Sequence[SynthesisStep], place: str = "constraints") -> None:
@@ -167,7 +167,7 @@ def check_redraws(keeping: ConstraintPlan, steps: Sequence[SynthesisStep], place
         if not asked or may_redraw(step):
             continue
         at, method = f"{place}.{asked[0]}", step.method.key
-        if step.method.synthesis.account is not None:
+        if step.method.synthesis.privacy.account is not None:
             raise BadInput(
                 at,
                 f"{step.place} would draw records anew that break it, and the privacy account of {method} is of records drawn once; use "

@@ -46,9 +46,9 @@ ORDER = "confidential value"
 
 def _epsilon_covers_range(method: Method, target: str, data: Microdata, kind: Kind) -> bool:
     """Return whether an epsilon is promised though the recipe declares no ends of the target."""
-    if method.synthesis.account is None or data.schema[target].lower is not None:
+    if method.synthesis.privacy.account is None or data.schema[target].lower is not None:
         return False
-    found = method.synthesis.account(data, (target,), example_spec(method, data.schema, kind), len(data), DRAWS)
+    found = method.synthesis.privacy.account(data, (target,), example_spec(method, data.schema, kind), len(data), DRAWS)
     return isinstance(found, PrivacyAccount) and not found.uncovered
 
 

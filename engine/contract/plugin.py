@@ -93,7 +93,7 @@ def _methods_for_mark(mark: pytest.Mark, config: pytest.Config) -> list[Method]:
     if mark.kwargs.get("confidential"):
         methods = [found for found in methods if found.measurement.confidential]
     if mark.kwargs.get("private"):
-        methods = [found for found in methods if found.synthesis.account is not None]
+        methods = [found for found in methods if found.synthesis.privacy.account is not None]
     if mark.kwargs.get("monotone"):
         methods = [
             found

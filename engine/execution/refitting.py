@@ -59,7 +59,7 @@ class RecipeShadows:
 
     @property
     def publishes_tables(self) -> bool:
-        return any(step.method.synthesis.located is not None for step in self.recipe.synthesis)
+        return any(step.method.synthesis.privacy.cells_of_records is not None for step in self.recipe.synthesis)
 
     @cached_property
     def hierarchies(self) -> Mapping[str, Hierarchy]:
@@ -71,7 +71,7 @@ class RecipeShadows:
     @property
     def has_models(self) -> bool:
         steps = self.recipe.synthesis
-        if not steps or any(step.method.synthesis.release_model is None for step in steps):
+        if not steps or any(step.method.synthesis.release_model.make_model is None for step in steps):
             return False
         try:
             refuse_redrawn_models(self.recipe.constraint_plan, "", "")
@@ -114,9 +114,17 @@ class RecipeShadows:
         found: list[PublishedCounts] = []
         whole = True
         for step, fit in zip(self.recipe.synthesis, fits, strict=True):
-            part = step.method.synthesis
-            own = () if part.approved is None else part.approved(fit, step.spec, step.targets, people)
-            cells = () if part.located is None or not own else part.located(fit, step.spec, step.targets, people)
+            privacy = step.method.synthesis.privacy
+            own = (
+                ()
+                if privacy.publishable_tables is None
+                else privacy.publishable_tables(fit, step.spec, step.targets, people)
+            )
+            cells = (
+                ()
+                if privacy.cells_of_records is None or not own
+                else privacy.cells_of_records(fit, step.spec, step.targets, people)
+            )
             found += [PublishedCounts(one.counts.ravel()[at], one.noise) for one, at in zip(own, cells, strict=True)]
             whole = whole and bool(cells)
         return tuple(found), whole and not self.kept_variables

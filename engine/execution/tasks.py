@@ -225,9 +225,11 @@ def account_rows(recipe: Recipe, item: int, confidential: Microdata, *, key: byt
 def fit_rows(recipe: Recipe, item: int, fit: Fit, confidential: Microdata) -> list[Row]:
     """Return the numbers that the fit of synthesis step ``item`` gives itself, where its method has any."""
     step = recipe.synthesis[item]
-    if step.method.synthesis.said is None:
+    if step.method.synthesis.privacy.fit_estimates is None:
         return []
-    found = step.method.synthesis.said(fit, step.spec, step.targets, recipe.recode_data(confidential).without_controls)
+    found = step.method.synthesis.privacy.fit_estimates(
+        fit, step.spec, step.targets, recipe.recode_data(confidential).without_controls
+    )
     return rows_of_measure(step.method, Measure(found), recipe.origin, None, settings=recipe.settings(step))
 
 
@@ -270,7 +272,7 @@ def measure_block(
     *,
     key: bytes,
 ) -> Mapping[str, NDArray[Any]]:
-    """Compute one block of a measure of all released datasets: its arrays, or ``NOT_COMPUTED`` with the reason."""
+    """Compute one block of a measure of all released datasets: the arrays to store, or ``NOT_COMPUTED`` with the reason."""
     step = recipe.measures[item]
     confidential, releases = tables_to_compare(recipe, step, confidential, releases)
     run = Run(measurement_streams(recipe, confidential, key).generator("measure", item, 0), report=report)
@@ -278,11 +280,11 @@ def measure_block(
     def models(data: Microdata, releases: Sequence[Microdata] = releases) -> tuple[ReleaseModel, ...]:
         data = data.without_controls
         for step in recipe.synthesis:
-            if data.weights is not None and not step.method.synthesis.weighted_release_model:
+            if data.weights is not None and not step.method.synthesis.release_model.is_weighted:
                 raise NotComputable(
                     f"{step.method.key} ({step.place}) does not say how probable a release is that records of less influence made"
                 )
-        made = [(made, made.method.synthesis.release_model) for made in recipe.synthesis]
+        made = [(made, made.method.synthesis.release_model.make_model) for made in recipe.synthesis]
         return tuple(of(data, made.targets, made.spec, releases, run) for made, of in made if of is not None)
 
     spec = step.spec.for_release(recipe.schema, recipe.released)
@@ -293,11 +295,12 @@ def measure_block(
         else models
     )
     try:
-        return step.method.measure_block(
+        result = step.method.measure_block(
             _with_needed_controls(step, confidential), releases, asked, spec, int(block), run
         )
     except NotComputable as error:
         return {NOT_COMPUTED: np.asarray(error.reason)}
+    return result.to_arrays()
 
 
 def gather_blocks(
@@ -307,16 +310,19 @@ def gather_blocks(
     releases: Sequence[Microdata],
     parts: Sequence[Mapping[str, NDArray[Any]]],
 ) -> tuple[WholeReleaseMeasure, list[Row]]:
-    """Gather all blocks of a measure: rows of the whole release, and of each dataset alone."""
+    """Gather the stored blocks of a measure: rows of the whole release, and of each dataset alone."""
     step = recipe.measures[item]
-    assert step.method.measurement.gather is not None
+    gather, block_result = step.method.measurement.gather, step.method.measurement.block_result
+    assert gather is not None
+    assert block_result is not None
     confidential, releases = tables_to_compare(recipe, step, confidential, releases)
     spec = step.spec.for_release(recipe.schema, recipe.released)
     try:
         for part in parts:
             if NOT_COMPUTED in part:
                 raise NotComputable(str(part[NOT_COMPUTED]))
-        found = step.method.measurement.gather(_with_needed_controls(step, confidential), releases, spec, parts)
+        blocks = [block_result.from_arrays(part) for part in parts]
+        found = gather(_with_needed_controls(step, confidential), releases, spec, blocks)
     except NotComputable as error:
         found = WholeReleaseMeasure(_not_computed_estimates(step.method, error))
     settings = recipe.settings(step)

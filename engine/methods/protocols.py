@@ -11,7 +11,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from .spec import Spec
 
@@ -36,6 +36,8 @@ FAMILIES = ("synthesis", "anonymisation", *MEASURES, "studies")
 GROUP = "sfumato.methods"
 """The entry points by which other distributions offer methods."""
 S_contra = TypeVar("S_contra", bound=Spec, contravariant=True)
+B_co = TypeVar("B_co", bound="BlockResult", covariant=True)
+B_contra = TypeVar("B_contra", bound="BlockResult", contravariant=True)
 
 
 def method_keys() -> tuple[str, ...]:
@@ -217,11 +219,25 @@ class MeasureMethod(Protocol[S_contra]):
     def __call__(self, confidential: Microdata, released: Microdata, spec: S_contra, run: Run, /) -> Measure: ...
 
 
-class WholeMeasureMethod(Protocol[S_contra]):
+class BlockResult(Protocol):
+    """Result of one block of a measure of all released datasets, which is stored as arrays until all blocks are there.
+
+    The keys of the arrays never change: runs of earlier versions are resumed with the blocks that they have.
+    """
+
+    def to_arrays(self) -> Mapping[str, NDArray[Any]]:
+        """Return the arrays to store, by key."""
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], /) -> Self:
+        """Create the result from the stored arrays."""
+
+
+class WholeMeasureMethod(Protocol[S_contra, B_co]):
     """Function that measures all released datasets at once by the models that made them: block ``block`` of ``spec.grid()``, a task of its
     own.
 
-    It gives arrays for ``GatherBlocks``. Every block has the same ``run.rng``.
+    It gives one of the results that ``GatherBlocks`` gets. Every block has the same ``run.rng``.
     """
 
     def __call__(
@@ -233,10 +249,10 @@ class WholeMeasureMethod(Protocol[S_contra]):
         block: int,
         run: Run,
         /,
-    ) -> Mapping[str, NDArray[Any]]: ...
+    ) -> B_co: ...
 
 
-class RefittingMeasureMethod(Protocol[S_contra]):
+class RefittingMeasureMethod(Protocol[S_contra, B_co]):
     """Function like ``WholeMeasureMethod``, of a measure that carries out the steps of the recipe again on other data (``refits``)."""
 
     def __call__(
@@ -248,18 +264,18 @@ class RefittingMeasureMethod(Protocol[S_contra]):
         block: int,
         run: Run,
         /,
-    ) -> Mapping[str, NDArray[Any]]: ...
+    ) -> B_co: ...
 
 
-class GatherBlocks(Protocol[S_contra]):
-    """Function that turns the arrays of all blocks into one result."""
+class GatherBlocks(Protocol[S_contra, B_contra]):
+    """Function that turns the results of all blocks into one."""
 
     def __call__(
         self,
         confidential: Microdata,
         releases: Sequence[Microdata],
         spec: S_contra,
-        parts: Sequence[Mapping[str, NDArray[Any]]],
+        blocks: Sequence[B_contra],
         /,
     ) -> WholeReleaseMeasure: ...
 

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from ..errors import BadInput, PackageExtra, near_miss_hint
 from .outputs import Axis, Beliefs, LatticeOutputs, Output, Plane, RecordArray, Split
@@ -34,6 +34,7 @@ from .protocols import (  # fmt: skip
     GROUP,
     MEASURES,
     AnonymisationMethod,
+    BlockResult,
     CellsOfRecords,
     CheckData,
     CheckJointData,
@@ -52,6 +53,7 @@ from .protocols import (  # fmt: skip
     MeasureMethod,
     PublishableTables,
     RefittingMeasureMethod,
+    S_contra,
     StudyMethod,
     SummarisePoints,
     SynthesisMethod,
@@ -73,8 +75,51 @@ _ATTRIBUTE = "__sfumato_method__"
 
 F = TypeVar("F", bound=Callable[..., Any])
 S = TypeVar("S", bound=Spec)
+B = TypeVar("B", bound=BlockResult)
 A = TypeVar("A", bound="AnonymisationSpec")
 P = TypeVar("P", bound=StudySpec)
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyDeclaration(Generic[S_contra]):
+    """Privacy account of a synthesis method, and the protected tables that it publishes beside the datasets.
+
+    account: computes the privacy cost of a release
+    publishable_tables: returns the protected tables that may be published
+    fit_estimates: returns numbers of the fit that stand among the results
+    cells_of_records: finds the cells of records in the published tables
+    implied_counts: derives what the tables reveal together with those of earlier releases
+    """
+
+    account: ComputeAccount[S_contra] | None = None
+    publishable_tables: PublishableTables[S_contra] | None = None
+    fit_estimates: FitEstimates[S_contra] | None = None
+    cells_of_records: CellsOfRecords[S_contra] | None = None
+    implied_counts: ImpliedCounts[S_contra] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseModelDeclaration(Generic[S_contra]):
+    """Model of a release that an intruder can make where a synthesis method made it.
+
+    make_model: fits the model
+    is_weighted: it gives each record the influence that ``Microdata.weights`` says
+    """
+
+    make_model: MakeReleaseModel[S_contra] | None = None
+    is_weighted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BulkFittingDeclaration(Generic[S_contra]):
+    """Faster ways of a synthesis method to fit many variables or many tables.
+
+    fit_many_tables: gives several tables of the same variables the fits that they get one after the other
+    learn_whole_table: learns all variables of a table at once
+    """
+
+    fit_many_tables: FitManyTables[S_contra] | None = None
+    learn_whole_table: LearnWholeTable[S_contra] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,31 +129,19 @@ class SynthesisDeclaration:
     draw: draws one target
     joint_draw: draws several targets in one step
     targets: kinds of variable that it can produce
-    account: privacy cost of a release
-    release_model: model that an intruder can make of a release of it
     weighted: its fit gives each record the influence that ``Microdata.weights`` says
-    weighted_release_model: its release model does so too
-    tables: learns a whole table at once
-    together: gives the same fits to several tables of the same variables as one fit after the other, and is faster
-    approved: protected tables that may be published beside the datasets
-    located: where records are in these tables
-    said: numbers of the fit that stand among the results
-    follows: what its tables reveal together with those of earlier releases
+    privacy: its privacy account and published tables
+    release_model: model that an intruder can make of a release of it
+    bulk_fitting: its faster ways to fit many variables or tables
     """
 
     draw: DrawTarget[Any] | None = None
     joint_draw: DrawJointTargets[Any] | None = None
     targets: tuple[str, ...] = ()
-    account: ComputeAccount[Any] | None = None
-    release_model: MakeReleaseModel[Any] | None = None
     weighted: bool = False
-    weighted_release_model: bool = False
-    tables: LearnWholeTable[Any] | None = None
-    together: FitManyTables[Any] | None = None
-    approved: PublishableTables[Any] | None = None
-    said: FitEstimates[Any] | None = None
-    located: CellsOfRecords[Any] | None = None
-    follows: ImpliedCounts[Any] | None = None
+    privacy: PrivacyDeclaration[Any] = PrivacyDeclaration()
+    release_model: ReleaseModelDeclaration[Any] = ReleaseModelDeclaration()
+    bulk_fitting: BulkFittingDeclaration[Any] = BulkFittingDeclaration()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +153,8 @@ class MeasureDeclaration:
         (``Microdata.controls``), and a recipe
         without any is refused
     survey_weighted: it is about the population where a variable is the survey weight (``sfumato.engine.design.survey``)
-    gather: it sees all released datasets at once, and uses the models of all steps unless it has controls or ``refits``
+    gather: it sees all released datasets at once, block by block, and uses the models of all steps unless it has controls or ``refits``
+    block_result: class of the result of a block, where it has ``gather``
     refits: it carries out the recipe's own steps again, on other data (``sfumato.engine.methods.refits``)
     per_record: arrays of a ``Measure`` with one value a record
     beliefs: outputs that tell what an intruder believes before and after
@@ -129,10 +163,16 @@ class MeasureDeclaration:
     confidential: bool = False
     controls: bool = False
     survey_weighted: bool = False
-    gather: GatherBlocks[Any] | None = None
+    gather: GatherBlocks[Any, Any] | None = None
+    block_result: type[BlockResult] | None = None
     refits: bool = False
     per_record: tuple[RecordArray, ...] = ()
     beliefs: Beliefs | None = None
+
+    def __post_init__(self) -> None:
+        """Raise TypeError where one of ``gather`` and ``block_result`` is declared without the other."""
+        if (self.gather is None) != (self.block_result is None):
+            raise TypeError("a measure that declares gather declares block_result too, the class of a block's result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,10 +254,14 @@ class Method:
         self, tables: Sequence[Microdata], targets: tuple[str, ...], spec: Spec, runs: Sequence[Run], draws: int
     ) -> list[Fit]:
         """Fit the method to each of several tables of the same variables, each with its own run."""
-        if self.synthesis.together is None or len(tables) < 2 or any(data.weights is not None for data in tables):
+        if (
+            self.synthesis.bulk_fitting.fit_many_tables is None
+            or len(tables) < 2
+            or any(data.weights is not None for data in tables)
+        ):
             return [self.fit(data, targets, spec, run, draws) for data, run in zip(tables, runs, strict=True)]
         (target,) = targets
-        return self.synthesis.together(tables, target, spec, runs, draws)
+        return self.synthesis.bulk_fitting.fit_many_tables(tables, target, spec, runs, draws)
 
     def draw_targets(
         self,
@@ -281,7 +325,7 @@ class Method:
         return self.func
 
     @property
-    def measure_block(self) -> WholeMeasureMethod[Any]:
+    def measure_block(self) -> WholeMeasureMethod[Any, BlockResult]:
         """Return the function of a measure of a whole release."""
         return self.func
 
@@ -335,11 +379,9 @@ def synthesis_method(
     draw: DrawTarget[S],
     targets: tuple[str, ...] = ...,
     check: CheckData[S] | None = ...,
-    tables: LearnWholeTable[S] | None = ...,
-    together: FitManyTables[S] | None = ...,
-    release_model: MakeReleaseModel[S] | None = ...,
     weighted: bool = ...,
-    weighted_release_model: bool = ...,
+    release_model: ReleaseModelDeclaration[S] = ...,
+    bulk_fitting: BulkFittingDeclaration[S] = ...,
     extra: PackageExtra | None = ...,
 ) -> Callable[[SynthesisMethod[S]], SynthesisMethod[S]]: ...
 @overload
@@ -351,15 +393,10 @@ def synthesis_method(
     joint_draw: DrawJointTargets[S],
     targets: tuple[str, ...] = ...,
     check: CheckJointData[S] | None = ...,
-    account: ComputeAccount[S] | None = ...,
-    approved: PublishableTables[S] | None = ...,
-    said: FitEstimates[S] | None = ...,
-    located: CellsOfRecords[S] | None = ...,
-    follows: ImpliedCounts[S] | None = ...,
     outputs: tuple[Output, ...] = ...,
-    release_model: MakeReleaseModel[S] | None = ...,
     weighted: bool = ...,
-    weighted_release_model: bool = ...,
+    privacy: PrivacyDeclaration[S] = ...,
+    release_model: ReleaseModelDeclaration[S] = ...,
     extra: PackageExtra | None = ...,
 ) -> Callable[[JointSynthesisMethod[S]], JointSynthesisMethod[S]]: ...
 def synthesis_method(
@@ -374,7 +411,7 @@ def synthesis_method(
 ) -> Callable[[F], F]:
     """Register a synthesis of one target (``draw``) or of several in one step (``joint_draw``); ``part`` is its ``SynthesisDeclaration``.
 
-    ``source`` cites paper and section. Only a joint one has an ``account`` and outputs.
+    ``source`` cites paper and section. Only a joint one has a privacy account and outputs.
     """
     return _register_method(
         title, spec, source, outputs, synthesis=SynthesisDeclaration(**part), check=check, extra=extra
@@ -395,13 +432,14 @@ def measure_method(
     spec: type[S],
     source: str,
     outputs: tuple[Output, ...],
-    gather: GatherBlocks[S],
+    gather: GatherBlocks[S, B],
+    block_result: type[B],
     controls: bool = ...,
     check: CheckJointData[S] | None = ...,
     extra: PackageExtra | None = ...,
     per_record: tuple[RecordArray, ...] = ...,
     beliefs: Beliefs | None = ...,
-) -> Callable[[WholeMeasureMethod[S]], WholeMeasureMethod[S]]: ...
+) -> Callable[[WholeMeasureMethod[S, B]], WholeMeasureMethod[S, B]]: ...
 @overload
 def measure_method(
     title: str,
@@ -409,12 +447,13 @@ def measure_method(
     spec: type[S],
     source: str,
     outputs: tuple[Output, ...],
-    gather: GatherBlocks[S],
+    gather: GatherBlocks[S, B],
+    block_result: type[B],
     refits: Literal[True],
     check: CheckJointData[S] | None = ...,
     extra: PackageExtra | None = ...,
     per_record: tuple[RecordArray, ...] = ...,
-) -> Callable[[RefittingMeasureMethod[S]], RefittingMeasureMethod[S]]: ...
+) -> Callable[[RefittingMeasureMethod[S, B]], RefittingMeasureMethod[S, B]]: ...
 @overload
 def measure_method(
     title: str,

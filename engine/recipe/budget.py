@@ -42,7 +42,7 @@ def privacy_accounts(
     What such steps do not make is not covered, nor that as many records are released as there are.
     """
     data = recipe.recode_data(data)
-    kept = [step for step in recipe.synthesis if step.method.synthesis.account is not None]
+    kept = [step for step in recipe.synthesis if step.method.synthesis.privacy.account is not None]
     if not secret:
         return tuple((step, PUBLIC_KEY) for step in kept)
     made = {name for step in kept for name in step.targets}
@@ -65,9 +65,9 @@ def privacy_accounts(
     found: list[tuple[RecipeStep, PrivacyAccount | NoAccount]] = []
     figures = recipe.form.public_figures_epsilon or 0.0
     for step in kept:
-        assert step.method.synthesis.account is not None
+        assert step.method.synthesis.privacy.account is not None
         records = len(data) if recipe.form.records is None else recipe.form.records
-        account = step.method.synthesis.account(data, step.targets, step.spec, records, recipe.m)
+        account = step.method.synthesis.privacy.account(data, step.targets, step.spec, records, recipe.m)
         if isinstance(account, PrivacyAccount):
             # the figures are of the whole release: the first account has them, so that the sum of all has them once
             account = replace(account, uncovered=(*account.uncovered, *reasons), figures=0.0 if found else figures)

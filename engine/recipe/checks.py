@@ -81,10 +81,12 @@ def check_steps(recipe: Recipe, data: Microdata) -> None:
         check_rule_levels(recipe.form.recode, data, "release.recode")
     exact, data = data, recipe.recode_data(data)
     for step in recipe.synthesis:
-        for name in step.targets if step.method.synthesis.account is None else ():
+        for name in step.targets if step.method.synthesis.privacy.account is None else ():
             require_varying(data, name, f"{step.place}.target")
         _check_predictors(step, data.without_controls)
-    asked = tuple(name for step in recipe.synthesis if step.method.synthesis.release_model for name in step.targets)
+    asked = tuple(
+        name for step in recipe.synthesis if step.method.synthesis.release_model.make_model for name in step.targets
+    )
     for step in (*recipe.synthesis, *recipe.anonymisation[:1], *recipe.measures, *recipe.studies):
         targets = asked if step.method.measures_whole_release else step.targets
         seen = exact if step.method.family in INFORMATION else data

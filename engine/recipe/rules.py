@@ -70,7 +70,7 @@ def require_own_number_of_records(sections: RecipeSections) -> None:
 def require_payable_public_figures(sections: RecipeSections) -> None:
     """Raise BadInput for figures that a privacy account would have to pay for and does not, or cannot since there is none."""
     place = "release.public_figures"
-    account = any(step.method.synthesis.account for step in sections.synthesis)
+    account = any(step.method.synthesis.privacy.account for step in sections.synthesis)
     if sections.form.public_figures == "rounded" and account:
         raise BadInput(
             place,
@@ -195,8 +195,12 @@ def require_release_models(sections: RecipeSections) -> None:
                 f"{step.method.key} asks the models that made the release; add [[synthesis]] steps",
             )
         for made in sections.synthesis:
-            if made.method.synthesis.release_model is None:
-                able = [method.name for method in registry().values() if method.synthesis.release_model is not None]
+            if made.method.synthesis.release_model.make_model is None:
+                able = [
+                    method.name
+                    for method in registry().values()
+                    if method.synthesis.release_model.make_model is not None
+                ]
                 raise BadInput(
                     f"{step.place}.method",
                     f"{step.method.key} cannot ask {made.method.key} ({made.place}) how probable the release is; "

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +53,6 @@ from ..wording import agreeing_word, count_noun
 from ._guess_space import CandidateGuesses, GuessSpace, Space, expected_values
 from ._ties import LOG_TOLERANCE, chance_of_truth, count_guesses_as_likely
 
-ArraysByName = Mapping[str, NDArray[Any]]
 NEARLY_CERTAIN = 0.95
 WITHOUT_RELEASE = "before the release"
 SMALL_STEP_ERROR = 0.05
@@ -74,7 +73,8 @@ BELIEFS = Beliefs(
     prior="prior",
     unknowing="uniform",
 )
-ARRAYS_OF_BLOCKS = ("step_error", "remarks")
+TOP_VALUES_KEY = "top."
+"""The stored arrays with the most likely guesses at a variable have this and its name as key."""
 CELLS = 200_000
 """Guesses times datasets that are weighed at a time."""
 KEPT_GUESSES = 5
@@ -84,10 +84,156 @@ NEGLIGIBLE_LOG_DIFFERENCE = 5.0
 """A guess whose logarithm lies so far below the most likely one has a posterior below a hundredth of its."""
 
 
+@dataclass(frozen=True, eq=False)
+class RecordPosteriors:
+    """Posteriors of t records by m datasets; every array has one row a record.
+
+    record: row of each in the data, (t,)
+    probability, prior: posterior and prior probability of the truth, (t,)
+    chance_right, prior_chance_right: chance that the most likely guess is the truth, with and without the release, (t,)
+    candidates: guesses that are at least as likely as the truth, (t,)
+    chance_right_by_dataset, candidates_by_dataset, probability_by_dataset: the same by each dataset alone, (t, m)
+    chance_right_by_first_datasets: the same by the first 1 to m datasets, (t, m)
+    effective_draws: draws of the other lacking records that support the posterior, (t,)
+    heavy: records of which too few draws support the posterior, (t,)
+    difference, prior_difference: expected value of each of v variables less the truth, (t, v)
+    is_upper_bound: records of which the posterior is an upper bound, (t,)
+    top_probability, top_prior: of the most likely guesses, (t, KEPT_GUESSES)
+    top_values: their values of each variable, (t, KEPT_GUESSES) each
+    own_chance_right_by_first_datasets, own_chance_right_by_dataset: chance that the guess is right by the own released record alone,
+        (t, m); None where it is not asked for
+    """
+
+    record: NDArray[np.intp]
+    probability: Floats
+    prior: Floats
+    chance_right: Floats
+    prior_chance_right: Floats
+    candidates: NDArray[Any]
+    chance_right_by_dataset: Floats
+    candidates_by_dataset: NDArray[Any]
+    probability_by_dataset: Floats
+    chance_right_by_first_datasets: Floats
+    effective_draws: Floats
+    heavy: NDArray[np.bool_]
+    difference: Floats
+    prior_difference: Floats
+    is_upper_bound: NDArray[np.bool_]
+    top_probability: Floats
+    top_prior: Floats
+    top_values: Mapping[str, Floats]
+    own_chance_right_by_first_datasets: Floats | None = None
+    own_chance_right_by_dataset: Floats | None = None
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all arrays by the keys under which they are stored."""
+        arrays = {
+            "record": self.record,
+            "probability": self.probability,
+            "prior": self.prior,
+            "right": self.chance_right,
+            "prior_right": self.prior_chance_right,
+            "candidates": self.candidates,
+            "alone_right": self.chance_right_by_dataset,
+            "alone_candidates": self.candidates_by_dataset,
+            "alone_probability": self.probability_by_dataset,
+            "first_right": self.chance_right_by_first_datasets,
+            "effective": self.effective_draws,
+            "heavy": self.heavy,
+            "difference": self.difference,
+            "prior_difference": self.prior_difference,
+            "bounded": self.is_upper_bound,
+            "top_probability": self.top_probability,
+            "top_prior": self.top_prior,
+            **{f"{TOP_VALUES_KEY}{name}": values for name, values in self.top_values.items()},
+        }
+        if self.own_chance_right_by_first_datasets is not None and self.own_chance_right_by_dataset is not None:
+            arrays["own_first_right"] = self.own_chance_right_by_first_datasets
+            arrays["own_alone_right"] = self.own_chance_right_by_dataset
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Create them from stored arrays."""
+        return cls(
+            record=arrays["record"],
+            probability=arrays["probability"],
+            prior=arrays["prior"],
+            chance_right=arrays["right"],
+            prior_chance_right=arrays["prior_right"],
+            candidates=arrays["candidates"],
+            chance_right_by_dataset=arrays["alone_right"],
+            candidates_by_dataset=arrays["alone_candidates"],
+            probability_by_dataset=arrays["alone_probability"],
+            chance_right_by_first_datasets=arrays["first_right"],
+            effective_draws=arrays["effective"],
+            heavy=arrays["heavy"],
+            difference=arrays["difference"],
+            prior_difference=arrays["prior_difference"],
+            is_upper_bound=arrays["bounded"],
+            top_probability=arrays["top_probability"],
+            top_prior=arrays["top_prior"],
+            top_values={
+                key.removeprefix(TOP_VALUES_KEY): array
+                for key, array in arrays.items()
+                if key.startswith(TOP_VALUES_KEY)
+            },
+            own_chance_right_by_first_datasets=arrays.get("own_first_right"),
+            own_chance_right_by_dataset=arrays.get("own_alone_right"),
+        )
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[RecordPosteriors]) -> Self:
+        """Concatenate the records of all parts."""
+        arrays = [part.to_arrays() for part in parts]
+        return cls.from_arrays({key: np.concatenate([one[key] for one in arrays]) for key in arrays[0]})
+
+    def select(self, rows: NDArray[np.bool_] | NDArray[np.intp]) -> Self:
+        """Keep some of the records."""
+        return self.from_arrays({key: array[rows] for key, array in self.to_arrays().items()})
+
+    def most_likely_guesses(self) -> dict[str, NDArray[Any]]:
+        """Return the most likely guesses at each record as a run keeps them."""
+        kept = ("record", "probability", "prior", "top_probability", "top_prior")
+        return {key: array for key, array in self.to_arrays().items() if key in kept or key.startswith(TOP_VALUES_KEY)}
+
+    def arrays_by_record(
+        self, data: Microdata, probability: Floats, candidates: NDArray[Any]
+    ) -> dict[str, NDArray[np.float64]]:
+        """Return the arrays of a ``Measure`` with one value for each record of ``data``, NaN of records that were not looked at."""
+        arrays = {"probability": probability, "candidates": candidates.astype(np.float64), "prior": self.prior}
+        spread = {name: np.full(len(data), np.nan) for name in arrays}
+        for name, values in arrays.items():
+            spread[name][self.record] = values
+        return spread
+
+
+@dataclass(frozen=True, eq=False)
+class PosteriorBlock:
+    """Posteriors of one block of records.
+
+    posteriors: None where the block has no records
+    step_errors: errors of the steps from the fit, of the records at which models were fitted again, (r,)
+    remarks: remarks of the models
+    """
+
+    posteriors: RecordPosteriors | None
+    step_errors: Floats
+    remarks: tuple[str, ...]
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        arrays = self.posteriors.to_arrays() if self.posteriors is not None else {}
+        return {**arrays, "step_error": self.step_errors, "remarks": np.array(self.remarks, dtype=str)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        posteriors = RecordPosteriors.from_arrays(arrays) if "record" in arrays else None
+        return cls(posteriors, arrays["step_error"], tuple(map(str, arrays["remarks"])))
+
+
 def summarise_posteriors(
     data: Microdata,
-    parts: Sequence[ArraysByName],
-    numbers: Sequence[str],
+    blocks: Sequence[PosteriorBlock],
     groups: tuple[str, NDArray[Any]] | None,
     is_sample: bool,
     has_drawn_records: bool = False,
@@ -97,99 +243,57 @@ def summarise_posteriors(
     ``is_sample``: the targets are a random part of all records. ``has_drawn_records``: the other records that the intruder lacks were drawn, for each
         block by itself.
     """
-    whole = [part for part in parts if "record" in part]
-    found = {name: np.concatenate([part[name] for part in whole]) for name in whole[0] if name not in ARRAYS_OF_BLOCKS}
-    blocks = np.repeat(np.arange(len(whole)), [len(part["record"]) for part in whole])
+    whole = [block.posteriors for block in blocks if block.posteriors is not None]
+    found = RecordPosteriors.concatenate(whole)
+    block_of_record = np.repeat(np.arange(len(whole)), [len(part.record) for part in whole])
 
     def uncertainty(own: NDArray[np.bool_]) -> MeanUncertainty:
-        return MeanUncertainty(is_sample, blocks[own] if has_drawn_records else None)
+        return MeanUncertainty(is_sample, block_of_record[own] if has_drawn_records else None)
 
-    remark = "; ".join(dict.fromkeys(str(text) for part in parts for text in part["remarks"]))
-    if found["bounded"].any():
+    remark = "; ".join(dict.fromkeys(text for block in blocks for text in block.remarks))
+    if found.is_upper_bound.any():
         remark = "; ".join(
-            filter(None, [remark, f"of {int(found['bounded'].sum()):,} records the posterior is an upper bound"])
+            filter(None, [remark, f"of {int(found.is_upper_bound.sum()):,} records the posterior is an upper bound"])
         )
-    heavy = int(found["heavy"].sum())
-    if heavy > MAX_HEAVY_SHARE * len(found["heavy"]):
+    heavy = int(found.heavy.sum())
+    if heavy > MAX_HEAVY_SHARE * len(found.heavy):
         raise NotComputable(
-            f"of {heavy:,} of {len(found['heavy']):,} records so few draws of the posterior bear what would be said that nothing is"
+            f"of {heavy:,} of {len(found.heavy):,} records so few draws of the posterior bear what would be said that nothing is"
         )
     if heavy:
         remark = "; ".join(filter(None, [remark, f"of {heavy:,} records few draws of the posterior bear what is said"]))
-    uses = [({}, np.ones(len(found["record"]), dtype=np.bool_)), *_records_by_group(groups, found["record"])]
+    everyone = np.ones(len(found.record), dtype=np.bool_)
+    uses = [({}, everyone), *_records_by_group(groups, found.record)]
     estimates: list[Estimate] = []
     for told, own in uses:
-        estimates += _belief_estimates(
-            {name: array[own] for name, array in found.items()}, uncertainty(own), remark, told
-        )
-    estimates += _distance_estimates(found, numbers, uncertainty(np.ones(len(blocks), dtype=np.bool_)), remark)
+        estimates += _belief_estimates(found.select(own), uncertainty(own), remark, told)
+    estimates += _distance_estimates(found, data.schema, uncertainty(everyone), remark)
+    by_first = [("posterior_risk_of_first", found.chance_right_by_first_datasets)]
+    by_dataset = [("posterior_risk", found.chance_right_by_dataset)]
+    if found.own_chance_right_by_first_datasets is not None and found.own_chance_right_by_dataset is not None:
+        by_first.append(("own_record_risk", found.own_chance_right_by_first_datasets))
+        by_dataset.append(("own_record_risk", found.own_chance_right_by_dataset))
     for told, own in uses:
-        for first, right in enumerate(found["first_right"][own].T, start=1):
-            params, before = {**told, "datasets": first}, found["prior_right"][own]
-            estimates.append(
-                _share_estimate("posterior_risk_of_first", right, uncertainty(own), remark, params, before)
-            )
-        if "own_first_right" in found:
-            for first, right in enumerate(found["own_first_right"][own].T, start=1):
-                params, before = {**told, "datasets": first}, found["prior_right"][own]
-                estimates.append(_share_estimate("own_record_risk", right, uncertainty(own), remark, params, before))
-    estimates += _computation_estimates(parts, found)
-    datasets = tuple(
-        Measure(
-            (
-                *(
-                    _share_estimate(
-                        "posterior_risk", right[inside], uncertainty(inside), remark, told, found["prior_right"][inside]
-                    )
-                    for told, inside in uses
-                ),
-                *(
-                    _share_estimate(
-                        "own_record_risk",
-                        alone[inside, draw],
-                        uncertainty(inside),
-                        remark,
-                        told,
-                        found["prior_right"][inside],
-                    )
-                    for alone in (found[name] for name in found if name == "own_alone_right")
-                    for told, inside in uses
-                ),
-                _share_estimate(
-                    "posterior_of_truth",
-                    own,
-                    uncertainty(np.ones(len(own), dtype=np.bool_)),
-                    remark,
-                    {},
-                    found["prior"],
-                ),
-            ),
-            _arrays_by_record(data, found, own, candidates),
-        )
-        for draw, (right, own, candidates) in enumerate(
-            zip(found["alone_right"].T, found["alone_probability"].T, found["alone_candidates"].T, strict=True)
-        )
-    )
-    kept = {
-        name: array
-        for name, array in found.items()
-        if name.startswith("top") or name in ("record", "probability", "prior")
-    }
+        for name, chances in by_first:
+            for first, right in enumerate(chances[own].T, start=1):
+                params, before = {**told, "datasets": first}, found.prior_chance_right[own]
+                estimates.append(_share_estimate(name, right, uncertainty(own), remark, params, before))
+    estimates += _computation_estimates(blocks, found)
+    datasets = []
+    for draw, probability in enumerate(found.probability_by_dataset.T):
+        alone: list[Estimate] = []
+        for name, chances in by_dataset:
+            for told, own in uses:
+                before = found.prior_chance_right[own]
+                alone.append(_share_estimate(name, chances[own, draw], uncertainty(own), remark, told, before))
+        alone.append(_share_estimate("posterior_of_truth", probability, uncertainty(everyone), remark, {}, found.prior))
+        arrays = found.arrays_by_record(data, probability, found.candidates_by_dataset[:, draw])
+        datasets.append(Measure(tuple(alone), arrays))
     return WholeReleaseMeasure(
-        Measure(tuple(estimates), _arrays_by_record(data, found, found["probability"], found["candidates"])),
-        datasets,
-        kept,
+        Measure(tuple(estimates), found.arrays_by_record(data, found.probability, found.candidates)),
+        tuple(datasets),
+        found.most_likely_guesses(),
     )
-
-
-def _arrays_by_record(
-    data: Microdata, found: ArraysByName, probability: Floats, candidates: NDArray[Any]
-) -> ArraysByName:
-    arrays = {"probability": probability, "candidates": candidates.astype(np.float64), "prior": found["prior"]}
-    spread = {name: np.full(len(data), np.nan) for name in arrays}
-    for name, values in arrays.items():
-        spread[name][found["record"]] = values
-    return spread
 
 
 def _records_by_group(
@@ -253,13 +357,13 @@ def _share_estimate(
 
 
 def _belief_estimates(
-    found: ArraysByName, limits: MeanUncertainty, remark: str, params: Mapping[str, Any]
+    found: RecordPosteriors, limits: MeanUncertainty, remark: str, params: Mapping[str, Any]
 ) -> Iterator[Estimate]:
     """Yield the estimates of all records, or of a group."""
-    after, before = found["right"], found["prior_right"]
+    after, before = found.chance_right, found.prior_chance_right
     yield _share_estimate("posterior_risk", after, limits, remark, params, before)
     yield _share_estimate("prior_risk", before, limits, remark, params)
-    own, prior = found["probability"], found["prior"]
+    own, prior = found.probability, found.prior
     yield _share_estimate("posterior_of_truth", own, limits, remark, params, prior)
     sure, sure_before = ((one >= NEARLY_CERTAIN).astype(np.float64) for one in (own, prior))
     yield _share_estimate("nearly_certain", sure, limits, remark, params, sure_before)
@@ -289,13 +393,13 @@ def _belief_estimates(
 
 
 def _distance_estimates(
-    found: ArraysByName, numbers: Sequence[str], limits: MeanUncertainty, remark: str
+    found: RecordPosteriors, schema: Schema, limits: MeanUncertainty, remark: str
 ) -> Iterator[Estimate]:
     """Yield how far the posterior mean of each number is from the truth."""
-    for v, name in enumerate(numbers):
-        if not name:
+    for v, name in enumerate(found.top_values):
+        if schema[name].kind.has_levels:
             continue
-        after, before = (np.abs(found[which][:, v]) for which in ("difference", "prior_difference"))
+        after, before = (np.abs(difference[:, v]) for difference in (found.difference, found.prior_difference))
         known = ~np.isnan(after)
         value = float(np.nanmean(after))
         lower, upper = (
@@ -305,9 +409,9 @@ def _distance_estimates(
         yield Estimate("expected_difference", value, name, lower, upper, baseline=prior, reason=remark)
 
 
-def _computation_estimates(parts: Sequence[ArraysByName], found: ArraysByName) -> Iterator[Estimate]:
+def _computation_estimates(blocks: Sequence[PosteriorBlock], found: RecordPosteriors) -> Iterator[Estimate]:
     """Yield the error of the steps from the fit, and the draws that support the posterior."""
-    errors = np.concatenate([part["step_error"] for part in parts])
+    errors = np.concatenate([block.step_errors for block in blocks])
     if len(errors):
         near = int((errors < SMALL_STEP_ERROR).sum())
         yield Estimate(
@@ -315,18 +419,12 @@ def _computation_estimates(parts: Sequence[ArraysByName], found: ArraysByName) -
             float(errors.max()),
             reason=f"of {len(errors)} records; {near} below {SMALL_STEP_ERROR}, median {np.median(errors):.2g}",
         )
-    if found["effective"].max() > 1:
-        yield Estimate("effective_draws", float(found["effective"].mean()))
+    if found.effective_draws.max() > 1:
+        yield Estimate("effective_draws", float(found.effective_draws.mean()))
 
 
-def own_record_chances(
-    models: Sequence[ReleaseModel], opened: CandidateGuesses, prior: Floats
-) -> dict[str, NDArray[Any]]:
-    """Return the chance that the most likely guess is the truth by the own released record alone, of the first 1 to m datasets and of
-    each, (t, m).
-
-    ``prior`` is logarithmic, (t, g). Raises NotComputable where a model cannot give it.
-    """
+def own_record_log_likelihoods(models: Sequence[ReleaseModel], guesses: IntruderGuesses) -> Floats:
+    """Return log p(own released record | guess) in each dataset, (t, g, m). Raises NotComputable where a model cannot give it."""
     found = []
     for model in models:
         if not isinstance(model, OwnRecordModel):
@@ -334,12 +432,8 @@ def own_record_chances(
             raise NotComputable(
                 f"the model of {told} does not tell what it released of one record: leave own_record out"
             )
-        found.append(model.own_record_log_likelihoods(opened.guesses))
-    likelihood = np.sum(found, axis=0)
-    return {
-        "own_first_right": chance_of_truth(prior[..., None] + likelihood.cumsum(axis=2), opened.truth),
-        "own_alone_right": chance_of_truth(prior[..., None] + likelihood, opened.truth),
-    }
+        found.append(model.own_record_log_likelihoods(guesses))
+    return np.asarray(np.sum(found, axis=0))
 
 
 def check_data(data: Microdata, targets: tuple[str, ...], spec: BayesianPosteriorSpec, place: str) -> None:
@@ -420,32 +514,35 @@ class _StrongestIntruder:
         flat = np.zeros(found.prior.shape) if self.spec.prior == "uniform" else np.log(opened.others + 1 / opened.size)
         return np.asarray(np.where(np.isneginf(found.prior), -np.inf, flat))  # what cannot be is no guess
 
-    def posterior_arrays(self, opened: CandidateGuesses) -> dict[str, NDArray[Any]]:
-        """Return the posteriors of t records: arrays of first axis t."""
+    def record_posteriors(self, opened: CandidateGuesses) -> RecordPosteriors:
+        """Return the posteriors of t records."""
         if self.spec.stop_after is None:
             kernels = self.refine_leading_guesses(opened, self.log_kernels(opened))
-            own = own_record_chances(self.models[0], opened, kernels.prior) if self.spec.own_record else {}
-            return {**_posterior_arrays(opened, kernels), **own}
+            found = _posteriors_from_kernels(opened, kernels)
+            if not self.spec.own_record:
+                return found
+            likelihood, prior = own_record_log_likelihoods(self.models[0], opened.guesses), kernels.prior[..., None]
+            return replace(
+                found,
+                own_chance_right_by_first_datasets=chance_of_truth(prior + likelihood.cumsum(axis=2), opened.truth),
+                own_chance_right_by_dataset=chance_of_truth(prior + likelihood, opened.truth),
+            )
         t, g = opened.others.shape
         order = np.argsort(np.arange(g)[None, :] != opened.truth[:, None], axis=1, kind="stable")  # the truth first
         rows, upto = np.arange(t), 1
         kernels = self.log_kernels(opened.select(rows, order[:, :1]))
-        parts: list[tuple[NDArray[np.intp], dict[str, NDArray[Any]]]] = []
+        parts: list[tuple[NDArray[np.intp], RecordPosteriors]] = []
         while len(rows):
             more = order[rows, upto : 2 * upto + FIRST_GUESSES]
             kernels = kernels.append_guesses(self.log_kernels(opened.select(rows, more))) if more.shape[1] else kernels
             upto += more.shape[1]
             done = self._is_truth_outranked(kernels) if upto < g else np.ones(len(rows), dtype=np.bool_)
             if done.any():
-                parts.append(
-                    (
-                        rows[done],
-                        _posterior_arrays(opened.select(rows[done], order[rows[done], :upto]), kernels.select(done)),
-                    )
-                )
+                weighed = opened.select(rows[done], order[rows[done], :upto])
+                parts.append((rows[done], _posteriors_from_kernels(weighed, kernels.select(done))))
             rows, kernels = rows[~done], kernels.select(~done)
         where = np.argsort(np.concatenate([rows for rows, _ in parts]))
-        return {name: np.concatenate([part[name] for _, part in parts])[where] for name in parts[0][1]}
+        return RecordPosteriors.concatenate([part for _, part in parts]).select(where)
 
     def refine_leading_guesses(self, opened: CandidateGuesses, kernels: LogKernels) -> LogKernels:
         """Return the kernels with the most likely guesses of each record but the truth weighed more exactly, where a model takes a step
@@ -490,7 +587,7 @@ def _effective_draws(first: Sequence[Floats], truth: NDArray[np.intp]) -> Floats
     return np.asarray(weight.sum(axis=0) ** 2 / (weight**2).sum(axis=0))
 
 
-def _posterior_arrays(opened: CandidateGuesses, kernels: LogKernels) -> dict[str, NDArray[Any]]:
+def _posteriors_from_kernels(opened: CandidateGuesses, kernels: LogKernels) -> RecordPosteriors:
     """Return the posterior of the truth, whether it is the most likely guess, and the most likely guesses."""
     truth = opened.truth
     last = kernels.by_first_datasets[..., -1]
@@ -502,30 +599,30 @@ def _posterior_arrays(opened: CandidateGuesses, kernels: LogKernels) -> dict[str
     whole = opened.size
     uniform = np.ptp(kernels.prior, axis=1) < LOG_TOLERANCE  # of what has not been looked at too
     right = np.where(uniform, 1 / whole, chance_of_truth(kernels.prior[..., None], truth)[:, 0])
-    found = {
-        "record": opened.guesses.records,
-        "probability": _value_of_truth(posterior, truth),
-        "prior": np.where(uniform, 1 / whole, _value_of_truth(prior, truth)),
-        "right": chance_of_truth(last[..., None], truth)[:, 0],
-        "prior_right": right,
-        "candidates": count_guesses_as_likely(last[..., None], truth)[:, 0],
-        "alone_right": chance_of_truth(kernels.by_dataset, truth),
-        "alone_candidates": count_guesses_as_likely(kernels.by_dataset, truth),
-        "alone_probability": np.stack(
+    return RecordPosteriors(
+        record=opened.guesses.records,
+        probability=_value_of_truth(posterior, truth),
+        prior=np.where(uniform, 1 / whole, _value_of_truth(prior, truth)),
+        chance_right=chance_of_truth(last[..., None], truth)[:, 0],
+        prior_chance_right=right,
+        candidates=count_guesses_as_likely(last[..., None], truth)[:, 0],
+        chance_right_by_dataset=chance_of_truth(kernels.by_dataset, truth),
+        candidates_by_dataset=count_guesses_as_likely(kernels.by_dataset, truth),
+        probability_by_dataset=np.stack(
             [_value_of_truth(_normalise_logs(one), truth) for one in np.moveaxis(kernels.by_dataset, 2, 0)], axis=1
         ),
-        "first_right": chance_of_truth(kernels.by_first_datasets, truth),
-        "effective": kernels.effective_draws,
-        "heavy": kernels.heavy,
-        "difference": after - own,
-        "prior_difference": before - own,
-        "bounded": np.full(len(truth), last.shape[1] < whole),
-        "top_probability": _pad_guesses(np.take_along_axis(posterior, top, 1)),
-        "top_prior": _pad_guesses(np.take_along_axis(prior, top, 1)),
-    }
-    for name, values in opened.guesses.values.items():
-        found[f"top.{name}"] = _pad_guesses(np.take_along_axis(values, top, 1))
-    return found
+        chance_right_by_first_datasets=chance_of_truth(kernels.by_first_datasets, truth),
+        effective_draws=kernels.effective_draws,
+        heavy=kernels.heavy,
+        difference=after - own,
+        prior_difference=before - own,
+        is_upper_bound=np.full(len(truth), last.shape[1] < whole),
+        top_probability=_pad_guesses(np.take_along_axis(posterior, top, 1)),
+        top_prior=_pad_guesses(np.take_along_axis(prior, top, 1)),
+        top_values={
+            name: _pad_guesses(np.take_along_axis(values, top, 1)) for name, values in opened.guesses.values.items()
+        },
+    )
 
 
 def _normalise_logs(logs: Floats) -> Floats:
@@ -550,20 +647,16 @@ def gather_blocks(
     confidential: Microdata,
     releases: Sequence[Microdata],
     spec: BayesianPosteriorSpec,
-    parts: Sequence[Mapping[str, NDArray[Any]]],
+    blocks: Sequence[PosteriorBlock],
 ) -> WholeReleaseMeasure:
     """Measure R and PR of all blocks, how beliefs moved, R of each dataset alone and of the first of them."""
-    names = [
-        name.removeprefix("top.") for name in next(one for one in parts if "record" in one) if name.startswith("top.")
-    ]
-    numbers = [name if not confidential.schema[name].kind.has_levels else "" for name in names]
     drawn = spec.records is not None and spec.records < len(confidential)
     groups = None
     if spec.by is not None:
         values = confidential.frame[spec.by].astype(str).to_numpy()
         of = {level: name for name, levels in spec.groups.items() for level in levels}
         groups = spec.by, np.array([of.get(value, "others") if of else value for value in values])
-    return summarise_posteriors(confidential, parts, numbers, groups, drawn, has_drawn_records=spec.lacks > 1)
+    return summarise_posteriors(confidential, blocks, groups, drawn, has_drawn_records=spec.lacks > 1)
 
 
 def _fits_to_backgrounds(
@@ -955,6 +1048,7 @@ class BayesianPosteriorSpec(Spec):
     source="Reiter, Wang & Zhang, eq. 1-15",
     outputs=OUTPUTS,
     gather=gather_blocks,
+    block_result=PosteriorBlock,
     check=check_data,
     per_record=(
         RecordArray("probability", "posterior probability of the truth", worse="high", part="probability"),
@@ -970,8 +1064,8 @@ def bayesian_posterior(
     spec: BayesianPosteriorSpec,
     block: int,
     run: Run,
-) -> Mapping[str, NDArray[Any]]:
-    """Compute one block of records: arrays with one row a record, and ``step_error`` (r,) of those at which models were fitted again."""
+) -> PosteriorBlock:
+    """Compute the posteriors of one block of records."""
     choosing, *own = run.rng.spawn(1 + spec.blocks)
     rng = own[block]
     n = len(confidential)
@@ -986,9 +1080,8 @@ def bayesian_posterior(
     cells = CELLS // (len(releases) * len(intruder.models))
     found, done = [], 0
     for group in space.blocks_of_stratum(records, cells):
-        found.append(intruder.posterior_arrays(space.guesses_at(group)))
+        found.append(intruder.record_posteriors(space.guesses_at(group)))
         run.report(Progress(done := done + len(group), len(records), "records"))
     errors = _step_errors(intruder, space, records[rng.permutation(len(records))], spec)
-    remarks = np.array(tuple(dict.fromkeys(remark for model in fitted for remark in model.remarks)), dtype=str)
-    arrays = {name: np.concatenate([one[name] for one in found]) for name in found[0]} if found else {}
-    return {**arrays, "step_error": errors, "remarks": remarks}
+    remarks = tuple(dict.fromkeys(remark for model in fitted for remark in model.remarks))
+    return PosteriorBlock(RecordPosteriors.concatenate(found) if found else None, errors, remarks)

@@ -78,6 +78,97 @@ NO_LEAK = 0.5
 
 
 @dataclass(frozen=True, eq=False)
+class FamilyScores:
+    """Scores of q records and controls by the K attackers of the family.
+
+    number: number of each among those of all blocks, (q,)
+    is_member: whether it is a record of the data, (q,)
+    score: scores by all datasets together and by each, (1 + m, q, K); (0, q, 0) where no control is left as a reference
+    score_without_release: scores without the release, (q, K)
+    """
+
+    number: Integers
+    is_member: Booleans
+    score: Floats
+    score_without_release: Floats
+
+    @classmethod
+    def join_blocks(cls, parts: Sequence[FamilyScores]) -> FamilyScores:
+        """Join the scores of all blocks, in the order of the numbers."""
+        number = np.concatenate([part.number for part in parts])
+        order = np.argsort(number)
+        return cls(
+            number[order],
+            np.concatenate([part.is_member for part in parts])[order],
+            np.concatenate([part.score for part in parts], axis=1)[:, order],
+            np.concatenate([part.score_without_release for part in parts])[order],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class MembershipBlock:
+    """Scores of one block of q records of the data and of controls.
+
+    number: number of each among those of all blocks, (q,)
+    row: its row, in the data or among the controls, (q,)
+    is_member: whether it is a record of the data, (q,)
+    score: density scores by all datasets together and by each, (1 + m, q, 2)
+    score_without_release: scores without the release, (q,)
+    family_scores: scores by the family of attackers, for each kind of target: the same records and controls ("random"), or the most
+        vulnerable records and controls as vulnerable ("vulnerable")
+    drawn_halves: halves of the variables that attackers of the family look at, as ``draw_variable_halves`` draws them
+    seed: of the random numbers with which all blocks are judged together
+    """
+
+    number: Integers
+    row: Integers
+    is_member: Booleans
+    score: Floats
+    score_without_release: Floats
+    family_scores: Mapping[str, FamilyScores]
+    drawn_halves: Booleans
+    seed: int
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        arrays: dict[str, NDArray[Any]] = {
+            "which": self.number,
+            "row": self.row,
+            "training": self.is_member,
+            "score": self.score,
+            "alone": self.score_without_release,
+        }
+        if random := self.family_scores.get("random"):
+            arrays |= {"family": random.score, "unreleased": random.score_without_release}
+        if vulnerable := self.family_scores.get("vulnerable"):
+            arrays |= {
+                "vulnerable_which": vulnerable.number,
+                "vulnerable_training": vulnerable.is_member,
+                "vulnerable_family": vulnerable.score,
+                "vulnerable_unreleased": vulnerable.score_without_release,
+            }
+        return {**arrays, "halves": self.drawn_halves, "seed": np.asarray(self.seed)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        keys = ("which", "training", "family", "unreleased")
+        family_scores = {
+            kind: FamilyScores(*(arrays[f"{prefix}{key}"] for key in keys))
+            for kind, prefix in (("random", ""), ("vulnerable", "vulnerable_"))
+            if f"{prefix}family" in arrays
+        }
+        return cls(
+            number=arrays["which"],
+            row=arrays["row"],
+            is_member=arrays["training"],
+            score=arrays["score"],
+            score_without_release=arrays["alone"],
+            family_scores=family_scores,
+            drawn_halves=arrays["halves"],
+            seed=int(arrays["seed"]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class _MembershipScores:
     """Density scores of q records of the data and of controls.
 
@@ -93,9 +184,13 @@ class _MembershipScores:
     score_without_release: Floats
 
     @classmethod
-    def from_blocks(cls, parts: Sequence[Mapping[str, NDArray[Any]]]) -> _MembershipScores:
-        row, training, alone = (np.concatenate([part[name] for part in parts]) for name in ("row", "training", "alone"))
-        return cls(row, training, np.concatenate([part["score"] for part in parts], axis=1), alone)
+    def from_blocks(cls, blocks: Sequence[MembershipBlock]) -> _MembershipScores:
+        return cls(
+            np.concatenate([block.row for block in blocks]),
+            np.concatenate([block.is_member for block in blocks]),
+            np.concatenate([block.score for block in blocks], axis=1),
+            np.concatenate([block.score_without_release for block in blocks]),
+        )
 
     def score_ranks(self, dataset: int) -> Integers:
         """Return the order of the scores, (q,), equal ones equal: by all datasets (0), or by one of them."""
@@ -124,30 +219,27 @@ def gather_blocks(
     confidential: Microdata,
     releases: Sequence[Microdata],
     spec: MembershipInferenceSpec,
-    parts: Sequence[Mapping[str, NDArray[Any]]],
+    blocks: Sequence[MembershipBlock],
 ) -> WholeReleaseMeasure:
     """Measure areas and success rates of all datasets together, and of each alone.
 
     ``per_record`` of the whole: ``above_controls`` (n,), NaN of records that are not scored.
     """
-    scored = _MembershipScores.from_blocks(parts)
+    scored = _MembershipScores.from_blocks(blocks)
     ranks = [scored.score_ranks(k) for k in range(len(scored.score))]
-    rng = np.random.default_rng(int(parts[0]["seed"]))
+    rng = np.random.default_rng(blocks[0].seed)
     found = [list(_attack_estimates(scored, own, spec, rng)) for own in ranks]
-    family = _attacker_family(confidential.schema, sorted(spec.known), parts[0]["halves"])
-    for kind, prefix in (("random", ""), ("vulnerable", "vulnerable_")):
-        if kind in spec.people:
-            order = np.argsort(np.concatenate([part[f"{prefix}which"] for part in parts]))
-            training = np.concatenate([part[f"{prefix}training"] for part in parts])[order]
-            scores = np.concatenate([part[f"{prefix}family"] for part in parts], axis=1)[:, order]
-            unreleased = np.concatenate([part[f"{prefix}unreleased"] for part in parts])[order]
-            params = {} if kind == "random" else {"people": kind}
-            first = draw_first_half(training, rng)
-            base = area_without_release(unreleased, training, first)
-            for at, estimates in enumerate(found):
-                estimates.extend(
-                    _family_estimates(family, scores[at : at + 1], training, first, spec, params, rng, base)
-                )
+    family = _attacker_family(confidential.schema, sorted(spec.known), blocks[0].drawn_halves)
+    for kind in ("random", "vulnerable"):
+        if kind not in spec.people:
+            continue
+        people = FamilyScores.join_blocks([block.family_scores[kind] for block in blocks])
+        params = {} if kind == "random" else {"people": kind}
+        first = draw_first_half(people.is_member, rng)
+        base = area_without_release(people.score_without_release, people.is_member, first)
+        for at, estimates in enumerate(found):
+            scores = people.score[at : at + 1]
+            estimates.extend(_family_estimates(family, scores, people.is_member, first, spec, params, rng, base))
     whole, *alone = (Measure(tuple(estimates)) for estimates in found)
     above = np.full(len(confidential), np.nan)
     controls, own = np.sort(ranks[0][~scored.is_member]), ranks[0][scored.is_member]
@@ -207,18 +299,14 @@ class _MembershipAttack:
 
     def score_vulnerable(
         self, spec: MembershipInferenceSpec, block: int, drawn_halves: Booleans, rng: np.random.Generator
-    ) -> dict[str, NDArray[Any]]:
+    ) -> FamilyScores:
         """Score one block of the most vulnerable records and of controls as vulnerable; the reference are all other controls."""
         own, others = draw_vulnerable_rows(self.data, self.controls, spec.vulnerable, spec.records, rng)
         side = self.attacked_block(own, others, block, spec.blocks)
         left = np.setdiff1d(np.arange(len(self.controls)), others)
         if not len(left):
-            return {
-                "vulnerable_which": side.number,
-                "vulnerable_training": side.is_member,
-                "vulnerable_family": np.zeros((0, len(side.row), 0)),
-                "vulnerable_unreleased": np.zeros((len(side.row), 0)),
-            }
+            unscored = np.zeros((0, len(side.row), 0))
+            return FamilyScores(side.number, side.is_member, unscored, np.zeros((len(side.row), 0)))
         reference = self.gower.places(select_rows(self.controls, left))
         inside = [
             NeighbourDistances.from_places(self.gower, side.places, places, spec.neighbours) for places in self.released
@@ -227,12 +315,8 @@ class _MembershipAttack:
         density = density_scores(inside, elsewhere, len(self.gower.names), spec.neighbours)
         family = self.attacker_family(drawn_halves)
         scores = family.membership_scores(self.gower, side.places, self.released, reference, density)
-        return {
-            "vulnerable_which": side.number,
-            "vulnerable_training": side.is_member,
-            "vulnerable_family": scores,
-            "vulnerable_unreleased": family.scores_without_release(self.gower, side.places, reference),
-        }
+        without = family.scores_without_release(self.gower, side.places, reference)
+        return FamilyScores(side.number, side.is_member, scores, without)
 
 
 def _attacker_family(schema: Schema, names: Sequence[str], drawn_halves: Booleans) -> AttackerFamily:
@@ -515,6 +599,7 @@ def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
     source="van Breugel, Sun, Qian & van der Schaar (2023); Carlini et al. (2022); Newcombe (2006)",
     outputs=OUTPUTS,
     gather=gather_blocks,
+    block_result=MembershipBlock,
     controls=True,
     per_record=(
         RecordArray(
@@ -533,8 +618,8 @@ def membership_inference(
     spec: MembershipInferenceSpec,
     block: int,
     run: Run,
-) -> dict[str, NDArray[Any]]:
-    """Score one block of records and controls, as ``_MembershipScores`` has them. Raises NotComputable where there are too few controls."""
+) -> MembershipBlock:
+    """Score one block of records and controls. Raises NotComputable where there are too few controls."""
     assert confidential.controls is not None
     reference, controls = _divide_controls(confidential.controls, spec, run.rng)
     own = draw_rows(confidential, spec.records, run.rng)
@@ -548,17 +633,21 @@ def membership_inference(
         run.report(Progress(done, len(releases), "datasets"))
     elsewhere = NeighbourDistances.from_places(attack.gower, sides.places, attack.reference, spec.neighbours)
     score = density_scores(inside, elsewhere, len(attack.gower.names), spec.neighbours)
-    found = {
-        "which": sides.number,
-        "row": sides.row,
-        "training": sides.is_member,
-        "score": score,
-        "alone": elsewhere.kth_distance,
-    }
+    family_scores = {}
     if "random" in spec.people:
         family = attack.attacker_family(drawn_halves)
-        found["family"] = family.membership_scores(attack.gower, sides.places, attack.released, attack.reference, score)
-        found["unreleased"] = family.scores_without_release(attack.gower, sides.places, attack.reference)
+        scores = family.membership_scores(attack.gower, sides.places, attack.released, attack.reference, score)
+        without = family.scores_without_release(attack.gower, sides.places, attack.reference)
+        family_scores["random"] = FamilyScores(sides.number, sides.is_member, scores, without)
     if "vulnerable" in spec.people:
-        found |= attack.score_vulnerable(spec, block, drawn_halves, run.rng)
-    return {**found, "halves": drawn_halves, "seed": np.asarray(seed)}
+        family_scores["vulnerable"] = attack.score_vulnerable(spec, block, drawn_halves, run.rng)
+    return MembershipBlock(
+        number=sides.number,
+        row=sides.row,
+        is_member=sides.is_member,
+        score=score,
+        score_without_release=elsewhere.kth_distance,
+        family_scores=family_scores,
+        drawn_halves=drawn_halves,
+        seed=int(seed),
+    )

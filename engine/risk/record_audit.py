@@ -206,11 +206,85 @@ def _draw_targets(data: Microdata, kind: str, number: int, rng: np.random.Genera
     return np.sort(rng.choice(len(data), number, replace=False))
 
 
+@dataclass(frozen=True, eq=False)
+class AuditBlock:
+    """One block of shadows: r pairs of a shadow and one of the T targets, with F features of each.
+
+    shadow: number of the shadow, (r,)
+    target: number of the target, (r,)
+    is_present: whether the record of the target is in the shadow, (r,)
+    features: what the intruder sees of the target in the shadow, (r, F)
+    log_likelihood_ratios: of the record against another one in its place, (r,), NaN without one
+    records: record numbers of the targets, (T,)
+    kinds: which of the targets are of each kind, (T,) each
+    feature_names: names of the features, (F,)
+    guess_features: features that say whether sensitive values are guessed right
+    is_exact: whether the likelihood ratios are there
+    claim: privacy loss that the steps claim; None without one
+    seed: of the random numbers with which all blocks are judged together
+    remark: how many shadows there are, in words
+    output_prefix: what the names of the areas begin with
+    """
+
+    shadow: Integers
+    target: Integers
+    is_present: Booleans
+    features: NDArray[np.float32]
+    log_likelihood_ratios: Floats
+    records: Integers
+    kinds: Mapping[str, Booleans]
+    feature_names: tuple[str, ...]
+    guess_features: slice
+    is_exact: bool
+    claim: NoiseGuarantee | None
+    seed: int
+    remark: str
+    output_prefix: str
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        return {
+            "shadow": self.shadow,
+            "target": self.target,
+            "present": self.is_present.astype(np.int64),
+            "features": self.features,
+            "odds": self.log_likelihood_ratios,
+            "records": self.records,
+            **{f"is {kind}": is_of_kind for kind, is_of_kind in self.kinds.items()},
+            "names": np.asarray(self.feature_names),
+            "guessed": np.array([self.guess_features.start, self.guess_features.stop]),
+            "exact": np.asarray(self.is_exact),
+            "claimed": np.array(self.claim or NoiseGuarantee(np.nan)),
+            "seed": np.asarray(self.seed),
+            "words": np.asarray(self.remark),
+            "prefix": np.asarray(self.output_prefix),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        claim = NoiseGuarantee(*map(float, arrays["claimed"]))
+        return cls(
+            shadow=arrays["shadow"],
+            target=arrays["target"],
+            is_present=arrays["present"] == 1,
+            features=arrays["features"],
+            log_likelihood_ratios=arrays["odds"],
+            records=arrays["records"],
+            kinds={key[3:]: array.astype(np.bool_) for key, array in arrays.items() if key.startswith("is ")},
+            feature_names=tuple(map(str, arrays["names"])),
+            guess_features=slice(*map(int, arrays["guessed"])),
+            is_exact=bool(arrays["exact"]),
+            claim=None if np.isnan(claim.epsilon) else claim,
+            seed=int(arrays["seed"]),
+            remark=str(arrays["words"]),
+            output_prefix=str(arrays["prefix"]),
+        )
+
+
 def gather_blocks(
     confidential: Microdata,
     releases: Sequence[Microdata],
     spec: RecordAuditSpec,
-    parts: Sequence[Mapping[str, NDArray[Any]]],
+    blocks: Sequence[AuditBlock],
 ) -> WholeReleaseMeasure:
     """Judge all shadows together.
 
@@ -218,7 +292,7 @@ def gather_blocks(
     ``guesses``: of the T targets their ``record``, the ``weight`` (T, F) of each feature in the classifier, and the names of these,
         ``feature`` (F,).
     """
-    found = _ScoredShadows.from_blocks(parts, spec)
+    found = _ScoredShadows.from_blocks(blocks, spec)
     estimates: list[Estimate] = []
     for kind in spec.people:
         estimates.extend(found.estimates(kind, spec))
@@ -265,18 +339,18 @@ class _ScoredShadows:
     output_prefix: str
 
     @classmethod
-    def from_blocks(cls, parts: Sequence[Mapping[str, NDArray[Any]]], spec: RecordAuditSpec) -> _ScoredShadows:
-        one = parts[0]
-        shadow, target, present, odds, features = (
-            np.concatenate([part[name] for part in parts])
-            for name in ("shadow", "target", "present", "odds", "features")
-        )
-        rng = np.random.default_rng(int(one["seed"]))
-        order = np.argsort(shadow, kind="stable")
-        which = [order[target[order] == t] for t in range(len(one["records"]))]
+    def from_blocks(cls, blocks: Sequence[AuditBlock], spec: RecordAuditSpec) -> _ScoredShadows:
+        first = blocks[0]
+        target = np.concatenate([block.target for block in blocks])
+        is_present = np.concatenate([block.is_present for block in blocks])
+        features = np.concatenate([block.features for block in blocks])
+        log_ratios = np.concatenate([block.log_likelihood_ratios for block in blocks])
+        rng = np.random.default_rng(first.seed)
+        order = np.argsort(np.concatenate([block.shadow for block in blocks]), kind="stable")
+        which = [order[target[order] == t] for t in range(len(first.records))]
         held = [features[rows].astype(np.float64) for rows in which]
-        labels = [present[rows] == 1 for rows in which]
-        ratios = [odds[rows] for rows in which]
+        labels = [is_present[rows] for rows in which]
+        ratios = [log_ratios[rows] for rows in which]
         few = min(min(int(y.sum()), int((~y).sum())) for y in labels)
         if few < FEWEST_RELEASES // 2:
             raise NotComputable(f"a target has {count_noun(few, 'shadow')} of one kind; ask for more shadows")
@@ -284,16 +358,12 @@ class _ScoredShadows:
             draw_folds(len(labels[0]), rng),
             np.stack([rng.permutation(len(labels[0])) for _ in range(PERMUTATIONS)]),
         )
-        exact = bool(one["exact"])
-        smooth = ratios if exact else [cross_fitted_smoother(x, part) for x in held]
-        parts_of = [np.zeros(len(part), dtype=np.int64) if exact else part] * len(held)
+        smooth = ratios if first.is_exact else [cross_fitted_smoother(x, part) for x in held]
+        parts_of = [np.zeros(len(part), dtype=np.int64) if first.is_exact else part] * len(held)
         found = evaluate_targets(smooth, labels, parts_of, spec.false_positives, [permuted] * len(held))
-        claim = NoiseGuarantee(*map(float, one["claimed"]))
-        kinds: dict[str, Booleans] = {kind: one[f"is {kind}"].astype(np.bool_) for kind in spec.people}
-        guessed = slice(*map(int, one["guessed"]))
         return cls(
-            held, labels, ratios, found, one["records"], kinds, tuple(map(str, one["names"])), guessed,
-            None if np.isnan(claim.epsilon) else claim, str(one["words"]), str(one["prefix"]),
+            held, labels, ratios, found, first.records, first.kinds, first.feature_names, first.guess_features, first.claim,
+            first.remark, first.output_prefix,
         )  # fmt: skip
 
     @property
@@ -750,6 +820,7 @@ def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
     source="Stadler, Oprisanu & Troncoso (2022); Meeus et al. (2023), Achilles' heels; Carlini et al. (2022); Jagielski, Ullman & Oprea (2020)",
     outputs=OUTPUTS,
     gather=gather_blocks,
+    block_result=AuditBlock,
     refits=True,
     per_record=(
         RecordArray(
@@ -777,7 +848,7 @@ def record_audit(
     spec: RecordAuditSpec,
     block: int,
     run: Run,
-) -> dict[str, NDArray[Any]]:
+) -> AuditBlock:
     """Compute one block of shadows: of each target its features, whether the record is in the shadow, and the log likelihood ratio."""
     audit = _AuditSetup.from_data(confidential, len(releases), refits, spec, run.rng)
     seed = run.rng.integers(2**63)
@@ -799,23 +870,22 @@ def record_audit(
                 features.append(seen)
                 odds.append(ratio)
         run.report(Progress(first + len(numbers), len(mine), "shadows"))
-    claim = refits.noise_guarantee(audit.design.removes_target) or NoiseGuarantee(np.nan)
     known = not np.isnan(odds).any()
     kind = "likelihood ratios of" if audit.is_exact else "noisy counts of" if known else ""
     words = f"{kind} {spec.shadows:,} shadows of {audit.design.shadow_size:,} records and {count_noun(audit.n_datasets, 'dataset')}".strip()
-    return {
-        "shadow": np.asarray(shadow, dtype=np.int64),
-        "target": np.asarray(target, dtype=np.int64),
-        "present": np.asarray(present, dtype=np.int64),
-        "features": np.asarray(features, dtype=np.float32).reshape(len(shadow), len(audit.feature_names)),
-        "odds": np.asarray(odds, dtype=np.float64),
-        "records": audit.order[audit.targets],
-        **{f"is {name}": some for name, some in audit.kinds.items()},
-        "names": np.asarray(audit.feature_names),
-        "guessed": np.array([audit.features.guess_features.start, audit.features.guess_features.stop]),
-        "exact": np.asarray(known),
-        "claimed": np.array(claim),
-        "seed": np.asarray(seed),
-        "words": np.asarray(words),
-        "prefix": np.asarray("values_" if audit.design.question == "values" else ""),
-    }
+    return AuditBlock(
+        shadow=np.asarray(shadow, dtype=np.int64),
+        target=np.asarray(target, dtype=np.int64),
+        is_present=np.asarray(present, dtype=np.int64) == 1,
+        features=np.asarray(features, dtype=np.float32).reshape(len(shadow), len(audit.feature_names)),
+        log_likelihood_ratios=np.asarray(odds, dtype=np.float64),
+        records=audit.order[audit.targets],
+        kinds=audit.kinds,
+        feature_names=audit.feature_names,
+        guess_features=audit.features.guess_features,
+        is_exact=known,
+        claim=refits.noise_guarantee(audit.design.removes_target),
+        seed=int(seed),
+        remark=words,
+        output_prefix="values_" if audit.design.question == "values" else "",
+    )

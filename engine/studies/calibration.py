@@ -483,8 +483,10 @@ def train_generator(data: Microdata, key: str, settings: Settings, variables: tu
     chosen = data.frame[list(variables)].iloc[rng.integers(len(data), size=len(data))].reset_index(drop=True)
     sample, method = Microdata(schema, chosen), find_method(key, "", ("synthesis",))
     run = Run(rng.spawn(1)[0])
-    if method.synthesis.tables is not None:
-        found: MakeTable = method.synthesis.tables(sample, _generator_spec(method, (), settings, key), run)
+    if method.synthesis.bulk_fitting.learn_whole_table is not None:
+        found: MakeTable = method.synthesis.bulk_fitting.learn_whole_table(
+            sample, _generator_spec(method, (), settings, key), run
+        )
         return found
     return _sequential_generator(sample, method, settings, run)
 

@@ -151,7 +151,7 @@ class Synthesiser:
 
     def has_epsilon(self, place: str) -> bool:
         """Return whether its method keeps a privacy account. Raises BadInput."""
-        return self.joint_method(place).synthesis.account is not None
+        return self.joint_method(place).synthesis.privacy.account is not None
 
     def spec_at(self, epsilon: float, variables: Sequence[str], bins: Bins, place: str) -> Spec:
         """Return its settings at an epsilon, with the study's bins where it says none of its own. Raises BadInput."""
@@ -167,7 +167,7 @@ class Synthesiser:
     def spec_for_cost(self, data: Microdata, epsilon: float, records: int, bins: Bins, place: str) -> Spec:
         """Return the settings with which a record costs ``epsilon``: what a dataset costs is in proportion to the setting. Raises BadInput."""
         names = self.targets or data.schema.names
-        account = self.joint_method(place).synthesis.account
+        account = self.joint_method(place).synthesis.privacy.account
         unit = self.spec_at(1.0, names, bins, place)
         if account is None:
             return unit
@@ -200,7 +200,7 @@ class Synthesiser:
 
     def privacy_cost(self, data: Microdata, spec: Spec, records: int) -> PrivacyAccount | NoAccount:
         """Return what a dataset of so many records costs with these settings."""
-        account = self.joint_method("").synthesis.account
+        account = self.joint_method("").synthesis.privacy.account
         if account is None:
             return NoAccount("the method has no epsilon: it is the same at each")
         return account(data, self.targets or data.schema.names, spec, records, 1)

@@ -32,7 +32,7 @@ from ..data.arrays import Floats, Integers
 from ..data.microdata import SECONDS_OF_DAY, Microdata
 from ..data.schema import Kind
 from ..methods.drafting import GENERAL, OURS, Case, Offer, drafts
-from ..methods.registry import synthesis_method
+from ..methods.registry import BulkFittingDeclaration, synthesis_method
 from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Run
 from ..methods.spec import Param, SearchValues, Spec
@@ -330,7 +330,7 @@ def _draft_offer(case: Case) -> Offer | None:
     draw=draw,
     targets=tuple(Kind),
     weighted=True,
-    together=fit_tables_together,
+    bulk_fitting=BulkFittingDeclaration(fit_many_tables=fit_tables_together),
 )
 @drafts(_draft_offer)
 def cart(data: Microdata, target: str, spec: CartSpec, run: Run, draws: int) -> Fit:

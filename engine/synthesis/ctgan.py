@@ -34,7 +34,7 @@ from ..data.arrays import Floats
 from ..data.microdata import SECONDS_OF_DAY, Microdata, to_column
 from ..data.schema import Kind
 from ..errors import GAN
-from ..methods.registry import synthesis_method
+from ..methods.registry import BulkFittingDeclaration, synthesis_method
 from ..methods.results import Diagnostic, Fit
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, Spec
@@ -311,7 +311,7 @@ class CtganSpec(Spec):
     draw=draw,
     targets=tuple(Kind),
     check=check_data,
-    tables=table_sampler,
+    bulk_fitting=BulkFittingDeclaration(learn_whole_table=table_sampler),
     extra=GAN,
 )
 def ctgan(data: Microdata, target: str, spec: CtganSpec, run: Run, draws: int) -> Fit:

@@ -38,7 +38,7 @@ from ..design.categories import (
 )
 from ..design.distinct_records import dense_ranks
 from ..errors import BadInput
-from ..methods.registry import synthesis_method
+from ..methods.registry import ReleaseModelDeclaration, synthesis_method
 from ..methods.release_models import IntruderGuesses, Plausibility
 from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Run
@@ -367,9 +367,8 @@ class DirichletMultinomialSpec(Spec):
     joint_draw=joint_draw,
     targets=tuple(Kind),
     check=check_data,
-    release_model=release_model,
     weighted=True,
-    weighted_release_model=True,
+    release_model=ReleaseModelDeclaration(release_model, is_weighted=True),
 )
 def dirichlet_multinomial(
     data: Microdata, targets: tuple[str, ...], spec: DirichletMultinomialSpec, run: Run, draws: int

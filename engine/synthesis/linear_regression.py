@@ -28,7 +28,7 @@ from ..design.linear_predictor import linear_predictor
 from ..design.regression_rows import RegressionRows, joint_triangle, stack_blocks, stack_weights
 from ..errors import BadInput, NotComputable, NotConverged
 from ..methods.drafting import SUITED, Case, Offer, drafts
-from ..methods.registry import synthesis_method
+from ..methods.registry import ReleaseModelDeclaration, synthesis_method
 from ..methods.release_models import IntruderGuesses, Plausibility
 from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Progress, Run, ignore_progress
@@ -434,8 +434,7 @@ def draft_offer(case: Case) -> Offer | None:
     targets=(Kind.COUNT, Kind.CONTINUOUS),
     check=check_data,
     weighted=True,
-    release_model=release_model,
-    weighted_release_model=True,
+    release_model=ReleaseModelDeclaration(release_model, is_weighted=True),
 )
 @drafts(draft_offer)
 def linear_regression(data: Microdata, target: str, spec: LinearRegressionSpec, run: Run, draws: int) -> Fit:

@@ -67,7 +67,7 @@ from ..methods.drafting import ALTERNATIVE, DRAFTED_BINS, Case, DeclinedOffer, O
 from ..methods.levers import FIDELITY
 from ..methods.outputs import Label, Output
 from ..methods.privacy import CONCENTRATED, ConcentratedCost, NoAccount, PrivacyAccount
-from ..methods.registry import synthesis_method
+from ..methods.registry import PrivacyDeclaration, synthesis_method
 from ..methods.results import Diagnostic, Estimate, Fit, NoTrace
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, SearchValues, Spec
@@ -989,11 +989,13 @@ def draft_offer(case: Case) -> Offer | DeclinedOffer | None:
     joint_draw=joint_draw,
     targets=tuple(Kind),
     check=check_data,
-    account=account,
-    approved=publishable_tables,
-    said=noisy_estimates,
-    located=margin_cells_of_records,
-    follows=audit_together,
+    privacy=PrivacyDeclaration(
+        account,
+        publishable_tables=publishable_tables,
+        fit_estimates=noisy_estimates,
+        cells_of_records=margin_cells_of_records,
+        implied_counts=audit_together,
+    ),
     outputs=(*CONCENTRATED, *NOISY),
 )
 @drafts(draft_offer)

@@ -44,7 +44,7 @@ from ..design.stratified_logit import (
 )
 from ..errors import BadInput, NotComputable
 from ..methods.drafting import ALTERNATIVE, Case, Offer, drafts
-from ..methods.registry import synthesis_method
+from ..methods.registry import ReleaseModelDeclaration, synthesis_method
 from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
@@ -273,8 +273,7 @@ def _draft_offer(case: Case) -> Offer | None:
     targets=LEVELS,
     check=check_data,
     weighted=True,
-    release_model=release_model,
-    weighted_release_model=True,
+    release_model=ReleaseModelDeclaration(release_model, is_weighted=True),
 )
 @drafts(_draft_offer)
 def multinomial_logistic(data: Microdata, target: str, spec: MultinomialLogisticSpec, run: Run, draws: int) -> Fit:

@@ -40,7 +40,7 @@ from ..design.categories import (
 from ..design.seed_pools import UNIFORM, SeedPoolParam, check_seeds, draw_seeds, uncovered_seeds
 from ..errors import BadInput
 from ..methods.privacy import ACCOUNT, NoAccount, PrivacyAccount, UncoveredUse, virtual_records
-from ..methods.registry import synthesis_method
+from ..methods.registry import PrivacyDeclaration, synthesis_method
 from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
@@ -319,7 +319,7 @@ class PerturbedGibbsSpec(Spec):
     joint_draw=joint_draw,
     targets=tuple(Kind),
     check=check_data,
-    account=account,
+    privacy=PrivacyDeclaration(account),
     outputs=ACCOUNT,
 )
 def perturbed_gibbs(data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSpec, run: Run, draws: int) -> Fit:

@@ -34,7 +34,7 @@ from ..design.categories import (
 )
 from ..design.seed_pools import UNIFORM, SeedPoolParam, check_seeds, draw_seeds, uncovered_seeds
 from ..methods.privacy import ACCOUNT, NoAccount, PrivacyAccount, virtual_records
-from ..methods.registry import synthesis_method
+from ..methods.registry import PrivacyDeclaration, synthesis_method
 from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
@@ -228,7 +228,7 @@ class PerturbedImputationSpec(Spec):
     joint_draw=joint_draw,
     targets=tuple(Kind),
     check=check_data,
-    account=account,
+    privacy=PrivacyDeclaration(account),
     outputs=ACCOUNT,
 )
 def perturbed_imputation(

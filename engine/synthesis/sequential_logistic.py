@@ -40,7 +40,7 @@ from ..design.distinct_records import distinct_records
 from ..design.logistic import LogisticFit, LogisticPrior, logistic_regression
 from ..design.sequential_regressions import SequentialRegression, level_counts, sequential_regressions, sequential_terms
 from ..errors import BadInput
-from ..methods.registry import synthesis_method
+from ..methods.registry import ReleaseModelDeclaration, synthesis_method
 from ..methods.release_models import IntruderGuesses, Plausibility
 from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Progress, Run
@@ -448,9 +448,8 @@ class SequentialLogisticSpec(Spec):
     joint_draw=joint_draw,
     targets=(Kind.BINARY,),
     check=check_data,
-    release_model=release_model,
     weighted=True,
-    weighted_release_model=True,
+    release_model=ReleaseModelDeclaration(release_model, is_weighted=True),
 )
 def sequential_logistic(
     data: Microdata, targets: tuple[str, ...], spec: SequentialLogisticSpec, run: Run, draws: int

@@ -25,7 +25,7 @@ from ..design.linear_predictor import linear_predictor
 from ..errors import BadInput, NotComputable, NotConverged
 from ..methods.chains import KEEP_CHAINS, require_room_for_chains
 from ..methods.drafting import SUITED, Case, Offer, drafts
-from ..methods.registry import synthesis_method
+from ..methods.registry import ReleaseModelDeclaration, synthesis_method
 from ..methods.release_models import IntruderGuesses, Plausibility
 from ..methods.results import Diagnostic, Fit
 from ..methods.run import Run, ignore_progress
@@ -415,7 +415,7 @@ def _draft_offer(case: Case) -> Offer | None:
     targets=(Kind.COUNT,),
     check=check_data,
     weighted=True,
-    release_model=release_model,
+    release_model=ReleaseModelDeclaration(release_model),
 )
 @drafts(_draft_offer)
 def zero_inflated_truncated_poisson(data: Microdata, target: str, spec: ZeroInflatedSpec, run: Run, draws: int) -> Fit:

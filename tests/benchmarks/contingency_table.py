@@ -85,8 +85,8 @@ def posterior(
             {n: pd.Categorical.from_codes(np.asarray(values[n]).astype(int), ["0", "1"]) for n in NAMES}
         )
         releases.append(Microdata(data.schema, frame, "synthetic"))
-    assert step.method.synthesis.release_model is not None
-    model = step.method.synthesis.release_model(data, step.targets, step.spec, releases, run)
+    assert step.method.synthesis.release_model.make_model is not None
+    model = step.method.synthesis.release_model.make_model(data, step.targets, step.spec, releases, run)
     guesses = IntruderGuesses(np.array([TARGET]), {n: CELLS[None, :, j].astype(float) for j, n in enumerate(NAMES)})
     logs = model.plausibility_of(guesses).likelihood[0].sum(axis=1)
     counts = [

@@ -34,7 +34,7 @@ def of(what: str, method: str = GIBBS) -> Recipe:
 
 
 def test_every_method_with_an_account_is_asked() -> None:
-    kept = {key for key, found in registry().items() if found.synthesis.account is not None}
+    kept = {key for key, found in registry().items() if found.synthesis.privacy.account is not None}
     assert kept >= {GIBBS, "synthesis.perturbed_imputation"}
     assert all(registry()[key].family == "synthesis" for key in kept)
 
@@ -116,7 +116,8 @@ def test_an_account_that_looks_at_the_records_is_noticed(
         return fault(method, data, found)
 
     recipe = of("all declared")
-    step = replace(recipe.synthesis[0], method=replace(method, synthesis=replace(method.synthesis, account=account)))
+    declared = replace(method.synthesis, privacy=replace(method.synthesis.privacy, account=account))
+    step = replace(recipe.synthesis[0], method=replace(method, synthesis=declared))
     monkeypatch.setattr(privacy, "release_domain", lambda *given: ())
     assert neighbour_differences(replace(recipe, synthesis=(step,)))
 

@@ -188,7 +188,7 @@ def method_of_step(place: StepPlace, step: Mapping[str, Any]) -> Method:
 def has_extra_cost(method: Method, step: Mapping[str, Any]) -> bool:
     """Whether a step costs more than time: it keeps a privacy account, or affects more than its dataset."""
     asked = any(info.param.changes_no_data and step.get(info.name) for info in method.spec.params())
-    return method.synthesis.account is not None or asked
+    return method.synthesis.privacy.account is not None or asked
 
 
 def step_fields(

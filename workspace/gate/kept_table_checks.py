@@ -33,7 +33,8 @@ def _check_kept_tables(case: ExaminedRelease) -> CheckResult:
     own = _published_fits(case, case.plan.run)
     if not own:
         if any(
-            step.method.synthesis.follows is not None for step, _ in read_publishing_fits(case.workspace, case.plan.run)
+            step.method.synthesis.privacy.implied_counts is not None
+            for step, _ in read_publishing_fits(case.workspace, case.plan.run)
         ):
             raise NotComputable(WITHHELD)
         raise CheckNotApplicable("no step publishes tables of counts")
@@ -64,7 +65,7 @@ def _check_kept_tables(case: ExaminedRelease) -> CheckResult:
     records = known_record_range(len(case.confidential), rows)
     audits = []
     for method in dict.fromkeys(method for method, *_ in own):
-        follows = method.synthesis.follows
+        follows = method.synthesis.privacy.implied_counts
         fits = [fit for published in (own, *with_tables.values()) for of, *fit in published if of is method]
         if follows is not None and (audit := follows(fits, case.confidential, records)) is not None:
             audits.append(audit)
@@ -120,8 +121,8 @@ def _published_fits(case: ExaminedRelease, run: StoredRun) -> list[tuple[Any, Fi
     return [
         (step.method, fit, step.spec, step.targets)
         for step, fit in read_publishing_fits(case.workspace, run)
-        if step.method.synthesis.approved is not None
-        and step.method.synthesis.approved(fit, step.spec, step.targets, data)
+        if step.method.synthesis.privacy.publishable_tables is not None
+        and step.method.synthesis.privacy.publishable_tables(fit, step.spec, step.targets, data)
     ]
 
 

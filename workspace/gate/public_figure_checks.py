@@ -61,7 +61,7 @@ def _check_unprotected_figures(case: ExaminedRelease) -> CheckResult:
     figures, rules = public_figures_of_release(case), case.policy.disclosure_rules
     if not figures:
         return CheckResult("no figure that was computed from confidential records is in the public package", 0)
-    if any(step.method.synthesis.account for step in case.recipe.synthesis):
+    if any(step.method.synthesis.privacy.account for step in case.recipe.synthesis):
         accounts = [
             own for _, own in privacy_accounts(case.recipe, case.confidential, secret=not case.plan.run.key_public)
         ]

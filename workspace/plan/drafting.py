@@ -423,7 +423,7 @@ class _PlanDrafter:
     def _draft_table_synthesis(self, case: Case) -> list[DraftedStep]:
         """Draft one step that makes every variable from protected tables."""
         for method, offer in ranked_offers(case, "synthesis", decline=self._note_declined, joint=True):
-            if method.synthesis.approved is None:
+            if method.synthesis.privacy.publishable_tables is None:
                 continue
             step = {"method": method.name, "target": list(case.released), **offer.settings}
             self.warnings += [f"{_as_sentence(said)}." for said in offer.missed]

@@ -142,7 +142,7 @@ def kind_names_by_variable(named: KindCounts) -> dict[str, tuple[str, ...]]:
 def _missing_kinds_of_release(dossier: ReleaseDossier, confidential: pa.Table) -> KindCounts:
     """Return the kinds of missing value that the datasets distinguish: none where the form has no room for them, or a privacy account is kept."""
     plan = dossier.plan
-    account = any(step.method.synthesis.account for step in plan.run.recipe.synthesis)
+    account = any(step.method.synthesis.privacy.account for step in plan.run.recipe.synthesis)
     if not keeps_codes(dossier.form) or account:
         return {}
     return {

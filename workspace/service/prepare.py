@@ -229,7 +229,9 @@ def cost_notice(workspace: Workspace, draft: PlanDraft) -> str:
     run would cost more than its budget.
     """
     recipe = Recipe.from_toml(draft.toml)
-    if not any(step.method.synthesis.account for step in recipe.synthesis) and not kept_chains_remark(recipe, None):
+    if not any(step.method.synthesis.privacy.account for step in recipe.synthesis) and not kept_chains_remark(
+        recipe, None
+    ):
         return ""
     data = _stored_records(workspace, draft, recipe, workspace.find_dataset(draft.dataset_id))
     if data is None:

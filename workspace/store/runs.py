@@ -418,8 +418,10 @@ def release_names(runs: Sequence[StoredRun]) -> list[str]:
 
 
 def drew_from_tables(workspace: Workspace, run: StoredRun) -> bool:
-    """Return whether a run that is done was drawn from tables of its variables (``synthesis.approved``)."""
-    return run.state is RunState.DONE and any(step.method.synthesis.approved for step in run.recipe.synthesis)
+    """Return whether a run that is done was drawn from tables of its variables (``privacy.publishable_tables``)."""
+    return run.state is RunState.DONE and any(
+        step.method.synthesis.privacy.publishable_tables for step in run.recipe.synthesis
+    )
 
 
 def has_intruder_beliefs(workspace: Workspace, run: StoredRun) -> bool:

@@ -17,7 +17,7 @@ def read_approved_tables(workspace: Workspace, run: StoredRun) -> tuple[Approved
     """Return the approved tables of all synthesis steps; none of a step that publishes none, or whose fit is not there yet."""
     found: list[ApprovedTable] = []
     for step, fit in read_publishing_fits(workspace, run):
-        if (give := step.method.synthesis.approved) is not None:
+        if (give := step.method.synthesis.privacy.publishable_tables) is not None:
             data = run.recipe.recode_data(
                 workspace.read_stored_dataset(workspace.find_dataset(run.dataset_id))
             ).without_controls
@@ -28,7 +28,7 @@ def read_approved_tables(workspace: Workspace, run: StoredRun) -> tuple[Approved
 def read_publishing_fits(workspace: Workspace, run: StoredRun) -> Iterator[tuple[RecipeStep, Fit]]:
     """Yield the synthesis steps that may publish tables, and their stored fits; steps whose fit is not there yet are left out."""
     for item, step in enumerate(run.recipe.synthesis):
-        if step.method.synthesis.approved is None:
+        if step.method.synthesis.privacy.publishable_tables is None:
             continue
         row = workspace.connection.execute(
             "SELECT sha256 FROM artefact WHERE run_id = ? AND name = ?", (run.id, f"fit/{item}")

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
+from numpy.typing import NDArray
 
 import sfumato.engine
 from sfumato.engine.methods.outputs import Axis, Output, QualityOutput, RiskOutput, StudyOutput
 from sfumato.engine.methods.registry import (
+    BulkFittingDeclaration,
     MeasureDeclaration,
     Method,
+    PrivacyDeclaration,
+    ReleaseModelDeclaration,
     StudyDeclaration,
     SynthesisDeclaration,
     anonymisation_method,
@@ -49,6 +53,15 @@ def helper(*given: Any) -> Any:
     raise AssertionError(given)
 
 
+class Block:
+    def to_arrays(self) -> Mapping[str, NDArray[Any]]:
+        return {}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], /) -> Self:
+        return cls()
+
+
 def declared(decorator: Callable[..., Any], spec: type[Spec], **rest: Any) -> Method:
     def some_method() -> None: ...
 
@@ -57,12 +70,13 @@ def declared(decorator: Callable[..., Any], spec: type[Spec], **rest: Any) -> Me
     return found
 
 
+PRIVACY, MODEL, BULK = PrivacyDeclaration(helper), ReleaseModelDeclaration(helper), BulkFittingDeclaration(helper)
 KINDS: dict[str, tuple[Callable[..., Any], type[Spec], dict[str, Any], tuple[str, ...]]] = {
-    "one target": (synthesis_method, Plain, {"draw": helper, "targets": ("count",), "weighted": True}, ("synthesis",)),
-    "several targets": (synthesis_method, Plain, {"joint_draw": helper, "account": helper, "outputs": OUTPUTS}, ("synthesis",)),
+    "one target": (synthesis_method, Plain, {"draw": helper, "targets": ("count",), "weighted": True, "bulk_fitting": BULK}, ("synthesis",)),
+    "several targets": (synthesis_method, Plain, {"joint_draw": helper, "privacy": PRIVACY, "release_model": MODEL, "outputs": OUTPUTS}, ("synthesis",)),
     "an anonymisation": (anonymisation_method, Stepwise, {"check": helper}, ("anonymisation",)),
     "a measure": (measure_method, Plain, {"outputs": OUTPUTS, "confidential": True, "combine": helper}, ("utility", "quality", "risk")),
-    "a measure of all": (measure_method, Plain, {"outputs": OUTPUTS, "gather": helper}, ("utility", "quality", "risk")),
+    "a measure of all": (measure_method, Plain, {"outputs": OUTPUTS, "gather": helper, "block_result": Block}, ("utility", "quality", "risk")),
     "a study": (study_method, Along, {"outputs": OUTPUTS, "axis": AXIS, "summarise": helper}, ("studies",)),
 }  # fmt: skip
 
@@ -85,6 +99,7 @@ def test_method_declares_what_the_decorator_of_its_kind_declares(kind: str) -> N
     ("kind", "foreign"),
     [
         ("one target", {"axis": AXIS}),
+        ("several targets", {"account": helper}),
         ("an anonymisation", {"outputs": OUTPUTS}),
         ("a measure", {"axis": AXIS}),
         ("a study", {"controls": True}),
@@ -97,10 +112,24 @@ def test_a_keyword_of_another_kind_is_refused(kind: str, foreign: dict[str, Any]
             declared(one, spec, **rest, **foreign)
 
 
+def test_a_measure_of_all_names_the_class_of_its_blocks() -> None:
+    for rest in ({"gather": helper}, {"block_result": Block}):
+        with pytest.raises(TypeError, match="block_result"):
+            declared(measure_method, Plain, outputs=OUTPUTS, **rest)
+
+
 def test_no_name_has_two_places() -> None:
     """What readers find in one part is in no other, so that a declaration cannot be said twice."""
     for parts in (
-        (Method, SynthesisDeclaration, MeasureDeclaration, StudyDeclaration),
+        (
+            Method,
+            SynthesisDeclaration,
+            PrivacyDeclaration,
+            ReleaseModelDeclaration,
+            BulkFittingDeclaration,
+            MeasureDeclaration,
+            StudyDeclaration,
+        ),
         (Output, QualityOutput, StudyOutput, RiskOutput),
     ):
         names = [field.name for part in parts for field in fields(part)]

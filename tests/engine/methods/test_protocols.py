@@ -13,14 +13,19 @@ ROOT = Path(__file__).parents[3]
 
 HEAD = """
 from dataclasses import dataclass
-from collections.abc import Sequence
+from typing import Any
+from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 from sfumato.engine.methods.release_form import AnonymisationSpec, Anonymised
-from sfumato.engine.methods.registry import anonymisation_method, measure_method, study_method, synthesis_method
+from sfumato.engine.methods.registry import (
+    PrivacyDeclaration, anonymisation_method, measure_method, study_method, synthesis_method
+)
+from sfumato.engine.methods.privacy import PrivacyAccount
 from sfumato.engine.methods.outputs import Output
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.methods.results import Fit, Measure, StudyPoint
+from sfumato.engine.methods.release_models import Models
+from sfumato.engine.methods.results import Fit, Measure, StudyPoint, WholeReleaseMeasure
 from sfumato.engine.methods.run import Run
 from sfumato.engine.methods.spec import Spec, StudySpec
 
@@ -47,6 +52,27 @@ def draw(fit: Fit, spec: MySpec, target: str, confidential: Microdata, released:
     return rng.random(len(confidential))
 
 def check(data: Microdata, target: str, spec: MySpec, place: str) -> None: ...
+
+def draw_all(fit: Fit, spec: MySpec, targets: tuple[str, ...], confidential: Microdata, released: Microdata, index: int,
+             records: int, rng: np.random.Generator) -> Mapping[str, NDArray[np.float64]]:
+    return {name: rng.random(records) for name in targets}
+
+def account(data: Microdata, targets: tuple[str, ...], spec: MySpec, records: int, datasets: int) -> PrivacyAccount: ...  # type: ignore[empty-body]
+
+@dataclass(frozen=True)
+class MyBlock:
+    counts: NDArray[np.int64]
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        return {"counts": self.counts}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> "MyBlock":
+        return cls(arrays["counts"])
+
+def gather(confidential: Microdata, releases: Sequence[Microdata], spec: MySpec, blocks: Sequence[MyBlock]) -> WholeReleaseMeasure: ...  # type: ignore[empty-body]
+
+def account_of_other(data: Microdata, targets: tuple[str, ...], spec: OtherSpec, records: int, datasets: int) -> PrivacyAccount: ...  # type: ignore[empty-body]
 """
 RIGHT = """
 @measure_method("m", spec=MySpec, source="s", outputs=OUTPUTS, check=check)
@@ -60,6 +86,12 @@ def release(data: Microdata, spec: MyRelease, run: Run) -> Anonymised: ...  # ty
 
 @synthesis_method("m", spec=MySpec, source="s", draw=draw)
 def fit(data: Microdata, target: str, spec: MySpec, run: Run, draws: int) -> Fit: ...  # type: ignore[empty-body]
+
+@measure_method("m", spec=MySpec, source="s", outputs=OUTPUTS, gather=gather, block_result=MyBlock)
+def by_block(confidential: Microdata, releases: Sequence[Microdata], models: Models, spec: MySpec, block: int, run: Run) -> MyBlock: ...  # type: ignore[empty-body]
+
+@synthesis_method("m", spec=MySpec, source="s", joint_draw=draw_all, privacy=PrivacyDeclaration(account))
+def joint(data: Microdata, targets: tuple[str, ...], spec: MySpec, run: Run, draws: int) -> Fit: ...  # type: ignore[empty-body]
 """
 WRONG = {
     "takes no release": RIGHT.replace("released: Microdata, spec: MySpec, run: Run) -> Measure", "spec: MySpec, run: Run) -> Measure"),
@@ -69,6 +101,10 @@ WRONG = {
     "anonymises nothing": RIGHT.replace("-> Anonymised", "-> Microdata"),
     "fits without a number of draws": RIGHT.replace(", draws: int", ""),
     "draws for another": RIGHT.replace("spec=MySpec, source=\"s\", draw", "spec=OtherSpec, source=\"s\", draw"),
+    "computes blocks without a class": RIGHT.replace("-> MyBlock", "-> dict[str, NDArray[Any]]"),
+    "gathers what it does not compute": RIGHT.replace("block_result=MyBlock", "block_result=Fit"),
+    "accounts for nothing": RIGHT.replace("PrivacyDeclaration(account)", "PrivacyDeclaration(draw)"),
+    "keeps another's account": RIGHT.replace("PrivacyDeclaration(account)", "PrivacyDeclaration(account_of_other)"),
     "checks for another": RIGHT.replace("spec=MySpec, source=\"s\", outputs", "spec=OtherSpec, source=\"s\", outputs"),
 }  # fmt: skip
 

@@ -196,7 +196,7 @@ def test_no_method_that_weighs_records_claims_an_epsilon() -> None:
     """Weights read the confidential data: noise whose cost is accounted for would not hide what they say."""
     weighted = [method for method in registry().values() if method.family == "synthesis" and method.synthesis.weighted]
     assert weighted
-    assert not [method.key for method in weighted if method.synthesis.account is not None]
+    assert not [method.key for method in weighted if method.synthesis.privacy.account is not None]
 
 
 def test_what_carries_values_past_the_weights_is_refused(small_recipe: Small, small_data: Microdata) -> None:
@@ -354,15 +354,9 @@ def test_a_model_that_cannot_be_asked_says_so() -> None:
         }
     )
     (step,) = of.synthesis
-    of = replace(
-        of,
-        synthesis=(
-            replace(
-                step,
-                method=replace(step.method, synthesis=replace(step.method.synthesis, weighted_release_model=False)),
-            ),
-        ),
-    )
+    unweighted = replace(step.method.synthesis.release_model, is_weighted=False)
+    method = replace(step.method, synthesis=replace(step.method.synthesis, release_model=unweighted))
+    of = replace(of, synthesis=(replace(step, method=method),))
     rng = np.random.default_rng(3)
     rows = [(str(p), str(q)) for p, q in rng.integers(0, 2, (20, 2))]
     found = execute_run(of, table(of, rows).with_weights(np.full(20, 0.5)), key=PUBLIC)

@@ -56,8 +56,10 @@ def table(of: Recipe, y: Floats, origin: str = "confidential") -> Microdata:
 
 def asked(of: Recipe, data: Microdata, releases: Sequence[Microdata], record: int, guesses: Floats) -> Plausibility:
     step = of.synthesis[0]
-    assert step.method.synthesis.release_model is not None
-    there = step.method.synthesis.release_model(data, step.targets, step.spec, releases, Run(np.random.default_rng(1)))
+    assert step.method.synthesis.release_model.make_model is not None
+    there = step.method.synthesis.release_model.make_model(
+        data, step.targets, step.spec, releases, Run(np.random.default_rng(1))
+    )
     return there.plausibility_of(IntruderGuesses(np.array([record]), {"y": guesses[None]}))
 
 
@@ -173,8 +175,8 @@ def test_models_of_distinct_records_are_those_of_whole_designs_to_the_last_bit()
     of = recipe("record", ["x", "square(x)"])
     data, release, other = grouped(of, rng), grouped(of, rng, "synthetic"), grouped(of, rng, "synthetic")
     step = of.synthesis[0]
-    assert step.method.synthesis.release_model is not None
-    there = step.method.synthesis.release_model(data, step.targets, step.spec, [release], Run(rng))
+    assert step.method.synthesis.release_model.make_model is not None
+    there = step.method.synthesis.release_model.make_model(data, step.targets, step.spec, [release], Run(rng))
     assert isinstance(there, ZeroInflatedRelease)
     design = TermDesign.from_terms([parse_term(text, of.schema, "") for text in ("x", "square(x)")], data)
     x, y, z = design.build_matrix(data), data.numbers("y"), release.numbers("y")

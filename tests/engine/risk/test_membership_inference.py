@@ -94,7 +94,7 @@ def test_scores_and_rates_by_loops(neighbours: int) -> None:
     data = own.with_controls(controls)
     spec = MembershipInferenceSpec(neighbours=neighbours, false_positives=0.1).for_release(SCHEMA, ())
     parts = parts_of(data, [released], neighbours=neighbours, false_positives=0.1)
-    chosen = np.concatenate([part["row"][~part["training"]] for part in parts])
+    chosen = np.concatenate([part.row[~part.is_member] for part in parts])
     assert len(chosen) == 12
     reference = table(tables[1].drop(index=chosen))
     gower = Gower.of([released, reference], sorted(SCHEMA.names))

@@ -49,8 +49,10 @@ def table(of: Recipe, origin: str = "confidential", **columns: Any) -> Microdata
 
 def model(of: Recipe, data: Microdata, releases: Sequence[Microdata]) -> ReleaseModel:
     step = of.synthesis[0]
-    assert step.method.synthesis.release_model is not None
-    return step.method.synthesis.release_model(data, step.targets, step.spec, releases, Run(np.random.default_rng(1)))
+    assert step.method.synthesis.release_model.make_model is not None
+    return step.method.synthesis.release_model.make_model(
+        data, step.targets, step.spec, releases, Run(np.random.default_rng(1))
+    )
 
 
 def asked(of: Recipe, data: Microdata, releases: Sequence[Microdata], record: int, guesses: Floats) -> Plausibility:

@@ -60,8 +60,8 @@ def released(of: Recipe, data: Microdata) -> tuple[Microdata, ...]:
 def models(of: Recipe, data: Microdata, releases: Sequence[Microdata]) -> tuple[MultinomialRelease, ...]:
     found = []
     for step in of.synthesis:
-        assert step.method.synthesis.release_model is not None
-        model = step.method.synthesis.release_model(
+        assert step.method.synthesis.release_model.make_model is not None
+        model = step.method.synthesis.release_model.make_model(
             data, step.targets, step.spec, releases, Run(np.random.default_rng(1))
         )
         assert isinstance(model, MultinomialRelease)

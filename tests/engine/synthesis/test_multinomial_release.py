@@ -65,9 +65,11 @@ def released(of: Recipe, data: Microdata) -> tuple[Microdata, ...]:
 def models(of: Recipe, data: Microdata, releases: Sequence[Microdata]) -> tuple[ReleaseModel, ...]:
     found = []
     for step in of.synthesis:
-        assert step.method.synthesis.release_model is not None
+        assert step.method.synthesis.release_model.make_model is not None
         found.append(
-            step.method.synthesis.release_model(data, step.targets, step.spec, releases, Run(np.random.default_rng(1)))
+            step.method.synthesis.release_model.make_model(
+                data, step.targets, step.spec, releases, Run(np.random.default_rng(1))
+            )
         )
     return tuple(found)
 

@@ -55,8 +55,10 @@ def made(n: int, seed: int) -> NDArray[np.int64]:
 
 def model(of: Recipe, data: Microdata, releases: Sequence[Microdata]) -> SequentialLogisticRelease:
     step = of.synthesis[0]
-    assert step.method.synthesis.release_model is not None
-    found = step.method.synthesis.release_model(data, step.targets, step.spec, releases, Run(np.random.default_rng(1)))
+    assert step.method.synthesis.release_model.make_model is not None
+    found = step.method.synthesis.release_model.make_model(
+        data, step.targets, step.spec, releases, Run(np.random.default_rng(1))
+    )
     assert isinstance(found, SequentialLogisticRelease)
     return found
 

@@ -76,9 +76,11 @@ def asked(
 ) -> Plausibility:
     """Guesses (t, g) at y of the first t records."""
     step = of.synthesis[0]
-    assert step.method.synthesis.release_model is not None
-    assert step.method.synthesis.weighted_release_model
-    model = step.method.synthesis.release_model(data, step.targets, step.spec, releases, Run(np.random.default_rng(1)))
+    assert step.method.synthesis.release_model.make_model is not None
+    assert step.method.synthesis.release_model.is_weighted
+    model = step.method.synthesis.release_model.make_model(
+        data, step.targets, step.spec, releases, Run(np.random.default_rng(1))
+    )
     if steps and isinstance(model, SequentialLogisticRelease):
         model = replace(model, anew=0)
     assert (WEIGHTS_KNOWN in model.remarks) == (data.weights is not None)

@@ -30,13 +30,15 @@ from sfumato.workspace.release.users import privacy_promise_of_run, privacy_tabl
 
 SHIPPED = {file.name: Recipe.from_table(file.table) for file in shipped_recipes()}
 PRIVATE = {
-    name: plan for name, plan in SHIPPED.items() if any(step.method.synthesis.account for step in plan.synthesis)
+    name: plan
+    for name, plan in SHIPPED.items()
+    if any(step.method.synthesis.privacy.account for step in plan.synthesis)
 }
 """The shipped recipes whose data are made by a method with an account."""
 GENERATED = {
     f"{key.removeprefix('synthesis.')}, {what}": vary_recipe(private_table(found), **changes)
     for key, found in registry().items()
-    if found.synthesis.account is not None
+    if found.synthesis.privacy.account is not None
     for what, changes in VARIANTS.items()
 }
 pytestmark = pytest.mark.slow
