@@ -190,7 +190,7 @@ def own_keys(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
         name = request.node.nodeid.replace("tests/workspace/gate/", "tests/workspace/release/")
         return hashlib.sha256(f"{name} {next(numbers)}".encode()).digest()
 
-    monkeypatch.setattr("sfumato.workspace.store.workspace.new_key", key)
+    monkeypatch.setattr("sfumato.workspace.store.workspace.generate_key", key)
 
 
 @pytest.fixture

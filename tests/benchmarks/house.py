@@ -44,25 +44,21 @@ def look(frame, event, _):
         crossings += bool(above) and above != name
 
 import numpy as np, pandas as pd
-try:
-    from sfumato.engine.data.microdata import conform
-    from sfumato.engine.recipe.recipe import Recipe
-except ImportError:  # before the rooms were moved
-    from sfumato.engine.microdata import conform
-    from sfumato.engine.recipe import Recipe
-from sfumato.workspace.ingest.files import Source
+from sfumato.engine.data.microdata import conform_to_schema
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.ingest.files import SourceFile
 from sfumato.workspace.jobs.runs import enter_run
-from sfumato.workspace.jobs.worker import work
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import verdicts_of
+from sfumato.workspace.views.results import read_verdicts
 rng = np.random.default_rng(1)
 frame = pd.DataFrame({"region": rng.choice(["n", "s"], 80), "age": rng.integers(18, 90, 80), "visits": rng.poisson(4, 80)})
 workspace = Workspace.create(Path(sys.argv[3]) / "w", b"k" * 32)
 sys.setprofile(look)
 recipe = Recipe.from_toml(sys.argv[2])
-run = enter_run(workspace, recipe, Source("visits.csv", b"visits"), conform(frame, recipe.schema))
-work(workspace.directory, idle=0)
-assert [one.outcome for one in verdicts_of(workspace, run)]
+run = enter_run(workspace, recipe, SourceFile("visits.csv", b"visits"), conform_to_schema(frame, recipe.schema))
+run_worker(workspace.directory, idle=0)
+assert [verdict.outcome for verdict in read_verdicts(workspace, run)]
 sys.setprofile(None)
 print(len(files), crossings)
 """

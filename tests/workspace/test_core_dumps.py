@@ -45,7 +45,7 @@ def test_a_process_is_dumpable_until_it_reads_a_key(tmp_path: Path) -> None:
     Workspace.create(tmp_path / "w").close()
     read = "import sys; from pathlib import Path; from sfumato.workspace.store.keys import read_key; read_key(Path(sys.argv[1]))"
     assert after(read, str(tmp_path / "w" / "key")) == NONE
-    assert after("from sfumato.workspace.store.keys import new_key; new_key()") == NONE
+    assert after("from sfumato.workspace.store.keys import generate_key; generate_key()") == NONE
 
 
 def test_the_process_that_makes_a_key_leaves_no_dump() -> None:
@@ -125,17 +125,17 @@ def test_a_user_who_is_not_root_measures_memory_and_processes_as_before(tmp_path
 import os
 from sfumato.workspace.process import forbid_core_dumps
 from sfumato.workspace.jobs import run_task
-from sfumato.workspace.store.process_identity import birth_of, gone, host
+from sfumato.workspace.store.process_identity import process_start, has_ended, host_identity
 forbid_core_dumps()
 try:
     open("/proc/self/clear_refs", "w").close()
 except PermissionError:
     print("control")
 block = bytearray(200_000_000)
-high = run_task.peak_bytes()
+high = run_task.peak_memory_bytes()
 del block
-run_task.forget_peak()
-print(high - run_task.peak_bytes() > 150_000_000, birth_of(os.getpid()) != "", gone(os.getpid(), host(), birth_of(os.getpid())))
+run_task.reset_peak_bytes()
+print(high - run_task.peak_memory_bytes() > 150_000_000, process_start(os.getpid()) != "", has_ended(os.getpid(), host_identity(), process_start(os.getpid())))
 """
     other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", sys.executable, "-c"]
     if subprocess.run([*other, "import sfumato.workspace"], capture_output=True, check=False, cwd="/").returncode:

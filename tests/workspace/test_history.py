@@ -326,7 +326,7 @@ def test_a_head_outside_that_lags_behind_after_a_crash_is_no_alarm(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Workspace.open(directory) as workspace, monkeypatch.context() as crash:
-        crash.setattr("sfumato.workspace.store.workspace.keep_outside", lambda *_, **__: None)
+        crash.setattr("sfumato.workspace.store.workspace.store_head_outside", lambda *_, **__: None)
         head = workspace_act(workspace)
     assert outside(directory) != head
     with Workspace.open(directory) as workspace:

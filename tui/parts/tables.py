@@ -68,10 +68,10 @@ class TableScreen(_WidgetMixin, Generic[Row]):
         here = self.current_row
         return None if here is None else self.detail_of_row(here)
 
-    def on_grid_highlighted(self) -> None:
+    def on_grid_row_highlighted(self) -> None:
         self.show_row_text()
 
-    def on_grid_opened(self) -> None:
+    def on_grid_source_opened(self) -> None:
         self.show_row_text()
 
     def show_row_text(self) -> None:
@@ -84,7 +84,7 @@ class TableScreen(_WidgetMixin, Generic[Row]):
         elif line is not None:
             line.update(text)
 
-    async def on_grid_selected(self, event: Grid.RowSelected) -> None:
+    async def on_grid_row_selected(self, event: Grid.RowSelected) -> None:
         row = self.grid.row_with_key(event.row[-1])
         if row is not None:
             await self.open_row(row)

@@ -380,7 +380,7 @@ def _read_column_values(file: pq.ParquetFile, name: str, groups: Sequence[int]) 
     if not isinstance(parts[0], _LevelCodes):
         return _dates_in_seconds(np.concatenate(parts))
     levels = list(dict.fromkeys(level for part in parts for level in part.levels))
-    codes = np.concatenate([part.among(levels).astype(_smallest_code_type(levels), copy=False) for part in parts])
+    codes = np.concatenate([part.codes_among(levels).astype(_smallest_code_type(levels), copy=False) for part in parts])
     return pd.Categorical.from_codes(codes, pd.Index(levels), ordered=parts[0].ordered)
 
 

@@ -116,7 +116,7 @@ def compare(seeds: Sequence[int]) -> None:
             if every is None:
                 skipped += 1
                 continue
-            whole = audited(truth, released, small, known, most=10**5)
+            whole = audited(truth, released, small, known, max_programs=10**5)
             ours, plain = ours + time.process_time() - between, plain + between - start
             cases, follow = cases + 1, follow + len(every)
             missed += abs(len(every) - whole.exact)
@@ -189,7 +189,7 @@ def test_two_finely_rounded_margins_with_a_known_total_can_give_a_count_away() -
 
 def test_what_too_many_programs_would_have_to_find_out_is_undecided_and_not_safe() -> None:
     truth = np.array([[[30.0, 0], [2, 40]], [[1, 50], [0, 60]]])
-    found = audited(truth, released_of(truth, PAIRS), 10, most=1)
+    found = audited(truth, released_of(truth, PAIRS), 10, max_programs=1)
     assert found.undecided == found.looked_at - 1 > 0
     assert found.exact + found.undecided == found.looked_at
 

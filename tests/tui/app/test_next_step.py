@@ -79,7 +79,7 @@ def built_workspace(tmp_path_factory):
 
 
 def judged(line, **counts):
-    return replace(line, run=replace(line.run, state=RunState.DONE), tally=VerdictCounts(**counts), is_attended=True)
+    return replace(line, run=replace(line.run, state=RunState.DONE), verdicts=VerdictCounts(**counts), is_attended=True)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_released_run_says_so(built_workspace, line):
 
 @pytest.mark.parametrize("tab", ["runs", "data", "plan"])
 def test_every_key_that_a_step_names_is_known_by_its_binding(tab):
-    lacks = [{}, {"roles": False}, {"makers": 0}, {"measures": 0}, {"thresholds": 0}]
+    lacks = [{}, {"has_roles": False}, {"makers": 0}, {"measures": 0}, {"thresholds": 0}]
     for said in (next_step_text(ProjectStage(replace(WHOLE, **lack)), None, tab) for lack in lacks):
         for name in re.findall(r"\{([\w.]+)\}", said):
             assert name in BY_NAME, said

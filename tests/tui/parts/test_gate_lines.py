@@ -94,10 +94,10 @@ def test_a_finding_that_is_waived_says_so():
 def test_one_leak_is_one_finding_and_waiving_it_waives_its_witnesses():
     run = examined(finding("lead"), finding("witness", leak="lead", follows=True), finding("other", "warn"))
     assert [one.check for one in run.lead_findings] == ["lead", "other"]
-    assert [one.check for one in run.witnesses("lead")] == ["witness"]
-    assert run.answer.may_leave == "no"
+    assert [one.check for one in run.witness_findings("lead")] == ["witness"]
+    assert run.release_answer.may_leave == "no"
     waived = replace(run, waiver_reasons={"lead": "agreed"})
-    assert (waived.left, waived.waived_checks) == ((), {"lead", "witness"})
+    assert (waived.unwaived_findings, waived.waived_checks) == ((), {"lead", "witness"})
     assert [one.check for one in waived.waived_leads] == ["lead"]
     assert waived.answer.may_leave == "to be judged"
 
@@ -109,14 +109,14 @@ def test_a_witness_that_cannot_be_waived_stands_for_itself_once_its_lead_is_waiv
         waiver_reasons={"lead": "agreed"},
     )
     assert [one.check for one in run.lead_findings] == ["lead", "witness"]
-    assert run.answer.may_leave == "no"
+    assert run.release_answer.may_leave == "no"
     assert "witness cannot be waived" in run.why_no_reason_helps
 
 
 def test_waivers_of_one_account_answer_nothing_where_a_second_person_decides():
     policy = Policy(second_person=True)
     run = examined(finding("lead"), policy=policy, waiver_reasons={"lead": "agreed"})
-    assert run.answer.may_leave == "no"
+    assert run.release_answer.may_leave == "no"
 
 
 def test_the_approval_of_a_second_person_is_not_remembered():
@@ -125,7 +125,7 @@ def test_the_approval_of_a_second_person_is_not_remembered():
     approval = Approval("a", "t", "r", "0" * 64, "b", "t", "r")
     approved = replace(run.examination, waivers=(Waiver("lead", "agreed", "b"),), approval=approval)
     approved_run = replace(run, examination=approved)
-    assert approved_run.answer.may_leave == "to be judged"
+    assert approved_run.release_answer.may_leave == "to be judged"
     memory = GateMemory()
     memory.store_examination(approved_run)
     assert memory.find_examination(1, "stamp").release_answer.may_leave == "no"

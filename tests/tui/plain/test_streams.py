@@ -338,10 +338,10 @@ def test_a_reader_that_has_gone_ends_it_with_141(people: Path) -> None:
 def test_the_first_question_loads_neither_the_toolkit_nor_the_numerical_libraries(people: Path) -> None:
     script = """
 import io, sys
-from sfumato.tui.plain.mode import begin
+from sfumato.tui.plain.mode import run_plain_mode
 from sfumato.workspace.store.workspace import Workspace
 from pathlib import Path
-begin(Workspace.open(Path("w")))
+run_plain_mode(Workspace.open(Path("w")))
 print(sorted({"textual", "numpy", "pandas", "scipy", "duckdb", "pyarrow"} & set(sys.modules)))
 """
     done = subprocess.run(

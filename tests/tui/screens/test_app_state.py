@@ -151,7 +151,7 @@ async def test_garbage_is_looked_for_when_nobody_presses_a_key(sit, directory, m
     monkeypatch.setattr("sfumato.tui.app.app.gc.collect", lambda: collected.append(1))
     monkeypatch.setattr("sfumato.tui.app.app.gc.freeze", lambda: None)
     async with sit(directory, "enter", *"jkjkjkjkjkjk") as seat:
-        seat.app.alone = True
+        seat.app.owns_process = True
         seat.app._keys_seen = seat.app._keys_collected = 0
         seat.app._poll_workspace()
         assert collected == [], "keys have just been pressed"

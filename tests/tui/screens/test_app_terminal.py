@@ -122,7 +122,7 @@ async def test_an_answer_that_comes_too_late_is_dropped(sit, directory):
         pane = seat.app.screen.pane
         assert isinstance(pane, WorkspaceReader)
         pane.read(lambda _: gate.wait(5), lambda _: late.append(1))
-        pane.read(lambda _: 0, lambda _: pane.Chosen(1))
+        pane.read(lambda _: 0, lambda _: pane.RunChosen(1))
         gate.set()
         await seat.press("shift")
         assert seat.app.is_running

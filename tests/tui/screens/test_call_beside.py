@@ -24,11 +24,11 @@ async def until(seat, done):
 @pytest.mark.parametrize("alone", [False, True])
 async def test_a_call_goes_to_another_process_where_the_app_is_alone(sit, directory, alone):
     async with sit(directory, size=(80, 24)) as seat:
-        seat.app.alone = alone
+        seat.app.owns_process = alone
         found = []
         seat.app.screen.compute_in_processes(lambda call: call(os.getpid, what="a look"), found.append)
         await until(seat, lambda: found)
-        seat.app.alone = False
+        seat.app.owns_process = False
         assert (found[0] != os.getpid()) == alone
 
 
@@ -47,7 +47,7 @@ async def test_the_words_of_an_error_are_told_and_nothing_is_taken(sit, director
 async def test_an_answer_that_is_not_wanted_any_more_is_not_taken(sit, directory):
     """The process of the first call is ended; of what it would have answered nothing comes."""
     async with sit(directory, size=(80, 24)) as seat:
-        seat.app.alone = True
+        seat.app.owns_process = True
         found, started = [], time.monotonic()
         seat.app.screen.compute_in_processes(
             lambda call: call(time.sleep, 60, what="a nap"), lambda _: found.append("first")
@@ -56,7 +56,7 @@ async def test_an_answer_that_is_not_wanted_any_more_is_not_taken(sit, directory
         seat.app.screen.compute_in_processes(lambda _: "second", found.append)
         await until(seat, lambda: found)
         await until(seat, lambda: all(worker.is_finished for worker in seat.app.workers))
-        seat.app.alone = False
+        seat.app.owns_process = False
         assert found == ["second"]
         assert time.monotonic() - started < 30
 

@@ -199,7 +199,7 @@ TABLE = {
 
 
 def offers_of(fields, name):
-    return {offer.value: offer for offer in next(field for field in fields if field.name == name).listed}
+    return {offer.value: offer for offer in next(field for field in fields if field.name == name).list_offers}
 
 
 def test_the_list_of_values_has_every_output_with_method_unit_and_direction():
@@ -207,8 +207,8 @@ def test_the_list_of_values_has_every_output_with_method_unit_and_direction():
     for step in (*TABLE["measure"], *TABLE["study"]):
         method = registry()[step["method"]]
         assert {f"{method.key}.{output.name}" for output in method.result_outputs} <= set(values)
-    assert "higher is better" in values["risk.anonymity.k"].words
-    assert "records" in values["risk.anonymity.k"].words
+    assert "higher is better" in values["risk.anonymity.k"].note
+    assert "records" in values["risk.anonymity.k"].note
     assert values["risk.anonymity.k"].more
 
 
@@ -231,7 +231,7 @@ def test_columns_are_offered_only_where_their_kind_can_be_used():
     fields = step_fields(spec, {}, TABLE["variables"])
     assert set(offers_of(fields, "widths")) == {"b"}
     assert set(offers_of(fields, "hierarchies")) == {"a"}
-    assert "quasi_identifier" in offers_of(fields, "quasi_identifiers")["a"].words
+    assert "quasi_identifier" in offers_of(fields, "quasi_identifiers")["a"].note
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_scores_are_the_stored_rows_and_limits_the_recipes_else_lighthouses(thre
 
 def test_large_classes_do_not_meet_minimum_data_quality(three):
     board = board_of(three, POOR)
-    assert board.whole["rho"].value < 0.9
+    assert board.table_scores["rho"].value < 0.9
     assert board.outcome == "not met"
     assert "rho 0." in why(board)
 

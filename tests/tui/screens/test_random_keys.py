@@ -41,7 +41,7 @@ async def walk(sit, workspace, drawn, theme):
 @pytest.mark.study
 @pytest.mark.parametrize("mode", MODES)
 async def test_random_keys_break_nothing(sit, built_data, no_worker, tmp_path, monkeypatch, mode):
-    monkeypatch.setattr("sfumato.workspace.service.search_main.start_detached", lambda *_: None)
+    monkeypatch.setattr("sfumato.workspace.service.search_main.start_detached_module", lambda *_: None)
     monkeypatch.chdir(tmp_path)
     for name, value in MODES[mode].items():
         monkeypatch.setenv(name, value)

@@ -28,7 +28,7 @@ async def test_averages_are_shown_first(sit, directory, size):
         assert "confidential" in seat.text
         grid = seat.app.screen.query_one("#results Grid")
         with Workspace.open(directory, read_only=True) as reader:
-            assert grid.count == len(read_selected_ids(reader, ResultSelection(1)))
+            assert grid.row_count == len(read_selected_ids(reader, ResultSelection(1)))
 
 
 @pytest.mark.slow

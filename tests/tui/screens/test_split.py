@@ -195,7 +195,7 @@ async def test_an_error_stands_beside_the_list(sit, built_data, monkeypatch):
     def broken(*_):
         raise WorkspaceError("the row cannot be read")
 
-    monkeypatch.setattr("sfumato.tui.findings.results.explained", broken)
+    monkeypatch.setattr("sfumato.tui.findings.results.explain_row", broken)
     async with sit(built_data, tab="results", size=WIDE) as seat:
         assert "the row cannot be read" in await rest(seat)
         assert seat.app.notices == []

@@ -68,7 +68,7 @@ def test_turning_a_variable_twice_comes_back_and_every_subset_is_exported(lattic
     assert len(rows) == len({row[0] for row in rows}) == 2**3
     assert dict(zip(heads, rows[0], strict=True))["variables known"] == "nothing"
     values = {row["variable"]: row["turned"] for row in view.numbers(0).rows}
-    assert values == {name: lattice.value(view.known ^ {name}) for name in ("town", "age", "pay")}
+    assert values == {name: lattice.risk_text(view.known ^ {name}) for name in ("town", "age", "pay")}
     series = {one.name: one for one in view.drawn(0).series}
     most, least = series["release, most"], series["release, least"]
     assert (most.y >= least.y).all()

@@ -150,7 +150,7 @@ def test_numbers_set_the_release_against_the_confidential_data():
 
 
 def test_the_reading_and_the_numbers_say_what_the_band_is_made_of():
-    known = curve(shares=((1.0, 0.0, 0.0), (0.304, 0.606, 0.09), None))
+    known = curve(variance_shares=((1.0, 0.0, 0.0), (0.304, 0.606, 0.09), None))
     assert reading(known, 0.1) == "synthetic 2 (0 .. 3; data/noise/both 30/61/9 %)"
     assert reading(curve(), 0.1) == "synthetic 2 (0 .. 3)"
     assert [row["shares"] for row in numbers([curve("confidential"), known])] == ["100/0/0", "30/61/9", ""]

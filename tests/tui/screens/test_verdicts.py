@@ -255,7 +255,7 @@ async def test_the_cursor_goes_from_group_to_group_and_reads_each(sit, directory
 
 @pytest.mark.slow
 async def test_a_run_without_limits_leads_to_its_numbers(sit, directory, monkeypatch):
-    monkeypatch.setattr("sfumato.tui.findings.verdicts.verdicts_of", lambda *_: [])
+    monkeypatch.setattr("sfumato.tui.findings.verdicts.read_verdicts", lambda *_: [])
     async with sit(directory, tab="verdicts", size=(120, 40)) as seat:
         assert "This run has no limits of its own." in seat.text
         assert re.search(r"[\d,]+ numbers", seat.text)

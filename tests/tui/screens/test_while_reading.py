@@ -17,7 +17,7 @@ AT_LENGTH = {"sweep": "No studies yet", "records": "No records yet", "verdicts":
 @pytest.mark.parametrize("keys", [(), ("t",)], ids=["shown first", "after t"])
 @pytest.mark.parametrize("tab", TABS)
 async def test_nothing_untrue_is_said_before_what_is_read_has_come(sit, directory, monkeypatch, tab, keys):
-    for name in ("read", "compute", "call_beside"):
+    for name in ("read", "compute", "compute_in_processes"):
         held = getattr(WorkspaceReader, name)
         monkeypatch.setattr(
             WorkspaceReader,

@@ -18,7 +18,7 @@ def breaking(*_, **__):
     ("what", "tab"),
     [
         ("sfumato.workspace.views.records.record_measures", "records"),
-        ("sfumato.tui.findings.verdicts.verdicts_of", "verdicts"),
+        ("sfumato.tui.findings.verdicts.read_verdicts", "verdicts"),
     ],
 )
 async def test_a_pane_that_cannot_be_read_says_so(sit, built_data, no_worker, monkeypatch, what, tab):

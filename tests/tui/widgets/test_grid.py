@@ -62,16 +62,16 @@ class GridApp(App):
     def compose(self):
         yield Recording(self.source, **self.options)
 
-    def on_grid_highlighted(self, event):
+    def on_grid_row_highlighted(self, event):
         self.highlighted.append((event.index, event.row and event.row[0]))
 
-    def on_grid_selected(self, event):
+    def on_grid_row_selected(self, event):
         self.selected.append((event.index, event.row[0]))
 
-    def on_grid_opened(self, event):
+    def on_grid_source_opened(self, event):
         self.opened.append(event.count)
 
-    def on_grid_failed(self, event):
+    def on_grid_source_failed(self, event):
         self.failed.append(type(event.error))
 
     @property

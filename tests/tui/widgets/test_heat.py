@@ -42,7 +42,7 @@ def test_every_size_can_be_drawn(glyphs, colour):
 
 
 def area(picture, frame, number, part):
-    left = frame.column(number)
+    left = frame.pane_column(number)
     return getattr(picture, part)[1 : 1 + frame.rows, left : left + frame.columns]
 
 
@@ -55,7 +55,7 @@ def test_each_quarter_has_the_shade_of_its_bin_and_the_first_row_is_at_the_foot(
     half = frame.columns // 2 + 1
     assert set(foot[:, : half - 1].ravel().tolist()) == {SHADES}
     assert set(top[:, : half - 1].ravel().tolist()) == {0}
-    expected = THREE[0].shades.of(np.array(FOUR))
+    expected = THREE[0].shades.step_of(np.array(FOUR))
     assert set(foot[:, half:].ravel().tolist()) == {int(expected[0, 1])}
     assert set(top[:, half:].ravel().tolist()) == {int(expected[1, 1])}
 
@@ -114,12 +114,12 @@ class HeatApp(App):
 
     def on_mount(self):
         shares = np.arange(1.0, 57.0).reshape(7, 8) / 1596
-        self.map.show([pane(shares), pane(shares - 1 / 56, signed=True)], ("x", "y"))
+        self.map.show_panes([pane(shares), pane(shares - 1 / 56, signed=True)], ("x", "y"))
 
-    def on_heat_map_moved(self, event):
+    def on_heat_map_heat_cursor_moved(self, event):
         self.said.append(event.at)
 
-    def on_heat_map_zoomed(self, event):
+    def on_heat_map_zoom_requested(self, event):
         self.said.append(event.factors)
 
     @property
@@ -148,9 +148,9 @@ async def test_a_click_puts_the_cursor_on_a_bin_and_other_maps_keep_it_where_ask
     app = HeatApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.click(HeatMap, offset=(79, 1))
-        assert app.map.at == (7, 6)
-        app.map.show([pane(FOUR)], ("x", "y"), keep_cursor=True)
-        assert app.map.at == (1, 1)
+        assert app.map.cursor_bin == (7, 6)
+        app.map.show_panes([pane(FOUR)], ("x", "y"), keep_cursor=True)
+        assert app.map.cursor_bin == (1, 1)
         app.map.show([pane(FOUR)], ("x", "y"))
         assert app.map.at is None
 
@@ -187,4 +187,4 @@ async def test_where_colours_cannot_be_told_signs_are_drawn(monkeypatch, system,
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("right")
         assert not app.map._picture.fills.any()
-        assert "@" in "".join(app.map._picture.line(row) for row in range(24))
+        assert "@" in "".join(app.map._picture.row_text(row) for row in range(24))

@@ -28,7 +28,7 @@ def figure(kind, *series, **more):
 def in_cells(found, glyphs):
     """Column and row of the middle of every cell that the first series inks."""
     panel = found.panels[0]
-    chart = draw_chart(found.drawn(panel), SIZE, PlotLabels(x_names=panel.x_names), ChartStyle(glyphs))
+    chart = draw_chart(found.drawn_series(panel), SIZE, PlotLabels(x_names=panel.x_names), ChartStyle(glyphs))
     frame = chart.frame
     area = chart.picture.inks[frame.top : frame.top + frame.rows, frame.left : frame.left + frame.columns]
     rows, columns = np.nonzero(area == SERIES)
@@ -84,7 +84,7 @@ ODD = {
 def test_odd_data_are_drawn_in_the_terminal_and_in_a_file(name, glyphs):
     found = ODD[name]
     panel = found.panels[0]
-    chart = draw_chart(found.drawn(panel), SIZE, PlotLabels(x_names=panel.x_names), ChartStyle(glyphs))
+    chart = draw_chart(found.drawn_series(panel), SIZE, PlotLabels(x_names=panel.x_names), ChartStyle(glyphs))
     text = figure_svg(found, "plot")
     assert (chart.picture.width, chart.picture.height) == SIZE
     assert not re.search(r"[\"\s(,](nan|-?inf)", str(text))
@@ -94,7 +94,7 @@ def test_odd_data_are_drawn_in_the_terminal_and_in_a_file(name, glyphs):
 def test_a_thin_series_is_drawn_under_the_one_of_its_name_in_both(glyphs):
     thin = Series("mean", [0, 1, 2], [0, 1, 2], thin=True)
     found = figure("sweep", thin, Series("mean", [0, 1, 2], [2, 1, 0]))
-    chart = draw_chart(found.drawn(found.panels[0]), SIZE, PlotLabels(), ChartStyle(glyphs))
+    chart = draw_chart(found.drawn_series(found.panels[0]), SIZE, PlotLabels(), ChartStyle(glyphs))
     assert chart.frame.legend.n_shown == 1
     assert str(figure_svg(found, "plot")).count(">mean<") == 1
 
@@ -104,7 +104,7 @@ def test_a_band_ends_at_a_gap_in_both(glyphs):
     gap = [0.0, 1.0, math.nan, 3.0, 4.0]
     lower, upper = (np.array(gap) * 0 + end for end in (1.0, 5.0))
     found = figure("sweep", Series("a", range(5), np.array(gap) * 0 + 3, lower, upper))
-    chart = draw_chart(found.drawn(found.panels[0]), SIZE, PlotLabels(), ChartStyle(glyphs))
+    chart = draw_chart(found.drawn_series(found.panels[0]), SIZE, PlotLabels(), ChartStyle(glyphs))
     frame = chart.frame
     fills = chart.picture.fills[frame.top : frame.top + frame.rows, frame.left : frame.left + frame.columns]
     middle = slice(int(0.3 * frame.columns), int(0.7 * frame.columns))

@@ -25,8 +25,8 @@ def numbers(count, start=0):
 
 
 def deliver(feed, wanted, keep=False):
-    order = feed.order(wanted)
-    return None if order is None else feed.take(order.fetch(), keep)
+    order = feed.next_request(wanted)
+    return None if order is None else feed.store_page(order.fetch_page(), keep)
 
 
 @pytest.mark.slow

@@ -70,11 +70,11 @@ async def test_a_plot_shows_its_words_and_reads_the_series_at_the_cursor():
         await pilot.press("h", "left")
         assert app.moves[-1][0] == pytest.approx(x - 0.01)
         await pilot.press("home")
-        assert app.plot.cursor == 0
+        assert app.plot.cursor_x == 0
         await pilot.press("act:far_right")
-        assert app.plot.cursor == pytest.approx(0.02)
+        assert app.plot.cursor_x == pytest.approx(0.02)
         await pilot.press("end", "right")
-        assert app.plot.cursor == 0.15
+        assert app.plot.cursor_x == 0.15
 
 
 async def test_zoom_narrows_and_widens_the_view_about_the_cursor_and_the_cursor_stays_in_view():
@@ -119,19 +119,19 @@ async def test_new_series_keep_zoom_and_cursor_when_asked():
         await pilot.press("home", "plus")
         app.plot.set_series(SWEEP[:1], keep_view=True)
         assert app.plot.x_range == pytest.approx((0, 0.075))
-        assert app.plot.cursor == 0
+        assert app.plot.cursor_x == 0
         app.plot.set_series(SWEEP[:1])
         assert app.plot.x_range == (0, 0.15)
-        assert app.plot.cursor is None
+        assert app.plot.cursor_x is None
 
 
 async def test_a_click_puts_the_cursor_on_the_nearest_value():
     app = PlotApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.click(Plot, offset=(79, 10))
-        assert app.plot.cursor == 0.15
+        assert app.plot.cursor_x == 0.15
         await pilot.click(Plot, offset=(0, 10))
-        assert app.plot.cursor == 0.15
+        assert app.plot.cursor_x == 0.15
 
 
 @pytest.mark.slow
@@ -215,9 +215,9 @@ async def test_keys_can_be_changed():
     app = Remapped()
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("right")
-        assert app.plot.cursor is None
+        assert app.plot.cursor_x is None
         await pilot.press("w", "z")
-        assert app.plot.cursor is not None
+        assert app.plot.cursor_x is not None
         assert app.plot.x_range != (0, 0.15)
 
 

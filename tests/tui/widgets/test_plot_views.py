@@ -26,7 +26,7 @@ class PlotApp(App):
     def on_mount(self):
         self.plot.set_series([Series("rising", X, X + 1)], y_label="y", log_y=self.log_y)
 
-    def on_plot_viewed(self, event):
+    def on_plot_view_changed(self, event):
         self.views.append((event.x_range, event.y_range))
 
     @property
@@ -71,7 +71,7 @@ async def test_what_is_seen_stays_only_while_the_axis_means_the_same():
         assert app.plot._y_seen is not None
         app.plot.set_series([RISING], y_label="other", keep_view=True)
         assert app.plot._y_seen is None
-        app.plot.see((2, 4), (3.0, 5.0))
+        app.plot.show_ranges((2, 4), (3.0, 5.0))
         await pilot.pause()
         assert (app.plot.x_range, app.plot._y_seen) == ((2, 4), (3.0, 5.0))
 

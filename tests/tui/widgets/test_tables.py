@@ -43,7 +43,7 @@ class TownApp(App[None]):
     def compose(self) -> ComposeResult:
         yield self.grid
 
-    def on_grid_opened(self, event: Grid.SourceOpened) -> None:
+    def on_grid_source_opened(self, event: Grid.SourceOpened) -> None:
         self.opened.append(event.count)
 
     @property

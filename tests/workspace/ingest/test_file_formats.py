@@ -30,19 +30,19 @@ import json
 
 import pandas as pd
 
-from sfumato.workspace.ingest.file_formats import Format
+from sfumato.workspace.ingest.file_formats import FileFormat
 from sfumato.workspace.ingest.raw_tables import RawTable
 
 
 def read(source, asked):
-    return RawTable.of(pd.DataFrame([json.loads(line) for line in source.content.splitlines()]))
+    return RawTable.from_frame(pd.DataFrame([json.loads(line) for line in source.content.splitlines()]))
 
 
 def write(out):
     return out.frame.astype(object).to_json(orient="records", lines=True).encode()
 
 
-FORMAT = Format(kind="a JSON lines", suffixes=(".jsonl",), recognised=lambda head: head.startswith(b'{"'), read=read, write=write, manual="One object a record.")
+FORMAT = FileFormat(kind="a JSON lines", suffixes=(".jsonl",), recognises=lambda head: head.startswith(b'{"'), read=read, write=write, manual_sentence="One object a record.")
 '''
 SITE = "import sfumato.workspace.ingest.formats as folder\nfolder.__path__.append({!r})\n"
 """What each Python process begins with, those that read the file among them."""

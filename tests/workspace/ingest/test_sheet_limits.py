@@ -76,15 +76,15 @@ PROCESS = """
 import io, resource, sys, time, zipfile
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.ingest import sheet_limits
-from sfumato.workspace.ingest.file_formats import Asked
+from sfumato.workspace.ingest.file_formats import ReadRequest
 from sfumato.workspace.ingest.formats import excel
-from sfumato.workspace.ingest.sources import Source
+from sfumato.workspace.ingest.sources import SourceFile
 if sys.argv[1:]:
-    sheet_limits.MOST_CELLS = int(sys.argv[1])
+    sheet_limits.MAX_CELLS = int(sys.argv[1])
 content = sys.stdin.buffer.read()
 before, held = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
-    excel.read(Source("{name}", content), Asked())
+    excel.read_sheet(SourceFile("{name}", content), ReadRequest())
 except BadInput as error:
     print(error.message)
 spent = time.process_time() - before

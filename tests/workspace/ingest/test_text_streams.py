@@ -96,7 +96,7 @@ def test_other_numbers_are_no_minus_zero(text: str) -> None:
 def test_what_is_not_utf8_is_known_wherever_it_is_cut(content: bytes) -> None:
     for cut in range(len(content) + 1):
         assert not survey_bytes([content[:cut], content[cut:]]).is_utf8
-    assert survey_bytes(["é".encode()[:1], "é".encode()[1:]]).utf8, "the control"
+    assert survey_bytes(["é".encode()[:1], "é".encode()[1:]]).is_utf8, "the control"
 
 
 def test_bytes_that_no_text_has_are_refused_after_they_were_decoded() -> None:

@@ -28,13 +28,13 @@ from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs import runs
 from sfumato.workspace.service.prepare import enter_with_companions
-from sfumato.workspace.ingest.files import Source, read_frame
+from sfumato.workspace.ingest.files import SourceFile, read_frame
 from sfumato.workspace.service.prepare import PreparedRun
 from sfumato.workspace.store.workspace import Workspace
 
 directory, data, recipe, dies_at = sys.argv[1:]
 recipe = Recipe.from_toml(Path(recipe).read_text())
-source = Source("simulated.csv", Path(data).read_bytes())
+source = SourceFile("simulated.csv", Path(data).read_bytes())
 run = PreparedRun(recipe, source, conform_to_schema(read_frame(source, recipe.schema), recipe.schema))
 entered = [runs._enter_tasks]
 def dying(*arguments):

@@ -51,9 +51,9 @@ def wait_until(condition: Callable[[], bool]) -> None:
 def test_processes_are_those_of_loky_itself_and_start_without_joblib() -> None:
     script = """
 import sys
-from sfumato.workspace.jobs.pool import pool
-with pool(1) as one:
-    assert one.submit(pow, 2, 10).result(60) == 1024
+from sfumato.workspace.jobs.pool import open_pool
+with open_pool(1) as pool:
+    assert pool.submit_task(pow, 2, 10).result(60) == 1024
 sys.exit("joblib" in sys.modules or "loky" not in sys.modules)
 """
     assert subprocess.run([sys.executable, "-c", script], check=False, timeout=120).returncode == 0

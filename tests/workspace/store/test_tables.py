@@ -171,14 +171,14 @@ import os, sys
 from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
-from sfumato.workspace.store.tables import Tables
+from sfumato.workspace.store.tables import TableStore
 
 def threads():
     return len(os.listdir("/proc/self/task"))
 
 path = Path(sys.argv[1])
 before = threads()
-Tables(path.parent).read(path.stem)
+TableStore(path.parent).read_stored_table(path.stem)
 after = threads()
 pq.read_table(pa.BufferReader(path.read_bytes()))
 print(before, after, threads())

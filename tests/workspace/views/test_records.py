@@ -191,7 +191,7 @@ def test_drivers_and_candidates_agree_with_the_engine(
 def test_the_first_of_a_long_table_are_ranked_when_the_run_ends(
     workspace: Workspace, enter: Enter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sfumato.workspace.views.records.MOST_RANKED", 30)
+    monkeypatch.setattr("sfumato.workspace.views.records.MAX_RANKED", 30)
     run_id = enter(measure=RISKS[:2], threshold=[])
     run_worker(workspace.directory, idle=0)
     names = {name for name in artefacts(workspace, run_id) if name.startswith("ranking/")}
