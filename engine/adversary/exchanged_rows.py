@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
-from ..data.sorting import distinct_codes
+from ..data.rows import distinct_codes
 from .cells import Keys
 from .coded import CodedColumn
 from .membership_evidence import DRAWS_AT_ONCE, ROUNDING, SequentialPermutationTest, combine_probe_scores

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
-from ..data.sorting import distinct_codes, sort_order
+from ..data.rows import distinct_codes
+from ..data.sorting import sort_order
 from .cells import Keys
 from .coded import midrank_shares
 

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from ..data.arrays import Floats
 from ..data.blocks import row_blocks
 from ..data.microdata import Microdata
+from ..data.rows import distinct_records
 from ..data.terms import PredictorTerm, TermDesign, parse_term
 from ..errors import BadInput
 from ..statistics.columns import column_scales, independent_columns
 from .design_triangle import fits_in_one_block, triangle_of_blocks
-from .distinct_records import distinct_records
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,8 +26,8 @@ import numpy as np
 from ..data.arrays import Floats
 from ..data.blocks import row_blocks
 from ..data.microdata import Microdata
+from ..data.rows import DistinctRecords, distinct_records
 from ..data.terms import PredictorTerm, TermDesign
-from .distinct_records import DistinctRecords, distinct_records
 
 _MOST_GROUPS = 5_000
 """Of records whose numbers stand in the same columns; of more, all rows are decomposed in blocks."""

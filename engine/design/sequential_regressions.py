@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats
 from ..data.microdata import Microdata
+from ..data.rows import distinct_records
 from ..data.schema import Schema
 from ..data.terms import PredictorTerm, TermDesign, parse_term
 from ..statistics.columns import independent_columns
-from .distinct_records import distinct_records
 from .logistic import LogisticFit, LogisticPrior, logistic_regression
 
 

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
+from ..data.rows import distinct_records
 from ..errors import BadInput, near_miss_hint
 from ..statistics.columns import independent_columns
 from ..statistics.multinomial_logit import MultinomialLogit, fit
 from .categories import categories_of_variable
 from .completed_design import CompletedDesign
-from .distinct_records import distinct_records
 
 Groups = Mapping[str, tuple[str, ...]]
 OTHERS = "others"

@@ -26,9 +26,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.blocks import row_blocks
+from ..data.rows import Values, number_groups
 from ..data.sorting import FEW_TO_SEARCH, sorted_search
 from ..errors import NotComputable
-from ..partition.grouping import Values, number_groups
 
 Int64Array = NDArray[np.int64]
 Counts = NDArray[np.signedinteger[Any]]

@@ -29,8 +29,8 @@ from typing import Literal
 import numpy as np
 
 from ..data.arrays import Booleans, Floats, Integers
+from ..data.rows import number_groups
 from ..wording import count_noun
-from .grouping import number_groups
 from .partial_matches import MISSING, agreement_matrix, match_counts
 
 MissingMeaning = Literal["value", "anything"]

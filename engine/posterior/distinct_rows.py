@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats
-from ..design.distinct_records import dense_ranks
+from ..data.rows import dense_ranks
 
 Codes = NDArray[np.int64]
 

@@ -27,7 +27,7 @@ from scipy.special import expit
 
 from ..data.arrays import Floats
 from ..data.blocks import row_blocks
-from ..design.distinct_records import dense_ranks
+from ..data.rows import dense_ranks
 from ..errors import BadInput
 from .gamma_prior import GammaPrior, TauScale
 from .mass_table import MassSurface, gauss_rules, log_masses, mass_derivatives, shared_counts, tilting_error

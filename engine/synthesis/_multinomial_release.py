@@ -31,11 +31,11 @@ from scipy.linalg import cho_solve
 
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
+from ..data.rows import distinct_records
 from ..data.terms import parse_term
 from ..design import stratified_logit
 from ..design.categories import categories_of_variable
 from ..design.completed_design import CompletedDesign
-from ..design.distinct_records import distinct_records
 from ..design.stratified_logit import StratumRecords, find_places, strata_of_records, stratified_records
 from ..errors import NotComputable
 from ..methods.release_models import IntruderGuesses, Plausibility

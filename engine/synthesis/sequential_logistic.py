@@ -34,9 +34,9 @@ from scipy.special import betaln, expit, ndtri
 
 from ..data.arrays import Floats
 from ..data.microdata import Microdata, to_column
+from ..data.rows import distinct_records
 from ..data.schema import Kind, Schema
 from ..data.terms import TermDesign, parse_term
-from ..design.distinct_records import distinct_records
 from ..design.logistic import LogisticFit, LogisticPrior, logistic_regression
 from ..design.sequential_regressions import SequentialRegression, level_counts, sequential_regressions, sequential_terms
 from ..errors import BadInput

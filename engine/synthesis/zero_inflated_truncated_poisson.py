@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from ..data.arrays import Floats
 from ..data.blocks import row_blocks
 from ..data.microdata import Microdata
+from ..data.rows import distinct_records
 from ..data.schema import Kind, Variable
 from ..data.terms import TermDesign, parse_term
-from ..design.distinct_records import distinct_records
 from ..design.linear_predictor import linear_predictor
 from ..errors import BadInput, NotComputable, NotConverged
 from ..methods.chains import KEEP_CHAINS, require_room_for_chains

@@ -11,7 +11,12 @@ from sfumato.tui.app import memory
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
 def test_the_gnu_c_library_takes_the_number() -> None:
-    told = [sys.executable, "-P", "-c", "from sfumato.tui.app.memory import limit_malloc_arenas; print(limit_malloc_arenas())"]
+    told = [
+        sys.executable,
+        "-P",
+        "-c",
+        "from sfumato.tui.app.memory import limit_malloc_arenas; print(limit_malloc_arenas())",
+    ]
     assert subprocess.run(told, capture_output=True, text=True, check=True).stdout.strip() == "True"
 
 
