@@ -102,7 +102,7 @@ class _KeptValueClasses:
     @classmethod
     def from_rows(cls, rows: Keys, kept_rows: Keys) -> _KeptValueClasses:
         classes = distinct_codes(kept_rows)
-        sizes = classes.counts[classes.codes]
+        sizes = classes.repeats
         order, ascending = sort_with_order(rows)
         first = np.flatnonzero(is_run_start(ascending))
         alike, counts = sizes[order[first]], np.diff(np.append(first, len(rows)))

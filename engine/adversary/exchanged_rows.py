@@ -153,7 +153,7 @@ def _shared_records(kept: Keys, rows: Keys, columns: Sequence[CodedColumn], data
     """Return the records that share their kept values with others, class after class; of a large table the first classes by their keys, (k,)."""
     order = np.lexsort((rows, kept))
     classes = distinct_codes(kept[order])
-    shared = order[classes.counts[classes.codes] > 1]
+    shared = order[classes.repeats > 1]
     most = max(2, MOST_CELLS // max(1, len(columns) * datasets))
     if len(shared) <= most:
         return shared

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.microdata import Microdata
+from ..data.rows import distinct_rows
 from ..data.schema import Schema
 from ..errors import NotComputable
 from ..partition.hierarchies import Hierarchy, parse_single_number, values_in_label
@@ -84,9 +85,8 @@ class TargetFeatures:
         whole = np.ones((1, d), dtype=np.bool_)
         kinds = [levelled[None], ~levelled[None]] if 0 < levelled.sum() < d else []
         but_one = ~np.eye(d, dtype=np.bool_) if 2 < d <= MOST_LEFT_OUT else np.zeros((0, d), dtype=np.bool_)
-        sets = np.unique(
-            np.concatenate([whole, *kinds, but_one, np.eye(d, dtype=np.bool_), _draw_variable_sets(d, rng)]), axis=0
-        )
+        sets = np.concatenate([whole, *kinds, but_one, np.eye(d, dtype=np.bool_), _draw_variable_sets(d, rng)])
+        sets = sets[distinct_rows(sets.T, len(sets)).first]
         near = np.concatenate([whole, *kinds, draw_variable_halves(d, rng)])
         values = np.stack([own.numbers(name) for name in names], axis=1)
         return cls(

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data.arrays import Floats, Integers
+from ..data.rows import distinct_codes
 from .cells import Keys
 
 MOST_WORK = 300_000_000
@@ -65,8 +66,8 @@ def find_homogeneous_classes(
         right = control_values[asked] == first[nearest_class[asked]]
         # members of the class weigh as they are: the controls come from the same people
         return HomogeneousClasses(len(who), n, float(right.mean()), int(asked.sum()), who)
-    _, place, counts = np.unique(sensitive, return_inverse=True, return_counts=True)
-    return HomogeneousClasses(len(who), n, float((counts[place] / n)[who].mean()), 0, who)
+    share = distinct_codes(sensitive).repeats[who] / n
+    return HomogeneousClasses(len(who), n, float(share.mean()), 0, who)
 
 
 def nearest_members(own: Sequence[tuple[Floats, bool]], members: int) -> Integers:

@@ -54,6 +54,11 @@ class DistinctNumbers:
         """Return how often each value occurs, (u,)."""
         return np.bincount(self.codes, minlength=len(self.values)).astype(np.int64, copy=False)
 
+    @property
+    def repeats(self) -> Integers:
+        """Return how often the value of each number occurs, (n,)."""
+        return self.counts[self.codes]
+
 
 def distinct_codes(numbers: Array) -> DistinctNumbers:
     """Number the values of a column (n,) in ascending order; NaN is one value, the last.
@@ -144,10 +149,15 @@ def distinct_rows(columns: Iterable[Array], records: int) -> DistinctRecords:
 def _distinct_combinations(digits: Iterable[DigitColumn], records: int) -> DistinctRecords:
     (key,), size = _mixed_radix_keys(digits, [records], _rank_keys, max(1, KEYS_A_RECORD * records))
     combination_of, size = dense_ranks(key, size)
-    first = np.empty(size, dtype=np.int64)
+    return DistinctRecords(first_records(combination_of, size), combination_of)
+
+
+def first_records(groups: Integers, count: int) -> Integers:
+    """Return the first record of each of ``count`` groups, (count,), by the group of each record (n,); no group is empty."""
+    first = np.empty(count, dtype=np.int64)
     # Of records that are written to one place the last counts, so that they are written in reverse.
-    first[combination_of[::-1]] = np.arange(len(combination_of), dtype=np.int64)[::-1]
-    return DistinctRecords(first, combination_of)
+    first[groups[::-1]] = np.arange(len(groups), dtype=np.int64)[::-1]
+    return first
 
 
 def number_groups(columns: Sequence[Sequence[Values]], records: Sequence[int]) -> tuple[list[Integers], int]:
@@ -205,6 +215,8 @@ def _mixed_radix_keys(
         size *= digit.radix
         if largest is not None and size > largest:
             keys, size = renumber(keys, size)
+            if size == sum(records):
+                break  # No two records are equal so far, and no further column changes their order.
     return keys, size
 
 

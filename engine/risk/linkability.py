@@ -38,6 +38,7 @@ from ..adversary.permuted import exact_p_value
 from ..adversary.targets import BOTH_TARGET_KINDS, TargetKind, TargetKinds, VulnerableTargets, draw_vulnerable_rows
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.microdata import Microdata
+from ..data.rows import distinct_rows
 from ..data.schema import Role, Schema
 from ..errors import BadInput
 from ..matching.strategies import IntruderStrategy, make_strategy
@@ -226,9 +227,9 @@ def link_probability(first: _NearestOfPeople, second: _NearestOfPeople) -> Float
     )
     cases = np.stack([*sizes, first.n_picked, second.n_picked, y, x, w], axis=1)
     cases[both > 0] = 0  # nothing is left to pick
-    different, which = np.unique(cases, axis=0, return_inverse=True)
-    found = np.array([min(1.0, max(0.0, 1 - sum(_no_link_terms(*map(int, case))))) for case in different])
-    return np.where(both > 0, 1.0, found[which.ravel()])
+    different = distinct_rows(cases.T, q)
+    found = np.array([min(1.0, max(0.0, 1 - sum(_no_link_terms(*map(int, case))))) for case in cases[different.first]])
+    return np.where(both > 0, 1.0, found[different.combination_of])
 
 
 def _no_link_terms(t: int, u: int, a: int, b: int, y: int, x: int, w: int) -> Iterator[float]:

@@ -34,7 +34,7 @@ from scipy.special import betaln, expit, ndtri
 
 from ..data.arrays import Floats
 from ..data.microdata import Microdata, to_column
-from ..data.rows import distinct_records
+from ..data.rows import distinct_records, distinct_rows
 from ..data.schema import Kind, Schema
 from ..data.terms import TermDesign, parse_term
 from ..design.logistic import LogisticFit, LogisticPrior, logistic_regression
@@ -163,7 +163,8 @@ class SequentialLogisticRelease:
         )
         y = guessed.numbers(model.target), np.repeat(own.numbers(model.target), shape[1])
         every = np.column_stack([x[0], y[0], x[1], y[1], np.repeat(weight, shape[1])])
-        distinct, of = np.unique(every, axis=0, return_inverse=True)
+        different = distinct_rows(every.T, len(every))
+        distinct, of = every[different.first], different.combination_of
         k = x[0].shape[1]
         changes = LogisticChanges(
             distinct[:, :k], distinct[:, k], distinct[:, k + 1 : -2], distinct[:, -2], distinct[:, -1]
