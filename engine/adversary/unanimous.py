@@ -16,6 +16,7 @@ import numpy as np
 from ..data.arrays import Floats, Integers
 from ..data.rows import distinct_codes
 from .cells import Keys
+from .nearest_records import LevelGroupSearch
 
 MOST_WORK = 300_000_000
 
@@ -79,17 +80,5 @@ def nearest_members(own: Sequence[tuple[Floats, bool]], members: int) -> Integer
     controls = np.arange(members, n)
     most = max(1, MOST_WORK // max(1, members * len(own)))
     controls = controls[:most]
-    found = np.empty(len(controls), dtype=np.int64)
-    step = max(1, (1 << 22) // max(1, members))
-    for at in range(0, len(controls), step):
-        those = controls[at : at + step]
-        distance = np.zeros((len(those), members), dtype=np.float32)
-        for values, levels in own:
-            apart = (
-                values[those][:, None] != values[None, :members]
-                if levels
-                else np.abs(values[those][:, None] - values[None, :members])
-            )
-            distance += apart
-        found[at : at + step] = distance.argmin(axis=1)
-    return found
+    search = LevelGroupSearch.from_columns(own, n, members)
+    return np.array([search.nearest_records(int(i))[0] for i in controls], dtype=np.int64)
