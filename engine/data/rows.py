@@ -120,13 +120,14 @@ class DistinctRecords:
     def records_of(self, combinations: Integers) -> Integers:
         """Return the records of some combinations (k,), combination after combination, ascending in each."""
         counts = self.counts[combinations]
-        order, start = self._order_by_combination
-        return order[np.repeat(start[combinations] - np.cumsum(counts) + counts, counts) + np.arange(int(counts.sum()))]
+        start = np.cumsum(self.counts) - self.counts
+        place = np.repeat(start[combinations] - np.cumsum(counts) + counts, counts)
+        return self.order[place + np.arange(int(counts.sum()))]
 
     @cached_property
-    def _order_by_combination(self) -> tuple[Integers, Integers]:
-        """Return the records, combination after combination, (n,), and where each combination begins, (d,)."""
-        return np.argsort(self.combination_of, kind="stable"), np.cumsum(self.counts) - self.counts
+    def order(self) -> Integers:
+        """Return the records, combination after combination, ascending in each, (n,)."""
+        return np.argsort(self.combination_of, kind="stable")
 
 
 def distinct_records(data: Microdata, columns: Iterable[str]) -> DistinctRecords:
