@@ -152,7 +152,7 @@ def stratified_records(
     for number in np.unique(strata):
         inside = (strata == number) & counted
         rows = np.flatnonzero(inside & (y < categories.value_count) if filled else inside)
-        x = design.matrix(replace(table, frame=table.frame.iloc[rows], weights=None))
+        x = design.build_matrix(replace(table, frame=table.frame.iloc[rows], weights=None))
         kept = independent_columns(x) if len(rows) else np.zeros(x.shape[1], dtype=np.bool_)
         found.append(
             StratumRecords(
