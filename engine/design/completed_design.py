@@ -54,6 +54,8 @@ class _TermColumns:
 class CompletedDesign:
     """Design of an intercept and terms, without missing values and standardised.
 
+    Not a ``Design``: its columns depend on the values of a table as well as on its levels.
+
     blocks: columns of each term, from a ``Design`` of that term alone
     names: names of the columns, (p,)
     """

@@ -273,6 +273,7 @@ def _make_points(
     """Return scaled numbers and indicators of the levels that occur, of some ``rows`` (k,) of all N: (k, d); columns that do not vary are
     left out.
     """
+    # Not a ``Design`` of predictor terms: every level that occurs has its indicator, so that all differ by the same distance.
     columns = [np.empty((len(rows), 0))]
     for name in names:
         values = np.concatenate([confidential.numbers(name), released.numbers(name)])
