@@ -32,11 +32,11 @@ from math import comb
 import numpy as np
 
 from ..data.arrays import Booleans, Floats, Integers
-from ..statistics.gower import Gower
+from ..data.rows import distinct_codes
+from ..statistics.gower import UNIT, Gower, Singles, SubsetGowerDistances
 from .cells import Keys, count_occurrences, mix_bits
 from .density import NeighbourDistances, log_density_ratio
-from .distances import UNIT, Singles, SubsetGowerDistances, smallest_of_each_row
-from .nearest import iterate_near_pairs
+from .nearest_records import NearestRecords, smallest_of_each_row
 
 HALVES = 8
 LOCAL_NEIGHBOURS = 10
@@ -166,12 +166,9 @@ def kernel_bandwidth(distances: SubsetGowerDistances, reference: Singles) -> flo
     """Return the mean distance of a record (c, d) to the nearest other, at least a hundredth of a variable."""
     if len(reference) < 2:
         return UNIT
-    found = np.empty(len(reference))
-    for pairs in iterate_near_pairs(
-        distances, reference, reference, 2
-    ):  # the first is the record itself, or one like it
-        found[pairs.rows] = pairs.nearest_of_each_row(2)[0][:, 1]
-    return max(float(found.mean()), UNIT / 100)
+    near = NearestRecords.from_rounded_places(distances, reference, reference, 2)
+    second = near.k_distances[near.searched.combination_of, 1]  # the first is the record itself, or one like it
+    return max(float(second.mean()), UNIT / 100)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +202,8 @@ class _LocalDistances:
             if not subset:
                 apart[rows], at[rows] = smallest_of_each_row(found, k)
         apart *= UNIT
-        some, place = np.unique(at, return_inverse=True)
+        different = distinct_codes(at.ravel())
+        some, place = different.values, different.codes
         mass, unit = np.empty(len(some)), width / UNIT
         for rows, _, found in distances.iterate_blocks(shown[some], others, np.ones((1, own.shape[1]), dtype=np.bool_)):
             least = found.min(axis=1)

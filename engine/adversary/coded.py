@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
-from ..data.sorting import DistinctNumbers, distinct_codes, is_run_start, sort_order, sorted_search
+from ..data.rows import DistinctNumbers, distinct_codes
+from ..data.sorting import is_run_start, sort_order, sorted_search
 from .cells import MISSING_KEY, Keys
 
 Codes = NDArray[np.int32]

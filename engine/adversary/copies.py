@@ -21,7 +21,8 @@ import numpy as np
 
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
-from ..data.sorting import distinct_codes, is_run_start, sort_with_order, sorted_values
+from ..data.rows import distinct_codes
+from ..data.sorting import is_run_start, sort_with_order, sorted_values
 from .cells import Cells, Keys, count_occurrences, find_positions, row_keys, run_starts_and_lengths
 from .likeness import MemorisationShare, share_standard_error
 from .membership_evidence import MembershipProbe, ProbeCounts, count_probe
@@ -101,7 +102,7 @@ class _KeptValueClasses:
     @classmethod
     def from_rows(cls, rows: Keys, kept_rows: Keys) -> _KeptValueClasses:
         classes = distinct_codes(kept_rows)
-        sizes = classes.counts[classes.codes]
+        sizes = classes.repeats
         order, ascending = sort_with_order(rows)
         first = np.flatnonzero(is_run_start(ascending))
         alike, counts = sizes[order[first]], np.diff(np.append(first, len(rows)))

@@ -15,32 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..data.arrays import Floats, Integers
+from ..data.arrays import Floats
 from ..statistics.gower import Gower
-from .distances import MOST_EXACT, UNIT, SubsetGowerDistances
-from .nearest import iterate_near_pairs
-
-
-def nearest_candidate_pairs(
-    gower: Gower, places: Floats, table: Floats, k: int
-) -> tuple[Integers, Integers, Floats, Floats]:
-    """Return pairs that contain the k nearest records of ``table`` (r, d), r at least k, for each record at ``places`` (q, d).
-
-    Returns the two sides of the pairs, (p,) each, their distances (p,), and the distance of the k-th nearest, (q,). Every record of the
-    table
-    within that distance is in a pair. Single precision selects the pairs; their distances are exact.
-    """
-    rough = SubsetGowerDistances.from_gower(gower)
-    slack = int(2 * (~rough.levelled).sum() + len(rough.levelled) // MOST_EXACT * UNIT)
-    rows, columns = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-    for pairs in iterate_near_pairs(rough, rough.round_places(places), rough.round_places(table), k, slack):
-        rows.append(pairs.row + pairs.rows.start)
-        columns.append(pairs.column)
-    row, column = np.concatenate(rows), np.concatenate(columns)
-    exact = gower.pairs(places, table, row, column)
-    order = np.lexsort((exact, row))
-    first = np.searchsorted(row[order], np.arange(len(places)))
-    return row, column, exact, exact[order[first + k - 1]]
+from .nearest_records import NearestRecords
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,21 +36,9 @@ class NeighbourDistances:
     @classmethod
     def from_places(cls, gower: Gower, places: Floats, table: Floats, neighbours: int) -> NeighbourDistances:
         """Find the nearest of the records at places ``table`` (r, d), r at least 1, to those at ``places`` (q, d)."""
-        k = min(neighbours, len(table))
-        distinct, query = np.unique(places, axis=0, return_inverse=True)
-        different, held = np.unique(table, axis=0, return_counts=True)
-        row, column, exact, _ = nearest_candidate_pairs(gower, distinct, different, min(k, len(different)))
-        order = np.lexsort((exact, row))
-        exact, row, held = exact[order], row[order], held[column[order]]
-        first = np.searchsorted(row, np.arange(len(distinct)))
-        before = np.cumsum(held) - held
-        before -= before[first][row]
-        at = np.flatnonzero(before < k)
-        times = np.minimum(held[at], k - before[at])
-        nearest = np.repeat(exact[at], times).reshape(len(distinct), k)
-        inside = np.where(exact <= nearest[row, -1], held, 0).astype(np.float64)
-        count = np.bincount(row, weights=inside, minlength=len(distinct)).astype(np.float64)
-        return cls(nearest[query.ravel()], count[query.ravel()], len(table))
+        near = NearestRecords.from_places(gower, places, table, neighbours)
+        which = near.searched.combination_of
+        return cls(near.k_distances[which], near.count_records().astype(np.float64)[which], len(table))
 
     @property
     def kth_distance(self) -> Floats:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
+from ..data.rows import distinct_codes, distinct_rows
 from .cells import Keys
 
 SAME = 0.99
@@ -52,17 +53,14 @@ def functional_dependence(cells: Keys, secret: Keys) -> tuple[float, float, NDAr
     Returns the share of the records in groups of two or more whose secret is the most frequent of their group, the share that the most
     frequent secret of all would have, and which records the first are.
     """
-    _, group, sizes = np.unique(cells, return_inverse=True, return_counts=True)
-    _, level, levels = np.unique(secret, return_inverse=True, return_counts=True)
-    pairs, place, counts = np.unique(
-        group.astype(np.int64) * len(levels) + level, return_inverse=True, return_counts=True
-    )
-    most = np.zeros(len(sizes), dtype=np.int64)
-    np.maximum.at(most, pairs // len(levels), counts)
-    in_groups = sizes[group] > 1
-    right = in_groups & (counts[place] == most[group]) & (most[group] > 1)
+    groups, levels = distinct_codes(cells), distinct_codes(secret)
+    pairs = distinct_rows([groups.codes, levels.codes], len(cells))
+    most = np.zeros(len(groups.values), dtype=np.int64)
+    np.maximum.at(most, groups.codes[pairs.first], pairs.counts)
+    in_groups, largest = groups.repeats > 1, most[groups.codes]
+    right = in_groups & (pairs.counts[pairs.combination_of] == largest) & (largest > 1)
     share = float(right.sum() / in_groups.sum()) if in_groups.any() else 0.0
-    return share, float(levels.max() / len(secret)), right
+    return share, float(levels.counts.max() / len(secret)), right
 
 
 def find_disguise(
@@ -99,8 +97,7 @@ def find_disguise(
 
 def _share_in_groups(cells: Keys) -> float:
     """Return the share of the records whose cell another record has too."""
-    _, place, counts = np.unique(cells, return_inverse=True, return_counts=True)
-    return float((counts[place] > 1).mean())
+    return float((distinct_codes(cells).repeats > 1).mean())
 
 
 def _are_monotone(ours: Floats, theirs: Floats) -> bool:

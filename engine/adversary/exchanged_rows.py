@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
-from ..data.sorting import distinct_codes
+from ..data.rows import distinct_codes
 from .cells import Keys
 from .coded import CodedColumn
 from .membership_evidence import DRAWS_AT_ONCE, ROUNDING, SequentialPermutationTest, combine_probe_scores
@@ -153,7 +153,7 @@ def _shared_records(kept: Keys, rows: Keys, columns: Sequence[CodedColumn], data
     """Return the records that share their kept values with others, class after class; of a large table the first classes by their keys, (k,)."""
     order = np.lexsort((rows, kept))
     classes = distinct_codes(kept[order])
-    shared = order[classes.counts[classes.codes] > 1]
+    shared = order[classes.repeats > 1]
     most = max(2, MOST_CELLS // max(1, len(columns) * datasets))
     if len(shared) <= most:
         return shared

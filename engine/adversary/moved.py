@@ -15,7 +15,8 @@ from itertools import combinations
 import numpy as np
 
 from ..data.arrays import Floats, Integers
-from ..data.sorting import distinct_codes, sort_order, sorted_unique
+from ..data.rows import distinct_codes
+from ..data.sorting import sort_order, sorted_unique
 from ..data.spelling import rounding_uncertainty
 from .cells import Keys, mix_bits, sampled_digits
 from .coded import JointColumn

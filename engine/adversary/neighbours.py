@@ -11,20 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
-from ..data.sorting import distinct_codes, sort_order
+from ..data.sorting import sort_order
 from .cells import Keys
 from .coded import midrank_shares
+from .nearest_records import LevelGroupSearch
 
 MOST_RECORDS = 500
 MOST_TIES = 5
-LOOKED_AT = 100
-"""So many records on either side say how near somebody is."""
-ROUNDING = 1e-9
-"""More than what is lost where two shares are subtracted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +62,7 @@ def nearest_neighbour_pairs(
     columns = [(_comparable_values(data, name)[order], data.schema[name].kind.has_levels) for name in names]
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
-    search = _LevelGroupSearch.from_columns(columns, len(order))
+    search = LevelGroupSearch.from_columns(columns, len(order))
     own: list[Integers] = []
     other: list[Integers] = []
     weight: list[Floats] = []
@@ -78,67 +74,6 @@ def nearest_neighbour_pairs(
         other.append(ties)
         weight.append(np.full(len(ties), 1 / len(ties)))
     return NeighbourPairs(order[np.concatenate(own)], order[np.concatenate(other)], np.concatenate(weight), len(chosen))
-
-
-@dataclass(frozen=True, eq=False)
-class _LevelGroupSearch:
-    """Records sorted by the group of all their levels, and in it by their first number.
-
-    Who is of another group is 1 away or more, and nobody is nearer than in that number alone: where somebody is near, few others are
-    looked at.
-
-    columns: values (n,) of each column, and whether they are levels
-    members: records in the sorted order, (n,)
-    first: their first numbers, (n,)
-    place: where each record stands in the order, (n,)
-    group: group of each record, (n,)
-    edges: where each group begins and ends
-    """
-
-    columns: Sequence[tuple[Floats, bool]]
-    members: Integers
-    first: Floats
-    place: Integers
-    group: Integers
-    edges: Integers
-
-    @classmethod
-    def from_columns(cls, columns: Sequence[tuple[Floats, bool]], records: int) -> _LevelGroupSearch:
-        """Build the search among so many records."""
-        group = np.zeros(records, dtype=np.int64)
-        for values, levels in columns:
-            if levels:
-                group = distinct_codes(group * (values.max() + 2) + values).codes.astype(np.int64)
-        first = next((values for values, levels in columns if not levels), np.zeros(records))
-        members = sort_order(first)
-        members = members[sort_order(group[members])]
-        place = np.empty(records, dtype=np.int64)
-        place[members] = np.arange(records)
-        return cls(columns, members, first[members], place, group, np.append(0, np.cumsum(np.bincount(group))))
-
-    def nearest_records(self, i: int) -> Integers:
-        """Return the other records that are nearest to record ``i``, ascending."""
-        start, end = self.edges[self.group[i]], self.edges[self.group[i] + 1]
-        at = self.place[i]
-        near = self.members[max(start, at - LOOKED_AT) : min(end, at + LOOKED_AT + 1)]
-        bound = np.nextafter(self._distances_from(i, near).min(), np.float32(np.inf)) if len(near) > 1 else 1.0
-        if bound < 1:
-            first, reach = self.first[start:end], bound + ROUNDING
-            low, high = np.searchsorted(first, [self.first[at] - reach, self.first[at] + reach])
-            some = np.sort(self.members[start + low : start + high])
-        else:
-            some = np.arange(len(self.members))
-        distance = self._distances_from(i, some)
-        return np.asarray(some[distance == distance.min()])
-
-    def _distances_from(self, i: int, others: Integers) -> NDArray[np.float32]:
-        """Return how far some records (k,) are from record ``i``, (k,); it is infinitely far from itself."""
-        distance = np.zeros(len(others), dtype=np.float32)
-        for values, levels in self.columns:
-            apart = values[i] - values[others]
-            distance += (apart != 0) if levels else np.abs(apart)
-        distance[others == i] = np.inf
-        return distance
 
 
 def _comparable_values(data: Microdata, name: str) -> Floats:

@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 
 from ..data.arrays import Integers, map_on_threads
-from ..data.sorting import distinct_codes
+from ..data.rows import distinct_codes
 from ..wording import count_noun
 from .cells import Keys, distinct_key_counts, look_up_counts, mix_bits
 from .coded import JointColumn

@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.microdata import Microdata
+from ..data.rows import distinct_rows
 from ..data.schema import Schema
 from ..errors import NotComputable
 from ..partition.hierarchies import Hierarchy, parse_single_number, values_in_label
-from ..statistics.gower import Gower
+from ..statistics.gower import Gower, variable_distances
 from .attackers import MOST_LEFT_OUT, draw_variable_halves
 
 SETS, PARTS, NEAREST_AVERAGED = 100, 20, 5
@@ -84,9 +85,8 @@ class TargetFeatures:
         whole = np.ones((1, d), dtype=np.bool_)
         kinds = [levelled[None], ~levelled[None]] if 0 < levelled.sum() < d else []
         but_one = ~np.eye(d, dtype=np.bool_) if 2 < d <= MOST_LEFT_OUT else np.zeros((0, d), dtype=np.bool_)
-        sets = np.unique(
-            np.concatenate([whole, *kinds, but_one, np.eye(d, dtype=np.bool_), _draw_variable_sets(d, rng)]), axis=0
-        )
+        sets = np.concatenate([whole, *kinds, but_one, np.eye(d, dtype=np.bool_), _draw_variable_sets(d, rng)])
+        sets = sets[distinct_rows(sets.T, len(sets)).first]
         near = np.concatenate([whole, *kinds, draw_variable_halves(d, rng)])
         values = np.stack([own.numbers(name) for name in names], axis=1)
         return cls(
@@ -220,8 +220,9 @@ class _NumberComparison(_ColumnComparison):
 
     def compare_rows_at(self, some: slice) -> tuple[Booleans, Singles]:
         own, theirs = self.own[:, None].astype(np.float32), self.theirs[some].astype(np.float32)
-        lacks, missing = np.nan_to_num(own, nan=-1) < 0, np.nan_to_num(theirs, nan=-1) < 0
-        apart = np.where(lacks | missing, lacks != missing, np.minimum(np.abs(own - theirs), 1)).astype(np.float32)
+        own, theirs = (np.nan_to_num(side, nan=-1) for side in (own, theirs))
+        apart = np.empty((len(own), len(theirs)), dtype=np.float32)
+        np.minimum(variable_distances(own, theirs, apart, has_levels=False, most=1.0), 1, out=apart)
         if self.within is not None:
             return apart < self.within, apart
         parts = [np.where(side < 0, -1, np.minimum(side * PARTS, PARTS - 1)).astype(np.int8) for side in (own, theirs)]

@@ -12,23 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats
+from ..data.rows import distinct_codes
 from .cells import MISSING_KEY, Keys
 from .membership_evidence import MembershipProbe
 
 
 def _are_released(own: Keys, releases: Sequence[Keys]) -> NDArray[np.bool_]:
     """Return which cells (N,) some release has."""
-    values, place = np.unique(own, return_inverse=True)
-    there = np.zeros(len(values), dtype=np.bool_)
+    cells = distinct_codes(own)
+    there = np.zeros(len(cells.values), dtype=np.bool_)
     for one in releases:
-        there |= np.isin(values, one)
-    return there[place]
+        there |= np.isin(cells.values, one)
+    return there[cells.codes]
 
 
 def probe_unique_values(name: str, own: Keys, releases: Sequence[Keys]) -> MembershipProbe:
     """Return a probe for the people who are alone with their value in the joint table (N,)."""
-    _, place, counts = np.unique(own, return_inverse=True, return_counts=True)
-    alone = np.flatnonzero((counts[place] == 1) & (own != MISSING_KEY))
+    alone = np.flatnonzero((distinct_codes(own).repeats == 1) & (own != MISSING_KEY))
     return _value_probe(f"who are alone with their {name} have it in the release", alone, own, releases)
 
 
@@ -39,9 +39,8 @@ def probe_extreme_values(
 
     Only values count that fewer than ``cell`` records share and that no bound declares.
     """
-    _, place, counts = np.unique(own, return_inverse=True, return_counts=True)
     few = (
-        (counts[place] < cell)
+        (distinct_codes(own).repeats < cell)
         & (own != MISSING_KEY)
         & ~np.isin(numbers, np.array(known, dtype=np.float64))
         & ~np.isnan(numbers)

@@ -34,11 +34,12 @@ import numpy as np
 
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.microdata import Microdata
+from ..data.rows import distinct_codes
 from ..data.schema import Role, Schema
 from ..methods.spec import Param
+from ..statistics.gower import Singles, SubsetGowerDistances
 from .cells import cell_keys, row_keys
-from .distances import Singles, SubsetGowerDistances
-from .nearest import iterate_near_pairs
+from .nearest_records import NearestRecords
 
 TargetKind = Literal["random", "vulnerable"]
 TargetKinds = Annotated[
@@ -263,33 +264,30 @@ class _ScoredTable:
 def _mean_distance_to_nearest(distances: SubsetGowerDistances, asked: Singles, among: Singles, own: int) -> Floats:
     """Return the mean distance of each of (q, d) to the ``NEIGHBOURS`` nearest others of (r, d), to all where there are fewer: (q,).
 
-    The first ``own`` of ``asked`` are themselves the first of ``among``, and no neighbours of their own. Equal records are looked up once.
+    The first ``own`` of ``asked`` are themselves the first of ``among``, and no neighbours of their own.
     """
     if not len(asked) or not len(among):
         return np.zeros(len(asked))
-    places, which = np.unique(asked, axis=0, return_inverse=True)
-    table, counts = np.unique(among, axis=0, return_counts=True)
-    k = min(NEIGHBOURS + 1, len(table))  # the own place may hold no other record
-    apart, held = np.full((2, len(places), k), np.inf)
-    for pairs in iterate_near_pairs(distances, places, table, k):
-        apart[pairs.rows], at = pairs.nearest_of_each_row(k)
-        held[pairs.rows] = counts[at]
+    near = NearestRecords.from_rounded_places(distances, asked, among, NEIGHBOURS + 1)
+    apart = near.k_distances[near.searched.combination_of]
     found = np.empty(len(asked))
-    for some, less in ((slice(0, own), 1), (slice(own, None), 0)):
-        number = held[which.ravel()[some]]
-        number[:, 0] -= less
-        taken = np.diff(np.minimum(np.cumsum(number, axis=1), NEIGHBOURS), axis=1, prepend=0)
-        found[some] = (taken * apart[which.ravel()[some]]).sum(axis=1) / np.maximum(taken.sum(axis=1), 1)
+    # A record among the others is the first of its own nearest, at distance 0.
+    found[:own], found[own:] = (_row_means(part) for part in (apart[:own, 1:], apart[own:, :NEIGHBOURS]))
     return found
+
+
+def _row_means(values: Floats) -> Floats:
+    """Return the mean of each row of (n, k), (n,); 0 without columns."""
+    return np.asarray(values.sum(axis=1) / max(values.shape[1], 1))
 
 
 def _bin_values(values: Floats, levelled: bool) -> Integers:
     """Return values (n,) as numbers from 0: levels and up to ``BINS`` different numbers unchanged, more numbers in ``BINS`` bins of about
     equal count.
     """
-    held, codes = np.unique(values, return_inverse=True)
-    if levelled or len(held) <= BINS:
-        return np.asarray(codes.ravel(), dtype=np.int64)
+    different = distinct_codes(values)
+    if levelled or len(different.values) <= BINS:
+        return different.codes.astype(np.int64)
     present = np.sort(values[values >= 0])
     cuts = np.unique(present[np.arange(1, BINS) * len(present) // BINS])
     return np.asarray(np.where(values < 0, 0, 1 + np.searchsorted(cuts, values, "right")), dtype=np.int64)

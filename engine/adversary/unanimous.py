@@ -14,7 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data.arrays import Floats, Integers
+from ..data.rows import distinct_codes
 from .cells import Keys
+from .nearest_records import LevelGroupSearch
 
 MOST_WORK = 300_000_000
 
@@ -65,8 +67,8 @@ def find_homogeneous_classes(
         right = control_values[asked] == first[nearest_class[asked]]
         # members of the class weigh as they are: the controls come from the same people
         return HomogeneousClasses(len(who), n, float(right.mean()), int(asked.sum()), who)
-    _, place, counts = np.unique(sensitive, return_inverse=True, return_counts=True)
-    return HomogeneousClasses(len(who), n, float((counts[place] / n)[who].mean()), 0, who)
+    share = distinct_codes(sensitive).repeats[who] / n
+    return HomogeneousClasses(len(who), n, float(share.mean()), 0, who)
 
 
 def nearest_members(own: Sequence[tuple[Floats, bool]], members: int) -> Integers:
@@ -78,17 +80,5 @@ def nearest_members(own: Sequence[tuple[Floats, bool]], members: int) -> Integer
     controls = np.arange(members, n)
     most = max(1, MOST_WORK // max(1, members * len(own)))
     controls = controls[:most]
-    found = np.empty(len(controls), dtype=np.int64)
-    step = max(1, (1 << 22) // max(1, members))
-    for at in range(0, len(controls), step):
-        those = controls[at : at + step]
-        distance = np.zeros((len(those), members), dtype=np.float32)
-        for values, levels in own:
-            apart = (
-                values[those][:, None] != values[None, :members]
-                if levels
-                else np.abs(values[those][:, None] - values[None, :members])
-            )
-            distance += apart
-        found[at : at + step] = distance.argmin(axis=1)
-    return found
+    search = LevelGroupSearch.from_columns(own, n, members)
+    return np.array([search.nearest_records(int(i))[0] for i in controls], dtype=np.int64)

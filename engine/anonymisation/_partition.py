@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Integers
 from ..data.microdata import Microdata
+from ..data.rows import distinct_codes, distinct_rows
 from ..data.schema import Kind, Role, Schema, Variable
 from ..errors import BadInput
 from ..methods.drafting import Case
@@ -35,7 +36,6 @@ from ..partition.equivalence_classes import (
     class_extremes,
     class_sizes,
 )
-from ..partition.grouping import rank_values
 from ..partition.hierarchies import Hierarchy, flat_hierarchy, format_label_number
 from ..partition.partitioning import QuasiIdentifierRanks, mondrian_classes
 from ..wording import count_noun
@@ -146,12 +146,13 @@ def class_intervals(data: Microdata, name: str, classes: Integers, tree: Hierarc
         return _common_nodes(*tree_of_levels(data, name, tree), classes)
     numbers = numbers_as_labelled(data, name)
     ends = class_extremes(numbers, classes, len(class_sizes(classes)))
-    (lows, low), (highs, high) = (rank_values(end) for end in ends)
-    pairs, pair = np.unique(low.astype(np.int64) * len(highs) + high, return_inverse=True)
+    low, high = (distinct_codes(end) for end in ends)
+    pairs = distinct_rows([low.codes, high.codes], len(low.codes))
     show = _level_formatter(column) if kind.has_levels else partial(format_label_number, dates=kind is Kind.DATE)
-    starts, stops = ([show(end) for end in found.tolist()] for found in (lows, highs))
-    shown = ((starts[code // len(highs)], stops[code % len(highs)]) for code in pairs.tolist())
-    return _as_categories([one if one == other else f"[{one}, {other}]" for one, other in shown], pair[classes])
+    starts, stops = ([show(end) for end in found.values.tolist()] for found in (low, high))
+    shown = ((starts[low.codes[row]], stops[high.codes[row]]) for row in pairs.first.tolist())
+    labels = [one if one == other else f"[{one}, {other}]" for one, other in shown]
+    return _as_categories(labels, pairs.combination_of[classes])
 
 
 def _level_formatter(column: pd.Series) -> Callable[[float], str]:
@@ -163,11 +164,9 @@ def _common_nodes(tree: Hierarchy, rows: Integers, classes: Integers) -> pd.Seri
     ends = class_extremes(tree.leaf_ranks[rows].astype(np.float64), classes, len(class_sizes(classes)))
     low, high = (leaf_of_rank[end.astype(np.int64)] for end in ends)
     level = tree.common_levels(low, high)
-    pairs, pair = np.unique(np.column_stack([level, tree.node_numbers[level, low]]), axis=0, return_inverse=True)
-    example = np.empty(len(pairs), dtype=np.int64)
-    example[pair.reshape(-1)] = low
-    labels = [tree.rows[leaf][height] for (height, _), leaf in zip(pairs, example, strict=True)]
-    return _as_categories(labels, pair.reshape(-1)[classes])
+    nodes = distinct_rows([level, tree.node_numbers[level, low]], len(low))
+    labels = [tree.rows[low[row]][level[row]] for row in nodes.first.tolist()]
+    return _as_categories(labels, nodes.combination_of[classes])
 
 
 def _as_categories(labels: Sequence[str], codes: Integers) -> pd.Series:

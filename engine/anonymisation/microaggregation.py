@@ -65,6 +65,7 @@ def _squared_distances(points: Floats, centre: Floats) -> Floats:
 
 def _nearest_points(distances: Floats, start: int, k: int) -> Integers:
     """Return the k points of the smallest distances, ``start`` among them; of equal ones the first."""
+    # Not a search of ``adversary.nearest_records``: distances from ``start`` are at hand, and choose the next point too.
     inside = np.flatnonzero(distances <= np.partition(distances, k - 1)[k - 1])
     near = inside[np.argsort(distances[inside], kind="stable")[:k]]
     if start not in near:

@@ -7,11 +7,9 @@ cache. Whole numbers of a small range, and numbers of which few are different, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from .arrays import Integers
@@ -94,54 +92,15 @@ def is_run_start(ascending: Array) -> NDArray[np.bool_]:
     return first
 
 
-@dataclass(frozen=True, eq=False)
-class DistinctNumbers:
-    """Different values of some numbers, and which of them each number is.
-
-    values: different values, ascending, NaN once at the end, (u,)
-    codes: which of them each number is, (n,)
-    counts: how often each occurs, (u,)
-    """
-
-    values: Array
-    codes: NDArray[np.int32]
-    counts: Integers
-
-
-def distinct_codes(numbers: Array) -> DistinctNumbers:
-    """Return the different ones of some numbers (n,), and which each is."""
-    if (counted := _count_whole_numbers(numbers)) is not None:
-        values, place, counts = counted
-        there = np.flatnonzero(counts)
-        rank = np.zeros(len(counts), dtype=np.int32)
-        rank[there] = np.arange(len(there))
-        return DistinctNumbers(values[there], rank[place], counts[there])
-    if _has_few_distinct(numbers):
-        codes, found = pd.factorize(numbers, use_na_sentinel=False)
-        order = np.argsort(found)
-        rank = np.empty(len(found), dtype=np.int32)
-        rank[order] = np.arange(len(found))
-        own = rank[codes]
-        return DistinctNumbers(found[order], own, np.bincount(own, minlength=len(found)))
-    order, ascending = sort_with_order(numbers)
-    first = is_run_start(ascending)
-    if numbers.dtype.kind == "f":
-        first[len(first) - int(np.isnan(ascending).sum()) + 1 :] = False
-    own = np.empty(len(first), dtype=np.int32)
-    own[order] = np.cumsum(first, dtype=np.int32) - np.int32(1)
-    starts = np.flatnonzero(first)
-    return DistinctNumbers(ascending[starts], own, np.diff(np.append(starts, len(first))))
-
-
 def sorted_unique(numbers: Array) -> Array:
     """Return the different values among some without NaN, ascending; ``np.unique`` hashes them, and takes many times longer for millions."""
-    if (counted := _count_whole_numbers(numbers)) is not None:
+    if (counted := count_whole_numbers(numbers)) is not None:
         return np.asarray(counted[0][np.flatnonzero(counted[2])])
     ascending = sorted_values(numbers)
     return np.asarray(ascending[is_run_start(ascending)])
 
 
-def _count_whole_numbers(numbers: Array) -> tuple[Array, NDArray[np.int32], Integers] | None:
+def count_whole_numbers(numbers: Array) -> tuple[Array, NDArray[np.int32], Integers] | None:
     """Count whole numbers in a narrow range (n,); None where they are not.
 
     Returns all values of the range, NaN as another at the end; which of them each number is; and how often each occurs.
@@ -166,7 +125,7 @@ def _count_whole_numbers(numbers: Array) -> tuple[Array, NDArray[np.int32], Inte
     return values, place, np.asarray(np.bincount(place, minlength=len(values)), dtype=np.int64)
 
 
-def _has_few_distinct(numbers: Array) -> bool:
+def has_few_distinct(numbers: Array) -> bool:
     """Return whether a sample of the numbers (n,) has so few different ones that all have."""
     if len(numbers) < MANY_TO_SORT:
         return False

@@ -30,7 +30,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .arrays import Floats
-from .sorting import distinct_codes, sorted_search, sorted_unique
+from .rows import distinct_codes
+from .sorting import sorted_search, sorted_unique
 
 Flags = NDArray[np.bool_]
 

@@ -9,7 +9,7 @@ factor := column | ("log" | "log1p" | "sqrt" | "square" | "code") "(" column ")"
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,8 +20,6 @@ from .schema import Schema
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from .microdata import Microdata
 
 LEVEL_CODE = "code"
 FUNCTIONS = ("log", "log1p", "sqrt", "square", LEVEL_CODE)
@@ -91,91 +89,6 @@ def _parse_factor(text: str, schema: Schema, place: str) -> TermFactor:
     if function != LEVEL_CODE and has_levels:
         raise BadInput(place, f'{function}({column}): "{column}" has levels, not numbers; use the column itself')
     return TermFactor(column, function)
-
-
-@dataclass(frozen=True)
-class TermDesign:
-    """Design matrix of an intercept and terms, with the levels fixed by the confidential data.
-
-    Columns with levels enter as treatment-coded indicators (the first level is the reference), or by ``code`` as a number; dates as days.
-
-    terms: the terms
-    schema: schema of the confidential data
-    names: names of the columns of the matrix, (K,)
-    """
-
-    terms: tuple[PredictorTerm, ...]
-    schema: Schema
-    names: tuple[str, ...]
-
-    @classmethod
-    def from_terms(cls, terms: Sequence[PredictorTerm], data: Microdata) -> TermDesign:
-        """Build the design of these terms on this table."""
-        names = ["intercept"]
-        for term in terms:
-            labels = [""]
-            for factor in term.factors:
-                labels = [f"{a}:{b}" if a else b for a in labels for b in _design_column_names(factor, data)]
-            names.extend(labels)
-        return cls(tuple(terms), data.schema, tuple(names))
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Return the variables that the terms read, each once, in their order."""
-        return tuple(dict.fromkeys(name for term in self.terms for name in term.columns))
-
-    def check_domains(self, data: Microdata) -> None:
-        """Raise BadInput where a function of a column is undefined for some records of ``data``."""
-        for factor in (factor for term in self.terms for factor in term.factors if factor.function):
-            check_domain(factor, data.numbers(factor.column))
-
-    def build_matrix(self, data: Microdata) -> NDArray[np.float64]:
-        """Return the matrix (n, K) for the records of ``data``, which may be synthetic; NaN where a value is missing.
-
-        Raises BadInput outside a function's domain.
-        """
-        import numpy as np
-
-        columns = [np.ones((len(data), 1))]
-        for term in self.terms:
-            block = np.ones((len(data), 1))
-            for factor in term.factors:
-                values = _design_columns(factor, data)
-                block = (block[:, :, None] * values[:, None, :]).reshape(len(data), -1)
-            columns.append(block)
-        return np.hstack(columns)
-
-
-def _design_column_names(factor: TermFactor, data: Microdata) -> list[str]:
-    if not factor.has_indicators(data.schema):
-        return [str(factor)]
-    return [f"{factor.column}={level}" for level in data.column(factor.column).cat.categories[1:]]
-
-
-def _design_columns(factor: TermFactor, data: Microdata) -> NDArray[np.float64]:
-    import numpy as np
-
-    numbers = data.numbers(factor.column)
-    if factor.has_indicators(data.schema):
-        levels = len(data.column(factor.column).cat.categories)
-        indicators = np.equal(numbers[:, None], np.arange(1, levels)).astype(np.float64)
-        indicators[np.isnan(numbers)] = np.nan
-        return indicators
-    check_domain(factor, numbers)
-    return factor_numbers(factor, data)[:, None]
-
-
-def factor_numbers(factor: TermFactor, data: Microdata) -> NDArray[np.float64]:
-    """Return the column of a factor without indicators, or the function of it, (n,); inside that function's domain."""
-    import numpy as np
-
-    numbers = data.numbers(factor.column)
-    if factor.function is None:
-        return numbers
-    if factor.function != LEVEL_CODE:
-        return np.asarray(getattr(np, factor.function)(numbers))
-    levels = np.append(level_numbers(data.column(factor.column).cat.categories), np.nan)
-    return np.asarray(levels[np.where(np.isnan(numbers), -1, numbers).astype(np.int64)])
 
 
 def level_numbers(levels: Iterable[object]) -> NDArray[np.float64]:

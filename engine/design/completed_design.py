@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from ..data.arrays import Floats
 from ..data.blocks import row_blocks
 from ..data.microdata import Microdata
-from ..data.terms import PredictorTerm, TermDesign, parse_term
+from ..data.rows import distinct_records
+from ..data.terms import PredictorTerm, parse_term
 from ..errors import BadInput
 from ..statistics.columns import column_scales, independent_columns
-from .design_triangle import fits_in_one_block, triangle_of_blocks
-from .distinct_records import distinct_records
+from .design_matrix import Design
+from .design_triangle import triangle_of_blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +32,7 @@ class _TermColumns:
     gaps: whether an indicator of missing values is added
     """
 
-    design: TermDesign
+    design: Design
     fill: Floats
     shift: Floats
     divisor: Floats
@@ -51,7 +52,13 @@ class _TermColumns:
 
 @dataclass(frozen=True, eq=False)
 class CompletedDesign:
-    """Design of an intercept and terms; ``names`` (p,) name its columns."""
+    """Design of an intercept and terms, without missing values and standardised.
+
+    Not a ``Design``: its columns depend on the values of a table as well as on its levels.
+
+    blocks: columns of each term, from a ``Design`` of that term alone
+    names: names of the columns, (p,)
+    """
 
     blocks: tuple[_TermColumns, ...]
     names: tuple[str, ...]
@@ -67,16 +74,14 @@ class CompletedDesign:
         """Return the variables that the terms read, each once."""
         return tuple(dict.fromkeys(name for block in self.blocks for name in block.design.columns))
 
-    def matrix(self, data: Microdata) -> Floats:
+    def build_matrix(self, data: Microdata) -> Floats:
         """Return the matrix (n, p) for the records of ``data``, which may be synthetic."""
         return np.column_stack([np.ones(len(data)), *(block.term_matrix(data) for block in self.blocks)])
 
 
 def _term_columns(term: PredictorTerm, data: Microdata) -> _TermColumns:
-    design = TermDesign.from_terms([term], data)
-    mean, sd, missing = (_column_moments if fits_in_one_block(design, data) else _column_moments_in_blocks)(
-        design, data
-    )
+    design = Design.from_terms([term], data)
+    mean, sd, missing = (_column_moments if design.fits_in_one_block(data) else _column_moments_in_blocks)(design, data)
     numbers = any(not factor.has_indicators(data.schema) for factor in term.factors)
     shift, divisor = np.zeros(len(mean)), np.ones(len(mean))
     if numbers and sd is not None:
@@ -84,7 +89,7 @@ def _term_columns(term: PredictorTerm, data: Microdata) -> _TermColumns:
     return _TermColumns(design, mean, shift, divisor, missing)
 
 
-def _column_moments(design: TermDesign, data: Microdata) -> tuple[Floats, Floats | None, bool]:
+def _column_moments(design: Design, data: Microdata) -> tuple[Floats, Floats | None, bool]:
     """Return means and standard deviations (k,) of a term's columns, and whether a record has no value.
 
     The standard deviations are None where no record has a value.
@@ -98,7 +103,7 @@ def _column_moments(design: TermDesign, data: Microdata) -> tuple[Floats, Floats
     return (present / scale).mean(axis=0) * scale, (present / scale).std(axis=0) * scale, bool(missing.any())
 
 
-def _column_moments_in_blocks(design: TermDesign, data: Microdata) -> tuple[Floats, Floats | None, bool]:
+def _column_moments_in_blocks(design: Design, data: Microdata) -> tuple[Floats, Floats | None, bool]:
     """Return what ``_column_moments`` does, of distinct combinations of values, whose order is not that of the records, in blocks."""
     design.check_domains(data)
     distinct = distinct_records(data, design.columns)
@@ -129,7 +134,8 @@ def require_independent_terms(data: Microdata, terms: Sequence[str], place: str)
     distinct = distinct_records(data, design.columns)
     table, root = distinct.representatives(data), np.sqrt(distinct.sum_by_combination())
     x = triangle_of_blocks(
-        design.matrix(table.select_rows(rows)) * root[rows, None] for rows in row_blocks(len(table), len(design.names))
+        design.build_matrix(table.select_rows(rows)) * root[rows, None]
+        for rows in row_blocks(len(table), len(design.names))
     )
     owners = np.repeat(np.arange(len(terms)), [len(block.column_names) for block in design.blocks])
     told = np.concatenate([[False], *(_missing_indicators(block) for block in design.blocks)])

@@ -26,8 +26,9 @@ import numpy as np
 from ..data.arrays import Floats
 from ..data.blocks import row_blocks
 from ..data.microdata import Microdata
-from ..data.terms import PredictorTerm, TermDesign
-from .distinct_records import DistinctRecords, distinct_records
+from ..data.rows import DistinctRecords, distinct_records
+from ..data.terms import PredictorTerm
+from .design_matrix import Design
 
 _MOST_GROUPS = 5_000
 """Of records whose numbers stand in the same columns; of more, all rows are decomposed in blocks."""
@@ -44,22 +45,17 @@ def triangle_of_blocks(blocks: Iterable[Floats]) -> Floats:
     return found
 
 
-def fits_in_one_block(design: TermDesign, data: Microdata, more: int = 0) -> bool:
-    """Return whether the design of all records, with so many columns ``more``, is one block."""
-    return len(data) <= 1 or len(list(row_blocks(len(data), len(design.names) + more))) == 1
-
-
-def design_triangle(design: TermDesign, data: Microdata, response: Response | None = None) -> Floats:
+def design_triangle(design: Design, data: Microdata, response: Response | None = None) -> Floats:
     """Return R of the design (n, K) of at least one record, with the ``response`` as one column more where there is one.
 
     Rows count by the root of their weights. Where the table is more than one block, the diagonal of R is not negative, so that
     R does not depend on the order of the records but for rounding. Raises BadInput outside a function's domain.
     """
     width = len(design.names) + (response is not None)
-    if fits_in_one_block(design, data, width - len(design.names)):
+    if design.fits_in_one_block(data, width - len(design.names)):
         return triangle_of_blocks([_weight_rows(_design_with_response(design, data, response), data)])
     design.check_domains(data)
-    numbers = _numeric_terms(design, data)
+    numbers = _numeric_terms(design)
     groups = distinct_records(data, (own.by for own in numbers if own.by is not None))
     if len(groups) > _MOST_GROUPS:
         blocks = (data.select_rows(rows) for rows in row_blocks(len(data), width))
@@ -71,7 +67,7 @@ def design_triangle(design: TermDesign, data: Microdata, response: Response | No
     return found * np.where(np.diagonal(found) < 0, -1.0, 1.0)[:, None]
 
 
-def _design_with_response(design: TermDesign, data: Microdata, response: Response | None) -> Floats:
+def _design_with_response(design: Design, data: Microdata, response: Response | None) -> Floats:
     x = design.build_matrix(data)
     return x if response is None else np.column_stack([x, response(data)])
 
@@ -90,15 +86,15 @@ class _NumericTerm:
     by: str | None
 
 
-def _numeric_terms(design: TermDesign, data: Microdata) -> tuple[_NumericTerm, ...]:
+def _numeric_terms(design: Design) -> tuple[_NumericTerm, ...]:
     """Return the numeric parts of all terms that have a factor without levels."""
     found, end = [], 1
-    for term in design.terms:
-        start, end = end, end + len(TermDesign.from_terms([term], data).names) - 1
+    for term, width in zip(design.terms, design.widths, strict=True):
+        start, end = end, end + width
         levels = [factor.column for factor in term.factors if factor.has_indicators(design.schema)]
         if len(levels) < len(term.factors):
             factors = tuple(factor for factor in term.factors if not factor.has_indicators(design.schema))
-            found.append(_NumericTerm(PredictorTerm(factors), start, end - start, levels[0] if levels else None))
+            found.append(_NumericTerm(PredictorTerm(factors), start, width, levels[0] if levels else None))
     return tuple(found)
 
 
@@ -118,7 +114,7 @@ def _spread_to_columns(values: Floats, numbers: Sequence[_NumericTerm], table: M
 
 
 def _cells_and_deviations(
-    design: TermDesign,
+    design: Design,
     data: Microdata,
     response: Response | None,
     numbers: Sequence[_NumericTerm],
@@ -129,7 +125,7 @@ def _cells_and_deviations(
     ``groups`` are records whose numbers stand in the same columns.
     """
     width, q = len(design.names) + (response is not None), len(numbers) + (response is not None)
-    wanted = TermDesign.from_terms([own.term for own in numbers], data)
+    wanted = Design.from_terms([own.term for own in numbers], data)
     cells = distinct_records(data, (name for name in design.columns if design.schema[name].kind.has_levels))
     records, means = cells.sum_by_combination(data.weights), np.zeros((len(cells), q))
     blocks = list(row_blocks(len(data), 4 * (q + 1))) if q else []

@@ -34,13 +34,14 @@ from ..data.arrays import Booleans, Floats
 from ..data.intervals import UNBOUNDED, Range, bounded_interval
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema
-from ..data.terms import PredictorTerm, TermDesign, TermFactor, check_domain, parse_term
+from ..data.terms import PredictorTerm, TermFactor, check_domain, parse_term
 from ..errors import BadInput, NotComputable
 from ..statistics.columns import column_scales, factorised, independent_columns, left_out
 from ..statistics.combining import t_quantile
 from ..statistics.interval_estimate import NO_ERROR, IntervalEstimate, symmetric
 from ..wording import count_noun
-from .design_triangle import design_triangle, fits_in_one_block
+from .design_matrix import Design
+from .design_triangle import design_triangle
 from .logistic import BlockedLogistic, LogisticCoefficients, LogisticFit, logistic_regression
 from .sparse_design import independent_basis, make_sparse_design
 from .survey_estimation import SurveySample, survey_linear_coefficients, survey_logistic_coefficients
@@ -282,7 +283,7 @@ class RegressionModel:
         Records that lack a value of one of the columns are left out. ``sample`` is the survey design of ``data``, where the
         coefficients shall be those of the population.
         """
-        design = TermDesign.from_terms(self._predictor_terms(confidential.schema, ""), confidential)
+        design = Design.from_terms(self._predictor_terms(confidential.schema, ""), confidential)
         try:
             found = self._fit_coefficients(design, data, confidence, sample)
         except NotComputable as error:
@@ -292,12 +293,12 @@ class RegressionModel:
         return dict(zip(design.names, found, strict=True))
 
     def _fit_coefficients(
-        self, design: TermDesign, data: Microdata, confidence: float, sample: SurveySample | None
+        self, design: Design, data: Microdata, confidence: float, sample: SurveySample | None
     ) -> Sequence[EstimateOrReason]:
         whole = ~np.any([data.missing_mask(name) for name in self.columns(design.schema)], axis=0)
         if not whole.any():
             raise NotComputable("every record lacks a value of one of the variables")
-        if sample is None and not fits_in_one_block(design, data, 1):
+        if sample is None and not design.fits_in_one_block(data, 1):
             kept, estimates = self._fit_in_blocks(design, data, whole, confidence)
         else:
             x, y = design.build_matrix(data)[whole], self._response_values(data)[whole]
@@ -311,7 +312,7 @@ class RegressionModel:
         return [next(found) if independent else aliased for independent in kept]
 
     def _fit_in_blocks(
-        self, design: TermDesign, data: Microdata, whole: Booleans, confidence: float
+        self, design: Design, data: Microdata, whole: Booleans, confidence: float
     ) -> tuple[Booleans, list[IntervalEstimate]]:
         """Return which columns are independent, and their coefficients, by the records that are ``whole`` (n,), without the design of all
         of them.
@@ -340,7 +341,7 @@ class RegressionModel:
             if data.schema[response.columns[0]].kind is not Kind.BINARY:
                 raise NotComputable(f'"{self.response}" is released as class means, which are none of its two levels')
             return data.numbers(response.columns[0])
-        return TermDesign((response,), data.schema, ()).build_matrix(data)[:, 1]
+        return Design.from_terms([response], data).build_matrix(data)[:, 1]
 
     def _match_condition(self, schema: Schema) -> re.Match[str] | None:
         """Return the parts of a response that is a condition; a column may have any name."""

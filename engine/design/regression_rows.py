@@ -11,16 +11,15 @@ import numpy as np
 from ..data.arrays import Floats
 from ..data.blocks import row_blocks
 from ..data.microdata import Microdata
-from ..data.terms import TermDesign
-from .design_triangle import Response, design_triangle, fits_in_one_block, triangle_of_blocks
-from .linear_predictor import linear_predictor
+from .design_matrix import Design
+from .design_triangle import Response, design_triangle, triangle_of_blocks
 
 
 @dataclass(frozen=True, eq=False)
 class RegressionRows:
     """Records of ``data`` as a regression reads them, n of them."""
 
-    design: TermDesign
+    design: Design
     data: Microdata
     response: Response
 
@@ -30,7 +29,7 @@ class RegressionRows:
     @cached_property
     def single_block(self) -> tuple[Floats, Floats] | None:
         """Return X (n, K) and y (n,) where they are one block."""
-        if not fits_in_one_block(self.design, self.data, 1):
+        if not self.design.fits_in_one_block(self.data, 1):
             return None
         return self.design.build_matrix(self.data), self.response(self.data)
 
@@ -48,7 +47,7 @@ class RegressionRows:
         """Return X gamma, (n,), for coefficients (K,)."""
         if self.single_block is not None:
             return np.asarray(self.single_block[0] @ coefficients)
-        return linear_predictor(self.design, self.data, coefficients)
+        return self.design.predict(self.data, coefficients)
 
 
 def stack_blocks(tables: Sequence[RegressionRows]) -> tuple[Floats, Floats] | None:

@@ -25,6 +25,7 @@ import numpy as np
 import pandas as pd
 
 from ..data.microdata import Microdata, conform_to_schema
+from ..data.rows import distinct_rows
 from ..data.schema import MissingPolicy, Schema
 from ..errors import BadInput
 from ..methods.privacy import UncoveredUse
@@ -169,7 +170,7 @@ def _is_confidential_table(data: Microdata, pool: Microdata, targets: Sequence[s
     Of an independent sample at most 37 % do so in the long run, whatever the distribution: k records in cells of one mean e^-1.
     """
     both = [np.concatenate([np.nan_to_num(one.numbers(n), nan=np.inf) for one in (data, pool)]) for n in targets]
-    cells = np.unique(np.column_stack(both), axis=0, return_inverse=True)[1].reshape(-1)
+    cells = distinct_rows(both, len(both[0])).combination_of
     own, drawn = (np.bincount(part, minlength=cells.max() + 1) for part in (cells[: len(data)], cells[len(data) :]))
     return bool((own == drawn).all()) or 2 * int(drawn[own == 1].sum()) >= len(pool)
 

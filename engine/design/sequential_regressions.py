@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats
 from ..data.microdata import Microdata
+from ..data.rows import distinct_records
 from ..data.schema import Schema
-from ..data.terms import PredictorTerm, TermDesign, parse_term
+from ..data.terms import PredictorTerm, parse_term
 from ..statistics.columns import independent_columns
-from .distinct_records import distinct_records
+from .design_matrix import Design
 from .logistic import LogisticFit, LogisticPrior, logistic_regression
 
 
@@ -72,7 +73,7 @@ def sequential_regressions(
     found = []
     for target in targets:
         if terms := sequential_terms(target, targets, predictors, order, data.schema):
-            design = TermDesign.from_terms(terms, data)
+            design = Design.from_terms(terms, data)
             distinct = distinct_records(data, design.columns)
             records = distinct.sum_by_combination(weights)
             ones = distinct.sum_by_combination(

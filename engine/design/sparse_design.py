@@ -22,7 +22,8 @@ from scipy.linalg import solve_triangular
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.blocks import row_blocks
 from ..data.microdata import Microdata
-from ..data.terms import TermDesign, TermFactor, factor_numbers
+from ..data.terms import TermFactor
+from .design_matrix import Design, factor_numbers
 
 CLEAR = 1e-4
 """The share of a column's length that X'X can tell from none: its square is far above what rounding leaves."""
@@ -198,8 +199,8 @@ class SparseDesign:
         )
 
 
-def make_sparse_design(design: TermDesign, data: Microdata) -> SparseDesign:
-    """Make the same columns in the same order as ``design.matrix(data)``, of records that have all values. Raises BadInput outside a
+def make_sparse_design(design: Design, data: Microdata) -> SparseDesign:
+    """Make the same columns in the same order as ``design.build_matrix(data)``, of records that have all values. Raises BadInput outside a
     function's domain.
     """
     design.check_domains(data)

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
+from ..data.rows import distinct_records
 from ..errors import BadInput, near_miss_hint
 from ..statistics.columns import independent_columns
 from ..statistics.multinomial_logit import MultinomialLogit, fit
 from .categories import categories_of_variable
 from .completed_design import CompletedDesign
-from .distinct_records import distinct_records
 
 Groups = Mapping[str, tuple[str, ...]]
 OTHERS = "others"
@@ -152,7 +152,7 @@ def stratified_records(
     for number in np.unique(strata):
         inside = (strata == number) & counted
         rows = np.flatnonzero(inside & (y < categories.value_count) if filled else inside)
-        x = design.matrix(replace(table, frame=table.frame.iloc[rows], weights=None))
+        x = design.build_matrix(replace(table, frame=table.frame.iloc[rows], weights=None))
         kept = independent_columns(x) if len(rows) else np.zeros(x.shape[1], dtype=np.bool_)
         found.append(
             StratumRecords(

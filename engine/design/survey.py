@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..data.arrays import Floats, Integers
+from ..data.rows import distinct_codes
 from ..data.schema import SURVEY_SETTING, DesignPart, Kind, Role, Schema
 from ..errors import BadInput, NotComputable
 from ..methods.results import Estimate, Measure
@@ -97,7 +98,7 @@ class SurveyDesign:
         values = data.numbers(name)
         if np.isnan(values).any():
             raise NotComputable(f'records have no value of "{name}", which the design needs')
-        return np.asarray(np.unique(values, return_inverse=True)[1], dtype=np.int64)
+        return distinct_codes(values).codes.astype(np.int64)
 
 
 def check_survey_variables(schema: Schema) -> None:

@@ -32,6 +32,7 @@ from scipy.special import expit
 
 from ..data.arrays import Floats, Integers
 from ..data.intervals import UNBOUNDED, Range, bounded_interval
+from ..data.rows import distinct_codes, distinct_rows
 from ..errors import NotComputable
 from ..statistics.columns import column_scales, factorised
 from ..statistics.combining import t_quantile
@@ -116,9 +117,9 @@ class SurveySample:
             NotComputable: where a stratum has several N_h, or fewer clusters in the population than in the sample.
         """
         n = len(weights)
-        stratum = np.zeros(n, np.int64) if strata is None else np.unique(strata, return_inverse=True)[1]
-        within = np.arange(n) if clusters is None else np.unique(clusters, return_inverse=True)[1]
-        cluster = np.unique(np.stack([stratum, within]), axis=1, return_inverse=True)[1].ravel()
+        stratum = np.zeros(n, np.int64) if strata is None else distinct_codes(strata).codes.astype(np.int64)
+        within = np.arange(n) if clusters is None else distinct_codes(clusters).codes
+        cluster = distinct_rows([stratum, within], n).combination_of
         count = int(stratum.max()) + 1
         sample = cls(weights / weights.mean(), stratum, cluster, np.full(count, np.inf))
         if population is None:

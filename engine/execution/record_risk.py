@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from ..data.blocks import row_blocks
 from ..data.microdata import Microdata
+from ..data.rows import Values
 from ..errors import NotComputable
 from ..matching.intruder import IntruderKnowledge, MatchTolerance
 from ..matching.matching import ExactKey, WindowKey
 from ..methods.outputs import RecordArray
-from ..partition.grouping import Values
 from ..recipe.recipe import Recipe
 
 Arrays = Mapping[str, NDArray[Any]]

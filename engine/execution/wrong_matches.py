@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
+from ..data.rows import distinct_rows
 from ..errors import NotComputable
 from ..matching.intruder import IntruderKnowledge, MatchTolerance
 from ..matching.matching import ExactKey, WindowKey
@@ -177,7 +178,9 @@ def _exchange_distribution(sure: NDArray[np.bool_], there: NDArray[np.bool_], gr
     tried = np.zeros((count, sure.shape[1]), dtype=bool)
     tried[groups] = there
     own = int(by_group[:, 0].sum())
-    kinds, times = np.unique(np.where(tried, by_group, -1).astype(np.int64), axis=0, return_counts=True)
+    found = np.where(tried, by_group, -1).astype(np.int64)
+    distinct = distinct_rows(found.T, count)
+    kinds, times = found[distinct.first], distinct.counts
     length = int((times * kinds.max(axis=1, initial=0)).sum()) + 1
     # the distribution of a sum is the product of the characteristic functions
     turn = np.exp(-2j * np.pi * np.arange(length) / length)

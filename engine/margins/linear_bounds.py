@@ -36,6 +36,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..data.arrays import Booleans, Floats, Integers
+from ..data.rows import distinct_rows
 from .domain import Clique, Domain, as_clique, drop_contained
 from .record_moves import MAX_WALKS, PublishedBounds, VariableGrouping, find_closed_groupings, list_groupings
 
@@ -201,10 +202,9 @@ def _closed_patterns(
         for at in np.flatnonzero(pattern).tolist():
             finest.setdefault(groupings[at].variable, at)  # groupings of a variable stand finest first
         chosen = [groupings[at] for at in finest.values()]
-        keys = np.column_stack([one.groups[codes[:, one.variable]] for one in chosen])
-        _, places, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
-        own = np.unique(places.ravel()[(closed == pattern).all(axis=1)])
-        few = int((counts[own] < limit).sum())
+        cells = distinct_rows((one.groups[codes[:, one.variable]] for one in chosen), len(codes))
+        own = np.unique(cells.combination_of[(closed == pattern).all(axis=1)])
+        few = int((cells.counts[own] < limit).sum())
         if few:
             kept.append(pattern)
             number += few
@@ -401,14 +401,14 @@ def _is_shown_open(
     """Mark the counts that have a record that is open in one of their groupings."""
     shape = tuple(len(axis.rows) for axis in axes)
     found = np.zeros(shape, dtype=np.bool_)
-    patterns, of = np.unique(closed, axis=0, return_inverse=True)
-    for number, pattern in enumerate(patterns):
+    patterns = distinct_rows(closed.T, len(closed))
+    for number, pattern in enumerate(closed[patterns.first]):
         inside = np.ones(shape, dtype=np.bool_)  # counts all of whose groupings are closed
         for at, axis in enumerate(axes):
             own = np.append(pattern, True)[axis.grouping]  # the last one, -1, stands for all categories
             inside &= own.reshape([-1 if other == at else 1 for other in range(len(axes))])
         if not inside.all():
-            held = _all_counts(axes, domain.count_records(codes[of.ravel() == number], variables)) > 0.5
+            held = _all_counts(axes, domain.count_records(codes[patterns.combination_of == number], variables)) > 0.5
             found |= held & ~inside
     return found
 

@@ -25,6 +25,7 @@ from typing import Self
 import numpy as np
 
 from ..data.arrays import Booleans, Floats, Integers
+from ..data.rows import distinct_rows
 from .domain import Clique
 
 MAX_WALKS, ROUNDS = 20, 10
@@ -257,8 +258,8 @@ def find_closed_groupings(
         records: smallest and largest number of records that a reader can know of.
         walks: most walks.
     """
-    atoms, of, counts = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
-    of = of.ravel()
+    distinct = distinct_rows(codes.T, len(codes))
+    atoms, of, counts = codes[distinct.first], distinct.combination_of, distinct.counts
     closed = np.ones((len(atoms), len(groupings)), dtype=np.bool_)
     closed[counts >= limit] = False  # every count that has these records is at least as large
     by_atom = np.argsort(of, kind="stable")
@@ -305,9 +306,9 @@ def _narrow_closed(
     hashes = np.column_stack(
         [own[one.groups[atoms[:, one.variable]]] for own, one in zip(names, groupings, strict=True)]
     )
-    patterns, of, often = np.unique(closed, axis=0, return_inverse=True, return_counts=True)
-    of = of.ravel()
-    for number in np.argsort(-often, kind="stable")[:MAX_NARROWED_PATTERNS]:
+    distinct = distinct_rows(closed.T, len(closed))
+    patterns, of = closed[distinct.first], distinct.combination_of
+    for number in np.argsort(-distinct.counts, kind="stable")[:MAX_NARROWED_PATTERNS]:
         if not patterns[number].any():
             continue
         rows = np.flatnonzero(of == number)

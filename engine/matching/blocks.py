@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data.arrays import Integers
-from .comparisons import VariableComparison, agreement_classes
+from ..data.rows import distinct_rows
+from .comparisons import VariableComparison
 
 AT_ONCE = 1 << 20
 """Pairs that are in memory together, or those of one record."""
@@ -29,7 +30,7 @@ class ComparisonBlocks:
     def from_keys(cls, keys: Sequence[VariableComparison], records: tuple[int, int]) -> ComparisonBlocks:
         """Form blocks of records that agree on all keys; one of all where there is none. ``records`` are n and m."""
         both = [np.concatenate([key.confidential_codes, key.released_codes]) for key in keys]
-        joint = agreement_classes(both, sum(records))
+        joint = distinct_rows(both, sum(records)).combination_of
         return cls(joint[: records[0]], joint[records[0] :])
 
     @property
@@ -72,10 +73,10 @@ class RecordGroups:
     @classmethod
     def from_columns(cls, records: Integers, block: Integers, columns: Sequence[Integers], width: int) -> RecordGroups:
         """Group some ``records`` by their ``block`` and ``columns``, with ``width`` blocks in all."""
-        kind = agreement_classes([block[records], *(column[records] for column in columns)], len(records))
-        _, first, count = np.unique(kind, return_index=True, return_counts=True)
-        start = np.searchsorted(block[records[first]], np.arange(width + 1))
-        return cls(kind, records[first], count.astype(np.int64), start.astype(np.int64))
+        kinds = distinct_rows([block[records], *(column[records] for column in columns)], len(records))
+        first = records[kinds.first]
+        start = np.searchsorted(block[first], np.arange(width + 1))
+        return cls(kinds.combination_of, first, kinds.counts, start.astype(np.int64))
 
 
 def group_alike_records(

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
+from ..data.rows import distinct_codes
 from .radius import Radius
 
 MAX_PATTERNS = 4096
@@ -95,7 +96,7 @@ def _value_codes(confidential: Microdata, released: Microdata, name: str) -> tup
             for own in (ours, theirs)
         )
     both = np.concatenate([confidential.numbers(name), released.numbers(name)])
-    codes = np.unique(both, return_inverse=True)[1].astype(np.int64)
+    codes = distinct_codes(both).codes.astype(np.int64)
     return codes[: len(ours)], codes[len(ours) :]
 
 
@@ -118,16 +119,6 @@ def compare_variables(
 ) -> tuple[VariableComparison, ...]:
     """Return the comparison of each variable."""
     return tuple(VariableComparison.from_tables(confidential, released, name, radius.get(name), near) for name in names)
-
-
-def agreement_classes(columns: Sequence[Integers], records: int) -> Integers:
-    """Return classes of records that agree on all these codes, (records,), numbered in the order of the codes."""
-    found = np.zeros(records, dtype=np.int64)
-    for column in columns:
-        low = int(column.min(initial=0))
-        width = int(column.max(initial=0)) - low + 1
-        found = np.unique(found * width + (column - low), return_inverse=True)[1].astype(np.int64)
-    return found
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit
 
 from ..data.arrays import Floats, Integers
+from ..data.rows import first_records, number_groups
 from .blocks import ComparisonBlocks, group_alike_records, pairs_of_kinds
 from .comparisons import AgreementPatterns, PatternCodes, VariableComparison
 
@@ -117,12 +117,8 @@ class PatternCounts:
 
 def _merge_equal_patterns(codes: PatternCodes, pairs: Floats) -> tuple[PatternCodes, Floats]:
     """Return each pattern once, with the sum of its pairs."""
-    joint = codes[0].astype(np.int64)
-    for numbers in codes[1:]:
-        joint = pd.factorize(joint)[0] * (int(numbers.max(initial=0)) + 1) + numbers
-    which, distinct = pd.factorize(joint)
-    first = np.empty(len(distinct), dtype=np.int64)
-    first[which[::-1]] = np.arange(len(which))[::-1]
+    (which,), size = number_groups([[numbers] for numbers in codes], [len(codes[0])])
+    first = first_records(which, size)
     sums = np.bincount(which, weights=pairs, minlength=len(first)).astype(np.float64)
     return [numbers[first] for numbers in codes], sums
 

@@ -22,13 +22,12 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.blocks import row_blocks
+from ..data.rows import Values, number_groups
 from ..data.sorting import FEW_TO_SEARCH, sorted_search
 from ..errors import NotComputable
-from ..partition.grouping import Values, number_groups
 
 Int64Array = NDArray[np.int64]
 Counts = NDArray[np.signedinteger[Any]]
@@ -270,8 +269,8 @@ def _compact_groups(group: Int64Array, point_group: Int64Array) -> tuple[Int64Ar
     """Return the same groups under smaller numbers, once products of them could pass 64 bits."""
     if max(group.max(initial=0), point_group.max(initial=0)) < _LARGE:
         return group, point_group
-    codes, _ = pd.factorize(np.concatenate([group, point_group]))
-    return codes[: len(group)].astype(np.int64), codes[len(group) :].astype(np.int64)
+    (groups, point_groups), _ = number_groups([(group, point_group)], [len(group), len(point_group)])
+    return groups, point_groups
 
 
 def _dyadic_intervals(start: Int64Array, stop: Int64Array) -> Iterator[tuple[int, NDArray[np.intp], Int64Array]]:

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
+from ..data.rows import Values, distinct_codes, number_groups
 from ..data.schema import Kind
-from .grouping import Values, number_groups, rank_values
 from .partitioning import ClassRule
 
 DENSE = 4
@@ -188,9 +188,9 @@ class SensitiveColumn:
     @classmethod
     def from_values(cls, name: str, values: Floats, ordered: bool) -> Self:
         """Build from values as numbers or codes of levels, (n,). Missing ones (NaN) are a value, which then leaves no order."""
-        distinct, ranks = rank_values(values)
-        codes = ranks.astype(np.int64)
-        return cls(name, codes, distinct, code_shares(codes, len(distinct)), ordered)
+        distinct = distinct_codes(values)
+        codes = distinct.codes.astype(np.int64)
+        return cls(name, codes, distinct.values, code_shares(codes, len(distinct.values)), ordered)
 
     @property
     def n_values(self) -> int:

@@ -27,9 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
+from ..data.rows import distinct_codes
 from ..data.schema import Kind
 from ..wording import count_noun
-from .grouping import rank_values
 
 EndParser = Callable[[str], float | None]
 
@@ -336,9 +336,9 @@ def interval_labels(
         tree, rows = interval_hierarchy(numbers, widths, dates=dates)
         return [row[level] for row in tree.rows], rows
     width = widths[level - 1]
-    found, place = rank_values(np.floor_divide(narrow.astype(np.int64), round(width / widths[0])).astype(np.float64))
-    starts = [int(stretch) * width for stretch in found]
-    return [_interval_label(start, width, dates) for start in starts], place.astype(np.int64)
+    stretches = distinct_codes(np.floor_divide(narrow.astype(np.int64), round(width / widths[0])).astype(np.float64))
+    starts = [int(stretch) * width for stretch in stretches.values]
+    return [_interval_label(start, width, dates) for start in starts], stretches.codes.astype(np.int64)
 
 
 def parse_arx_rows(text: str) -> tuple[tuple[str, ...], ...]:

@@ -32,8 +32,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.arrays import Booleans, Floats, Integers
+from ..data.rows import KEY_LIMIT, number_groups
 from .equivalence_classes import Limits, SensitiveColumn
-from .grouping import KEY_LIMIT, number_groups
 from .hierarchies import Hierarchy
 
 Objective = Literal["average_class_size", "discernibility", "ncp", "entropy"]

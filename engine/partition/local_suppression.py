@@ -29,8 +29,8 @@ from typing import Literal
 import numpy as np
 
 from ..data.arrays import Booleans, Floats, Integers
+from ..data.rows import distinct_rows, number_groups
 from ..wording import count_noun
-from .grouping import number_groups
 from .partial_matches import MISSING, agreement_matrix, match_counts
 
 MissingMeaning = Literal["value", "anything"]
@@ -88,20 +88,20 @@ def suppress_locally(
     column, infinite for one that is never deleted. ``order`` (n,), a permutation, ranks records: of equal ones the first lose
     their values. ``report`` is called with how many patterns have been improved. Raises UnreachableClassSize.
     """
-    patterns, which, counts = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
-    which = which.reshape(-1)
-    table = _PatternTable(patterns, counts, k, costs, missing)
+    distinct = distinct_rows(codes.T, len(codes))
+    table = _PatternTable(codes[distinct.first], distinct.counts, k, costs, missing)
     table.require_reachable()
     plan, proven = _find_plan(table, report)
-    cells = _cells_of_plan(table, plan, which, order)
+    cells = _cells_of_plan(table, plan, distinct.combination_of, order)
     return SuppressedCells(cells, table.plan_cost(plan), proven, _count_exposed_records(codes, cells, k))
 
 
 def _count_exposed_records(codes: Integers, cells: Booleans, k: int) -> int:
     """Count the records whose true values match fewer than k released rows, where a deleted value matches any."""
-    patterns, records = np.unique(codes, axis=0, return_counts=True)
-    shown, counts = np.unique(np.where(cells, MISSING, codes), axis=0, return_counts=True)
-    return int(records[match_counts(patterns, shown, counts) < k].sum())
+    shown = np.where(cells, MISSING, codes)
+    true, released = (distinct_rows(table.T, len(table)) for table in (codes, shown))
+    counts = match_counts(codes[true.first], shown[released.first], released.counts)
+    return int(true.counts[counts < k].sum())
 
 
 def _cells_of_plan(table: _PatternTable, plan: _SuppressionPlan, which: Integers, order: Integers) -> Booleans:

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
+from ..data.rows import Values
 from ..data.schema import Kind, Role, Schema
 from ..errors import NotComputable
 from .equivalence_classes import class_extremes, equivalence_classes
-from .grouping import Values
 from .hierarchies import ROOT, Hierarchy, flat_hierarchy, parse_group
 
 NUMBERS = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.BINARY)

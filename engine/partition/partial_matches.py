@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from ..data.arrays import Booleans, Integers
+from ..data.rows import number_groups
 from .equivalence_classes import ClassComposition, class_sizes
-from .grouping import number_groups
 
 MISSING = -1
 """The code of a missing value."""

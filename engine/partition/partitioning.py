@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
-from .grouping import rank_values
+from ..data.rows import distinct_codes
 
 Codes = NDArray[np.int32]
 
@@ -106,14 +106,14 @@ class QuasiIdentifierRanks:
     @classmethod
     def from_numbers(cls, values: Floats) -> QuasiIdentifierRanks:
         """Rank numbers, (n,): they lie as they are, scaled by their range."""
-        distinct, codes = rank_values(values)
-        return cls(codes, _scale_to_unit(distinct))
+        distinct = distinct_codes(values)
+        return cls(distinct.codes, _scale_to_unit(distinct.values))
 
     @classmethod
     def from_ranks(cls, ranks: Integers) -> QuasiIdentifierRanks:
         """Rank ordered levels or leaves of a tree, (n,): neighbours lie equally far apart."""
-        distinct, codes = rank_values(ranks.astype(np.float64))
-        return cls(codes, _scale_to_unit(np.arange(len(distinct), dtype=np.float64)))
+        distinct = distinct_codes(ranks)
+        return cls(distinct.codes, _scale_to_unit(np.arange(len(distinct.values), dtype=np.float64)))
 
 
 def _scale_to_unit(places: Floats) -> Floats:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats
-from ..design.distinct_records import dense_ranks
+from ..data.rows import distinct_rows
 
 Codes = NDArray[np.int64]
 
@@ -66,14 +66,10 @@ class DistinctRows:
             np.where((own >= 0) & (own < size), own, size).astype(np.int64)
             for own, size in zip(codes, levels, strict=True)
         ]
-        place, rows_found = np.zeros(records, dtype=np.int64), 1
-        for own, size in zip(known, levels, strict=True):
-            place, rows_found = dense_ranks(place * (size + 1) + own, rows_found * (size + 1))
-        counts = np.bincount(place, minlength=1 if not records else 0).astype(np.int64)
-        first = np.zeros(len(counts), dtype=np.int64)
-        first[place[::-1]] = np.arange(records)[::-1]
-        rows = [own[first] for own in known] if records else [own[:0] for own in known]
-        return cls(tuple(levels), counts, place, tuple(_split_into_blocks(rows, levels, counts)))
+        distinct = distinct_rows(known, records)
+        counts = distinct.counts if records else np.zeros(1, dtype=np.int64)
+        rows = [own[distinct.first] for own in known]
+        return cls(tuple(levels), counts, distinct.combination_of, tuple(_split_into_blocks(rows, levels, counts)))
 
     @property
     def level_starts(self) -> Codes:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
 from ..data.arrays import Floats
+from ..data.rows import distinct_rows
 from ..errors import NotComputable
 from .truncated_poisson import log_normaliser
 from .zero_inflated_poisson import ZeroInflatedPoisson
@@ -142,11 +143,12 @@ class PairedCountsPosterior:
         cls, model: ZeroInflatedPoisson, rows: Floats, row: NDArray[np.intp], y: Floats, z: Floats
     ) -> PairedCountsPosterior:
         """Build from records whose design is ``rows[row]``, ``rows`` (u, K) and ``row`` (n,), with counts (n,) and (n,)."""
-        own, place = np.unique(rows, axis=0, return_inverse=True)
-        distinct, weight = np.unique(np.column_stack([place.ravel()[row], y, z]), axis=0, return_counts=True)
-        assert np.array_equal(own, model.rows)
-        row_of, y_of, z_of = distinct.T
-        return cls(model, row_of, y_of, z_of, weight.astype(np.float64))
+        own = distinct_rows(rows.T, len(rows))
+        assert np.array_equal(rows[own.first], model.rows)
+        records = np.stack([own.combination_of[row], y, z])
+        distinct = distinct_rows(records, len(row))
+        row_of, y_of, z_of = records[:, distinct.first]
+        return cls(model, row_of, y_of, z_of, distinct.counts.astype(np.float64))
 
     def joint_density(self) -> Callable[[Floats], Floats]:
         """Return the log density of many theta (T, 2K + 1), up to a constant."""

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats
+from ..data.rows import distinct_rows
 from ..errors import NotComputable
 from .distinct_rows import SMALLEST_PROBABILITY, Codes, DistinctRows, draw_levels_given_classes
 
@@ -116,9 +117,11 @@ class MixtureSupport:
         own = rng.multinomial(count, (chances / chances.sum()).ravel()).reshape(chances.shape)
         for j in range(len(self.starts) - 1):
             here = slice(self.starts[j], self.starts[j + 1])
-            sets, place = np.unique(self.zeros[:, here], axis=0, return_inverse=True)
+            zeros = self.zeros[:, here]
+            distinct = distinct_rows(zeros.T, len(zeros))
+            sets = zeros[distinct.first]
             counts = np.zeros((len(sets), len(phi)), dtype=np.int64)
-            np.add.at(counts, place.ravel(), own)
+            np.add.at(counts, distinct.combination_of, own)
             within = phi[None, :, here] * sets[:, None, :] + SMALLEST_PROBABILITY * sets[:, None, :]
             levels[:, here] = rng.multinomial(counts, within / within.sum(axis=2, keepdims=True)).sum(axis=0)
         return own.sum(axis=0).astype(np.float64), levels, float(np.log1p(-omega))

@@ -27,7 +27,7 @@ from scipy.special import expit
 
 from ..data.arrays import Floats
 from ..data.blocks import row_blocks
-from ..design.distinct_records import dense_ranks
+from ..data.rows import dense_ranks, distinct_rows
 from ..errors import BadInput
 from .gamma_prior import GammaPrior, TauScale
 from .mass_table import MassSurface, gauss_rules, log_masses, mass_derivatives, shared_counts, tilting_error
@@ -319,9 +319,10 @@ class ZeroInflatedPoisson:
         """Build as ``from_design``, from records whose design is ``rows[row]``: ``rows`` (u, K), ``row`` (n,)."""
         counts = np.asarray(y, dtype=np.float64)
         _check_counts(counts, rows, bound)
-        distinct, place = np.unique(rows, axis=0, return_inverse=True)
+        different = distinct_rows(rows.T, len(rows))
+        distinct = rows[different.first]
         each, largest = counts.astype(np.int64), int(counts.max()) + 1
-        each += place.ravel()[row] * largest
+        each += different.combination_of[row] * largest
         pair, size = dense_ranks(each, len(distinct) * largest)
         pairs = np.empty(size, dtype=np.int64)
         pairs[pair] = each

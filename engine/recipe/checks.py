@@ -14,7 +14,8 @@ from ..constraints.evaluation import check_constraint_levels
 from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..data.recoding import check_rule_levels
-from ..data.terms import TermDesign, check_domain, parse_term
+from ..data.terms import check_domain, parse_term
+from ..design.design_matrix import Design
 from ..design.design_triangle import design_triangle
 from ..design.survey import INFORMATION, check_survey_weights
 from ..errors import BadInput
@@ -52,14 +53,14 @@ def require_full_rank(data: Microdata, terms: Sequence[str], place: str, triangl
     ``triangle`` (K, K) is that of the terms' design, where it is known. Weights do not enter.
     """
     parsed = [parse_term(text, data.schema, f"{place}[{j}]") for j, text in enumerate(terms)]
+    design = Design.from_terms(parsed, data)
     if triangle is None:
-        triangle = design_triangle(TermDesign.from_terms(parsed, data), replace(data, weights=None))
+        triangle = design_triangle(design, replace(data, weights=None))
     independent = independent_columns(triangle)
     if independent.all():
         return
-    widths = [len(TermDesign.from_terms([term], data).names) - 1 for term in parsed]
     column = int(np.flatnonzero(~independent)[0])
-    j = int(np.searchsorted(np.cumsum(widths), column))
+    j = int(np.searchsorted(np.cumsum(design.widths), column))
     raise BadInput(
         f"{place}[{j}]",
         f'"{terms[j]}" is aliased: the intercept and the terms before it determine a column of it, or no record has '

@@ -18,7 +18,7 @@ import pandas as pd
 from ..adversary.permuted import exact_p_value
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.microdata import Microdata
-from ..matching.comparisons import agreement_classes
+from ..data.rows import distinct_rows
 from ..matching.strategies import VALUE_TOLERANCE, IntruderStrategy, Subset
 from ..methods.outputs import Label, Output, Question, RiskOutput
 from ..methods.results import Estimate
@@ -111,7 +111,7 @@ def kept_variables(confidential: Microdata, released: Microdata, names: Sequence
         chosen = list[str]()
         both = np.zeros(2 * len(released), dtype=np.int64)
         for name in (first, *(one for one in codes if one != first)):
-            joint = agreement_classes([both, codes[name]], len(both))
+            joint = distinct_rows([both, codes[name]], len(both)).combination_of
             if _has_equal_halves(joint):
                 chosen, both = [*chosen, name], joint
         best = max(best, chosen, key=len)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
+from ..data.rows import distinct_rows
 from ..data.schema import Kind
 from ..errors import NotComputable
 from ..methods.release_models import IntruderGuesses
@@ -129,7 +130,9 @@ class GuessSpace:
         codes = np.column_stack([one.codes for one in variables])
         combinations, counts = [], []
         for s in range(int(stratum.max()) + 1):
-            own, count = np.unique(codes[stratum == s], axis=0, return_counts=True)
+            inside = codes[stratum == s]
+            different = distinct_rows(inside.T, len(inside))
+            own, count = inside[different.first], different.counts
             if space == "all":
                 if np.prod([float(size) for size in sizes]) > max_guesses:
                     raise NotComputable(

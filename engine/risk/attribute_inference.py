@@ -38,6 +38,7 @@ from typing import Annotated, Protocol, Self
 
 import numpy as np
 
+from ..adversary.nearest_records import NearestRecords
 from ..adversary.permuted import exact_p_value
 from ..adversary.targets import BOTH_TARGET_KINDS, TargetKind, TargetKinds, VulnerableTargets, draw_vulnerable_rows
 from ..data.arrays import Booleans, Floats, Integers
@@ -56,7 +57,6 @@ from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec, Variant
-from ..partition.equivalence_classes import class_sizes, equivalence_classes
 from ..statistics.columns import left_out
 from ..statistics.gower import Gower
 from ._attack import (
@@ -212,107 +212,31 @@ class GuessAccuracy:
         return np.asarray(nearer | ((self.distance == self.distance[last]) & (doubt <= doubt[last])))
 
 
-@dataclass(frozen=True, eq=False)
-class _RecordsByPlace:
-    """Records grouped by their place: K different places in d variables.
+def guess_values(near: NearestRecords, target: TargetVariable) -> GuessAccuracy:
+    """Guess a variable of the attacked records from the values that the records nearest to each have, and return how accurate that is.
 
-    places: the different places, (K, d)
-    count: number of records at each, (K,)
-    order: rows of the records, place after place; those at place k are ``order[start[k] : start[k + 1]]``
-    start: beginning of each place in ``order``, (K + 1,)
+    Attacked records that agree in what is known are a group, which has the same nearest records.
     """
-
-    places: Floats
-    count: Integers
-    order: Integers
-    start: Integers
-
-    @classmethod
-    def from_places(cls, places: Floats) -> _RecordsByPlace:
-        """Group records at these places (r, d), which are never missing."""
-        kind = equivalence_classes(list(places.T), len(places))
-        count = class_sizes(kind)
-        start = np.concatenate([[0], np.cumsum(count)])
-        order = np.argsort(kind, kind="stable")
-        return cls(places[order[start[:-1]]], count, order, start)
-
-    def distance_to_nearest(self, apart: Floats, neighbours: int) -> Floats:
-        """Return the distance of the k-th nearest record, k being ``neighbours``, by the distances (q, K) to the different places: (q,)."""
-        if neighbours == 1:
-            return np.asarray(apart.min(axis=1))
-        some = np.argpartition(apart, min(neighbours, apart.shape[1]) - 1, axis=1)[:, :neighbours]
-        near = np.take_along_axis(apart, some, axis=1)
-        order = np.argsort(near, axis=1)
-        counts = np.cumsum(self.count[np.take_along_axis(some, order, axis=1)], axis=1)
-        last = np.argmax(counts >= neighbours, axis=1)
-        return np.asarray(np.take_along_axis(near, order, axis=1)[np.arange(len(near)), last])
-
-    def records_at(self, place_numbers: Integers) -> Integers:
-        """Return the records at some of the places, place after place."""
-        counts = self.count[place_numbers]
-        first = np.cumsum(counts) - counts
-        return self.order[np.repeat(self.start[place_numbers] - first, counts) + np.arange(int(counts.sum()))]
-
-
-@dataclass(frozen=True, eq=False)
-class NeighbourGroups:
-    """Donor records of each of q attacked records, by g groups of attacked records that agree in what is known.
-
-    alike: records to learn from
-    group_of: the group of each attacked record, (q,)
-    kinds: places in ``records_by_place`` of the nearest records to learn from, group after group, (m,)
-    group: the group that these are nearest to, (m,)
-    distance: how far the k-th nearest record lies, (g,)
-    equal: how many records to learn from agree in all that is known, (g,)
-    """
-
-    records_by_place: _RecordsByPlace
-    group_of: Integers
-    kinds: Integers
-    group: Integers
-    distance: Floats
-    n_equal: Integers
-
-    @classmethod
-    def from_places(cls, gower: Gower, offered: Floats, own: Floats, neighbours: int) -> NeighbourGroups:
-        """Find the nearest records at ``offered`` (r, d), r at least 1, of the attacked records at places ``own`` (q, d)."""
-        neighbours = min(neighbours, len(offered))
-        alike = _RecordsByPlace.from_places(offered)
-        places, group_of = np.unique(own, axis=0, return_inverse=True)
-        kinds, group = list[Integers](), list[Integers]()
-        distance, equal = np.zeros(len(places)), np.zeros(len(places), dtype=np.int64)
-        for rows, apart in gower.blocks(places, alike.places):
-            distance[rows] = alike.distance_to_nearest(apart, neighbours)
-            line, kind = np.nonzero(apart <= distance[rows][:, None])
-            kinds.append(kind)
-            group.append(line + rows.start)
-            equal[rows] = (apart == 0) @ alike.count
-        if not kinds:
-            kinds = group = [np.zeros(0, dtype=np.int64)]
-        return cls(alike, group_of.ravel(), np.concatenate(kinds), np.concatenate(group), distance, equal)
-
-    def guess_values(self, target: TargetVariable) -> GuessAccuracy:
-        """Guess the values of a variable from the donors and return how accurate the guesses are."""
-        right, agreeing = np.zeros(len(self.group_of)), np.zeros(len(self.distance))
-        sizes = self.records_by_place.count[self.kinds]
-        asked = np.bincount(self.group, sizes, len(self.distance)).astype(np.int64)
-        order = np.argsort(self.group_of, kind="stable")
-        for first, last in _blocks_of_groups(asked):
-            kind = slice(*np.searchsorted(self.group, [first, last]))
-            those = order[slice(*np.searchsorted(self.group_of[order], [first, last]))]
-            right[those], agreeing[first:last] = target.judge_guesses(
-                self.records_by_place.records_at(self.kinds[kind]),
-                np.repeat(self.group[kind] - first, sizes[kind]),
-                those,
-                self.group_of[those] - first,
-            )
-        return GuessAccuracy(
-            right,
-            self.distance[self.group_of],
-            asked[self.group_of],
-            agreeing[self.group_of],
-            self.n_equal[self.group_of],
+    group_of = near.searched.combination_of
+    right, agreeing = np.zeros(len(group_of)), np.zeros(len(near.searched))
+    asked = near.count_records()
+    order = np.argsort(group_of, kind="stable")
+    for first, last in _blocks_of_groups(asked):
+        pairs = slice(*np.searchsorted(near.row, [first, last]))
+        those = order[slice(*np.searchsorted(group_of[order], [first, last]))]
+        right[those], agreeing[first:last] = target.judge_guesses(
+            near.table.records_of(near.column[pairs]),
+            np.repeat(near.row[pairs] - first, near.record_counts[pairs]),
+            those,
+            group_of[those] - first,
         )
+    return GuessAccuracy(
+        right,
+        near.kth_distance[group_of],
+        asked[group_of],
+        agreeing[group_of],
+        near.count_records(near.distances == 0)[group_of],
+    )
 
 
 def _blocks_of_groups(asked: Integers) -> Iterator[tuple[int, int]]:
@@ -479,7 +403,7 @@ class _AttackTables:
     halves: tuple[Microdata, Microdata]
     of_half: tuple[Integers, Integers]
     places: dict[str, tuple[Gower, Floats, Floats]] = field(default_factory=dict)
-    neighbour_groups: dict[tuple[str, tuple[str, ...]], NeighbourGroups] = field(default_factory=dict)
+    nearest_records: dict[tuple[str, tuple[str, ...]], NearestRecords] = field(default_factory=dict)
 
     @classmethod
     def from_rows(
@@ -517,14 +441,14 @@ class _AttackTables:
             gower, learned_places, attacked_places = self.places[which]
             guesses = list[GuessAccuracy]()
             for used in map(tuple, subsets):
-                asked = self.neighbour_groups.get((which, used)) if every else None
-                if asked is None:
+                near = self.nearest_records.get((which, used)) if every else None
+                if near is None:
                     at = [known.index(one) for one in used]
                     sides = learned_places[offered][:, at], attacked_places[rows][:, at]
-                    asked = NeighbourGroups.from_places(gower.of_some(used), *sides, spec.neighbours)
+                    near = NearestRecords.from_places(gower.of_some(used), sides[1], sides[0], spec.neighbours)
                 if every:
-                    self.neighbour_groups[which, used] = asked
-                guesses.append(asked.guess_values(what))
+                    self.nearest_records[which, used] = near
+                guesses.append(guess_values(near, what))
             return rows, guesses
 
         subsets = [choice.used for choice in strategies]  # all that is known first

@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 from ..data.arrays import Floats, Integers
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
+from ..data.rows import distinct_rows, first_records
 from ..data.schema import Kind, Role, Schema
 from ..design.binning import BINNED, BinsToAgree, check_binning_rules, learned_bins_text
 from ..errors import BadInput, NotComputable
@@ -356,14 +357,12 @@ def _is_known_anyway(
     Fewer records
     prove no rule: a unique one would excuse itself.
     """
-    first = np.unique(table.pair_of_record, return_index=True)[1]
+    first = first_records(table.pair_of_record, len(table.margin))
     known = (table.margin > spec.obvious) & (len(values) >= spec.obvious_records)
-    width = int(values.max()) + 1
     for codes in single:
-        pair = codes * width + values
-        _, inverse, times = np.unique(pair, return_inverse=True, return_counts=True)
+        pairs = distinct_rows([codes, values], len(values))
         size = np.bincount(codes)[codes]
-        known |= ((times[inverse] > spec.obvious * size) & (size >= spec.obvious_records))[first]
+        known |= ((pairs.counts[pairs.combination_of] > spec.obvious * size) & (size >= spec.obvious_records))[first]
     return known
 
 

@@ -39,6 +39,7 @@ from scipy import sparse
 from ..data.arrays import Floats, Integers
 from ..data.intervals import NON_NEGATIVE, SHARE
 from ..data.microdata import Microdata
+from ..data.rows import first_records
 from ..data.schema import Kind, Role, Schema
 from ..design.binning import BINNED, BinningRule, check_binning_rules, comparable_categories, learned_bins_text
 from ..errors import BadInput, NotComputable
@@ -149,7 +150,7 @@ def number_feature(values: Floats) -> sparse.csr_array:
 def _distinct_combinations(codes: KeyCodes, records: int) -> tuple[Integers, list[Integers]]:
     """Return the combination of each record, and the codes of each combination."""
     combination = equivalence_classes(codes, records)
-    first = np.unique(combination, return_index=True)[1]
+    first = first_records(combination, int(combination.max(initial=-1)) + 1)
     return combination, [column[first] for column in codes]
 
 

@@ -33,11 +33,12 @@ from typing import Annotated, Self
 import numpy as np
 from scipy.special import gammaln
 
-from ..adversary.density import nearest_candidate_pairs
+from ..adversary.nearest_records import NearestRecords
 from ..adversary.permuted import exact_p_value
 from ..adversary.targets import BOTH_TARGET_KINDS, TargetKind, TargetKinds, VulnerableTargets, draw_vulnerable_rows
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.microdata import Microdata
+from ..data.rows import distinct_rows
 from ..data.schema import Role, Schema
 from ..errors import BadInput
 from ..matching.strategies import IntruderStrategy, make_strategy
@@ -177,12 +178,14 @@ class _NearestOfPlaces:
 
     @classmethod
     def from_places(cls, gower: Gower, own: Floats, table: Floats, k: int) -> _NearestOfPlaces:
-        places, which = np.unique(own, axis=0, return_inverse=True)  # people who are alike have the same nearest
-        row, column, apart, reach = nearest_candidate_pairs(gower, places, table, k)
-        inside = np.flatnonzero(apart <= reach[row])
-        at = inside[np.lexsort((column[inside], row[inside]))]
-        certain = apart[at] < reach[row[at]]
-        return cls(row[at], column[at], certain, which.ravel(), len(places), k, len(table))
+        near = NearestRecords.from_places(gower, own, table, k)
+        certain = near.distances < near.kth_distance[near.row]
+        row, sure = (np.repeat(one, near.record_counts) for one in (near.row, certain))
+        column = near.table.records_of(near.column)
+        order = np.lexsort((column, row))
+        return cls(
+            row[order], column[order], sure[order], near.searched.combination_of, len(near.searched), k, len(table)
+        )
 
     @property
     def max_share_linked(self) -> float:
@@ -226,9 +229,9 @@ def link_probability(first: _NearestOfPeople, second: _NearestOfPeople) -> Float
     )
     cases = np.stack([*sizes, first.n_picked, second.n_picked, y, x, w], axis=1)
     cases[both > 0] = 0  # nothing is left to pick
-    different, which = np.unique(cases, axis=0, return_inverse=True)
-    found = np.array([min(1.0, max(0.0, 1 - sum(_no_link_terms(*map(int, case))))) for case in different])
-    return np.where(both > 0, 1.0, found[which.ravel()])
+    different = distinct_rows(cases.T, q)
+    found = np.array([min(1.0, max(0.0, 1 - sum(_no_link_terms(*map(int, case))))) for case in cases[different.first]])
+    return np.where(both > 0, 1.0, found[different.combination_of])
 
 
 def _no_link_terms(t: int, u: int, a: int, b: int, y: int, x: int, w: int) -> Iterator[float]:

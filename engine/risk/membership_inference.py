@@ -45,6 +45,7 @@ from ..adversary.targets import BOTH_TARGET_KINDS, TargetKinds, VulnerableTarget
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
+from ..data.rows import distinct_rows
 from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
 from ..methods.drafting import OURS, Case, DeclinedOffer, Offer, OfferedLimit, drafts
@@ -194,7 +195,7 @@ class _MembershipScores:
 
     def score_ranks(self, dataset: int) -> Integers:
         """Return the order of the scores, (q,), equal ones equal: by all datasets (0), or by one of them."""
-        return np.asarray(np.unique(self.score[dataset], axis=0, return_inverse=True)[1].ravel(), dtype=np.int64)
+        return distinct_rows(self.score[dataset].T, self.score.shape[1]).combination_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,6 @@ from itertools import combinations
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-import pandas as pd
 from scipy.special import expi, gamma, gammainc, gammaln, hyp1f1, psi
 
 from ..data.arrays import Floats, Integers
@@ -644,7 +643,7 @@ def population_uniqueness(
     others = [_class_size_estimate(name, sizes, population, remark) for name in ("pitman_uniques", "zayatz_uniques")]
     models: dict[Order, KeyModel] = {}
     why: dict[Order, str] = {}
-    codes = [pd.factorize(column, use_na_sentinel=False)[0] for column in columns]
+    codes = [equivalence_classes([column], len(released)) for column in columns]
     cells = [code for code in codes if code.max() > 0]
     for order in spec.model_orders:
         try:

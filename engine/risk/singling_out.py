@@ -52,6 +52,7 @@ from ..adversary.targets import (
 )
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
+from ..data.rows import distinct_rows
 from ..data.schema import Kind, Schema
 from ..errors import BadInput, NotComputable
 from ..methods.drafting import Case, DeclinedOffer, Offer, drafts
@@ -131,9 +132,8 @@ class PredicateSet:
             np.take_along_axis(self.operation, order, axis=1),
             np.take_along_axis(self.value, order, axis=1),
         )
-        said = np.hstack([sorted_.variable, sorted_.operation, np.nan_to_num(sorted_.value, nan=0.0)])
-        _, first = np.unique(said, axis=0, return_index=True)
-        return sorted_[np.sort(first)]
+        columns = [*sorted_.variable.T, *sorted_.operation.T, *np.nan_to_num(sorted_.value, nan=0.0).T]
+        return sorted_[np.sort(distinct_rows(columns, len(self)).first)]
 
     def matches_records(self, records: Floats) -> NDArray[np.bool_]:
         """Return whether each predicate holds of each of the records (n, d), (P, n): a block of few predicates at a time is meant."""

@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 from ..data.arrays import Floats, Integers
 from ..data.intervals import NON_NEGATIVE, SHARE
 from ..data.microdata import Microdata
+from ..data.rows import first_records
 from ..data.schema import Kind, Role, Schema
 from ..design.binning import (
     BINNED,
@@ -90,7 +91,7 @@ def find_minimal_uniques(codes: Integers, largest: int) -> Iterator[SetWithRecor
     single = class_sizes(classes) == 1
     if not single.any():
         return
-    first = np.unique(classes, return_index=True)[1].astype(np.int64)
+    first = first_records(classes, int(classes.max(initial=-1)) + 1)
     kept = codes[first]
     width = [len(np.unique(column)) for column in kept.T]
     ranked = sorted(
@@ -101,7 +102,7 @@ def find_minimal_uniques(codes: Integers, largest: int) -> Iterator[SetWithRecor
         raise NotComputable(
             f"{codes.shape[1]} keys have {sets:,} sets of up to {largest}, too many to search: name fewer keys or a smaller size"
         )
-    ordered = np.stack([pd.factorize(kept[:, j])[0].astype(np.int64) for j in ranked], axis=1)
+    ordered = np.stack([equivalence_classes([kept[:, j]], len(kept)) for j in ranked], axis=1)
     for chosen, rows in _SubsetSearch(ordered, single, largest).find_sets():
         yield tuple(sorted(ranked[bit] for bit in chosen)), np.sort(first[rows])
 
@@ -134,6 +135,7 @@ class _SubsetSearch:
             known = self._is_unique_on_subset(own, bits)
             left = ~known[rows]
             some = rows[left]
+            # The innermost loop: a hash of one key is quicker than the digits of two columns.
             refined = pd.factorize(group[left] * self.width[bit] + self.codes[some, bit])[0].astype(np.int64)
             alone = (np.bincount(refined)[refined] == 1) & self.single[some] if len(some) else np.empty(0, np.bool_)
             if alone.any():

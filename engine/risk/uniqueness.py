@@ -20,6 +20,7 @@ import numpy as np
 
 from ..data.intervals import NON_NEGATIVE, SHARE
 from ..data.microdata import Microdata
+from ..data.rows import Values
 from ..data.schema import Role, Schema
 from ..design.binning import BINNED, BinsOfKey, check_binning_rules, comparable_categories, learned_bins_text
 from ..errors import BadInput, NotComputable
@@ -33,7 +34,6 @@ from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import class_sizes, equivalence_classes, joint_classes
-from ..partition.grouping import Values
 
 
 def _key_columns(

@@ -1,25 +1,28 @@
-"""How far records of mixed types lie apart: variable by variable (Gower 1971), numbers by their ranks.
+"""Distance of records with levels and numbers: variable by variable (Gower 1971), numbers by their ranks.
 
 A variable with levels counts 1 where two records differ. A number or a date counts the difference of their places, a place
 being the share of the values of given tables that lie below, and half of those that are equal; between two neighbouring values it is
 interpolated. Whatever its unit, its scale and its tails are, a variable counts at most 1, so that none rules the others. A missing value
 is 0 away from a missing one, and 1 from any other.
 
-Distances are told in half ranks, of which 2N are 1 where the tables have N records. Places are rounded to 2^-20 of these, so that sums are exact:
-equal distances are equal, in whatever order variables and records come.
+``Gower`` gives exact distances, in half ranks, of which 2N are 1 where the tables have N records. Places are rounded to 2^-20 of these, so that
+sums are exact: equal distances are equal, in whatever order variables and records come. ``SubsetGowerDistances`` gives distances of many
+pairs by several sets of variables in one pass. Its places are whole numbers in single precision, up to ``UNIT``: numbers that are closer than
+1 / ``UNIT`` of the records are equal there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import cast
+from typing import TypeVar, cast
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from ..data.arrays import Floats, Integers
+from ..data.arrays import Booleans, Floats, Integers
 from ..data.microdata import Microdata
 from ..errors import NotComputable
 from .columns import column_scales
@@ -27,8 +30,32 @@ from .columns import column_scales
 _GRAIN = 2.0**20
 _MISSING = -1.0
 _UNKNOWN = -2.0
-_AT_ONCE = 2_000_000
+UNIT = 2.0**16
+MOST_EXACT = 256
+"""Variables whose distances add up exactly in single precision."""
+AT_ONCE = 250_000
+"""Pairs of records in a block."""
 _MEANS = '"{}" is released as class means, which are none of its levels'
+Singles = NDArray[np.float32]
+Codes = NDArray[np.unsignedinteger]
+Gaps = TypeVar("Gaps", Floats, Singles)
+
+
+def variable_distances(
+    own: Gaps, other: Gaps, out: Gaps, *, has_levels: bool, most: float, may_be_missing: bool = True
+) -> Gaps:
+    """Write how far values lie apart by one variable into ``out``, and return it.
+
+    Different levels are ``most`` apart, numbers by their difference. A missing number, which is below 0, is ``most`` away from any that
+    is not missing; without ``may_be_missing`` none is looked for. The shapes of ``own`` and ``other`` are broadcast to that of ``out``.
+    """
+    if has_levels:
+        return np.multiply(own != other, most, out=out)
+    np.abs(np.subtract(own, other, out=out), out=out)
+    if may_be_missing:
+        lacking = (own < 0) | (other < 0)
+        out[lacking] = (most * ((own < 0) != (other < 0)))[lacking]
+    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,34 +130,24 @@ class Gower:
         return found
 
     def apart(self, own: Floats, other: Floats) -> Floats:
-        """Distances (q, r) of records at places (q, d) and (r, d), the second of them of the tables."""
-        total = np.zeros((len(own), len(other)))
-        for k, name in enumerate(self.names):
-            a, b = own[:, k, None], other[None, :, k]
-            if name in self.levels:
-                total += self.unit * (a != b)
-                continue
-            gap = np.abs(a - b)
-            if a.min(initial=0) < 0 or b.min(initial=0) < 0:
-                gap = np.where((a < 0) | (b < 0), self.unit * ((a < 0) != (b < 0)), gap)
-            total += gap
-        return total
+        """Return the distances (q, r) of records at places (q, d) and (r, d), the second of them of the tables."""
+        return self._total(
+            ((own[:, k, None], other[None, :, k]) for k in range(len(self.names))), (len(own), len(other))
+        )
 
     def pairs(self, own: Floats, other: Floats, rows: Integers, columns: Integers) -> Floats:
-        """``apart`` of pairs of records, (p,): ``rows`` (p,) of places (q, d), ``columns`` (p,) of places (r, d)."""
-        total = np.zeros(len(rows))
-        for k, name in enumerate(self.names):
-            a, b = own[rows, k], other[columns, k]
-            gap = np.where((a < 0) | (b < 0), self.unit * ((a < 0) != (b < 0)), np.abs(a - b))
-            total += self.unit * (a != b) if name in self.levels else gap
-        return total
+        """Return the distances of pairs of records, (p,): ``rows`` (p,) of places (q, d), ``columns`` (p,) of places (r, d)."""
+        return self._total(((own[rows, k], other[columns, k]) for k in range(len(self.names))), (len(rows),))
 
-    def blocks(self, own: Floats, other: Floats) -> Iterator[tuple[slice, Floats]]:
-        """``apart`` in rows: which of ``own``, and their distances (some, r)."""
-        step = max(_AT_ONCE // max(len(other), 1), 1)
-        for start in range(0, len(own), step):
-            rows = slice(start, start + step)
-            yield rows, self.apart(own[rows], other)
+    def _total(self, sides: Iterable[tuple[Floats, Floats]], shape: tuple[int, ...]) -> Floats:
+        """Return the sum of the distances by each variable, whose values on both ``sides`` are broadcast to the shape."""
+        total, gap = np.zeros(shape), np.empty(shape)
+        for name, (a, b) in zip(self.names, sides, strict=True):
+            lacks = a.min(initial=0) < 0 or b.min(initial=0) < 0
+            total += variable_distances(
+                a, b, gap, has_levels=name in self.levels, most=self.unit, may_be_missing=bool(lacks)
+            )
+        return total
 
 
 def _levels(data: Microdata, name: str) -> pd.Categorical:
@@ -138,3 +155,73 @@ def _levels(data: Microdata, name: str) -> pd.Categorical:
     if not data.schema[name].kind.has_levels:
         raise NotComputable(_MEANS.format(name))
     return cast("pd.Categorical", column.array)
+
+
+@dataclass(frozen=True, eq=False)
+class SubsetGowerDistances:
+    """Gower distances of many pairs of records by subsets of the d variables of ``gower``.
+
+    gower: ranges, levels and ranks of the variables
+    levelled: whether each variable has levels, (d,)
+    """
+
+    gower: Gower
+    levelled: Booleans
+
+    @classmethod
+    def from_tables(cls, tables: Sequence[Microdata], names: Sequence[str]) -> SubsetGowerDistances:
+        """Build distances whose ranks are those of these tables together. Raises NotComputable like ``Gower.of``."""
+        return cls.from_gower(Gower.of(tables, names))
+
+    @classmethod
+    def from_gower(cls, gower: Gower) -> SubsetGowerDistances:
+        return cls(gower, np.array([name in gower.levels for name in gower.names], dtype=np.bool_))
+
+    def scaled_places(self, data: Microdata) -> Singles:
+        """Return records as whole numbers, (n, d): levels, or places up to ``UNIT``; below 0 where a value is missing or a level unknown."""
+        return self.round_places(self.gower.places(data))
+
+    def round_places(self, places: Floats) -> Singles:
+        """Return places of ``gower``, (n, d), rounded to the whole numbers used here."""
+        number = np.where(places < 0, places, np.rint(places * (UNIT / self.gower.unit)))
+        return np.where(self.levelled, places, number).astype(np.float32)
+
+    def level_codes(self, *sides: Singles) -> list[Codes]:
+        """Return the levels of records (n, d) as the smallest numbers that hold those of all sides, (l, n) each."""
+        levels = [side.T[self.levelled] + 2 for side in sides]
+        most = max((int(one.max(initial=0)) for one in levels), default=0)
+        return [np.ascontiguousarray(one, dtype=np.min_scalar_type(most)) for one in levels]
+
+    def iterate_blocks(self, own: Singles, other: Singles, subsets: Booleans) -> Iterator[tuple[slice, int, Singles]]:
+        """Yield which of the records (q, d), the number of a subset (s, d) of the variables, and their distances to others (r, d) by it:
+        (some, r).
+
+        Here a variable adds at most 1. The array is overwritten by the next.
+        """
+        step = max(1, AT_ONCE // max(len(other), 1))
+        sides = [np.ascontiguousarray(side.T[~self.levelled]) / np.float32(UNIT) for side in (own, other)]
+        levels, numbers = (list(zip(*both, strict=True)) for both in (self.level_codes(own, other), sides))
+        lacks = [min(a.min(initial=0), b.min(initial=0)) < 0 for a, b in numbers]
+        differ = np.empty((len(levels), step * len(other)), dtype=np.uint8)
+        apart = np.empty((len(numbers), step * len(other)), dtype=np.float32)
+        count = np.empty(step * len(other), dtype=np.uint8 if len(levels) < 256 else np.uint16)
+        total = np.empty(step * len(other), dtype=np.float32)
+        for start in range(0, len(own), step):
+            rows = slice(start, min(start + step, len(own)))
+            shape = rows.stop - start, len(other)
+            size = shape[0] * shape[1]
+            # Levels that differ are counted in bytes, which is several times faster than to add their distances.
+            for (a, b), byte in zip(levels, differ, strict=True):
+                np.not_equal(a[rows, None], b, out=byte[:size].reshape(shape).view(np.bool_))
+            for (c, d), one, lack in zip(numbers, apart, lacks, strict=True):
+                variable_distances(
+                    c[rows, None], d, one[:size].reshape(shape), has_levels=False, most=1.0, may_be_missing=bool(lack)
+                )
+            for k, chosen in enumerate(subsets):
+                count[:size] = 0
+                for at in np.flatnonzero(chosen[self.levelled]):
+                    np.add(count[:size], differ[at, :size], out=count[:size])
+                np.copyto(total[:size], count[:size])
+                for at in np.flatnonzero(chosen[~self.levelled]):
+                    np.add(total[:size], apart[at, :size], out=total[:size])
+                yield rows, k, total[:size].reshape(shape)

@@ -11,7 +11,7 @@ import numpy as np
 from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Variable
-from ..data.terms import TermDesign, parse_term
+from ..design.design_matrix import Design
 from ..design.regression_rows import RegressionRows, stack_blocks, stack_weights
 from ..methods.spec import Param, Spec
 from ..posterior.bayesian_linear_regression import LinearPosterior, Standardisation, require_more_records
@@ -34,15 +34,11 @@ class LinearRegressionSpec(Spec):
 
 
 def make_regression_rows(
-    data: Microdata, target: str, spec: LinearRegressionSpec, design: TermDesign | None = None
+    data: Microdata, target: str, spec: LinearRegressionSpec, design: Design | None = None
 ) -> RegressionRows:
     """Return the records as they are regressed, by the levels of ``design``, without one by their own."""
-    found = regression_design(data, spec) if design is None else design
+    found = Design.from_texts(spec.predictors, data) if design is None else design
     return RegressionRows(found, data, lambda block: transform_response(block.numbers(target), spec))
-
-
-def regression_design(data: Microdata, spec: LinearRegressionSpec) -> TermDesign:
-    return TermDesign.from_terms([parse_term(text, data.schema, text) for text in spec.predictors], data)
 
 
 def regression_posterior(

@@ -31,11 +31,11 @@ from scipy.linalg import cho_solve
 
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
+from ..data.rows import distinct_records
 from ..data.terms import parse_term
 from ..design import stratified_logit
 from ..design.categories import categories_of_variable
 from ..design.completed_design import CompletedDesign
-from ..design.distinct_records import distinct_records
 from ..design.stratified_logit import StratumRecords, find_places, strata_of_records, stratified_records
 from ..errors import NotComputable
 from ..methods.release_models import IntruderGuesses, Plausibility
@@ -89,11 +89,11 @@ class ReleasedRows:
             categories_of_variable(data, target, None).category_codes(release)[inside], stratum.class_keys
         )
         if stratum.weights is None:
-            x = design.matrix(release)[np.ix_(inside, stratum.kept)]
+            x = design.build_matrix(release)[np.ix_(inside, stratum.kept)]
             return cls(x, np.ones(len(x)), class_column_sums(x, places, size))
         own = Microdata(release.schema, release.frame.iloc[inside], release.origin)
         distinct = distinct_records(own, design.columns)
-        x = design.matrix(distinct.representatives(own))[:, stratum.kept]
+        x = design.build_matrix(distinct.representatives(own))[:, stratum.kept]
         cells = np.bincount(places * len(x) + distinct.combination_of, minlength=size * len(x)).reshape(size, len(x))
         return cls(x, distinct.sum_by_combination(), cells @ x)
 
@@ -351,7 +351,7 @@ class MultinomialRelease:
         moved = strata_of_records(table, self.variable, self.groups).reshape(t, g) != strata[:, None]
         likelihood, prior = np.full((t, g, len(self.releases)), -np.inf), np.full((t, g), -np.inf)
         weight = self.data.effective_weights[guesses.records]
-        x_was = self._design.matrix(truth)
+        x_was = self._design.build_matrix(truth)
         distinct = self._distinct_predictors(guesses)
         for stratum in self.strata:
             inside = np.flatnonzero(strata == stratum.records.number)
@@ -383,7 +383,7 @@ class MultinomialRelease:
         if not changing:
             return None
         few, which = guesses.distinct_guesses(changing)
-        return self._design.matrix(few.guessed_table(self.data)).reshape(*few.shape, -1), which
+        return self._design.build_matrix(few.guessed_table(self.data)).reshape(*few.shape, -1), which
 
     def own_record_log_likelihoods(self, guesses: IntruderGuesses) -> Floats:
         """Return log p(z_i^(l) | D_y), (t, g, m), of what was released of the record itself alone. Raises NotComputable for drawn
@@ -399,7 +399,7 @@ class MultinomialRelease:
             categories.category_codes(guesses.guessed_table(self.data)).reshape(t, g),
             categories.category_codes(truth),
         )
-        strata, x_was = strata_of_records(truth, self.variable, self.groups), self._design.matrix(truth)
+        strata, x_was = strata_of_records(truth, self.variable, self.groups), self._design.build_matrix(truth)
         to, which = self._distinct_predictors(guesses) or (x_was[:, None, :], np.zeros((t, g), dtype=np.intp))
         for one in self.releases:
             one.require_linked()
@@ -435,7 +435,7 @@ class MultinomialRelease:
         t, g = guesses.shape
         categories = categories_of_variable(self.data, target, None)
         table, truth = guesses.guessed_table(self.data), guesses.true_records(self.data)
-        x, codes = self._design.matrix(table).reshape(t, g, -1), categories.category_codes(table).reshape(t, g)
+        x, codes = self._design.build_matrix(table).reshape(t, g, -1), categories.category_codes(table).reshape(t, g)
         strata = strata_of_records(truth, self.variable, self.groups)
         moved = strata_of_records(table, self.variable, self.groups).reshape(t, g) != strata[:, None]
         found, weight = np.full((t, g, len(self.releases)), -np.inf), self.data.effective_weights[guesses.records]

@@ -32,12 +32,14 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats
 from ..data.microdata import SECONDS_OF_DAY, Microdata, to_column
+from ..data.rows import distinct_rows
 from ..data.schema import Kind
 from ..errors import GAN
 from ..methods.registry import BulkFittingDeclaration, synthesis_method
 from ..methods.results import Diagnostic, Fit
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, Spec
+from ..statistics.gower import variable_distances
 
 CELLS = 1 << 22
 LARGEST_SEED = 2**31
@@ -161,18 +163,18 @@ def draw_nearest_donors(
     The distance is the number of codes that differ plus the differences of numbers as shares of their range over both
     tables. Of donors that are equally near each is as likely.
     """
-    wanted, which = np.unique(records, axis=0, return_inverse=True)
-    offered, member = np.unique(donors, axis=0, return_inverse=True)
-    nearest = _first_nearest_rows(wanted, offered, discrete)[which.ravel()]
-    order = np.argsort(member.ravel(), kind="stable")
-    sizes = np.bincount(member.ravel(), minlength=len(offered))
+    wanted, offered = (distinct_rows(table.T, len(table)) for table in (records, donors))
+    nearest = _first_nearest_rows(records[wanted.first], donors[offered.first], discrete)[wanted.combination_of]
+    sizes = offered.counts
     start = np.cumsum(sizes) - sizes
-    donor: NDArray[np.intp] = order[start[nearest] + rng.integers(sizes[nearest])]
+    donor: NDArray[np.intp] = offered.order[start[nearest] + rng.integers(sizes[nearest])]
     return donor
 
 
 def _first_nearest_rows(wanted: Floats, offered: Floats, discrete: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Return for each of ``wanted`` (u, P) the first nearest row of ``offered`` (v, P)."""
+    # The search of ``adversary.nearest_records`` needs ranks. Generated numbers are compared as they are, because many have one rank
+    # where the generator has drawn few different ones.
     both = np.concatenate([wanted, offered])
     scale = np.ptp(both, axis=0) if both.shape[1] else np.empty(0)
     scale = np.where(discrete | (scale == 0), 1, scale)
@@ -180,10 +182,11 @@ def _first_nearest_rows(wanted: Floats, offered: Floats, discrete: NDArray[np.bo
     found = []
     for start in range(0, len(wanted), step):
         block = wanted[start : start + step]
-        distance = np.zeros((len(block), len(offered)))
+        distance, gap = np.zeros((2, len(block), len(offered)))
         for column in range(both.shape[1]):
-            apart = block[:, column, None] - offered[None, :, column]
-            distance += apart != 0 if discrete[column] else np.abs(apart) / scale[column]
+            sides = block[:, column, None], offered[None, :, column]
+            variable_distances(*sides, gap, has_levels=bool(discrete[column]), most=1.0, may_be_missing=False)
+            distance += gap / scale[column]
         found.append(distance.argmin(axis=1))
     return np.concatenate(found)
 

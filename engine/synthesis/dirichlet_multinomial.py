@@ -26,6 +26,7 @@ from scipy.special import gammaln
 
 from ..data.arrays import Floats
 from ..data.microdata import Microdata
+from ..data.rows import dense_ranks
 from ..data.schema import Kind
 from ..design.categories import (
     BinsByVariable,
@@ -36,7 +37,6 @@ from ..design.categories import (
     check_bins,
     require_weighable_bins,
 )
-from ..design.distinct_records import dense_ranks
 from ..errors import BadInput
 from ..methods.registry import ReleaseModelDeclaration, synthesis_method
 from ..methods.release_models import IntruderGuesses, Plausibility

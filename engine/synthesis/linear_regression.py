@@ -23,8 +23,7 @@ import numpy as np
 from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..data.schema import Kind
-from ..data.terms import TermDesign
-from ..design.linear_predictor import linear_predictor
+from ..design.design_matrix import Design
 from ..design.regression_rows import RegressionRows, joint_triangle, stack_blocks, stack_weights
 from ..errors import BadInput, NotComputable, NotConverged
 from ..methods.drafting import SUITED, Case, Offer, drafts
@@ -48,7 +47,6 @@ from ..wording import count_noun
 from ._linear_model import (
     LinearRegressionSpec,
     make_regression_rows,
-    regression_design,
     regression_posterior,
     response_limits,
     transform_response,
@@ -111,8 +109,8 @@ class LinearRegressionRelease:
         return LinearRegressionRelease(data, self.target, self.spec, self.releases, self.seed)
 
     @cached_property
-    def _design(self) -> TermDesign:
-        return regression_design(self.data, self.spec)
+    def _design(self) -> Design:
+        return Design.from_texts(self.spec.predictors, self.data)
 
     @cached_property
     def _full_weight_model(self) -> LinearRegressionRelease:
@@ -355,7 +353,7 @@ def draw(
     """
     variable = confidential.schema[target]
     sigma = float(fit.arrays["sigma"][index])
-    mean = linear_predictor(regression_design(confidential, spec), released, fit.arrays["coefficients"][index])
+    mean = Design.from_texts(spec.predictors, confidential).predict(released, fit.arrays["coefficients"][index])
     low, high = value_limits(variable)
     lower, upper = response_limits(variable, spec)
     values = draw_truncated_normal(mean, sigma, lower, upper, rng)
@@ -448,6 +446,6 @@ def linear_regression(data: Microdata, target: str, spec: LinearRegressionSpec, 
     posterior = _check_and_fit(data, target, spec, target)
     coefficients, sigma = posterior.draw_parameters(draws, run.rng)
     run.report(Progress(1, 1, f"regression of {target}"))
-    names = regression_design(data, spec).names
+    names = Design.from_texts(spec.predictors, data).names
     arrays = {"coefficients": coefficients, "sigma": sigma}
     return Fit(arrays, _regression_diagnostics(posterior, names), NoTrace(EXACT))

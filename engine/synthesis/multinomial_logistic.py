@@ -151,7 +151,7 @@ def draw(
         for first in range(0, len(inside), _ROWS):
             rows = inside[first : first + _ROWS]
             part = Microdata(released.schema, released.frame.iloc[rows], released.origin)
-            codes[rows] = _pick_classes(fit.arrays, int(number), design.matrix(part), index, uniform[rows])
+            codes[rows] = _pick_classes(fit.arrays, int(number), design.build_matrix(part), index, uniform[rows])
     present = categories_of_variable(confidential, target, None).value_count
     return np.where(codes < present, codes, np.nan)
 

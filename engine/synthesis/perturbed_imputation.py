@@ -131,6 +131,7 @@ def _fit_feature(
     if len(classes) < 2 or not width:
         share = np.log(np.bincount(codes[name], minlength=classes.max() + 1)[classes] / records)
         return classes, np.vstack([share, np.zeros((width, len(classes)))]), 0.0, 0
+    # Not a ``Design`` of predictor terms: the columns are categories of bins, all of them, under one penalty.
     design = np.hstack([np.eye(categories[other].size)[codes[other]] for other in others])
     seed = int(rng.integers(2**31))
     strengths = np.geomspace(STRONGEST, WEAKEST, spec.strengths)

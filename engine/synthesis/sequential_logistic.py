@@ -34,9 +34,10 @@ from scipy.special import betaln, expit, ndtri
 
 from ..data.arrays import Floats
 from ..data.microdata import Microdata, to_column
+from ..data.rows import distinct_records, distinct_rows
 from ..data.schema import Kind, Schema
-from ..data.terms import TermDesign, parse_term
-from ..design.distinct_records import distinct_records
+from ..data.terms import parse_term
+from ..design.design_matrix import Design
 from ..design.logistic import LogisticFit, LogisticPrior, logistic_regression
 from ..design.sequential_regressions import SequentialRegression, level_counts, sequential_regressions, sequential_terms
 from ..errors import BadInput
@@ -156,14 +157,15 @@ class SequentialLogisticRelease:
         shape: tuple[int, int],
         anew: int,
     ) -> Plausibility:
-        design = TermDesign.from_terms(model.terms, self.data)
+        design = Design.from_terms(model.terms, self.data)
         x = (
             design.build_matrix(guessed)[:, model.kept],
             np.repeat(design.build_matrix(own)[:, model.kept], shape[1], axis=0),
         )
         y = guessed.numbers(model.target), np.repeat(own.numbers(model.target), shape[1])
         every = np.column_stack([x[0], y[0], x[1], y[1], np.repeat(weight, shape[1])])
-        distinct, of = np.unique(every, axis=0, return_inverse=True)
+        different = distinct_rows(every.T, len(every))
+        distinct, of = every[different.first], different.combination_of
         k = x[0].shape[1]
         changes = LogisticChanges(
             distinct[:, :k], distinct[:, k], distinct[:, k + 1 : -2], distinct[:, -2], distinct[:, -1]
@@ -181,7 +183,7 @@ class SequentialLogisticRelease:
     def _dataset_likelihood(
         self,
         model: SequentialRegression,
-        design: TermDesign,
+        design: Design,
         fit: LogisticFit,
         release: Microdata,
         coefficients: Floats,
@@ -362,7 +364,7 @@ def joint_draw(
     found: dict[str, NDArray[np.generic]] = {}
     for target in targets:
         if terms := sequential_terms(target, targets, spec.predictors, spec.order, confidential.schema):
-            design = TermDesign.from_terms(terms, confidential)
+            design = Design.from_terms(terms, confidential)
             made = Microdata(schema, frame)
             distinct = distinct_records(made, design.columns)
             x = design.build_matrix(distinct.representatives(made))[:, fit.arrays[f"{target}.kept"]]

@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from ..data.arrays import Floats
 from ..data.blocks import row_blocks
 from ..data.microdata import Microdata
+from ..data.rows import distinct_records
 from ..data.schema import Kind, Variable
-from ..data.terms import TermDesign, parse_term
-from ..design.distinct_records import distinct_records
-from ..design.linear_predictor import linear_predictor
+from ..design.design_matrix import Design
 from ..errors import BadInput, NotComputable, NotConverged
 from ..methods.chains import KEEP_CHAINS, require_room_for_chains
 from ..methods.drafting import SUITED, Case, Offer, drafts
@@ -69,7 +68,7 @@ def check_data(data: Microdata, target: str, spec: ZeroInflatedSpec, place: str)
             "own; use cart, or linear_regression of a continuous variable",
         )
     if spec.walkers is not None and spec.sampler == "emcee":
-        fewest = 4 * len(_regression_design(data, spec).names) + 4
+        fewest = 4 * len(Design.from_texts(spec.predictors, data).names) + 4
         if spec.walkers < fewest or spec.walkers % 2:
             raise BadInput(f"{place}.walkers", f"{spec.walkers} must be an even number, at least {fewest}")
     if spec.keep_chains and spec.sampler != "emcee":
@@ -92,12 +91,12 @@ def draw(
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
     """Draw synthetic counts (n,) from posterior draw ``index``, in 0..bound (Guo & Hu §2.3)."""
-    design, theta = _regression_design(confidential, spec), fit.arrays["theta"][index]
-    predicted = PredictedRates.from_theta(theta, partial(linear_predictor, design, released))
+    design, theta = Design.from_texts(spec.predictors, confidential), fit.arrays["theta"][index]
+    predicted = PredictedRates.from_theta(theta, partial(design.predict, released))
     bound = _whole_upper_bound(confidential.schema[target], target)
     if spec.random_effect == "new":
         return draw_counts(predicted, bound, "new", rng)
-    observed = PredictedRates.from_theta(theta, partial(linear_predictor, design, confidential))
+    observed = PredictedRates.from_theta(theta, partial(design.predict, confidential))
     return draw_counts(predicted, bound, "record", rng, confidential.numbers(target), observed)
 
 
@@ -148,8 +147,8 @@ class ZeroInflatedRelease:
         return replace(self, data=data)
 
     @cached_property
-    def _design(self) -> TermDesign:
-        return _regression_design(self.data, self.spec)
+    def _design(self) -> Design:
+        return Design.from_texts(self.spec.predictors, self.data)
 
     @property
     def _count_bound(self) -> int | None:
@@ -308,11 +307,7 @@ def _draw_moments(posterior: PosteriorDraws) -> list[Diagnostic]:
     ]
 
 
-def _regression_design(data: Microdata, spec: ZeroInflatedSpec) -> TermDesign:
-    return TermDesign.from_terms([parse_term(text, data.schema, text) for text in spec.predictors], data)
-
-
-def _distinct_design_rows(design: TermDesign, tables: Sequence[Microdata]) -> tuple[Floats, NDArray[np.intp]]:
+def _distinct_design_rows(design: Design, tables: Sequence[Microdata]) -> tuple[Floats, NDArray[np.intp]]:
     """Return rows (u, K) of the design, and that of each record of these tables, one under another, (n,)."""
     rows, row, before = [], [], 0
     for data in tables:
@@ -325,7 +320,7 @@ def _distinct_design_rows(design: TermDesign, tables: Sequence[Microdata]) -> tu
 
 
 def _regression_posterior(
-    design: TermDesign, tables: Sequence[Microdata], target: str, spec: ZeroInflatedSpec, weights: Floats | None = None
+    design: Design, tables: Sequence[Microdata], target: str, spec: ZeroInflatedSpec, weights: Floats | None = None
 ) -> ZeroInflatedPoisson:
     """Return the posterior given the records of these tables, all of these ``weights`` (n,)."""
     counts = np.concatenate([data.numbers(target) for data in tables])
@@ -335,7 +330,7 @@ def _regression_posterior(
     )
 
 
-def _has_same_design(design: TermDesign, data: Microdata, other: Microdata) -> bool:
+def _has_same_design(design: Design, data: Microdata, other: Microdata) -> bool:
     """Return whether both have the same design, record by record."""
     return len(data) == len(other) and all(
         np.array_equal(design.build_matrix(data.select_rows(rows)), design.build_matrix(other.select_rows(rows)))
@@ -382,7 +377,9 @@ class ZeroInflatedSpec(Spec):
             return 0
         from ..posterior.ensemble import most_chain_bytes
 
-        return most_chain_bytes(2 * len(_regression_design(data, self).names) + 1, self.walkers, self.most_steps)
+        return most_chain_bytes(
+            2 * len(Design.from_texts(self.predictors, data).names) + 1, self.walkers, self.most_steps
+        )
 
 
 def _draft_offer(case: Case) -> Offer | None:
@@ -427,7 +424,7 @@ def zero_inflated_truncated_poisson(data: Microdata, target: str, spec: ZeroInfl
     """
     check_data(data, target, spec, target)
     data = data.with_positive_weight
-    design = _regression_design(data, spec)
+    design = Design.from_texts(spec.predictors, data)
     model = _regression_posterior(design, (data,), target, spec, data.weights)
     try:
         posterior = _sample_posterior(model, spec, run, draws)

@@ -30,6 +30,7 @@ import numpy as np
 from ..data.arrays import Floats, Integers
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
+from ..data.rows import distinct_rows
 from ..errors import NotComputable
 from ..methods.levers import FIDELITY
 from ..methods.outputs import Label, Output
@@ -229,7 +230,8 @@ def cluster_difference(confidential: Integers, released: Integers, equal_weights
 
 def _cluster_points(points: Floats, ours: int, spec: ClusterSpec, run: Run) -> tuple[ClusterDifference, int]:
     """Return the difference of the first ``ours`` of the points (k, d) from the others, and how many different points there are."""
-    unique, point = np.unique(points, axis=0, return_inverse=True)
+    distinct = distinct_rows(points.T, len(points))
+    unique, point = points[distinct.first], distinct.combination_of
     if len(unique) < 2:
         raise NotComputable("no variable varies, so there are no clusters")
     rows = np.bincount(point).astype(np.float64)
@@ -271,6 +273,7 @@ def _make_points(
     """Return scaled numbers and indicators of the levels that occur, of some ``rows`` (k,) of all N: (k, d); columns that do not vary are
     left out.
     """
+    # Not a ``Design`` of predictor terms: every level that occurs has its indicator, so that all differ by the same distance.
     columns = [np.empty((len(rows), 0))]
     for name in names:
         values = np.concatenate([confidential.numbers(name), released.numbers(name)])

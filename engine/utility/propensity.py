@@ -417,6 +417,7 @@ def propensity(confidential: Microdata, released: Microdata, spec: PropensitySpe
     terms = [(term, own) for of, own in zip(effects, same, strict=True) for term in of]
     if spec.model == "logit_interactions":
         terms += _effect_products(effects, same)
+    # Not a ``Design`` of predictor terms: levels are those that occur in either table, and a missing value is one of them.
     design = SparseDesign([InterceptTerm(), *(term for term, _ in terms)], len(y))
     repeated = np.repeat([True, *(own for _, own in terms)], [1, *(term.width for term, _ in terms)])
     pmse, null = logit_pmse(design, y, repeated)

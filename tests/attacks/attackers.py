@@ -20,7 +20,8 @@ from scipy.sparse.csgraph import connected_components
 
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Schema
-from sfumato.engine.data.terms import TermDesign, parse_term
+from sfumato.engine.data.terms import parse_term
+from sfumato.engine.design.design_matrix import Design
 from sfumato.engine.execution.tasks import draw_dataset, fit_model
 from sfumato.engine.methods.run import Randomness
 from sfumato.engine.posterior.bayesian_linear_regression import LinearPosterior, draw_truncated_normal
@@ -171,7 +172,7 @@ def sums_of_squares_and_products(outside: Outside, streams: Streams, item: int =
 def design(outside: Outside, item: int = 0) -> Floats:
     """The regression's design (n, K): of columns that are released as they are."""
     terms = [parse_term(text, outside.recipe.schema, text) for text in outside.recipe.synthesis[item].spec.predictors]  # type: ignore[attr-defined]
-    return TermDesign.from_terms(terms, outside.register).build_matrix(outside.register)
+    return Design.from_terms(terms, outside.register).build_matrix(outside.register)
 
 
 def alone(outside: Outside, streams: Streams) -> float:

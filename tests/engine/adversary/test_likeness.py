@@ -8,10 +8,11 @@ import pytest
 from scipy.stats import norm
 from statsmodels.stats.proportion import confint_proportions_2indep
 
-from sfumato.engine.adversary import neighbours
+from sfumato.engine.adversary import nearest_records
 from sfumato.engine.adversary.cells import cell_keys, count_occurrences, row_keys
 from sfumato.engine.adversary.copies import measure_equal_records
 from sfumato.engine.adversary.likeness import MemorisationShare, score_margin, share_standard_error
+from sfumato.engine.adversary.nearest_records import LevelGroupSearch
 from sfumato.engine.adversary.neighbours import nearest_neighbour_pairs
 from sfumato.engine.adversary.pooled import measure_agreed_values
 from sfumato.engine.adversary.tails import measure_released_tails
@@ -318,12 +319,12 @@ def _columns(rng: np.random.Generator, n: int, digits: int) -> list[tuple[np.nda
 @pytest.mark.slow
 def test_who_is_nearest_is_found_as_if_everybody_were_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Alone with their levels, ties, and more records than are looked at first among them."""
-    monkeypatch.setattr(neighbours, "LOOKED_AT", 2)
+    monkeypatch.setattr(nearest_records, "WINDOW", 2)
     rng, groups = np.random.default_rng(4), 0
     for _ in range(300):
         n = int(rng.integers(2, 40))
         columns = _columns(rng, n, int(rng.integers(1, 9)))
-        search = neighbours._LevelGroupSearch.from_columns(columns, n)
+        search = LevelGroupSearch.from_columns(columns, n)
         for i in range(n):
             expected = _everybody_compared(columns, i)
             np.testing.assert_array_equal(search.nearest_records(i), expected)

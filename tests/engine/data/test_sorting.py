@@ -10,14 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from sfumato.engine.data import sorting
-from sfumato.engine.data.sorting import (
-    distinct_codes,
-    sort_order,
-    sort_with_order,
-    sorted_search,
-    sorted_unique,
-    sorted_values,
-)
+from sfumato.engine.data.rows import distinct_codes
+from sfumato.engine.data.sorting import sort_order, sort_with_order, sorted_search, sorted_unique, sorted_values
 
 N = 3 * sorting.MANY_TO_SORT
 RNG = np.random.default_rng(5)

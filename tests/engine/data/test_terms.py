@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.engine.data.terms import TermDesign, parse_term
+from sfumato.engine.data.terms import parse_term
+from sfumato.engine.design.design_matrix import Design
 from sfumato.engine.errors import BadInput
 
 SCHEMA = Schema(
@@ -43,7 +44,7 @@ def example() -> Microdata:
 
 def columns(*terms: str) -> dict[str, list[float]]:
     data = example()
-    design = TermDesign.from_terms([parse_term(text, SCHEMA, "p") for text in terms], data)
+    design = Design.from_terms([parse_term(text, SCHEMA, "p") for text in terms], data)
     return dict(zip(design.names, design.build_matrix(data).T.tolist(), strict=True))
 
 
@@ -130,7 +131,7 @@ def test_any_text_is_a_term_or_refused(text: str) -> None:
 def test_a_function_outside_its_domain_is_refused_without_a_value(text: str, message: str) -> None:
     data = example()
     data = data.with_columns({"log(odd):name": pd.Series([-1.0, -7.5, 0.0, 1.0])}, "synthetic")
-    design = TermDesign.from_terms([parse_term(text, SCHEMA, "p")], data)
+    design = Design.from_terms([parse_term(text, SCHEMA, "p")], data)
     with pytest.raises(BadInput) as caught:
         design.build_matrix(data)
     assert message in caught.value.message
@@ -140,13 +141,13 @@ def test_a_function_outside_its_domain_is_refused_without_a_value(text: str, mes
 def test_a_level_that_is_missing_has_no_code() -> None:
     data = example()
     holes = data.with_columns({"zone": data.column("zone").where([True, False, True, True])}, "confidential")
-    matrix = TermDesign.from_terms([parse_term("code(zone)", SCHEMA, "p")], data).build_matrix(holes)
+    matrix = Design.from_terms([parse_term("code(zone)", SCHEMA, "p")], data).build_matrix(holes)
     assert np.array_equal(matrix[:, 1], [5, np.nan, 1, 5], equal_nan=True)
 
 
 def test_the_matrix_of_a_release_has_the_columns_of_the_confidential_data() -> None:
     data = example()
-    design = TermDesign.from_terms([parse_term("room", SCHEMA, "p")], data)
+    design = Design.from_terms([parse_term("room", SCHEMA, "p")], data)
     only = data.column("room").where(data.column("room") == "house", "house")
     released = data.with_columns({"room": only}, "synthetic")
     assert design.build_matrix(released).tolist() == [[1.0, 1.0, 0.0]] * 4

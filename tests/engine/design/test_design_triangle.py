@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from sfumato.engine.data import blocks as row_blocks
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.engine.data.terms import TermDesign, parse_term
+from sfumato.engine.data.terms import parse_term
 from sfumato.engine.design import design_triangle as module
-from sfumato.engine.design.design_triangle import design_triangle, fits_in_one_block, triangle_of_blocks
-from sfumato.engine.design.linear_predictor import linear_predictor
+from sfumato.engine.design.design_matrix import Design
+from sfumato.engine.design.design_triangle import design_triangle, triangle_of_blocks
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.checks import require_full_rank
 
@@ -47,15 +47,15 @@ def table(n: int, seed: int, *, far: float = 0.0, weighted: bool = False) -> Mic
     return data.with_weights(rng.uniform(0.01, 1, n)) if weighted else data
 
 
-def design_of(terms: tuple[str, ...], data: Microdata) -> TermDesign:
-    return TermDesign.from_terms([parse_term(text, SCHEMA, text) for text in terms], data)
+def design_of(terms: tuple[str, ...], data: Microdata) -> Design:
+    return Design.from_terms([parse_term(text, SCHEMA, text) for text in terms], data)
 
 
 def response(block: Microdata) -> np.ndarray:
     return block.numbers("y")
 
 
-def whole(design: TermDesign, data: Microdata) -> np.ndarray:
+def whole(design: Design, data: Microdata) -> np.ndarray:
     """[X y], rows times the roots of their weights."""
     return np.column_stack([design.build_matrix(data), data.numbers("y")]) * np.sqrt(data.effective_weights)[:, None]
 
@@ -80,7 +80,7 @@ def test_products_are_those_of_the_whole_design(
         patch.setattr(row_blocks, "CELLS_PER_BLOCK", cells)
         patch.setattr(module, "_MOST_GROUPS", groups)
         alone, found = design_triangle(design, data), design_triangle(design, data, response)
-        blocks = not fits_in_one_block(design, data, 1)
+        blocks = not design.fits_in_one_block(data, 1)
     assert found.shape[1] == x.shape[1] >= len(found) >= min(n, x.shape[1])
     assert np.abs(found.T @ found - x.T @ x) / np.outer(lengths, lengths) == pytest.approx(0.0, abs=1e-13)
     assert np.abs(alone.T @ alone - (x.T @ x)[:-1, :-1]) / np.outer(lengths, lengths)[:-1, :-1] == pytest.approx(
@@ -93,7 +93,7 @@ def test_products_are_those_of_the_whole_design(
 def test_one_block_is_the_decomposition_of_the_matrix_to_the_last_bit() -> None:
     data = table(500, 1)
     design = design_of(TERMS[4], data)
-    assert fits_in_one_block(design, data, 1)
+    assert design.fits_in_one_block(data, 1)
     assert design_triangle(design, data, response).tobytes() == np.linalg.qr(whole(design, data), mode="r").tobytes()
 
 
@@ -137,7 +137,7 @@ def test_collinear_columns_far_from_zero_lose_no_more_than_in_a_decomposition_of
 
     plain = np.asarray(np.linalg.qr(whole(design, data), mode="r"))
     monkeypatch.setattr(row_blocks, "CELLS_PER_BLOCK", 2000)
-    assert not fits_in_one_block(design, data, 1)
+    assert not design.fits_in_one_block(data, 1)
     assert error(design_triangle(design, data, response)) < max(2 * error(plain), 1e-6)
     x = whole(design, data)
     lost = np.linalg.lstsq(x[:, :4].T @ x[:, :4], x[:, :4].T @ x[:, 4])[0] - truth
@@ -161,7 +161,7 @@ def test_a_value_outside_a_domain_is_counted_in_all_blocks(monkeypatch: pytest.M
     frame = data.frame.assign(pay=np.where(np.arange(60) % 6 == 0, -1.0, 2.0))
     data = Microdata(SCHEMA, frame)
     design = design_of(("log(pay)",), data)
-    for asked in (lambda: design_triangle(design, data), lambda: linear_predictor(design, data, np.ones(2))):
+    for asked in (lambda: design_triangle(design, data), lambda: design.predict(data, np.ones(2))):
         with pytest.raises(BadInput, match="undefined for 10 records"):
             asked()
 
@@ -186,8 +186,8 @@ def test_predictions_are_the_matrix_times_the_coefficients(
     design = design_of(terms, data)
     coefficients = rng.normal(size=len(design.names))
     expected = design.build_matrix(data) @ coefficients
-    assert linear_predictor(design, data, coefficients).tobytes() == expected.tobytes()
+    assert design.predict(data, coefficients).tobytes() == expected.tobytes()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(row_blocks, "CELLS_PER_BLOCK", cells)
-        found = linear_predictor(design, data, coefficients)
+        found = design.predict(data, coefficients)
     assert found == pytest.approx(expected, rel=1e-12, abs=1e-9, nan_ok=True)

@@ -15,7 +15,8 @@ from scipy.stats import kstest
 
 from sfumato.engine.data import blocks
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
-from sfumato.engine.data.terms import TermDesign, parse_term
+from sfumato.engine.data.terms import parse_term
+from sfumato.engine.design.design_matrix import Design
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.release_models import IntruderGuesses, Plausibility
@@ -178,7 +179,7 @@ def test_models_of_distinct_records_are_those_of_whole_designs_to_the_last_bit()
     assert step.method.synthesis.release_model.make_model is not None
     there = step.method.synthesis.release_model.make_model(data, step.targets, step.spec, [release], Run(rng))
     assert isinstance(there, ZeroInflatedRelease)
-    design = TermDesign.from_terms([parse_term(text, of.schema, "") for text in ("x", "square(x)")], data)
+    design = Design.from_terms([parse_term(text, of.schema, "") for text in ("x", "square(x)")], data)
     x, y, z = design.build_matrix(data), data.numbers("y"), release.numbers("y")
 
     def of_both(second: Microdata) -> ZeroInflatedPoisson:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from prepared_tables import schema_of
 
+from sfumato.engine.adversary.nearest_records import NearestRecords
 from sfumato.engine.data.arrays import Floats, Integers
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Variable
@@ -16,10 +17,10 @@ from sfumato.engine.matching.radius import Radius
 from sfumato.engine.risk import attribute_inference
 from sfumato.engine.risk.attribute_inference import (
     GuessAccuracy,
-    NeighbourGroups,
     TargetLevels,
     TargetNumbers,
     TargetVariable,
+    guess_values,
     target_variable,
 )
 from sfumato.engine.statistics.gower import Gower
@@ -91,7 +92,7 @@ def test_records_that_are_alike_are_asked_as_if_each_stood_alone(
         gower = Gower.of([learned], ["age", "zip"])
         places = gower.places(learned)[rows], gower.places(attacked)[asked]
         found, expected = (
-            NeighbourGroups.from_places(gower, *places, neighbours).guess_values(what),
+            guess_values(NearestRecords.from_places(gower, places[1], places[0], neighbours), what),
             one_by_one(gower, *places, what, neighbours),
         )
         for of in ("right", "distance", "asked", "agreeing", "candidates"):
@@ -106,6 +107,6 @@ def test_another_number_of_neighbours_gives_other_guesses() -> None:
     gower = Gower.of([learned], ["age", "zip"])
     places = gower.places(learned)[rows], gower.places(attacked)[asked]
     assert not np.array_equal(
-        NeighbourGroups.from_places(gower, *places, 5).guess_values(what).distance,
+        guess_values(NearestRecords.from_places(gower, places[1], places[0], 5), what).distance,
         one_by_one(gower, *places, what, 4).distance,
     )

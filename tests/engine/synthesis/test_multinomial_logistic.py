@@ -76,7 +76,7 @@ def test_the_maximum_in_each_stratum_is_that_of_statsmodels() -> None:
             pd.get_dummies(own["home"], drop_first=True).astype(float).assign(age=own["age"].astype(float))
         )
         theirs = sm.MNLogit(own["race"].cat.codes, x).fit(method="newton", disp=0, tol=1e-14, maxiter=100)
-        design = CompletedDesign.from_terms(spec.predictors, data).matrix(data)[(raw["sex"] == sex).to_numpy()]
+        design = CompletedDesign.from_terms(spec.predictors, data).build_matrix(data)[(raw["sex"] == sex).to_numpy()]
         scores = design @ fit.arrays[f"{number}.coefficients"][0].T
         p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
         assert p == pytest.approx(np.asarray(theirs.predict()), abs=1e-8)

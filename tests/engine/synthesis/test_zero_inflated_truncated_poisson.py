@@ -8,6 +8,7 @@ from prepared_tables import schema_of
 from sfumato.engine.data import blocks
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Variable
+from sfumato.engine.design.design_matrix import Design
 from sfumato.engine.methods.results import Fit
 from sfumato.engine.methods.run import Run
 from sfumato.engine.posterior.zero_inflated_poisson import ZeroInflatedPoisson
@@ -54,7 +55,7 @@ def test_the_model_is_that_of_the_whole_design_to_the_last_bit(monkeypatch: pyte
     monkeypatch.setattr(module, "_sample_posterior", stop)
     with pytest.raises(KeyboardInterrupt):
         zero_inflated_truncated_poisson(data, "visits", spec, Run(np.random.default_rng(3)), 2)
-    x = module._regression_design(data, spec).build_matrix(data)
+    x = Design.from_texts(spec.predictors, data).build_matrix(data)
     whole = ZeroInflatedPoisson.from_design(data.numbers("visits"), x, 12, columns=seen[0].columns)
     assert len(whole.rows) <= 30 < len(data)
     for name in ("rows", "row", "y", "weight"):

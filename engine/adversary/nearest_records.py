@@ -1,0 +1,400 @@
+"""Search for the records of a table that are nearest to others.
+
+    NearestRecords     k nearest records and all that are as near, by the exact or the rounded distance of ``statistics.gower``
+    LevelGroupSearch   nearest records one by one, by ranks of one table of which no more than a few hundred records are searched for
+
+Neither compares all numbers of every pair, and nothing is estimated: the result is that of all pairs. Whoever needs the distances of all
+pairs, by several sets of variables, takes the blocks of ``SubsetGowerDistances`` and ``smallest_of_each_row``.
+
+Records that differ in t levels are t units apart or more. So ``iterate_near_pairs`` counts first, in bytes, how many levels differ, and
+compares numbers only of pairs whose count leaves them a chance to be nearer than what was found so far. The table is searched in pieces,
+each with records from everywhere in it; what was found in one bounds what can still be nearest in the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.arrays import Booleans, Floats, Integers
+from ..data.rows import DistinctRecords, distinct_rows
+from ..data.sorting import sort_order
+from ..statistics.gower import MOST_EXACT, UNIT, Codes, Gower, Singles, SubsetGowerDistances, variable_distances
+
+FIRST_PIECE, PIECE = 2048, 4096
+"""Records of a table in the first piece, of which every pair is compared, and in each further one."""
+PAIRS = 1 << 20
+"""Pairs of records whose differing levels are counted at once."""
+DENSE = 1 / 8
+"""Where a larger share of the pairs is left, the numbers of all are compared, which is faster than to select them."""
+BITS = 40
+"""More than a distance has."""
+GOLDEN = (5**0.5 - 1) / 2
+WINDOW = 100
+"""Records on either side of one, by their first number, that bound how far the nearest may be."""
+ROUNDING = 1e-9
+"""More than what is lost where two shares are subtracted."""
+
+
+@dataclass(frozen=True, eq=False)
+class NearestRecords:
+    """Records of a table that are as near to each of q records as its k-th nearest, or nearer.
+
+    Equal records are searched for once, and equal records of the table are found together: there are p pairs of different records.
+
+    k: number of nearest records
+    searched: different records that are searched for, u of q
+    table: different records of the table, v of r
+    row: number of the first record of each pair in ``searched``, ascending, (p,)
+    column: number of the second one in ``table``; pairs of a row ascend by distance, equal ones by this, (p,)
+    distances: distance of each pair, (p,)
+    """
+
+    k: int
+    searched: DistinctRecords
+    table: DistinctRecords
+    row: Integers
+    column: Integers
+    distances: Floats
+
+    @classmethod
+    def from_places(cls, gower: Gower, own: Floats, table: Floats, k: int) -> NearestRecords:
+        """Find the ``k`` nearest records of a table at these places (r, d), all where r is smaller, to those at places ``own`` (q, d).
+
+        Single precision selects pairs that contain them all; the distances of these are exact.
+        """
+        rough = SubsetGowerDistances.from_gower(gower)
+        # A rounded number is at most half a unit off, so that the distance of a pair is off by one for each number, and that of the k-th
+        # nearest too. Beyond MOST_EXACT variables sums are rounded as well.
+        slack = int(2 * (~rough.levelled).sum() + len(rough.levelled) // MOST_EXACT * UNIT)
+        searched, others = distinct_rows(own.T, len(own)), distinct_rows(table.T, len(table))
+        queries, places = own[searched.first], table[others.first]
+        row, column, _ = _join_near_pairs(
+            rough, rough.round_places(queries), rough.round_places(places), min(k, len(others)), slack
+        )
+        exact = gower.pairs(queries, places, row, column)
+        return cls._within_kth(min(k, len(table)), searched, others, row, column, exact)
+
+    @classmethod
+    def from_rounded_places(
+        cls, distances: SubsetGowerDistances, own: Singles, table: Singles, k: int
+    ) -> NearestRecords:
+        """Find the same by rounded places and distances."""
+        searched, others = distinct_rows(own.T, len(own)), distinct_rows(table.T, len(table))
+        row, column, apart = _join_near_pairs(
+            distances, own[searched.first], table[others.first], min(k, len(others)), 0
+        )
+        return cls._within_kth(min(k, len(table)), searched, others, row, column, apart.astype(np.float64))
+
+    @classmethod
+    def _within_kth(
+        cls,
+        k: int,
+        searched: DistinctRecords,
+        table: DistinctRecords,
+        row: Integers,
+        column: Integers,
+        distances: Floats,
+    ) -> NearestRecords:
+        """Keep the pairs, of some that contain all that are near enough, that are no farther than the k-th nearest record."""
+        order = np.lexsort((column, distances, row))
+        found = cls(k, searched, table, row[order], column[order], distances[order])
+        inside = np.flatnonzero(found.distances <= found.kth_distance[found.row])
+        return cls(k, searched, table, found.row[inside], found.column[inside], found.distances[inside])
+
+    @cached_property
+    def _records_before(self) -> Integers:
+        """Return how many records of the table come before each pair of the same row, (p,)."""
+        counts = self.table.counts[self.column]
+        before = np.cumsum(counts) - counts
+        return np.asarray(before - before[np.searchsorted(self.row, np.arange(len(self.searched)))][self.row])
+
+    @property
+    def k_distances(self) -> Floats:
+        """Return the distances of the k nearest records of each different record, ascending, (u, k)."""
+        at = np.flatnonzero(self._records_before < self.k)
+        times = np.minimum(self.table.counts[self.column[at]], self.k - self._records_before[at])
+        return np.repeat(self.distances[at], times).reshape(len(self.searched), self.k)
+
+    @cached_property
+    def kth_distance(self) -> Floats:
+        """Return the distance of the k-th nearest record of each different record, (u,)."""
+        at = np.flatnonzero(self._records_before < self.k)
+        last = np.searchsorted(self.row[at], np.arange(len(self.searched)), side="right") - 1
+        return self.distances[at[last]]
+
+    @property
+    def record_counts(self) -> Integers:
+        """Return how many records of the table each pair stands for, (p,)."""
+        return self.table.counts[self.column]
+
+    def count_records(self, counted: Booleans | None = None) -> Integers:
+        """Count the records of the table in all pairs, or in those that are ``counted`` (p,), of each different record: (u,)."""
+        weights = self.record_counts if counted is None else np.where(counted, self.record_counts, 0)
+        return np.bincount(self.row, weights, len(self.searched)).astype(np.int64)
+
+
+def _join_near_pairs(
+    distances: SubsetGowerDistances, own: Singles, other: Singles, k: int, slack: int
+) -> tuple[Integers, Integers, Singles]:
+    """Return all pairs of ``iterate_near_pairs``: row, column and distance, (p,) each."""
+    found = list(iterate_near_pairs(distances, own, other, k, slack))
+    none = np.zeros(0, dtype=np.int64)
+    return (
+        np.concatenate([none, *(pairs.row + pairs.rows.start for pairs in found)]),
+        np.concatenate([none, *(pairs.column for pairs in found)]),
+        np.concatenate([np.zeros(0, dtype=np.float32), *(pairs.distances for pairs in found)]),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class NearPairs:
+    """Pairs of some records with others that are near them, p in all.
+
+    rows: the records that the pairs are of
+    row: first record of each pair, counted from the first of ``rows``, ascending, (p,)
+    column: second record of each pair, (p,)
+    distances: distance of each pair, (p,)
+    """
+
+    rows: slice
+    row: Integers
+    column: Integers
+    distances: Singles
+
+
+def iterate_near_pairs(
+    distances: SubsetGowerDistances, own: Singles, other: Singles, k: int, slack: int = 0
+) -> Iterator[NearPairs]:
+    """Yield the pairs of each of ``own`` (q, d) with the ``other`` records (r, d), r at least ``k``, at most ``slack`` farther than its
+    k-th nearest, by all variables.
+    """
+    search = _NearestSearch.from_tables(distances, own, other, max(FIRST_PIECE, 2 * k))
+    for rows in search.record_blocks():
+        q = rows.stop - rows.start
+        for columns in search.pieces:
+            piece = search.make_piece(rows, columns)
+            if not columns.start:
+                whole = piece.all_distances()
+                limit = np.partition(whole, k - 1, axis=1)[:, k - 1] + np.float32(slack)
+                row, column, apart = _select_within(whole, limit)
+                column = search.order[column]
+                continue
+            more, at, farther = piece.pairs_within(limit)
+            if not len(more):
+                continue
+            row, column = np.concatenate([row, more]), np.concatenate([column, search.order[at + columns.start]])
+            apart = np.concatenate([apart, farther])
+            keys = np.sort((row << BITS) + apart.astype(np.int64))
+            first = np.searchsorted(keys, np.arange(q) << BITS)
+            limit = (keys[first + k - 1] - (np.arange(q) << BITS)).astype(np.float32) + np.float32(slack)
+            inside = np.flatnonzero(apart <= limit[row])
+            row, column, apart = row[inside], column[inside], apart[inside]
+        order = np.argsort(row, kind="stable")
+        yield NearPairs(rows, row[order], column[order], apart[order])
+
+
+@dataclass(frozen=True, eq=False)
+class _NearestSearch:
+    """Records to search for, q, and a table of r records in another order, divided into pieces.
+
+    levels: levels of both sides as codes, (l, q) and (l, r)
+    numbers: numbers of both sides, (v, q) and (v, r)
+    may_be_missing: whether each number may be missing, (v,)
+    order: order of the table's records, (r,)
+    pieces: slices of the ordered table
+    differ, counts: buffers that every piece overwrites
+    """
+
+    levels: tuple[Codes, Codes]
+    numbers: tuple[Singles, Singles]
+    may_be_missing: Booleans
+    order: Integers
+    pieces: tuple[slice, ...]
+    differ: Booleans
+    counts: Codes
+
+    @classmethod
+    def from_tables(cls, distances: SubsetGowerDistances, own: Singles, other: Singles, first: int) -> _NearestSearch:
+        levelled, r = distances.levelled, len(other)
+        order = np.argsort(np.arange(r) * GOLDEN % 1)  # records of every piece come from everywhere
+        sides = own.T, other[order].T
+        codes = distances.level_codes(own, other[order])
+        numbers = [np.ascontiguousarray(side[~levelled]) for side in sides]
+        lacks = np.array(
+            [min(a.min(initial=0), b.min(initial=0)) < 0 for a, b in zip(*numbers, strict=True)], dtype=np.bool_
+        )
+        edges = [0, *range(min(first, r), r, PIECE), r]
+        pieces = tuple(slice(a, b) for a, b in pairwise(edges))
+        size = max(PAIRS, PIECE, first)
+        return cls(
+            (codes[0], codes[1]), (numbers[0], numbers[1]), lacks, np.asarray(order, dtype=np.int64), pieces,
+            np.empty(size, dtype=np.bool_),
+            np.empty(size, dtype=np.uint8 if len(codes[0]) < 256 else np.uint16),
+        )  # fmt: skip
+
+    def record_blocks(self) -> Iterator[slice]:
+        """Return consecutive slices of the records to search for."""
+        widest = max(piece.stop - piece.start for piece in self.pieces)
+        step, q = max(1, PAIRS // widest), self.levels[0].shape[1]
+        return (slice(start, min(start + step, q)) for start in range(0, q, step))
+
+    def make_piece(self, rows: slice, columns: slice) -> _PiecePairs:
+        levels, numbers = (
+            [(own[rows, None], other[columns]) for own, other in zip(*sides, strict=True)]
+            for sides in (self.levels, self.numbers)
+        )
+        shape = rows.stop - rows.start, columns.stop - columns.start
+        return _PiecePairs(self, shape, levels, numbers)
+
+
+@dataclass(frozen=True, eq=False)
+class _PiecePairs:
+    """All pairs of some records and a piece of the table, q and r by ``shape``.
+
+    search: the search that the pairs belong to
+    shape: number of records and of table records
+    levels, numbers: values of both sides, (q, 1) and (r,) each
+    """
+
+    search: _NearestSearch
+    shape: tuple[int, int]
+    levels: list[tuple[Codes, Codes]]
+    numbers: list[tuple[Singles, Singles]]
+
+    def _count_differing_levels(self) -> Codes:
+        """Count in how many levels the pairs differ, (q, r)."""
+        size = self.shape[0] * self.shape[1]
+        count, differ = self.search.counts[:size].reshape(self.shape), self.search.differ[:size].reshape(self.shape)
+        count[:] = 0
+        for a, b in self.levels:
+            np.not_equal(a, b, out=differ)
+            np.add(count, differ.view(np.uint8), out=count)
+        return count
+
+    def all_distances(self) -> Singles:
+        """Return the distances of all pairs, (q, r)."""
+        total = self._count_differing_levels().astype(np.float32)
+        total *= np.float32(UNIT)
+        gap = np.empty_like(total)
+        for (a, b), lacks in zip(self.numbers, self.search.may_be_missing, strict=True):
+            total += variable_distances(a, b, gap, has_levels=False, most=UNIT, may_be_missing=bool(lacks))
+        return total
+
+    def pairs_within(self, limit: Singles) -> tuple[Integers, Integers, Singles]:
+        """Return the pairs, (p,) each, that are no farther than the ``limit`` (q,) of the row: row, column and distance; ascending by row
+        and column.
+        """
+        width = self.shape[1]
+        count = self._count_differing_levels()
+        most = np.minimum(limit / np.float32(UNIT), np.iinfo(count.dtype).max).astype(count.dtype)
+        at = np.flatnonzero(count <= most[:, None])
+        if len(at) > DENSE * count.size:
+            return _select_within(self.all_distances(), limit)
+        row = at // width
+        column = at - row * width
+        apart = count.ravel()[at] * np.float32(UNIT)
+        for (a, b), lacks in zip(self.numbers, self.search.may_be_missing, strict=True):
+            apart += variable_distances(
+                a[row, 0], b[column], np.empty_like(apart), has_levels=False, most=UNIT, may_be_missing=bool(lacks)
+            )
+            inside = np.flatnonzero(apart <= limit[row])
+            row, column, apart = row[inside], column[inside], apart[inside]
+        return row, column, apart
+
+
+def _select_within(apart: Singles, limit: Singles) -> tuple[Integers, Integers, Singles]:
+    at = np.flatnonzero(apart <= limit[:, None])
+    row = at // apart.shape[1]
+    return row, at - row * apart.shape[1], apart.ravel()[at]
+
+
+def smallest_of_each_row(apart: Singles, k: int) -> tuple[Singles, NDArray[np.intp]]:
+    """Return the ``k`` smallest of each row of (q, r), r at least k, ascending, and where they stand: (q, k) each.
+
+    The k smallest of a row lie in the k pieces of it that have the smallest minima.
+    """
+    q, r = apart.shape
+    width = max(1, int(np.sqrt(r / k)))
+    pieces = r // width
+    if pieces <= 2 * k:
+        at = np.argpartition(apart, k - 1, axis=1)[:, :k]
+    else:
+        whole = apart[:, : pieces * width].reshape(q, pieces, width)
+        some = np.argpartition(whole.min(axis=2), k - 1, axis=1)[:, :k]
+        inside = (some[:, :, None] * width + np.arange(width)).reshape(q, -1)
+        rest = np.broadcast_to(np.arange(pieces * width, r), (q, r - pieces * width))
+        tried = np.concatenate([inside, rest], axis=1)
+        place = np.argpartition(np.take_along_axis(apart, tried, axis=1), k - 1, axis=1)[:, :k]
+        at = np.take_along_axis(tried, place, axis=1)
+    values = np.take_along_axis(apart, at, axis=1)
+    order = np.argsort(values, axis=1, kind="stable")
+    return np.take_along_axis(values, order, axis=1), np.take_along_axis(at, order, axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class LevelGroupSearch:
+    """Search among records sorted by the group of all their levels, and in it by their first number.
+
+    A record of another group is 1 away or more, and none is nearer than in the first number alone: where one is near, few others are
+    compared. Distances are sums of single precision, in the order of the columns, in which 1 is a whole table's ranks.
+
+    columns: values (n,) of each column, shares of ranks or codes of levels, and whether they are levels
+    members: records that are searched, in the sorted order, (m,)
+    first: first number of all records, (n,)
+    ascending: first number of the sorted members, (m,)
+    group: group of each record, (n,)
+    edges: where each group begins and ends among the members
+    """
+
+    columns: Sequence[tuple[Floats, bool]]
+    members: Integers
+    first: Floats
+    ascending: Floats
+    group: Integers
+    edges: Integers
+
+    @classmethod
+    def from_columns(
+        cls, columns: Sequence[tuple[Floats, bool]], records: int, searched: int | None = None
+    ) -> LevelGroupSearch:
+        """Build the search among the first ``searched`` of so many records, by default among all."""
+        groups = distinct_rows((values for values, has_levels in columns if has_levels), records)
+        first = next((values for values, has_levels in columns if not has_levels), np.zeros(records))
+        group, few = groups.combination_of, slice(searched)
+        members = sort_order(first[few])
+        members = members[sort_order(group[members])]
+        edges = np.append(0, np.cumsum(np.bincount(group[few], minlength=len(groups))))
+        return cls(columns, members, first, first[members], group, edges)
+
+    def nearest_records(self, i: int) -> Integers:
+        """Return the members other than record ``i`` that are nearest to it, ascending."""
+        start, end = self.edges[self.group[i]], self.edges[self.group[i] + 1]
+        ascending = self.ascending[start:end]
+        at = start + np.searchsorted(ascending, self.first[i])
+        near = self.members[max(start, at - WINDOW) : min(end, at + WINDOW + 1)]
+        bound = np.nextafter(self._distances_from(i, near).min(), np.float32(np.inf)) if len(near) else 1.0
+        if bound < 1:
+            reach = bound + ROUNDING
+            low, high = np.searchsorted(ascending, [self.first[i] - reach, self.first[i] + reach])
+            some = np.sort(self.members[start + low : start + high])
+        else:
+            some = np.arange(len(self.members))
+        distance = self._distances_from(i, some)
+        return np.asarray(some[distance == distance.min()])
+
+    def _distances_from(self, i: int, others: Integers) -> NDArray[np.float32]:
+        """Return how far some records (k,) are from record ``i``, (k,); it is infinitely far from itself."""
+        distance, gap = np.zeros(len(others), dtype=np.float32), np.empty(len(others))
+        for values, has_levels in self.columns:
+            # Missing numbers have a rank of their own, before all others.
+            distance += variable_distances(
+                values[i : i + 1], values[others], gap, has_levels=has_levels, most=1.0, may_be_missing=False
+            )
+        distance[others == i] = np.inf
+        return distance

@@ -1,0 +1,325 @@
+"""Number the rows of tables by their values, so that equal rows have the same number.
+
+    distinct_codes     one column, by value
+    distinct_rows      several columns, by value, first column first; ``distinct_records`` for variables of microdata
+    number_groups      several columns of one table or of several, as the rows appear
+
+Each column becomes a digit: levels and whole numbers in a narrow range as they are, other values by their number. The digits of a row make
+one key in mixed radix while that fits 64 bits; before it would not, the keys that occur are numbered again. So neither rows of values nor
+tables are joined, and a table needs 16 bytes a record more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from .arrays import Floats, Integers
+from .blocks import row_blocks
+from .sorting import Array, count_whole_numbers, has_few_distinct, is_run_start, sort_with_order
+
+if TYPE_CHECKING:
+    from .microdata import Microdata  # which numbers the values of its columns with this module
+
+Values = NDArray[Any] | pd.Series
+Renumber = Callable[[list[Integers], int], tuple[list[Integers], int]]
+
+NARROW = 1 << 20
+DENSE = 4
+"""A digit's radix is at most ``NARROW``, or ``DENSE`` times the records."""
+KEY_LIMIT = 2**63
+KEYS_A_RECORD = 4
+"""Possible keys for each record up to which keys are ranked by a table of them; above, by sorting."""
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctNumbers:
+    """Different values of some numbers, and which of them each number is.
+
+    values: different values, ascending, NaN once at the end, (u,)
+    codes: which of them each number is, (n,)
+    """
+
+    values: Array
+    codes: NDArray[np.int32]
+
+    @cached_property
+    def counts(self) -> Integers:
+        """Return how often each value occurs, (u,)."""
+        return np.bincount(self.codes, minlength=len(self.values)).astype(np.int64, copy=False)
+
+    @property
+    def repeats(self) -> Integers:
+        """Return how often the value of each number occurs, (n,)."""
+        return self.counts[self.codes]
+
+
+def distinct_codes(numbers: Array) -> DistinctNumbers:
+    """Number the values of a column (n,) in ascending order; NaN is one value, the last.
+
+    The result is that of ``np.unique`` with ``return_inverse``, in less time.
+    """
+    if (counted := count_whole_numbers(numbers)) is not None:
+        values, place, counts = counted
+        there = np.flatnonzero(counts)
+        rank = np.zeros(len(counts), dtype=np.int32)
+        rank[there] = np.arange(len(there))
+        return DistinctNumbers(values[there], rank[place])
+    if has_few_distinct(numbers):
+        place, values = pd.factorize(numbers, use_na_sentinel=False)
+        order = np.argsort(values)
+        rank = np.empty(len(values), dtype=np.int32)
+        rank[order] = np.arange(len(values))
+        return DistinctNumbers(values[order], rank[place])
+    order, ascending = sort_with_order(numbers)
+    first = is_run_start(ascending)
+    if numbers.dtype.kind == "f":
+        # NaN differs from NaN, so that each would start a run.
+        first[len(first) - int(np.isnan(ascending).sum()) + 1 :] = False
+    codes = np.empty(len(first), dtype=np.int32)
+    codes[order] = np.cumsum(first, dtype=np.int32) - np.int32(1)
+    return DistinctNumbers(ascending[first], codes)
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctRecords:
+    """Distinct combinations of values, d of them, sorted by value in the order of the columns.
+
+    first: first record of each, (d,)
+    combination_of: combination of each record, (n,)
+    """
+
+    first: Integers
+    combination_of: Integers
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @cached_property
+    def counts(self) -> Integers:
+        """Return the number of records of each combination, (d,)."""
+        return np.bincount(self.combination_of, minlength=len(self)).astype(np.int64, copy=False)
+
+    def representatives(self, data: Microdata) -> Microdata:
+        """Return a record of each combination, (d,), without weights."""
+        return type(data)(data.schema, data.frame.iloc[self.first].reset_index(drop=True), data.origin)
+
+    def sum_by_combination(self, values: Floats | None = None) -> Floats:
+        """Sum ``values`` (n,) over the records of each combination, (d,); without values, count the records."""
+        found = np.zeros(len(self))
+        for rows in row_blocks(len(self.combination_of)):
+            found += np.bincount(self.combination_of[rows], None if values is None else values[rows], len(self))
+        return found
+
+    def records_of(self, combinations: Integers) -> Integers:
+        """Return the records of some combinations (k,), combination after combination, ascending in each."""
+        counts = self.counts[combinations]
+        start = np.cumsum(self.counts) - self.counts
+        place = np.repeat(start[combinations] - np.cumsum(counts) + counts, counts)
+        return self.order[place + np.arange(int(counts.sum()))]
+
+    @cached_property
+    def order(self) -> Integers:
+        """Return the records, combination after combination, ascending in each, (n,)."""
+        return np.argsort(self.combination_of, kind="stable")
+
+
+def distinct_records(data: Microdata, columns: Iterable[str]) -> DistinctRecords:
+    """Find the combinations of these variables' values; a missing value is one more, after all others.
+
+    Without variables all records are alike. What depends on the variables alone is computed once for each combination: a table of ten
+    million records of a region, a sex and an age has some thousands.
+    """
+    return _distinct_combinations((_variable_digit(data, name) for name in dict.fromkeys(columns)), len(data))
+
+
+def distinct_rows(columns: Iterable[Array], records: int) -> DistinctRecords:
+    """Find the combinations of the values of some columns of numbers, (records,) each; NaN is one value, after all others.
+
+    For the columns of a table without NaN, the combinations are the rows that ``np.unique(table, axis=0)`` returns, in less time.
+    """
+    return _distinct_combinations((_ranked_digit(column) for column in columns), records)
+
+
+def _distinct_combinations(digits: Iterable[DigitColumn], records: int) -> DistinctRecords:
+    (key,), size = _mixed_radix_keys(digits, [records], _rank_keys, max(1, KEYS_A_RECORD * records))
+    combination_of, size = dense_ranks(key, size)
+    return DistinctRecords(first_records(combination_of, size), combination_of)
+
+
+def first_records(groups: Integers, count: int) -> Integers:
+    """Return the first record of each of ``count`` groups, (count,), by the group of each record (n,); no group is empty."""
+    first = np.empty(count, dtype=np.int64)
+    # Of records that are written to one place the last counts, so that they are written in reverse.
+    first[groups[::-1]] = np.arange(len(groups), dtype=np.int64)[::-1]
+    return first
+
+
+def number_groups(columns: Sequence[Sequence[Values]], records: Sequence[int]) -> tuple[list[Integers], int]:
+    """Number the groups of records that agree on all columns.
+
+    Groups are numbered from 0 as they appear, in one table after the other; without columns there is one. A missing value equals another
+    missing value and nothing else.
+
+    Parameters
+    ----------
+    columns : sequence of sequences
+        For each column its values in each table, (n,) each.
+    records : sequence of int
+        Number of records of each table.
+
+    Returns
+    -------
+    list of arrays, int
+        The group of each record, (n,) for each table, and the number of groups.
+    """
+    keys, size = _mixed_radix_keys(map(_column_digit, columns), records, _renumber_by_appearance)
+    return _number_by_appearance(keys) if columns else (keys, size)
+
+
+@dataclass(frozen=True, eq=False)
+class DigitColumn:
+    """A column of each table as whole numbers in a known range.
+
+    codes: numbers of any type, at least ``low`` and below ``low + radix``, (n,) for each table
+    low: smallest number
+    radix: size of the range
+    """
+
+    codes: Sequence[NDArray[Any]]
+    low: int
+    radix: int
+
+
+def _mixed_radix_keys(
+    digits: Iterable[DigitColumn], records: Sequence[int], renumber: Renumber, largest: int | None = None
+) -> tuple[list[Integers], int]:
+    """Join the digits of each record into one key: (n,) for each table, and how many keys are possible.
+
+    ``renumber`` makes keys smaller before they would pass 64 bits, and where more than ``largest`` are possible.
+    """
+    keys: list[Integers] = [np.zeros(n, dtype=np.int64) for n in records]
+    size = 1
+    for digit in digits:
+        if size * digit.radix >= KEY_LIMIT:
+            keys, size = renumber(keys, size)
+        for key, codes in zip(keys, digit.codes, strict=True):
+            np.multiply(key, digit.radix, out=key)
+            np.add(key, codes, out=key)
+            np.subtract(key, digit.low, out=key)
+        size *= digit.radix
+        if largest is not None and size > largest:
+            keys, size = renumber(keys, size)
+            if size == sum(records):
+                break  # No two records are equal so far, and no further column changes their order.
+    return keys, size
+
+
+def dense_ranks(key: Integers, size: int) -> tuple[Integers, int]:
+    """Return the place of each key (n,), from 0 to ``size`` - 1, among those that occur; and how many do."""
+    if size > KEYS_A_RECORD * len(key):
+        found = distinct_codes(key)
+        return found.codes.astype(np.int64), len(found.values)
+    present = np.zeros(size, dtype=np.bool_)
+    present[key] = True
+    place = np.cumsum(present) - 1
+    return place[key], int(place[-1]) + 1 if size else 0
+
+
+def _rank_keys(keys: list[Integers], size: int) -> tuple[list[Integers], int]:
+    (key,) = keys
+    ranks, size = dense_ranks(key, size)
+    return [ranks], size
+
+
+def _renumber_by_appearance(keys: list[Integers], size: int) -> tuple[list[Integers], int]:
+    return _number_by_appearance(keys)
+
+
+def _variable_digit(data: Microdata, name: str) -> DigitColumn:
+    """Return the place of each value among those of the variable, ascending, a missing one last."""
+    if not data.schema[name].kind.has_levels:
+        return _ranked_digit(data.numbers(name))
+    values = data.column(name).cat
+    codes, count = values.codes.to_numpy().astype(np.int64), len(values.categories)
+    codes[codes < 0] = count
+    return DigitColumn([codes], 0, count + 1)
+
+
+def _ranked_digit(column: Array) -> DigitColumn:
+    digit = _narrow_digit([column])
+    if digit is None:
+        found = distinct_codes(column)
+        digit = DigitColumn([found.codes], 0, max(len(found.values), 1))
+    return digit
+
+
+def _column_digit(column: Sequence[Values]) -> DigitColumn:
+    if all(isinstance(part.dtype, pd.CategoricalDtype) for part in column):
+        return _digit_from_levels([part for part in column if isinstance(part, pd.Series)])
+    arrays = [_as_plain_array(part) for part in column]
+    if (narrow := _narrow_digit(arrays)) is not None:
+        return narrow
+    codes, distinct = _number_by_appearance(arrays)
+    return DigitColumn(codes, 0, max(distinct, 1))
+
+
+def _narrow_digit(arrays: Sequence[NDArray[Any]]) -> DigitColumn | None:
+    """Return whole numbers in a narrow range as they are; None for others."""
+    if not (all(array.dtype.kind in "bi" for array in arrays) and all(map(len, arrays))):
+        return None
+    low, high = min(int(array.min()) for array in arrays), max(int(array.max()) for array in arrays)
+    if high - low >= max(NARROW, DENSE * sum(map(len, arrays))):
+        return None
+    return DigitColumn(
+        [array.view(np.int8) if array.dtype.kind == "b" else array for array in arrays], low, high - low + 1
+    )
+
+
+def _digit_from_levels(column: Sequence[pd.Series]) -> DigitColumn:
+    """Return codes of levels, -1 where missing; levels that differ between tables, or their order, are matched by the labels."""
+    levels = column[0].cat.categories
+    codes: list[NDArray[Any]] = []
+    for part in column:
+        own = part.cat.categories
+        if own is levels or own.equals(levels[: len(own)]):
+            codes.append(part.cat.codes.to_numpy())
+            continue
+        levels = levels.append(own[levels.get_indexer(own) < 0])
+        codes.append(np.append(levels.get_indexer(own), -1)[part.cat.codes.to_numpy()])
+    return DigitColumn(codes, -1, len(levels) + 1)
+
+
+def _as_plain_array(column: Values) -> NDArray[Any]:
+    if isinstance(column, pd.Series) and isinstance(column.dtype, pd.CategoricalDtype):
+        return np.asarray(column.astype(column.cat.categories.dtype))
+    return np.asarray(column)
+
+
+def _number_by_appearance(arrays: Sequence[NDArray[Any]]) -> tuple[list[Integers], int]:
+    """Number the values as they appear, and return the codes and how many values there are."""
+    kind = np.result_type(*arrays)
+    if kind.kind not in "biuf" and len(arrays) > 1:
+        joint, distinct = pd.factorize(np.concatenate(arrays), use_na_sentinel=False)
+        ends = np.cumsum([len(array) for array in arrays])[:-1]
+        return [part.astype(np.int64) for part in np.split(joint, ends)], len(distinct)
+    codes, distinct = pd.factorize(arrays[0].astype(kind, copy=False), use_na_sentinel=False)
+    found: list[Integers] = [codes.astype(np.int64, copy=False)]
+    for array in arrays[1:]:
+        place = (
+            pd.Index(distinct, copy=False)
+            .get_indexer(pd.Index(array.astype(kind, copy=False), copy=False))
+            .astype(np.int64, copy=False)
+        )
+        if (new := place < 0).any():
+            more, others = pd.factorize(array[new].astype(kind, copy=False), use_na_sentinel=False)
+            place[new] = len(distinct) + more
+            distinct = np.concatenate([distinct, others])
+        found.append(place)
+    return found, len(distinct)
