@@ -17,7 +17,8 @@ from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import count_noun
 
 from ..gate.gate import WHOLE_RELEASE
-from ..gate.question_checks import block_limits_by_question, check_of_question
+from ..gate.questions import block_limits_by_question
+from ..gate.run_checks import check_of_question
 from ..policy.disclosure import MARKING
 from ..release.decision import approver_text, decision_from_dossier
 from ..release.dossier import ReleaseDossier

@@ -41,10 +41,15 @@ from .earlier import (
 from .read_on_demand import MOST_CELLS, BoundedCache, LazyCells, LazySequence
 
 Status = Literal["pass", "warn", "block", "not checked"]
+Intruder = Literal["motivated", "holder", "none"]
 STATUSES: tuple[Status, ...] = ("block", "warn", "not checked", "pass")
 """The worst first."""
 KEPT_KEYS = "kept_keys"
 """The key of the check of columns that a release keeps: findings that follow from them are its witnesses."""
+OWN_CHOICE = "a choice of ours; no rule of the field has a number"
+"""The reason of limits that no source has."""
+PROTECTED_BY_CLASSES = "records of an anonymised table are protected by their classes"
+"""Why checks of drawn values do not apply to an anonymised table."""
 
 
 class CheckNotApplicable(NotComputable):
@@ -103,6 +108,16 @@ class CheckResult:
         return self.is_measured, self.at_most == "block", self.compared_value
 
 
+def limits_under_policy(
+    policy: Policy, key: str, warn: float | None, block: float | None
+) -> tuple[float | None, float | None]:
+    """Return the limits of a check, of the policy where it has them and else its own; None for never."""
+    given = policy.findings.get(key)
+    if given is None:
+        return warn, block
+    return (warn if given.warn is None else given.warn, block if given.block is None else given.block)
+
+
 @dataclass(frozen=True)
 class GateCheck:
     """A check of the gate: it warns and blocks above its limits, or below them where they are minima; a limit of None never does.
@@ -119,6 +134,7 @@ class GateCheck:
     is_minimum: whether values below the limits are the bad ones
     smallest_cell_limit: which limit, if left out, is the policy's smallest cell
     is_note: whether it has no limits, passes, and tells a reader what to know
+    intruder: who learns what it finds: an intruder who looks for people, the holder of all other records, or none
     """
 
     key: str
@@ -134,16 +150,14 @@ class GateCheck:
     is_minimum: bool = False
     smallest_cell_limit: Literal["", "warn", "block"] = ""
     is_note: bool = False
+    intruder: Intruder = "motivated"
 
     def limits_under_policy(self, policy: Policy) -> tuple[float | None, float | None]:
         """Return the limits from which on the check warns and blocks under a policy; None for never."""
-        given = policy.findings.get(self.key)
         own = {"warn": self.warn, "block": self.block}
         if self.smallest_cell_limit:
             own[self.smallest_cell_limit] = float(policy.smallest_cell)
-        if given is None:
-            return own["warn"], own["block"]
-        return (own["warn"] if given.warn is None else given.warn, own["block"] if given.block is None else given.block)
+        return limits_under_policy(policy, self.key, own["warn"], own["block"])
 
     def is_beyond(self, compared_value: float, limit: float | None) -> bool:
         """Return whether a number is on the wrong side of a limit; False for a limit of None."""

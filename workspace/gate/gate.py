@@ -3,7 +3,7 @@
 What was not computed does not pass: a check that has nothing to look at, or that says nothing of this kind of release, is
 ``not checked``, with the reason.
 
-The checks are ``sfumato.workspace.gate.checks.GateCheck``s of the released tables, of the run, and of earlier releases. A recipe cannot
+The checks lie in four files by what they look at: released records, people, the run, and what was released before. A recipe cannot
 loosen them; its thresholds are how it is tighter. What blocks is released only where every such finding is waived: by a
 user whom the policy lets waive, with a reason.
 """
@@ -26,28 +26,25 @@ from ..policy.policy import POLICY_FILE, Policy
 from ..process import reused_memory
 from ..store.workspace import Workspace
 from .checks import STATUSES, CheckNotApplicable, CheckResult, ExaminedRelease, GateCheck, Status
-from .constraint_checks import CONSTRAINT_CHECKS
-from .content_checks import CONTENT_CHECKS
 from .contents import ReleasePlan
-from .data_checks import DATA_CHECKS
-from .earlier_checks import EARLIER_CHECKS
 from .files_advice import advice_for_files
-from .kept_column_checks import KEPT_COLUMN_CHECKS
-from .kept_table_checks import KEPT_TABLE_CHECKS
-from .public_figure_checks import PUBLIC_FIGURE_CHECKS
-from .question_checks import QUESTION_CHECKS
+from .history_checks import HISTORY_CHECKS
+from .people_checks import PEOPLE_CHECKS
+from .record_checks import RECORD_CHECKS
 from .run_checks import RUN_CHECKS
 
-CHECKS: tuple[GateCheck, ...] = (
-    *RUN_CHECKS,
-    *KEPT_COLUMN_CHECKS,
-    *QUESTION_CHECKS,
-    *CONTENT_CHECKS,
-    *DATA_CHECKS,
-    *CONSTRAINT_CHECKS,
-    *EARLIER_CHECKS,
-    *KEPT_TABLE_CHECKS,
-    *PUBLIC_FIGURE_CHECKS,
+_ORDER = (
+    "unmet_thresholds", "thresholds_set", "risk_measured", "utility_measured", "exposed_variables", "public_key", "run_sealed",
+    "policy_since_run", "worst_records", "newly_certain", "guessed_beyond_prior", "risk_above_confidential", "model_diagnostics",
+    "kept_keys", "singling_out_excess", "linkability_excess", "inference_excess", "membership_excess", "questions_open",
+    "weighted_records", "membership_evidence", "disguised_columns", "own_values", "unanimous_classes", "roles_elsewhere", "memorised",
+    "equal_records", "extremes", "agreed_values", "kept_weight", "identifying_columns", "small_classes", "formula_cells", "constraints",
+    "differencing", "intersections", "privacy_budget", "released_before", "earlier_records", "deleted_releases", "kept_tables",
+    "public_figures",
+)  # fmt: skip
+"""The order of the checks in examinations, policies and documents: it is written to files, and stays whatever file a check lies in."""
+CHECKS: tuple[GateCheck, ...] = tuple(
+    sorted((*RECORD_CHECKS, *PEOPLE_CHECKS, *RUN_CHECKS, *HISTORY_CHECKS), key=lambda check: _ORDER.index(check.key))
 )
 IN_MEMBERSHIP_EVIDENCE = frozenset(
     ("standing_people", "near_people", "recoded_people", "moved_people", "repeated_people", "copied_counts", "lone_values", "tail_values", "rare_levels",

@@ -17,7 +17,7 @@ from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import AuditAct, audit_rows
 from sfumato.workspace.errors import NotReady, NotReleased
-from sfumato.workspace.gate import earlier, run_checks
+from sfumato.workspace.gate import earlier, people_checks
 from sfumato.workspace.gate.checks import CheckResult, worst_over_pools
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Finding, examine_release
@@ -446,7 +446,7 @@ def test_the_record_most_at_risk_is_judged_over_all_releases(
     Of records that others share the kept columns with: those that are alone with them only warn.
     """
     monkeypatch.setattr(
-        run_checks, "_unique_on_kept_columns", lambda case: np.zeros(len(case.confidential), dtype=np.bool_)
+        people_checks, "unique_on_kept_columns", lambda case: np.zeros(len(case.confidential), dtype=np.bool_)
     )
     copies = [
         conform_to_schema(

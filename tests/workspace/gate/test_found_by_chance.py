@@ -102,7 +102,7 @@ def test_where_no_reference_can_be_computed_it_blocks(tmp_path: Path, monkeypatc
     def refuse(*_: object, **__: object) -> None:
         raise NotComputable("labels")
 
-    monkeypatch.setattr("sfumato.workspace.gate.run_checks.count_wrong_matches", refuse)
+    monkeypatch.setattr("sfumato.workspace.gate.record_risks.count_wrong_matches", refuse)
     assert worst(tmp_path / "w", 1, {**BY_CHANCE, "predictors": []}).status == "block"
 
 

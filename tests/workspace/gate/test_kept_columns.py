@@ -15,7 +15,7 @@ from prepared_workspaces import run_recipe
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import MissingPolicy
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.gate import run_checks
+from sfumato.workspace.gate import people_checks, record_risks
 from sfumato.workspace.gate.answer import answer_from_examination
 from sfumato.workspace.gate.checks import ExaminedRelease
 from sfumato.workspace.gate.contents import plan_release, variables_by_treatment
@@ -28,7 +28,7 @@ from sfumato.workspace.gate.gate import (
     make_finding,
     name_leaks,
 )
-from sfumato.workspace.gate.kept_column_checks import kept_columns_of_release
+from sfumato.workspace.gate.kept_columns import kept_columns_of_release
 from sfumato.workspace.ingest.files import SourceFile
 from sfumato.workspace.policy.policy import Policy, parse_policy
 from sfumato.workspace.store.workspace import Workspace
@@ -477,15 +477,15 @@ def test_people_who_are_found_though_not_alone_are_no_witness_of_kept_columns(
     monkeypatch: pytest.MonkeyPatch, not_alone: float, leak: str
 ) -> None:
     """Nine people are alone in kept columns and found for certain; a tenth shares the columns."""
-    monkeypatch.setattr(run_checks, "_unique_on_kept_columns", lambda case: np.arange(10) < 9)
-    monkeypatch.setattr(run_checks, "_compare_with_wrong_matches", lambda case, measure, found: None)
-    found = run_checks._RisksOverReleases(np.array([1.0] * 9 + [not_alone]), 5)
+    monkeypatch.setattr(people_checks, "unique_on_kept_columns", lambda case: np.arange(10) < 9)
+    monkeypatch.setattr(people_checks, "compare_with_wrong_matches", lambda case, measure, found: None)
+    found = record_risks.RisksOverReleases(np.array([1.0] * 9 + [not_alone]), 5)
     case = SimpleNamespace(is_synthetic=True, policy=Policy())
     measure = SimpleNamespace(key="risk.identification")
-    seen = run_checks._result_of_measure(case, measure, found, None)  # type: ignore[arg-type]
+    seen = people_checks._result_of_measure(case, measure, found, None)  # type: ignore[arg-type]
     assert seen.leak == leak
     assert (seen.adjusted_value or 0) == (
-        1.0 if not leak else pytest.approx(max(not_alone, run_checks.UNMEASURED_RISK))
+        1.0 if not leak else pytest.approx(max(not_alone, record_risks.UNMEASURED_RISK))
     )
 
 

@@ -15,7 +15,7 @@ from prepared_tables import variables_of
 from prepared_workspaces import run_recipe
 from public_figures import agreement, drawn_tables, exact_figure
 
-import sfumato.workspace.gate.public_figure_checks as checks
+import sfumato.workspace.gate.public_figures as checks
 import sfumato.workspace.gate.public_figures as module
 from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.errors import BadInput

@@ -13,11 +13,13 @@ from sfumato.engine.data.intervals import AT_MOST_ONE, SHARE
 from sfumato.engine.methods.outputs import QUESTIONS, Output, Question, RiskOutput
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.rows import Row
-from sfumato.workspace.gate import question_checks
+from sfumato.workspace.gate import questions as gate_questions
+from sfumato.workspace.gate.checks import ExaminedRelease
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Finding, examine_release
 from sfumato.workspace.gate.policy_text import policy_toml
-from sfumato.workspace.gate.question_checks import QUESTION_CHECKS, methods_for_question
+from sfumato.workspace.gate.questions import methods_for_question
+from sfumato.workspace.gate.run_checks import QUESTION_CHECKS
 from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.policy.policy import FindingLimit, Policy
 from sfumato.workspace.reporting import questions
@@ -41,7 +43,7 @@ def look(workspace: Workspace, finished: Callable[..., int], monkeypatch: pytest
     run_id = finished(release={"m": 3, "seed": 7, "audience": "enclave"})
 
     def found(*rows: Row, policy: Policy | None = None) -> dict[str, Finding]:
-        monkeypatch.setattr(question_checks, "_measured_rows", lambda _: list(rows))
+        monkeypatch.setattr(ExaminedRelease, "measured_rows", list(rows))
         monkeypatch.setattr("sfumato.workspace.gate.gate.CHECKS", QUESTION_CHECKS)
         examination = examine_release(workspace, plan_release(workspace, run_id), policy or Policy())
         return {one.check: one for one in examination.findings}
@@ -209,7 +211,7 @@ def test_a_measure_answers_where_it_would_have_found_what_the_gate_blocks(
     risk = RiskOutput(questions=("membership",), gate_reference="chance")
     excess = Output("added_risk", "m", "low", range=AT_MOST_ONE, estimated=True, detectable="power", risk=risk)
     monkeypatch.setattr(questions, "row_output", lambda one: excess if one.measure == "added_risk" else None)
-    monkeypatch.setattr(question_checks, "row_output", questions.row_output)
+    monkeypatch.setattr(gate_questions, "row_output", questions.row_output)
     found, power = row(key, 0.01, 0.0, -0.1), row("risk.membership_inference.power", 0.3)
     assert look(found)["membership_excess"].said == (
         "membership: the smallest leak that Membership inference would find is not known"

@@ -14,7 +14,7 @@ from prepared_workspaces import run_recipe
 
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.gate import run_checks
+from sfumato.workspace.gate import people_checks
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Finding, examine_release
 from sfumato.workspace.gate.policy_text import policy_toml
@@ -62,7 +62,7 @@ def test_truths_that_were_certain_before_are_not_the_release_s_doing(
     sure = np.full(one.n_attacked, 0.99)
     for prior, share in ((np.full(one.n_attacked, 0.96), 0.0), (np.full(one.n_attacked, 0.5), 1.0)):
         changed = replace(one, prior=prior, posterior=sure)
-        monkeypatch.setattr(run_checks, "_intruder_beliefs", lambda _, changed=changed: [changed])
+        monkeypatch.setattr(people_checks, "_intruder_beliefs", lambda _, changed=changed: [changed])
         finding = found(believed)["newly_certain"]
         assert finding.held == share
         assert finding.status == ("block" if share else "pass")
@@ -81,7 +81,7 @@ def test_guesses_beyond_the_prior_are_judged_where_the_prior_knows_something(
             right_after=replace(one.right_after, value=after, lower=lower),
             right_before=replace(one.right_before, value=before),
         )
-        monkeypatch.setattr(run_checks, "_intruder_beliefs", lambda _: [changed, uniform])
+        monkeypatch.setattr(people_checks, "_intruder_beliefs", lambda _: [changed, uniform])
         return found(believed)["guessed_beyond_prior"]
 
     assert finding(0.25, 0.25).status == "pass"
@@ -93,7 +93,7 @@ def test_guesses_beyond_the_prior_are_judged_where_the_prior_knows_something(
     assert finding(0.90, 0.25).held == pytest.approx(0.65 / 0.75)
     assert finding(0.90, 0.25, lower=0.2).status == "warn"  # of a few records, which chance may have chosen
     assert finding(1.0, 1.0).status == "pass"
-    monkeypatch.setattr(run_checks, "_intruder_beliefs", lambda _: [uniform])
+    monkeypatch.setattr(people_checks, "_intruder_beliefs", lambda _: [uniform])
     alone = found(believed)["guessed_beyond_prior"]
     assert alone.status == "not checked"
     assert "prior that knows nothing" in alone.said

@@ -1,4 +1,7 @@
-"""Checks of the gate that compare the released tables with the confidential one; they need no measure of the recipe."""
+"""The gate's checks of what the released records hold: rows, values and columns beside the confidential ones, and the rules of the recipe.
+
+They need no measure of the recipe.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from sfumato.engine.adversary.cells import cell_keys, count_occurrences, find_positions, row_keys
+from sfumato.engine.adversary.cells import cell_keys, comparable_numbers, count_occurrences, find_positions, row_keys
 from sfumato.engine.adversary.copies import count_members_with_released_row, measure_equal_records
+from sfumato.engine.adversary.disguise import DisguisedColumn, find_disguise
 from sfumato.engine.adversary.evidence import COPY_LEVEL
 from sfumato.engine.adversary.independent_rows import compare_whole_rows
 from sfumato.engine.adversary.neighbours import NeighbourPairs
 from sfumato.engine.adversary.pooled import measure_agreed_values
+from sfumato.engine.adversary.tails import ReleasedTails, measure_released_tails
+from sfumato.engine.constraints.constraints import columns_of_constraint
+from sfumato.engine.constraints.evaluation import count_compliance, schema_with_levels
 from sfumato.engine.data.arrays import Floats, Integers
+from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.recoding import recode_data
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.errors import NotComputable
@@ -24,19 +32,22 @@ from sfumato.engine.wording import agreeing_word, count_noun, join_names
 from ..visible_text import is_formula
 from .checks import (
     KEPT_KEYS,
+    OWN_CHOICE,
+    PROTECTED_BY_CLASSES,
     CheckNotApplicable,
     CheckResult,
     ExaminedRelease,
     GateCheck,
     PooledDatasets,
+    Status,
     percent_text,
     record_numbers,
     result_from_likeness,
     worst_over_pools,
 )
 from .earlier import ReleasedData
-from .kept_column_checks import kept_columns_of_release
-from .value_checks import UNCONTROLLED, check_extremes
+from .joint import NUMBERS
+from .kept_columns import kept_columns_of_release
 
 NOT_DRAWN = "asked of drawn values only; records of an anonymised table are protected by their classes"
 INFERRED = 0.2
@@ -44,8 +55,9 @@ INFERRED = 0.2
 NEAR = "1%"
 """How near the mean of m values has to be where the recipe names no radius."""
 WEIGHT_ALONE = "nothing but the survey weight is drawn"
-OURS = "a choice of ours; no rule of the field has a number"
 MORE_ROOM = "larger leaves (minbucket), smoothing = true for trees, a model instead of donors, or fewer variables"
+NO_NUMBERS = "no numbers or dates are replaced"
+UNCONTROLLED = "; no record was held out to compare with"
 
 
 def _people_share_text(case: ExaminedRelease, count: int, people: int) -> str:
@@ -126,6 +138,60 @@ def _limit_by_holdout(
         return result
     said = f"{result.message}; rows of {shown.n_controls:,} of {shown.n_eligible_controls:,} hold-out {case.record_noun} are released, and of {shown.n_members:,} of {shown.n_eligible_members:,} {case.record_noun} of the data"
     return replace(result, message=said, at_most="warn")
+
+
+def _replaced_numbers(case: ExaminedRelease) -> tuple[str, ...]:
+    if not case.is_synthetic:
+        raise CheckNotApplicable(PROTECTED_BY_CLASSES)
+    if not case.replaced_numbers:
+        raise CheckNotApplicable(NO_NUMBERS)
+    return case.replaced_numbers
+
+
+def _replaces_column(case: ExaminedRelease, name: str) -> Callable[[ReleasedData], bool]:
+    schema = case.confidential.schema
+
+    def replaces(data: ReleasedData) -> bool:
+        return data.is_synthetic and data.has_variables((name,), schema) and name in data.replaced
+
+    return replaces
+
+
+def _column_tails(case: ExaminedRelease, name: str, pool: PooledDatasets) -> ReleasedTails:
+    variable = case.confidential.schema[name]
+    released = (comparable_numbers(one, name, case.confidential) for one in pool.tables_with_variable(name))
+    return measure_released_tails(
+        comparable_numbers(case.confidential, name),
+        released,
+        case.policy.smallest_cell,
+        (variable.lower, variable.upper),
+    )
+
+
+def check_extremes(case: ExaminedRelease) -> CheckResult:
+    """Check whether the smallest and largest values themselves are released. A single one may be chance."""
+    names = _replaced_numbers(case)
+
+    def look(pool: PooledDatasets) -> CheckResult:
+        ends, records, said = 0, [np.zeros(0, dtype=np.int64)], []
+        for name in names:
+            found = _column_tails(case, name, pool)
+            if found.ends:
+                ends += len(found.ends)
+                records.append(found.records)
+                said.append(f"{name}: the {' and the '.join(found.ends)} value")
+        if not ends:
+            return CheckResult("no smallest or largest value that few records have is released unchanged", 0)
+        words = f"released unchanged: {'; '.join(said)} ({pool.size_text}){'' if case.controls is not None else UNCONTROLLED}"
+        return CheckResult(
+            words,
+            ends,
+            records=record_numbers(np.unique(np.concatenate(records))),
+            at_most="warn",
+            at_least="warn",
+        )
+
+    return worst_over_pools(case, lambda one: all(_replaces_column(case, n)(one) for n in names), look, together=True)
 
 
 def _worst_of_variables(results: Iterable[CheckResult], otherwise: str) -> CheckResult:
@@ -335,10 +401,93 @@ def _check_formula_cells(case: ExaminedRelease) -> CheckResult:
     return CheckResult(said, len(found))
 
 
-DATA_CHECKS = (
+def _hidden_columns(case: ExaminedRelease) -> dict[str, str]:
+    """Return the columns that a release is to hide, each with the reason."""
+    schema = case.recipe.schema
+    found = {v.name: "an identifier" for v in schema if v.role is Role.IDENTIFIER}
+    if case.is_synthetic:
+        found |= {n: "drawn anew" for n in case.plan.replaced if schema[n].role is Role.SENSITIVE}
+        found |= {n: "sensitive" for n in case.plan.kept if schema[n].role is Role.SENSITIVE}
+    else:
+        found |= dict.fromkeys(case.plan.replaced, "generalised or suppressed")
+    return found
+
+
+def _column_numbers(data: Microdata, name: str) -> Floats | None:
+    return data.numbers(name) if data.schema[name].kind in NUMBERS or data.schema[name].kind is Kind.ORDINAL else None
+
+
+def _check_disguised_columns(case: ExaminedRelease) -> CheckResult:
+    data, found = case.confidential, list[DisguisedColumn]()
+    secrets = _hidden_columns(case)
+    for name in case.plan.kept:
+        cells = cell_keys(data, (name,))[name]
+        for secret in secrets:
+            if secret == name:
+                continue
+            one = find_disguise(
+                name,
+                secret,
+                cells,
+                cell_keys(data, (secret,))[secret],
+                _column_numbers(data, name),
+                _column_numbers(data, secret),
+            )
+            if one is not None:
+                found.append(one)
+    if not found:
+        return CheckResult("no column that stays says what another is to hide", 0)
+    worst = max(found, key=lambda one: one.share)
+    said = "; ".join(
+        f"{one.column} stays and {one.relation} as {one.sensitive_column}, which is {secrets[one.sensitive_column]}"
+        if one.relation.startswith("has the same")
+        else f"{one.column} stays and {one.relation}: it gives {one.sensitive_column}, which is {secrets[one.sensitive_column]}, of {100 * one.share:.3g} % of the {case.record_noun}"
+        for one in found
+    )
+    return CheckResult(said, len(found), records=record_numbers(worst.records))
+
+
+def _check_constraints(case: ExaminedRelease) -> CheckResult:
+    """Check that released records keep to the rules of the recipe.
+
+    A replaced variable that breaks a rule blocks; rules that unchanged variables break are broken in the confidential data too and only
+    warn.
+    """
+    rules = case.recipe.schema.constraints
+    if not rules:
+        raise CheckNotApplicable("the recipe declares no constraints")
+    schema = replace(schema_with_levels(case.confidential), constraints=rules)
+    made = {one.name for one in rules if not set(columns_of_constraint(one, schema)).isdisjoint(case.recipe.released)}
+    worst: dict[str, tuple[int, int, int]] = {}
+    unknown: set[str] = set()
+    for draw, released in enumerate(case.released_datasets, start=1):
+        for one in count_compliance(released, schema):
+            name = one.constraint.name
+            unknown |= {name} if one.unknown else set()
+            if one.broken > worst.get(name, (0, 0, 0))[0]:
+                worst[name] = (one.broken, one.records, draw)
+    said = "; ".join(
+        f"constraint {name}: {broken:,} of {records:,} records of dataset {draw}"
+        for name, (broken, records, draw) in worst.items()
+    )
+    said = (
+        f"broken: {said}" if worst else f"no record of {case.plan.datasets} datasets breaks one of {len(rules)} rules"
+    )
+    if unknown:
+        said += f"; of some records nobody can say whether they keep to {', '.join(sorted(unknown))}"
+    at_most: Status = "block" if made & worst.keys() else "warn"
+    return CheckResult(said, max((count for count, _, _ in worst.values()), default=0), at_most=at_most)
+
+
+RECORD_CHECKS = (
+    GateCheck(
+        "disguised_columns", "columns that say what another is to hide", "columns", None, 0,
+        "a column that is a one-to-one or monotone function of a hidden one gives it away, whatever its name and role",
+        "give it the role that the hidden column has under [variables] and list it as a target of [[synthesis]], or leave it out", _check_disguised_columns,
+    ),
     GateCheck(
         "equal_records", "released rows that equal a confidential record", "excess (0 as an independent sample, 1 as a copy)", 0.01, 0.05,
-        "one row in twenty more than chance explains is a person's own row; " + OURS, MORE_ROOM, _check_equal_records,
+        "one row in twenty more than chance explains is a person's own row; " + OWN_CHOICE, MORE_ROOM, _check_equal_records,
         "identical matches against a holdout: Platzer & Reutterer (2021); excess risk: Giomi et al. (2023)",
     ),
     GateCheck(
@@ -348,12 +497,12 @@ DATA_CHECKS = (
     ),
     GateCheck(
         "agreed_values", "values that the datasets give away together", "excess (0 as for similar people, 1 for all)", 0.05, 0.2,
-        "beyond what a person like it would lose, it is what the model remembers of the record; " + OURS, f"fewer datasets, {MORE_ROOM}",
+        "beyond what a person like it would lose, it is what the model remembers of the record; " + OWN_CHOICE, f"fewer datasets, {MORE_ROOM}",
         _check_agreed_values, "attack against a control: Giomi et al. (2023)",
     ),
     GateCheck(
         "kept_weight", "survey weights that few people share, released unchanged", "share of the people", 0, 0.5,
-        "a weight is made from strata, response classes and totals, of variables that the release may hide too; " + OURS,
+        "a weight is made from strata, response classes and totals, of variables that the release may hide too; " + OWN_CHOICE,
         "synthesise the weight after the variables that it is made from, or round it before the import", _check_kept_weight,
         "sampling weights give strata away: de Waal & Willenborg (1997); smallest cell of the policy",
     ),
@@ -371,5 +520,10 @@ DATA_CHECKS = (
         "formula_cells", "text that a spreadsheet may run", "variables", 0, None,
         "a level of somebody else's file may be a formula; the CSV files have such text neutralised", "rename the levels", _check_formula_cells,
         "OWASP: CSV injection",
+    ),
+    GateCheck(
+        "constraints", "records that break a constraint of the recipe", "records of a dataset", 0, 0,
+        "a record that cannot be is of no use, and says that a model did not know the rule", "let synthesis keep to it ([release] redraws, "
+        "another order or model), or mend the rule", _check_constraints, "edit rules: Fellegi & Holt (1976)", intruder="none",
     ),
 )  # fmt: skip
