@@ -80,7 +80,7 @@ class RiskActor:
             key=lambda one: (
                 one.people or 0,
                 one.check in _BLOCKING,
-                (one.held or 0.0) / (one.limit or 1.0),
+                (one.compared_value or 0.0) / (one.limit or 1.0),
             ),
             default=None,
         )

@@ -154,7 +154,7 @@ def _worst_finding_text(findings: Sequence[Finding], records: RecordCount) -> tu
     """Return a sentence on the finding that is about most people, and how many these are; None where none counts people."""
     worst = max(findings, key=lambda one: (one.people or 0, bool(one.headline)))
     if not worst.people:
-        return f"{worst.title[:1].upper()}{worst.title[1:]}: {worst.said}.", None
+        return f"{worst.title[:1].upper()}{worst.title[1:]}: {worst.message}.", None
     count = (
         f"{worst.people:,} of {records:,} {records.noun} ({format_percent(worst.people / records)})" if records else ""
     )

@@ -67,12 +67,12 @@ SAME_PEOPLE_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check of the gate found. Its fields are the keys of its JSON.
+    """What one check of the gate found. Its fields are the keys of its JSON (``to_table``).
 
     check: key of the check
     status: ``pass``, ``warn``, ``block`` or ``not checked``
     title: what the check counts or measures
-    said: what was found, in words
+    message: what was found, in words
     value: the measured value; None where there is none
     baseline: what the value would be without a disclosure
     limit: the limit that was passed, or would have to be passed next
@@ -80,7 +80,7 @@ class Finding:
     advice: how to fix it
     source: where the limits are from
     waivable: whether it may be waived where it blocks
-    held: the compared value: the value, or how far it is beyond the baseline, in ``unit``
+    compared_value: the number that is compared with the limit: the value, or how far it is beyond the baseline, in ``unit``
     unit: unit of the compared value and of the limit
     reason: why the limits hold
     applies: whether the check says anything of this kind of release
@@ -94,7 +94,7 @@ class Finding:
     check: str
     status: Status
     title: str
-    said: str
+    message: str
     value: float | None = None
     baseline: float | None = None
     limit: float | None = None
@@ -102,7 +102,7 @@ class Finding:
     advice: str = ""
     source: str = ""
     waivable: bool = True
-    held: float | None = None
+    compared_value: float | None = None
     unit: str = ""
     reason: str = ""
     applies: bool = True
@@ -116,6 +116,11 @@ class Finding:
     def state(self) -> str:
         """Return the state in words: blocks, to be judged, passes, does not apply, not checked."""
         return STATES[self.status] if self.applies else DOES_NOT_APPLY
+
+    def to_table(self) -> dict[str, Any]:
+        """Return the finding as JSON and stored records have it."""
+        # Programs of others read the keys of before, ``said`` and ``held``: they stay for one version.
+        return {**asdict(self), "state": self.state, "said": self.message, "held": self.compared_value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,11 +217,12 @@ class Examination:
         return replace(self, waivers=(*self.waivers, *make_waivers(self, name, "", waive)))
 
     def to_table(self) -> dict[str, Any]:
+        """Return the examination as JSON and stored records have it."""
         return {
             "run": self.run_id,
             "policy_sha256": self.policy_sha256,
             "status": self.status,
-            "findings": [{**asdict(one), "state": one.state} for one in self.findings],
+            "findings": [one.to_table() for one in self.findings],
             "waivers": [asdict(one) for one in self.waivers],
             **({} if self.approval is None else {"approval": asdict(self.approval)}),
         }
@@ -320,7 +326,9 @@ def make_finding(check: GateCheck, policy: Policy, evaluate: Callable[[], CheckR
 
 def _unchecked_finding(check: GateCheck, policy: Policy, reason: str, *, applies: bool = True) -> Finding:
     """Return the finding of a check that could not be made, with the reason."""
-    bare = replace(_judge_result(check, policy, CheckResult(reason)), status="not checked", held=None, advice="")
+    bare = replace(
+        _judge_result(check, policy, CheckResult(reason)), status="not checked", compared_value=None, advice=""
+    )
     return replace(bare, applies=applies, people=None)
 
 
@@ -340,12 +348,12 @@ def _judge_result(check: GateCheck, policy: Policy, result: CheckResult) -> Find
         status = "pass"
     passed = block if check.is_beyond(result.compared_value, block) else warn
     limit = block if passed is None else passed
-    held = result.compared_value if result.compared_value != float("inf") else None
+    compared_value = result.compared_value if result.compared_value != float("inf") else None
     people = len(result.records) or None if result.people is None else result.people
     return Finding(
         check.key, status, check.title, result.message, result.value, result.baseline, limit, tuple(result.records[:MOST_RECORDS]),
         check.advice if status != "pass" else "", (given.source if given and given.source else check.source),
-        check.waivable if given is None or given.waivable is None else given.waivable, held, check.unit, check.reason,
+        check.waivable if given is None or given.waivable is None else given.waivable, compared_value, check.unit, check.reason,
         people=people, headline=result.headline, leak=result.leak, at_least=check.is_minimum,
     )  # fmt: skip
 
@@ -381,7 +389,7 @@ def waiver_obstacle(finding: Finding, policy: Policy, name: str) -> str:
 
 
 def _not_waivable_text(finding: Finding) -> str:
-    return f"{finding.check} cannot be waived, says the policy: {finding.said}"
+    return f"{finding.check} cannot be waived, says the policy: {finding.message}"
 
 
 def _may_not_waive_text(policy: Policy, name: str) -> str:
@@ -423,7 +431,7 @@ def check_not_blocked(examination: Examination, sentence: str = "") -> None:
     if not left:
         return
     never = [one for one in left if not one.waivable]
-    said = "; ".join(f"{one.check}: {one.said}" for one in left)
+    said = "; ".join(f"{one.check}: {one.message}" for one in left)
     start = f"{sentence} The" if sentence else "the"
     if never:
         raise NotReleased(

@@ -107,7 +107,7 @@ def look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Look:
         number = library.score(original, files, table, tmp_path / str(seed))
         with Workspace.open(tmp_path / str(seed), read_only=True) as workspace:
             findings = examine_release(workspace, plan_release(workspace, number), Policy()).findings
-        return {one.check: (one.status, one.said) for one in findings}
+        return {one.check: (one.status, one.message) for one in findings}
 
     return found
 

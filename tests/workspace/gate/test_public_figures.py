@@ -190,7 +190,7 @@ def test_the_gate_blocks_a_measured_figure_that_somebody_adds_again(
     found = finding_of(workspace, run_id)
     assert found.status == "block"
     assert not found.waivable
-    assert "utility.ecdf.max_abs_difference age" in found.said
+    assert "utility.ecdf.max_abs_difference age" in found.message
 
 
 @pytest.mark.slow
