@@ -440,7 +440,7 @@ def _findings_chapter(dossier: ReleaseDossier) -> Chapter:
         [
             one.title,
             DisplayCell(one.state, one.status if one.applies else "does not apply"),
-            f"the same leak as {titles_of.get(one.leak, one.leak)}: {one.message}" if one.leak else one.said,
+            f"the same leak as {titles_of.get(one.leak, one.leak)}: {one.message}" if one.leak else one.message,
             number(one.value) if one.value is not None else "",
             number(one.baseline) if one.baseline is not None else "",
             compared_text(one),

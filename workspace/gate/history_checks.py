@@ -20,28 +20,24 @@ from sfumato.engine.errors import NotComputable
 from sfumato.engine.margins.linear_bounds import MarginAudit, known_record_range
 from sfumato.engine.methods.results import Fit
 from sfumato.engine.recipe.budget import budget_text
-from sfumato.engine.wording import count_noun
 
 from ..errors import NotFound
 from ..store.runs import StoredRun, find_run, list_runs
 from ..views.approved import read_publishing_fits
+from . import sentences
 from .checks import CheckNotApplicable, CheckResult, ExaminedRelease, GateCheck, UncertainPeopleRelease, record_numbers
 from .earlier import EarlierRelease, PrivacySpending, privacy_cost_of_run
+from .sentences import fill_sentence
 
-ELSEWHERE = "releases from other workspaces are not known here"
 SAME_COST = 1e-12
 """Below it two costs that were added up in another order are the same."""
 MOST_NAMED = 5
 """Sets of variables that are named of those whose small counts follow."""
-WITHHELD = (
-    "the tables are not published: small counts follow from them, or it was not found out (diagnostics of the fit); "
-    "round to a larger limit, keep fewer tables, or release a rounded number of records"
-)
 
 
 def _check_differencing(case: ExaminedRelease) -> CheckResult:
     if case.same_people_releases and all(one.overlap is None for one in case.same_people_releases):
-        raise NotComputable(f"no earlier release can be compared record by record; {ELSEWHERE}")
+        raise NotComputable(sentences.NOT_COMPARABLE)
     exact_here, seen = case.release.has_exact_values, list[CheckResult]()
     for one in case.same_people_releases:
         if one.overlap is None:
@@ -49,20 +45,23 @@ def _check_differencing(case: ExaminedRelease) -> CheckResult:
         here, there = one.overlap.only_in_first, one.overlap.n_only_in_second
         few = min((count for count in (len(here), there) if count), default=0)
         if few:
-            evidence = f" ({one.evidence_text})" if one.evidence_text else ""
-            said = (
-                f"run {one.earlier.run_id}, released before, is of the same people but for {len(here):,} that are only here and "
-                f"{there:,} that are only there{evidence}"
+            evidence = one.evidence_text
+            message = fill_sentence(
+                sentences.DIFFERENCE,
+                run=one.earlier.run_id,
+                here=len(here),
+                there=there,
+                evidence=fill_sentence(sentences.EVIDENCE_OF_DIFFERENCE, evidence=evidence) if evidence else "",
             )
             seen.append(
                 CheckResult(
-                    f"{said}; {ELSEWHERE}", few, records=record_numbers(here) if len(here) == few else (),
+                    message, few, records=record_numbers(here) if len(here) == few else (),
                     at_most="block" if exact_here and one.earlier.release.has_exact_values else "warn",
                 )
             )  # fmt: skip
     seen += [_possible_difference(case, one) for one in case.uncertain_releases]
     nothing = CheckResult(
-        f"no release differs from an earlier one by a few records{case.uncertain_releases_text}; {ELSEWHERE}",
+        fill_sentence(sentences.NO_DIFFERENCE, uncertain=case.uncertain_releases_text),
         adjusted_value=np.inf,
     )
     return min(seen, key=lambda one: (one.at_most != "block", one.compared_value), default=nothing)
@@ -74,27 +73,28 @@ def _possible_difference(case: ExaminedRelease, one: UncertainPeopleRelease) -> 
     """
     more = len(case.exact_records) - one.earlier.release.n_confidential
     matters = more and case.release.has_exact_values and one.earlier.release.has_exact_values
-    said = (
-        f"it cannot be told whether run {one.earlier.run_id}, released before, is of the same people ({one.reason}); it has {abs(more):,} "
-        f"{'fewer' if more > 0 else 'more'} of them if so; {ELSEWHERE}"
-    )
     if matters:
-        return CheckResult(said, abs(more), at_most="warn")
+        message = fill_sentence(
+            sentences.POSSIBLE_DIFFERENCE,
+            run=one.earlier.run_id,
+            reason=one.reason,
+            more=abs(more),
+            fewer_or_more=sentences.FEWER if more > 0 else sentences.MORE,
+        )
+        return CheckResult(message, abs(more), at_most="warn")
     return CheckResult(
-        f"no release is known to differ from an earlier one by a few records{case.uncertain_releases_text}; {ELSEWHERE}",
+        fill_sentence(sentences.NO_KNOWN_DIFFERENCE, uncertain=case.uncertain_releases_text),
         adjusted_value=np.inf,
     )
 
 
 def _check_intersections(case: ExaminedRelease) -> CheckResult:
     if case.is_synthetic:
-        raise CheckNotApplicable("small classes of an anonymised table are compared")
+        raise CheckNotApplicable(sentences.CLASSES_COMPARED)
     own = case.released_datasets[0].classes
-    nothing = CheckResult(
-        f"no other anonymised table of the same records was released; {ELSEWHERE}", adjusted_value=np.inf
-    )
+    nothing = CheckResult(sentences.NO_OTHER_TABLE, adjusted_value=np.inf)
     if own is None:
-        raise NotComputable("nothing says in which classes the records stand")
+        raise NotComputable(sentences.NO_CLASSES)
     others: list[tuple[int, Integers]] = []
     for one in (related.earlier for related in case.same_people_releases):
         if one.table_sha256 == case.original_dataset.table_sha256:
@@ -119,13 +119,16 @@ def _intersect_classes(own: Integers, others: Sequence[tuple[int, Integers]]) ->
     least = min(int(np.bincount(c[c >= 0])[np.unique(c[c >= 0])].min()) for c in classes)
     smallest = int(sizes.min())
     runs = ", ".join(str(run_id) for run_id, _ in others)
-    said = (
-        f"with {'run' if len(others) == 1 else 'runs'} {runs}, released before, the smallest class that "
-        f"{'both tables leave' if len(others) == 1 else f'the {len(classes)} tables leave'} has {count_noun(smallest, 'record')}, where each "
-        f"alone has at least {least:,}; {ELSEWHERE}"
+    message = fill_sentence(
+        sentences.INTERSECTION,
+        others=len(others),
+        runs=runs,
+        who=sentences.BOTH_TABLES if len(others) == 1 else fill_sentence(sentences.ALL_TABLES, tables=len(classes)),
+        smallest=smallest,
+        least=least,
     )
     few = both[sizes[joint] < least]
-    return CheckResult(said, smallest, least, smallest / least, record_numbers(few), limit=least)
+    return CheckResult(message, smallest, least, smallest / least, record_numbers(few), limit=least)
 
 
 def _cost_of_datasets(cost: PrivacySpending) -> float:
@@ -147,31 +150,36 @@ def _check_privacy_budget(case: ExaminedRelease) -> CheckResult:
     own = privacy_cost_of_run(case.plan.run, case.confidential)
     if not own.steps:
         if budget is None:
-            raise CheckNotApplicable("no step keeps a privacy account, and neither recipe nor policy sets a budget")
-        return CheckResult("no step keeps a privacy account", adjusted_value=np.inf)
+            raise CheckNotApplicable(sentences.NO_ACCOUNT_AND_BUDGET)
+        return CheckResult(sentences.NO_ACCOUNT, adjusted_value=np.inf)
     same = [related.earlier for related in case.same_people_releases] + [
         earlier for earlier, _ in case.sharing_releases
     ]
     found = _costs_by_release(case, own, same)
     for named, cost in found:
         if not cost.covered:
-            said = f"the privacy cost of {named} is unknown, and so is that of all releases together; {ELSEWHERE}"
+            message = fill_sentence(sentences.COST_UNKNOWN, run=named)
             if budget is None:
-                raise NotComputable(f"{said}; neither recipe nor policy sets a budget")
-            return CheckResult(said, adjusted_value=np.inf)
+                raise NotComputable(fill_sentence(sentences.NO_BUDGET, message=message))
+            return CheckResult(message, adjusted_value=np.inf)
     spent = sum(cost.epsilon for _, cost in found)
-    runs = f"{count_noun(len(found), 'release')} of these people" if len(found) > 1 else "this release"
-    said = f"epsilon of {runs}: {spent:g}{budget_text(case.recipe, case.policy.epsilon)}"
-    if case.sharing_releases:
-        shared = ", ".join(
-            f"run {earlier.run_id} ({case.count_text(people)})" for earlier, people in case.sharing_releases
-        )
-        said += f"; some of these people are in {shared} too"
+    several = fill_sentence(sentences.RELEASES_OF_THESE_PEOPLE, number=len(found))
+    sharing = [
+        fill_sentence(sentences.RUN_SHARES, run=earlier.run_id, people=case.count_text(people))
+        for earlier, people in case.sharing_releases
+    ]
+    message = fill_sentence(
+        sentences.SPENT,
+        releases=several if len(found) > 1 else sentences.THIS_RELEASE,
+        spent=spent,
+        budget=budget_text(case.recipe, case.policy.epsilon),
+        shared=fill_sentence(sentences.SHARED_PEOPLE, runs=sharing) if sharing else "",
+    )
     if budget is None:
-        raise NotComputable(f"{said}; {ELSEWHERE}; neither recipe nor policy sets a budget to compare it with")
-    open_said, matters = _possible_cost(case, own, same, spent, budget)
+        raise NotComputable(fill_sentence(sentences.NO_BUDGET_TO_COMPARE, message=message))
+    possible, matters = _possible_cost(case, own, same, spent, budget)
     return CheckResult(
-        f"{said}{open_said}; {ELSEWHERE}",
+        fill_sentence(sentences.SPENT_AND_POSSIBLE, message=message, possible=possible),
         spent,
         budget,
         round(spent / budget, 9),
@@ -183,13 +191,13 @@ def _costs_by_release(
     case: ExaminedRelease, own: PrivacySpending, earlier: Sequence[EarlierRelease]
 ) -> list[tuple[str, PrivacySpending]]:
     """Return what this release and earlier ones cost together, each by its name."""
-    found: list[tuple[str, PrivacySpending]] = [(f"run {case.plan.run.id}", own)]
+    found: list[tuple[str, PrivacySpending]] = [(fill_sentence(sentences.RUN_NAME, run=case.plan.run.id), own)]
     paid = {frozenset(case.plan.tables): _cost_of_datasets(own)}
     for one in earlier:
         tables, cost = frozenset(one.release.tables), one.read_cost()
         more = cost.epsilon - paid.get(tables, 0.0)
         if tables not in paid or more > SAME_COST:
-            found.append((f"run {one.run_id}", replace(cost, epsilon=more)))
+            found.append((fill_sentence(sentences.RUN_NAME, run=one.run_id), replace(cost, epsilon=more)))
         paid[tables] = paid.get(tables) or _cost_of_datasets(cost)
     return found
 
@@ -203,51 +211,44 @@ def _possible_cost(
     costs = _costs_by_release(case, own, [*same, *(one.earlier for one in case.uncertain_releases)])
     unknown = [named for named, cost in costs if not cost.covered]
     most = sum(cost.epsilon for _, cost in costs)
-    told = case.uncertain_releases_text
+    uncertain = case.uncertain_releases_text
     if unknown:
-        return f"{told}; the privacy cost of {', '.join(unknown)} is unknown", True
+        return fill_sentence(sentences.COST_OF_RUNS_UNKNOWN, uncertain=uncertain, runs=unknown), True
     if most > spent:
-        told += f"; with the same people epsilon would be {most:g}"
-    return told, most > budget * (1 + SAME_COST)
+        uncertain = fill_sentence(sentences.POSSIBLE_COST, uncertain=uncertain, most=most)
+    return uncertain, most > budget * (1 + SAME_COST)
 
 
 def _check_released_before(case: ExaminedRelease) -> CheckResult:
     if not case.same_people_releases:
-        return CheckResult(
-            f"no other release is known to be of these people{case.uncertain_releases_text}; {ELSEWHERE}", 0
-        )
+        return CheckResult(fill_sentence(sentences.NOT_RELEASED_BEFORE, uncertain=case.uncertain_releases_text), 0)
     runs = ", ".join(str(one.earlier.run_id) for one in case.same_people_releases)
-    several = len(case.same_people_releases) > 1
-    said = f"{'runs' if several else 'run'} {runs} of the same people {'were' if several else 'was'} released before; an intruder has all together{case.uncertain_releases_text}; {ELSEWHERE}"
-    return CheckResult(said, len(case.same_people_releases))
+    message = fill_sentence(
+        sentences.RELEASED_BEFORE,
+        number=len(case.same_people_releases),
+        runs=runs,
+        uncertain=case.uncertain_releases_text,
+    )
+    return CheckResult(message, len(case.same_people_releases))
 
 
 def _check_earlier_records(case: ExaminedRelease) -> CheckResult:
     wrong = case.unreadable_releases
     if not wrong:
-        return CheckResult("the records of all earlier releases are as they were sealed", 0)
+        return CheckResult(sentences.RECORDS_AS_SEALED, 0)
     return CheckResult("; ".join(wrong), len(wrong))
 
 
 def _check_deleted_releases(case: ExaminedRelease) -> CheckResult:
     lost, other = case.history.runs_without_tombstone, case.incomparable_runs
-    said = []
+    parts: list[str] = []
     if lost:
-        said.append(
-            f"{_runs_text(lost)} released, and deleted by an earlier version that left no tombstone: what the release spent is unknown"
-        )
+        parts.append(fill_sentence(sentences.NO_TOMBSTONE, number=len(lost), runs=lost))
     if other:
-        said.append(
-            f"{_runs_text(other)} released and deleted with the data, and has too few variables in common with this one to show whether the "
-            "people are the same"
-        )
-    if not said:
-        return CheckResult("every deleted run that was released left a tombstone, and can be compared", 0)
-    return CheckResult("; ".join(said), len(lost) + len(other), at_most="block" if lost else "warn")
-
-
-def _runs_text(numbers: Sequence[int]) -> str:
-    return f"{'runs' if len(numbers) > 1 else 'run'} {', '.join(map(str, numbers))} {'were' if len(numbers) > 1 else 'was'}"
+        parts.append(fill_sentence(sentences.DELETED_WITH_DATA, number=len(other), runs=other))
+    if not parts:
+        return CheckResult(sentences.TOMBSTONES_LEFT, 0)
+    return CheckResult("; ".join(parts), len(lost) + len(other), at_most="block" if lost else "warn")
 
 
 def _check_kept_tables(case: ExaminedRelease) -> CheckResult:
@@ -256,8 +257,8 @@ def _check_kept_tables(case: ExaminedRelease) -> CheckResult:
         if any(
             step.method.synthesis.follows is not None for step, _ in read_publishing_fits(case.workspace, case.plan.run)
         ):
-            raise NotComputable(WITHHELD)
-        raise CheckNotApplicable("no step publishes tables of counts")
+            raise NotComputable(sentences.TABLES_WITHHELD)
+        raise CheckNotApplicable(sentences.NO_TABLES)
     with_tables, gone, unlike = dict[int, list[tuple[Any, Fit, Any, tuple[str, ...]]]](), list[int](), list[int]()
     rows = [case.recipe.form.records]
     for one in (related.earlier for related in case.same_people_releases):
@@ -274,14 +275,9 @@ def _check_kept_tables(case: ExaminedRelease) -> CheckResult:
             if _rules_for_tables(run, [*own, *found]) != _rules_for_tables(case.plan.run, [*own, *found]):
                 unlike.append(one.run_id)
     if gone:
-        raise NotComputable(
-            f"{count_noun(len(gone), 'deleted run')} of these records was released before, and its tables are gone; {ELSEWHERE}"
-        )
+        raise NotComputable(fill_sentence(sentences.TABLES_GONE, runs=len(gone)))
     if unlike:
-        raise NotComputable(
-            f"run {', '.join(map(str, unlike))}, released before, joins other levels than this release does: their tables cannot be compared cell by "
-            f"cell; {ELSEWHERE}"
-        )
+        raise NotComputable(fill_sentence(sentences.OTHER_LEVELS, runs=unlike))
     records = known_record_range(len(case.confidential), rows)
     audits = []
     for method in dict.fromkeys(method for method, *_ in own):
@@ -290,7 +286,7 @@ def _check_kept_tables(case: ExaminedRelease) -> CheckResult:
         if follows is not None and (audit := follows(fits, case.confidential, records)) is not None:
             audits.append(audit)
     if not audits:
-        return CheckResult(f"the published tables have noise: no count follows exactly from them; {ELSEWHERE}", 0)
+        return CheckResult(sentences.NOISY_TABLES, 0)
     return _result_of_audits(audits, list(with_tables), records)
 
 
@@ -301,30 +297,40 @@ def _result_of_audits(
     exact, undecided, looked, too_large = (
         sum(getattr(one, name) for one in audits) for name in ("exact", "undecided", "looked_at", "too_large")
     )
-    tables = f"the tables of this release and of run {', '.join(map(str, earlier))}, released before" if earlier else ""
-    tables = tables or "the tables of this release"
-    known = "and the number of records" if records[0] == records[1] else ""
-    said = f"from {' '.join(filter(None, [tables, known]))}, {exact:,} of {count_noun(looked, 'small count')} "
-    said += f"{'follows' if looked == 1 else 'follow'} exactly"
-    named = [
-        f"{' and '.join(one.names[at] for at in variables)}: {number:,}"
-        for one in audits
-        for variables, number in one.variables
-    ]
-    more = f"; and {len(named) - MOST_NAMED:,} more sets of variables" if len(named) > MOST_NAMED else ""
-    said += f" ({'; '.join(named[:MOST_NAMED])}{more})" if named else ""
-    open_ = [
-        f"{undecided:,} are undecided" if undecided else "",
-        f"{count_noun(too_large, 'set')} of connected tables {'has' if too_large == 1 else 'have'} too many cells to be audited as a whole"
-        if too_large
-        else "",
-    ]
-    said = "; ".join([said, *filter(None, open_), ELSEWHERE])
+    message = fill_sentence(
+        sentences.COUNTS_FOLLOW,
+        tables=fill_sentence(sentences.TABLES_OF_RELEASES, runs=earlier) if earlier else sentences.TABLES_OF_RELEASE,
+        known=sentences.NUMBER_OF_RECORDS_KNOWN if records[0] == records[1] else "",
+        exact=exact,
+        looked=looked,
+        named=_counts_by_variables_text(audits),
+        undecided=fill_sentence(sentences.COUNTS_UNDECIDED, number=undecided) if undecided else "",
+        too_large=fill_sentence(sentences.TABLES_TOO_LARGE, number=too_large) if too_large else "",
+    )
     if exact:
-        return CheckResult(said, exact)
+        return CheckResult(message, exact)
     if undecided or too_large:
-        raise NotComputable(said)
-    return CheckResult(said, 0)
+        raise NotComputable(message)
+    return CheckResult(message, 0)
+
+
+def _counts_by_variables_text(audits: Sequence[MarginAudit]) -> str:
+    """Return how many small counts follow for each set of variables; empty where none follows."""
+    counts = [
+        fill_sentence(
+            sentences.COUNTS_OF_VARIABLES, names=" and ".join(audit.names[at] for at in variables), number=number
+        )
+        for audit in audits
+        for variables, number in audit.variables
+    ]
+    if not counts:
+        return ""
+    left = len(counts) - MOST_NAMED
+    return fill_sentence(
+        sentences.COUNTS_BY_VARIABLES,
+        counts="; ".join(counts[:MOST_NAMED]),
+        more=fill_sentence(sentences.MORE_SETS, number=left) if left > 0 else "",
+    )
 
 
 def _rules_for_tables(
@@ -350,7 +356,7 @@ def _check_roles_elsewhere(case: ExaminedRelease) -> CheckResult:
     """Check for columns kept here that another plan of the same data calls sensitive, or an identifier."""
     kept = [n for n in case.plan.kept if case.recipe.schema[n].role not in (Role.SENSITIVE, Role.IDENTIFIER)]
     if not case.is_synthetic:
-        raise CheckNotApplicable("an anonymised table keeps its sensitive columns")
+        raise CheckNotApplicable(sentences.KEEPS_SENSITIVE_COLUMNS)
     found: dict[str, str] = {}
     for run in list_runs(case.workspace):
         if (
@@ -361,9 +367,12 @@ def _check_roles_elsewhere(case: ExaminedRelease) -> CheckResult:
         schema = run.recipe.schema
         for name in kept:
             if name in schema and schema[name].role in (Role.SENSITIVE, Role.IDENTIFIER):
-                found.setdefault(name, f"{name} ({schema[name].role.value} in run {run.id})")
-    said = f"kept here, and called sensitive or an identifier in another run of the same data: {', '.join(found.values()) or 'none'}"
-    return CheckResult(said, len(found))
+                found.setdefault(
+                    name,
+                    fill_sentence(sentences.ROLE_IN_RUN, name=name, role=schema[name].role.value, run=run.id),
+                )
+    message = fill_sentence(sentences.ROLES_ELSEWHERE, columns=", ".join(found.values()) or "none")
+    return CheckResult(message, len(found))
 
 
 HISTORY_CHECKS = (

@@ -26,8 +26,10 @@ from sfumato.engine.statistics.comparing import is_above
 from sfumato.engine.wording import join_names
 
 from ..policy.policy import AudienceLimits
+from . import sentences
 from .checks import KEPT_KEYS, ExaminedRelease
 from .contents import variables_by_treatment
+from .sentences import fill_sentence
 
 MOST_NAMED = 5
 """Columns that a sentence names; of more it names these and counts the rest."""
@@ -129,7 +131,7 @@ class KeptColumns:
         """Return the columns in words: ``age, sex and region``."""
         names = list(self.names[:MOST_NAMED])
         more = len(self.names) - len(names)
-        return join_names([*names, f"{more} more"] if more else names)
+        return join_names([*names, fill_sentence(sentences.MORE_COLUMNS, number=more)] if more else names)
 
     @cached_property
     def single_changes(self) -> list[KeptColumnChange]:
@@ -146,7 +148,10 @@ class KeptColumns:
         if not case.is_synthetic or len(case.confidential) > MOST_FOR_LEVERS:
             return ""
         plan = plan_protection(case.confidential, self.names, self.deciding_limits)
-        return "; then ".join(f"{lever.description} ({lever.n_unprotected:,} left)" for lever in plan.changes)
+        return "; then ".join(
+            fill_sentence(sentences.CHANGE_IN_TURN, change=lever.description, left=lever.n_unprotected)
+            for lever in plan.changes
+        )
 
 
 def kept_columns_of_release(case: ExaminedRelease) -> KeptColumns:

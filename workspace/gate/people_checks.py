@@ -38,15 +38,15 @@ from sfumato.engine.methods.registry import find_method
 from sfumato.engine.partition.equivalence_classes import equivalence_classes
 from sfumato.engine.recipe.thresholds import threshold_output
 from sfumato.engine.statistics.comparing import is_above
-from sfumato.engine.wording import agreeing_word, count_noun, format_number, format_percent, join_names
+from sfumato.engine.wording import join_names
 
 from ..reporting.beliefs import MeasureBeliefs
 from ..reporting.questions import answers_or_reason
 from ..views.beliefs import belief_measures, read_beliefs
 from ..views.records import RecordMeasure, read_confidential_risks, read_record_risks, record_measures
+from . import sentences
 from .checks import (
     KEPT_KEYS,
-    PROTECTED_BY_CLASSES,
     CheckNotApplicable,
     CheckResult,
     ExaminedRelease,
@@ -54,7 +54,6 @@ from .checks import (
     PooledDatasets,
     Status,
     count_pools,
-    percent_text,
     record_numbers,
     worst_over_pools,
 )
@@ -71,6 +70,7 @@ from .record_risks import (
     risks_over_releases,
     unique_on_kept_columns,
 )
+from .sentences import fill_sentence
 
 FEWEST = 5
 """People beyond chance from which a finding may block."""
@@ -78,11 +78,7 @@ MOST_OF_THE_FOUND, MOST_OF_THE_PEOPLE = 0.6, 0.2
 """A finding blocks where so much of who is found, or of all people, is surely found for being a member."""
 MOST_IN_OWN_ROWS = 0.5
 """And where so much of those who have their own values in their own rows do for the rows being theirs."""
-NO_HOLDOUT = "no record was held out of the run, so that nothing shows whom a release finds that never saw them; hold out some under [data]"
 MOST_LEVERS = 3
-NOT_MEASURED = (
-    "the strongest intruder was not asked: no measure of the run tells what one who knows all other records believes"
-)
 
 
 def _check_kept_keys(case: ExaminedRelease) -> CheckResult:
@@ -90,34 +86,39 @@ def _check_kept_keys(case: ExaminedRelease) -> CheckResult:
     n, noun = len(kept.sizes.sizes), case.record_noun
     limits = kept.deciding_limits
     if not case.is_synthetic and set(kept.names) <= set(case.quasi_identifiers) and limits.average_risk is None:
-        raise CheckNotApplicable("small_classes looks at the quasi-identifiers of an anonymised table")
+        raise CheckNotApplicable(sentences.CLASSES_ARE_CHECKED)
     if not kept.names and not kept.other_names:
-        return CheckResult("no column is released unchanged", 0.0, people=0)
+        return CheckResult(sentences.NO_KEPT_COLUMN, 0.0, people=0)
     limit = limits.smallest_class or case.policy.smallest_cell
     over = kept.sizes.records_below(limit) if kept.names else np.zeros(0, dtype=np.int64)
-    how = (
-        "released unchanged"
-        if set(kept.names) <= set(case.plan.unchanged_variables)
-        else "released unchanged or by public rules"
-    )
+    how = sentences.KEPT_UNCHANGED if set(kept.names) <= set(case.plan.unchanged_variables) else sentences.KEPT_BY_RULES
     if not case.is_synthetic:
-        how = "as released"
-    message = f"no column that counts for this audience ({kept.audience}) is released unchanged"
+        how = sentences.KEPT_AS_RELEASED
+    message = fill_sentence(sentences.NO_KEPT_COLUMN_COUNTS, audience=kept.audience)
     if kept.names:
-        finds = kept.sizes.expected_reidentifications
-        message = (
-            f"{len(over):,} of {n:,} {noun} ({format_percent(len(over) / n)}) share their values of {kept.columns_text}, {how}, with fewer than "
-            f"{limit - 1} others; {kept.sizes.n_unique:,} share theirs with nobody; an intruder who picks a matching row for each finds {format_number(finds)} on "
-            f"average ({format_percent(finds / n)})"
+        found = kept.sizes.expected_reidentifications
+        fraction = declared_sampling_fraction(case)
+        message = fill_sentence(
+            sentences.KEPT_COLUMNS,
+            few=len(over),
+            people=n,
+            noun=noun,
+            few_share=len(over) / n,
+            columns=kept.columns_text,
+            how=how,
+            others=limit - 1,
+            alone=kept.sizes.n_unique,
+            found=found,
+            found_share=found / n,
+            population=""
+            if fraction is None
+            else fill_sentence(sentences.KEPT_IN_POPULATION, found=kept.sizes.population_reidentifications(fraction)),
         )
-        if (fraction := declared_sampling_fraction(case)) is not None:
-            message += f", {format_number(kept.sizes.population_reidentifications(fraction))} without knowing who of the population is in the file"
     if kept.is_blocking:
         message += _changes_text(kept)
     elif kept.n_found_by_all:
-        message += (
-            f"; who also knows {join_names(kept.other_names)} finds {kept.n_found_by_all:,} in classes of fewer than {limit}: judge whether "
-            f"this audience can know these columns"
+        message += fill_sentence(
+            sentences.KEPT_OTHER_COLUMNS, names=kept.other_names, found=kept.n_found_by_all, limit=limit
         )
     records = over
     if not case.is_synthetic:
@@ -134,7 +135,12 @@ def _check_kept_keys(case: ExaminedRelease) -> CheckResult:
         at_most="pass" if reported else "block",
         at_least="warn" if kept.n_found_by_all and not reported else "pass",
         people=max(len(over), kept.n_unprotected) or kept.n_found_by_all,
-        headline=f"can be found by {kept.columns_text or join_names(kept.other_names)}, {how}{_learned_text(case)}",
+        headline=fill_sentence(
+            sentences.FOUND_BY_KEPT_COLUMNS,
+            columns=kept.columns_text or join_names(kept.other_names),
+            how=how,
+            learned=_learned_text(case),
+        ),
     )
 
 
@@ -143,10 +149,9 @@ def _learned_text(case: ExaminedRelease) -> str:
     schema = case.recipe.schema
     true = [name for name in case.plan.kept if schema[name].role is Role.SENSITIVE]
     if true:
-        return f"; the row then shows their true {join_names(true[:MOST_NAMED])}"
+        return fill_sentence(sentences.TRUE_VALUES_LEARNED, names=true[:MOST_NAMED])
     if case.is_synthetic and case.plan.replaced:
-        drawn = join_names(case.plan.replaced[:MOST_NAMED])
-        return f"; what the row then shows of {drawn} is drawn"
+        return fill_sentence(sentences.DRAWN_VALUES_LEARNED, names=case.plan.replaced[:MOST_NAMED])
     return ""
 
 
@@ -154,11 +159,16 @@ def _changes_text(kept: KeptColumns) -> str:
     """Return what single changes leave over, and which changes together protect everybody."""
     if not kept.single_changes:
         return ""
-    single = "; ".join(
-        f"{lever.description}: {lever.n_unprotected:,} left" for lever in kept.single_changes[:MOST_LEVERS]
+    single = [
+        fill_sentence(sentences.SINGLE_CHANGE, change=lever.description, left=lever.n_unprotected)
+        for lever in kept.single_changes[:MOST_LEVERS]
+    ]
+    together = kept.combined_changes_text
+    return fill_sentence(
+        sentences.SINGLE_CHANGES,
+        changes="; ".join(single),
+        together=fill_sentence(sentences.CHANGES_TOGETHER, changes=together) if together else "",
     )
-    together = f". Together: {kept.combined_changes_text}" if kept.combined_changes_text else ""
-    return f". Single changes: {single}{together}"
 
 
 def _drawn_variables(case: ExaminedRelease) -> tuple[str, ...]:
@@ -211,7 +221,7 @@ def is_own_row_strong(evidence: ExchangeEvidence) -> bool:
 
 
 def _stratum_text(who: str, noun: str) -> str:
-    return "" if who.startswith("all ") else f" among {who.replace('people', noun)} of both"
+    return "" if who.startswith("all ") else fill_sentence(sentences.STRATUM, who=who.replace("people", noun))
 
 
 def _count_or_none(count: int) -> str:
@@ -220,32 +230,33 @@ def _count_or_none(count: int) -> str:
 
 def look_counts_text(counts: ProbeCounts, noun: str) -> str:
     """Return in words how many members and how many hold-out people a look finds."""
-    what = counts.what or "are found by the looks that object"
-    return (
-        f"{counts.n_members:,} of {counts.n_eligible_members:,} {noun} of the data{_stratum_text(counts.who, noun)} {what}; of {counts.n_eligible_controls:,} such hold-out "
-        f"{noun} {_count_or_none(counts.n_controls)}"
+    return fill_sentence(
+        sentences.LOOK_COUNTS,
+        members=counts.n_members,
+        eligible_members=counts.n_eligible_members,
+        noun=noun,
+        stratum=_stratum_text(counts.who, noun),
+        what=counts.what or sentences.LOOKS_TOGETHER,
+        eligible_controls=counts.n_eligible_controls,
+        controls=_count_or_none(counts.n_controls),
     )
-
-
-def _percent_of_releases(p: float) -> str:
-    return f"honest releases show as much in {100 * p:.2g} % of cases"
 
 
 def power_text(detectable: Sequence[int | None], members: int, noun: str) -> str:
     """Return in words the smallest share of people whose copies a test would have shown, of the fewest that each would."""
     known = [one for one in detectable if one is not None]
     if not known:
-        return f"too few {noun} have rare values for copies of them to be seen with 80 % power"
+        return fill_sentence(sentences.NO_POWER, noun=noun)
     fewest = max(FEWEST, min(known))
-    return f"copies of {fewest:,} {noun} ({percent_text(fewest / members)}) or more would be seen with 80 % power"
+    return fill_sentence(sentences.POWER, fewest=fewest, noun=noun, share=fewest / members)
 
 
 def _check_membership_evidence(case: ExaminedRelease) -> CheckResult:
     """Test, by all looks at people in the release together, whether members are found more often than hold-out people."""
     if not case.is_synthetic:
-        raise CheckNotApplicable(PROTECTED_BY_CLASSES)
+        raise CheckNotApplicable(sentences.PROTECTED_BY_CLASSES)
     if not _drawn_variables(case):
-        raise CheckNotApplicable("nothing is drawn")
+        raise CheckNotApplicable(sentences.NOTHING_DRAWN)
     pools = count_pools(case, _poolable_releases(case), together=True)
     return worst_over_pools(
         case,
@@ -262,17 +273,23 @@ def _weigh_pool_evidence(joint: JointTable, pools: int) -> CheckResult:
         # A design may give each combination of some columns one row, in the data and in the release: without a hold-out only whole rows count.
         rows = strongest_row_evidence([one for one in joint.whole_row_tests if one.kind == WHOLE]) if is_whole else None
         if rows is not None and rows.p <= COPY_LEVEL / pools:
-            return _result_of_rows(joint, rows, "; no record was held out to compare with", "block")
-        raise NotComputable(NO_HOLDOUT)
+            return _result_of_rows(joint, rows, sentences.UNCONTROLLED, "block")
+        raise NotComputable(sentences.NO_HOLDOUT)
     rows = joint.strongest_row_evidence if is_whole else None
     looks = joint.looks if is_whole else joint.looks_beside_kept_columns
     level = (EVIDENCE_LEVEL if is_whole else BESIDE_KEPT_LEVEL) / pools
     evidence = weigh_evidence(looks, joint.members, joint.n_records, level, rows=rows)
-    looked = f"{evidence.n_objecting:,} of {count_noun(evidence.n_probes, 'look')} {agreeing_word(evidence.n_objecting, 'objects', 'object')}"
     detectable = [evidence.fewest_detectable]
     if pairs := [one.n_pairs for one in joint.whole_row_tests if is_whole and one.kind == WHOLE]:
         detectable.append(fewest_detectable_copies(min(pairs), joint.members, joint.n_records, level))
-    about = f"{looked}, and {_percent_of_releases(evidence.p)}; {power_text(detectable, joint.members, noun)} ({joint.size_text})"
+    about = fill_sentence(
+        sentences.LOOKS,
+        objecting=evidence.n_objecting,
+        looks=evidence.n_probes,
+        honest=fill_sentence(sentences.HONEST_RELEASES, p=evidence.p),
+        power=power_text(detectable, joint.members, noun),
+        size=joint.size_text,
+    )
     notable = rows if rows is not None and rows.is_notable else None
     candidates = [one for one in (evidence.strongest_counts, evidence.combined_counts) if one is not None]
     strong = [one for one in candidates if is_strong(one, joint.members, follows_from_kept=not is_whole)]
@@ -280,22 +297,26 @@ def _weigh_pool_evidence(joint: JointTable, pools: int) -> CheckResult:
     is_by_labels = bool(strong) and evidence.p_by_labels <= level * OTHER_WEIGHT
     is_by_rows = notable is not None and _members_beyond_chance(joint, notable) >= FEWEST
     if notable is not None and evidence.p <= level and is_by_rows and not is_by_labels:
-        return _result_of_rows(joint, notable, f"; {about}", "block")
+        return _result_of_rows(joint, notable, fill_sentence(sentences.ROWS_BESIDE_LOOKS, about=about), "block")
     if evidence.p > level and notable is not None:
-        return _result_of_rows(joint, notable, f"; the hold-out neither confirms nor contradicts it: {about}", "warn")
+        return _result_of_rows(joint, notable, fill_sentence(sentences.HOLDOUT_OPEN, about=about), "warn")
     if evidence.strongest_counts is None:
-        return CheckResult(f"no look finds anybody in the release ({joint.size_text})", 0.0, adjusted_value=0.0)
+        return CheckResult(fill_sentence(sentences.NOTHING_FOUND, size=joint.size_text), 0.0, adjusted_value=0.0)
     if evidence.p > level:
         # A pass shows the counts that come nearest to a finding: a reader sees what was not enough.
         nearest = look_counts_text(evidence.strongest_counts, noun)
-        words = f"no evidence that {noun} of the data are found more often than {noun} who were held out: at most, {nearest}"
-        return CheckResult(f"{words}; {about}", 0.0, adjusted_value=0.0)
+        message = fill_sentence(sentences.NO_EVIDENCE, noun=noun, counts=nearest, about=about)
+        return CheckResult(message, 0.0, adjusted_value=0.0)
     shown = strong[0] if strong else evidence.strongest_counts
-    message = look_counts_text(shown, noun)
-    if shown is evidence.strongest_counts and evidence.combined_counts is not None:
-        message += f"; by all looks that object, {evidence.combined_counts.n_members:,} and {evidence.combined_counts.n_controls:,}"
+    combined = evidence.combined_counts if shown is evidence.strongest_counts else None
+    together = (
+        ""
+        if combined is None
+        else fill_sentence(sentences.EVIDENCE_TOGETHER, members=combined.n_members, controls=combined.n_controls)
+    )
+    message = fill_sentence(sentences.EVIDENCE, counts=look_counts_text(shown, noun), together=together, about=about)
     return CheckResult(
-        f"{message}; {about}", float(shown.n_members), shown.expected_members, shown.excess_members, record_numbers(shown.records),
+        message, float(shown.n_members), shown.expected_members, shown.excess_members, record_numbers(shown.records),
         "block" if strong else "warn", at_least="warn",
     )  # fmt: skip
 
@@ -316,14 +337,26 @@ def _result_of_rows(joint: JointTable, rows: RowEvidence, beside: str, status: S
     case, one = joint.case, rows.test
     records = one.records[one.records < joint.members]
     controls = len(one.records) - len(records)
-    against = (
-        f", and {_count_or_none(controls)} of {joint.n_records - joint.members:,} hold-out {case.record_noun}"
+    holdout = (
+        fill_sentence(
+            sentences.ROWS_OF_CONTROLS,
+            controls=_count_or_none(controls),
+            eligible=joint.n_records - joint.members,
+            noun=case.record_noun,
+        )
         if case.controls is not None
         else ""
     )
-    message = (
-        f"{case.count_text(len(records))} of {joint.members:,} of the data, alone with their values in {one.what}, {agreeing_word(len(records), 'stands', 'stand')} in the release"
-        f"{against}, where {one.chance}: rows that are drawn independently show as much in at most {100 * rows.p:.2g} % of cases{beside}"
+    message = fill_sentence(
+        sentences.ROWS_FOUND,
+        people=case.count_text(len(records)),
+        members=joint.members,
+        columns=one.what,
+        found=len(records),
+        holdout=holdout,
+        chance=one.chance,
+        p=rows.p,
+        beside=beside,
     )
     expected = min(float(len(records)), _members_by_chance(joint, rows))
     beyond = len(records) - expected
@@ -334,11 +367,11 @@ def _check_own_values(case: ExaminedRelease) -> CheckResult:
     """Compare what a record's own row shows of drawn values with the rows of people who have the same kept values."""
     kept, drawn = _kept_variables(case), _drawn_variables(case)
     if not case.is_synthetic:
-        raise CheckNotApplicable(PROTECTED_BY_CLASSES)
+        raise CheckNotApplicable(sentences.PROTECTED_BY_CLASSES)
     if not kept or not drawn:
-        raise CheckNotApplicable("the release keeps no column" if drawn else "nothing is drawn")
+        raise CheckNotApplicable(sentences.NO_COLUMN_KEPT if drawn else sentences.NOTHING_DRAWN)
     if not case.release.is_in_order:
-        raise NotComputable("no row is known to be a record's own; keep the order of the records, or link them")
+        raise NotComputable(sentences.NO_OWN_ROW)
     known = list(case.plan.kept)
     classes = np.zeros(len(case.confidential), dtype=np.uint64)
     for keys in mark_cells(cell_keys(case.confidential, known), known).values():
@@ -351,20 +384,22 @@ def _check_own_values(case: ExaminedRelease) -> CheckResult:
         rows = classes + joint.row_keys[: joint.members]
         evidence = exchange_rows(joint.coded_columns, classes, rows, joint.n_datasets_used)
         if evidence is None:
-            raise NotComputable(f"no two {case.record_noun} share {join_names(known)}")
-        about = f"of {evidence.n_people:,} {case.record_noun} who share all values that are not drawn with others"
-        said = (
-            f"{about}, {evidence.n_found:,} have their own values of {evidence.columns_label} in their own row, and {evidence.n_expected:,.0f} would if rows of the same kept "
-            f"values were exchanged; {_percent_of_releases(evidence.p)} ({joint.size_text})"
+            raise NotComputable(fill_sentence(sentences.NOBODY_SHARES, noun=case.record_noun, names=known))
+        message = fill_sentence(
+            sentences.OWN_VALUES,
+            people=evidence.n_people,
+            noun=case.record_noun,
+            found=evidence.n_found,
+            columns=evidence.columns_label,
+            expected=evidence.n_expected,
+            honest=fill_sentence(sentences.HONEST_RELEASES, p=evidence.p),
+            size=joint.size_text,
         )
         if evidence.p > OWN_ROW_LEVEL:
-            return CheckResult(
-                f"a record's own row says no more of its drawn values than rows of the same kept values do: {said}",
-                0.0,
-                adjusted_value=0.0,
-            )
+            message = fill_sentence(sentences.OWN_VALUES_BY_CHANCE, found=message)
+            return CheckResult(message, 0.0, adjusted_value=0.0)
         return CheckResult(
-            said, float(evidence.n_found), evidence.n_expected, evidence.excess, record_numbers(evidence.records),
+            message, float(evidence.n_found), evidence.n_expected, evidence.excess, record_numbers(evidence.records),
             "block" if is_own_row_strong(evidence) else weakest, at_least=weakest,
         )  # fmt: skip
 
@@ -374,11 +409,11 @@ def _check_own_values(case: ExaminedRelease) -> CheckResult:
 def _check_unanimous_classes(case: ExaminedRelease) -> CheckResult:
     """Check an anonymised table for equivalence classes with one sensitive value."""
     if case.is_synthetic:
-        raise CheckNotApplicable("not an anonymised table")
+        raise CheckNotApplicable(sentences.NOT_AN_ANONYMISED_TABLE)
     keys = case.quasi_identifiers
     sensitive = [n for n in (*case.plan.kept, *case.plan.replaced) if case.recipe.schema[n].role is Role.SENSITIVE]
     if not keys or not sensitive:
-        raise NotComputable("no variable is a quasi-identifier" if sensitive else "no variable is sensitive")
+        raise NotComputable(sentences.NO_QUASI_IDENTIFIER if sensitive else sentences.NO_SENSITIVE_VARIABLE)
     released, data, controls = case.released_datasets[0], case.confidential, case.controls
     classes = equivalence_classes([released.frame[name] for name in keys], len(released))
     near = None
@@ -402,17 +437,23 @@ def _check_unanimous_classes(case: ExaminedRelease) -> CheckResult:
             theirs = cell_keys(controls, (name,))[name][: len(near)][inside]
         found = find_homogeneous_classes(classes, cells, None if near is None else near[near >= 0], theirs)
         beside = (
-            f"of {found.n_controls:,} hold-out {case.record_noun} like them {100 * found.baseline:.0f} % have it too"
+            fill_sentence(
+                sentences.UNANIMOUS_IN_HOLDOUT, controls=found.n_controls, noun=case.record_noun, share=found.baseline
+            )
             if found.n_controls
-            else f"{100 * found.baseline:.0f} % of all {case.record_noun} have such a value"
+            else fill_sentence(sentences.UNANIMOUS_IN_ALL, noun=case.record_noun, share=found.baseline)
         )
-        said = (
-            f"{name}: {found.n_people:,} of {found.n_records:,} {case.record_noun} are in classes that all have the same value, so that whoever knows the "
-            f"quasi-identifiers knows it; {beside}"
+        message = fill_sentence(
+            sentences.UNANIMOUS_CLASSES,
+            name=name,
+            people=found.n_people,
+            records=found.n_records,
+            noun=case.record_noun,
+            beside=beside,
         )
         records = released.linked_records[found.rows] if released.linked else found.rows[:0]
         one = CheckResult(
-            said, found.n_people / max(1, found.n_records), found.baseline, found.excess, record_numbers(records)
+            message, found.n_people / max(1, found.n_records), found.baseline, found.excess, record_numbers(records)
         )
         worst = one if worst is None or one.compared_value > worst.compared_value else worst
     assert worst is not None
@@ -456,19 +497,16 @@ def _check_worst_records(case: ExaminedRelease) -> CheckResult:
         # what is inferred of fresh people too is no finding about these: the excess over them is, and inference_excess judges it
         inferred = replace(
             inferred,
-            message=f"{inferred.message}; inference_excess judges what is so of these people alone",
+            message=fill_sentence(sentences.INFERENCE_JUDGED_ELSEWHERE, message=inferred.message),
             adjusted_value=0.0,
         )
     if worst is None or (inferred is not None and (inferred.value or 0.0) > max(LIKELY, worst.compared_value)):
         worst = _add_inference(worst, inferred)
     if worst is not None and not everybody:
-        said = (
-            f"{worst.message}; no measure asked about all records: the gate takes the others to be given away with more than {LIKELY:g}, since "
-            "they are not known to be safer"
-        )
-        return replace(worst, message=said, adjusted_value=max(worst.compared_value, UNMEASURED_RISK))
+        message = fill_sentence(sentences.OTHERS_UNMEASURED, message=worst.message, likely=LIKELY)
+        return replace(worst, message=message, adjusted_value=max(worst.compared_value, UNMEASURED_RISK))
     if worst is None:
-        raise NotComputable("no measure of the run says anything of single records")
+        raise NotComputable(sentences.NO_RECORD_MEASURED)
     return worst
 
 
@@ -478,7 +516,7 @@ def _result_of_measure(
     key = measure.key
     asked = ~np.isnan(risks.probability)
     if not asked.any():
-        return CheckResult(f"{key}: no record was asked about in all releases")
+        return CheckResult(fill_sentence(sentences.RECORD_NOT_ASKED, key=key))
     record = int(np.nanargmax(risks.probability))
     highest, likely = float(risks.probability[record]), np.flatnonzero(is_above(risks.probability, LIKELY))
     few = case.is_synthetic and risks.n_datasets < 2
@@ -490,31 +528,46 @@ def _result_of_measure(
     strict = policy is not None and policy.block is not None  # an office's own limit holds, whatever chance does
     looked = is_above(judged, SURE) and not (few or strict)
     chance = compare_with_wrong_matches(case, measure, risks) if looked else None
-    said = (
-        f"{key}: record {record + 1} is given away with probability {highest:.3g} over {count_noun(risks.n_datasets, 'dataset')}, and "
-        f"{len(likely):,} of {int(asked.sum()):,} with more than {LIKELY:g}"
-    ) + ("; of one dataset it may be chance" if few else "")
+    count = int(alone[likely].sum())
+    matches = compared = ""
     if chance is not None:
-        said += (
-            f"; among people who have all that is kept in common, {chance.own:,} {agreeing_word(chance.own, 'is', 'are')} found with more than {SURE:g}, and "
-            f"{chance.wrong:.3g} would be if their rows were dealt among them at random (p = {chance.p_value:.2g})"
-        ) + (": it may be chance" if chance.p_value > CONTENT_LEVEL else "")
-    if judged < highest and count_alone:
-        said += (
-            f"; the gate compares {format_number(judged)} and not {format_number(highest)}: whoever is found by columns that stay is counted by {KEPT_KEYS}, "
-            f"and nobody else is given away with more than {format_number(float(others.max()) if len(others) else 0.0)}"
+        matches = fill_sentence(
+            sentences.WRONG_MATCHES,
+            own=chance.own,
+            sure=SURE,
+            wrong=chance.wrong,
+            p=chance.p_value,
+            chance=sentences.MAY_BE_CHANCE if chance.p_value > CONTENT_LEVEL else "",
         )
-    if risks.earlier:
-        runs = ", ".join(str(release.run_id) for release, _ in risks.earlier)
-        said += f" ({len(risks.earlier) + 1} releases together, this one and {runs} before)"
-    if count := int(alone[likely].sum()):
-        said += f"; {count:,} of them {agreeing_word(count, 'is', 'are')} alone with the columns that stay, and found by these whatever is drawn"
+    if judged < highest and count_alone:
+        compared = fill_sentence(
+            sentences.COMPARED_LESS,
+            compared=judged,
+            highest=highest,
+            check=KEPT_KEYS,
+            others=float(others.max()) if len(others) else 0.0,
+        )
+    message = fill_sentence(
+        sentences.WORST_RECORD,
+        key=key,
+        record=record + 1,
+        probability=highest,
+        datasets=risks.n_datasets,
+        likely_records=len(likely),
+        asked=int(asked.sum()),
+        likely=LIKELY,
+        one_dataset=sentences.CHANCE_OF_ONE_DATASET if few else "",
+        matches=matches,
+        compared=compared,
+        releases=_releases_together_text(risks),
+        alone=fill_sentence(sentences.ALONE_WITH_KEPT, number=count) if count else "",
+    )
     # Whoever is alone with kept columns is part of the finding on these, which decides whether the release may leave. People who are not
     # alone and are found all the same are no part of it: a waiver of the kept columns must not cover them.
     leak = KEPT_KEYS if 2 * count > len(likely) and not is_above(judged, SURE) else ""
     by_chance = few or (chance is not None and chance.p_value > CONTENT_LEVEL)
     return CheckResult(
-        said,
+        message,
         highest,
         baseline_risk,
         judged,
@@ -522,6 +575,14 @@ def _result_of_measure(
         at_most="warn" if by_chance else "block",
         leak=leak,
     )
+
+
+def _releases_together_text(risks: RisksOverReleases) -> str:
+    """Return how many releases the risks are of, where they are of several."""
+    if not risks.earlier:
+        return ""
+    runs = ", ".join(str(release.run_id) for release, _ in risks.earlier)
+    return fill_sentence(sentences.RELEASES_TOGETHER, releases=len(risks.earlier) + 1, runs=runs)
 
 
 def _is_inference_compared(case: ExaminedRelease) -> bool:
@@ -544,12 +605,17 @@ def _inference_result(key: str, risk: RecordRisk) -> CheckResult:
     if prior is not None:
         probability = np.divide(probability - prior, 1 - prior, out=np.zeros(len(prior)), where=prior < 1)
     record, likely = int(np.nanargmax(probability)), np.flatnonzero(is_above(probability, LIKELY))
-    beyond = "" if prior is None else ", beyond a guess at everybody"
-    said = (
-        f"{key}: the value of record {record + 1} is inferred with probability {float(probability[record]):.3g}{beyond}, and of {len(likely):,} of "
-        f"{int(risk.is_examined.sum()):,} with more than {LIKELY:g}; it may be so of people in general"
+    message = fill_sentence(
+        sentences.INFERRED_RECORD,
+        key=key,
+        record=record + 1,
+        probability=float(probability[record]),
+        beyond="" if prior is None else sentences.BEYOND_A_GUESS,
+        likely_records=len(likely),
+        asked=int(risk.is_examined.sum()),
+        likely=LIKELY,
     )
-    return CheckResult(said, float(probability[record]), records=record_numbers(likely) or (record,), at_most="warn")
+    return CheckResult(message, float(probability[record]), records=record_numbers(likely) or (record,), at_most="warn")
 
 
 def _add_inference(worst: CheckResult | None, inferred: CheckResult | None) -> CheckResult | None:
@@ -559,8 +625,9 @@ def _add_inference(worst: CheckResult | None, inferred: CheckResult | None) -> C
     judged = max(worst.compared_value, min(inferred.compared_value, UNMEASURED_RISK))
     why = ""
     if judged < inferred.compared_value and judged > worst.compared_value:
-        why = f": the gate counts {format_number(inferred.compared_value)} as just above {LIKELY:g}, which is to be judged and never blocks"
-    return replace(worst, message=f"{worst.message}. {inferred.message}{why}", adjusted_value=judged)
+        why = fill_sentence(sentences.INFERENCE_COUNTS_LESS, inferred=inferred.compared_value, likely=LIKELY)
+    message = fill_sentence(sentences.INFERENCE_ADDED, message=worst.message, inferred=inferred.message, why=why)
+    return replace(worst, message=message, adjusted_value=judged)
 
 
 def _intruder_beliefs(case: ExaminedRelease) -> list[MeasureBeliefs]:
@@ -573,15 +640,19 @@ def _check_newly_certain(case: ExaminedRelease) -> CheckResult:
     for found in _intruder_beliefs(case):
         newly = found.newly_certain
         share = float(newly.mean())
-        said = (
-            f"{found.key} ({found.measure_text}): of {found.attacked_text} the truth of {int(newly.sum()):,} has a probability of {found.certain_from:g} or more "
-            "once the release is known, and had less before"
+        message = fill_sentence(
+            sentences.NEWLY_CERTAIN,
+            key=found.key,
+            measure=found.measure_text,
+            attacked=found.attacked_text,
+            newly=int(newly.sum()),
+            certain=found.certain_from,
         )
         records = record_numbers(np.sort(found.record_numbers[newly] - 1))
-        one = CheckResult(said, share, records=records)
+        one = CheckResult(message, share, records=records)
         worst = one if worst is None or one.compared_value > worst.compared_value else worst
     if worst is None:
-        raise NotComputable(NOT_MEASURED)
+        raise NotComputable(sentences.STRONGEST_NOT_ASKED)
     return _warn_of_earlier_releases(case, worst)
 
 
@@ -589,27 +660,33 @@ def _warn_of_earlier_releases(case: ExaminedRelease, result: CheckResult) -> Che
     """Return the result, which at least warns where there are earlier releases: no number says what this intruder learns from all together."""
     if not case.same_people_releases:
         return result
-    alone = f"this release alone; with the {count_noun(len(case.same_people_releases), 'earlier release')} of these people the intruder learns more"
-    return replace(result, message=f"{result.message}; {alone}", at_least="warn")
+    message = fill_sentence(
+        sentences.EARLIER_NOT_COUNTED, message=result.message, releases=len(case.same_people_releases)
+    )
+    return replace(result, message=message, at_least="warn")
 
 
 def _check_guessed_beyond_prior(case: ExaminedRelease) -> CheckResult:
     asked = _intruder_beliefs(case)
     if not asked:
-        raise NotComputable(NOT_MEASURED)
+        raise NotComputable(sentences.STRONGEST_NOT_ASKED)
     informed = [found for found in asked if found.is_informed]
     if not informed:
-        raise NotComputable(
-            "the strongest intruder was asked only with a prior that knows nothing, so that nobody knows what the release adds; measure "
-            "it with a prior of the models too"
-        )
+        raise NotComputable(sentences.PRIOR_KNOWS_NOTHING)
     worst: CheckResult | None = None
     for found in informed:
         after, before = found.right_after.value or 0.0, found.right_before.value or 0.0
         sure = after if found.right_after.lower is None else found.right_after.lower
         beyond = (after - before) / (1 - before) if before < 1 else 0.0
-        said = f"{found.key} ({found.measure_text}): of {found.attacked_text} a share of {after:.4g} is guessed right once the release is known, {before:.4g} before"
-        one = CheckResult(said, after, before, beyond, at_most="block" if is_above(sure, before) else "warn")
+        message = fill_sentence(
+            sentences.GUESSED_RIGHT,
+            key=found.key,
+            measure=found.measure_text,
+            attacked=found.attacked_text,
+            after=after,
+            before=before,
+        )
+        one = CheckResult(message, after, before, beyond, at_most="block" if is_above(sure, before) else "warn")
         worst = one if worst is None or one.compared_value > worst.compared_value else worst
     assert worst is not None
     return _warn_of_earlier_releases(case, worst)

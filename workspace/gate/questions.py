@@ -19,7 +19,7 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.statistics.comparing import is_above
 from sfumato.engine.statistics.estimated import Estimated, simultaneous
-from sfumato.engine.wording import format_percent, record_noun
+from sfumato.engine.wording import record_noun
 
 from ..policy.policy import Policy
 from ..reporting.questions import (
@@ -33,8 +33,10 @@ from ..reporting.questions import (
     variables_known_to_intruder,
 )
 from ..reporting.results import row_output
+from . import sentences
 from .checks import KEPT_KEYS, OWN_CHOICE, STATUSES, CheckResult, Status, limits_under_policy
 from .contents import variables_by_treatment
+from .sentences import fill_sentence
 
 ShareFoundBy = Callable[[Sequence[str], int], tuple[float, float]]
 """How many of so many people are picked by some columns alone, and how many are alone in them, as shares."""
@@ -78,8 +80,10 @@ def limits_with_sources(question: Question, policy: Policy) -> tuple[tuple[float
 
 def open_question_text(question: Question, reason: str, rows: Sequence[Row]) -> str:
     """Return why a question is open; where nothing was measured, what would answer it."""
-    add = "" if rows_for_question(rows, question) else f"; add {' or '.join(methods_for_question(question))}"
-    return f"{question}: {reason}{add}"
+    add = ""
+    if not rows_for_question(rows, question):
+        add = fill_sentence(sentences.ADD_METHODS, methods=" or ".join(methods_for_question(question)))
+    return fill_sentence(sentences.OPEN_QUESTION, question=question, reason=reason, add=add)
 
 
 def only_infers_values(method: Method) -> bool:
@@ -124,14 +128,14 @@ def evaluate_question(
                 records,
                 series,
                 _row_label(row, recipe),
-                said,
+                remark,
                 at_most,
                 block if id(row) in strong else None,
             ),
             leak=leak,
         )
         for row, output in _compared_averages(rows_for_question(rows, question))
-        for base, said, at_most, leak in _baselines_of_row(
+        for base, remark, at_most, leak in _baselines_of_row(
             row, output, question, recipe, records, found_by, kept_columns_block=kept_columns_block
         )
     ]
@@ -141,7 +145,7 @@ def evaluate_question(
         return worst
     if reason:
         raise NotComputable(open_question_text(question, reason, rows))
-    raise NotComputable(f"{question}: measured, by nothing that says what there would be without a disclosure")
+    raise NotComputable(fill_sentence(sentences.QUESTION_WITHOUT_BASELINE, question=question))
 
 
 def _value_and_excess(row: Row, output: Output, records: int) -> tuple[float, float, float]:
@@ -174,10 +178,10 @@ def _baselines_of_row(
     picked, alone = found_by(named, most)
     base = row.baseline or 0.0
     beside = base + (1 - base) * alone if output.risk.area else max(base, picked)
-    said = f"; the intruder knows columns that are released unchanged ({', '.join(named)}), by which alone at most {format_percent(picked)} of the {record_noun(records)} can be found"
+    remark = fill_sentence(sentences.KNOWS_KEPT_COLUMNS, names=named, picked=picked, noun=record_noun(records))
     return [
-        (row.baseline, said, "block" if kept_columns_block else "warn", KEPT_KEYS),
-        (beside, said, "block", ""),
+        (row.baseline, remark, "block" if kept_columns_block else "warn", KEPT_KEYS),
+        (beside, remark, "block", ""),
     ]
 
 
@@ -222,9 +226,13 @@ def _result_of_row(
         beyond = _value_and_excess(replace(row, value=found.lower), output, records)[2]
     sure = found.lower if output.estimated else value if row.lower is None else row.lower
     figure = partial(quantity_of, row.key, params=row.params, unit=row.unit)
-    against = "" if output.risk.gate_reference == "nothing" else f", {figure(base)} without a disclosure"
+    against = (
+        ""
+        if output.risk.gate_reference == "nothing"
+        else fill_sentence(sentences.WITHOUT_DISCLOSURE, baseline=figure(base))
+    )
     interval = (
-        f" (interval {figure(found.lower)} to {figure(found.upper)})"
+        fill_sentence(sentences.RISK_INTERVAL, lower=figure(found.lower), upper=figure(found.upper))
         if output.estimated and found.lower is not None and found.upper is not None
         else ""
     )
@@ -236,11 +244,18 @@ def _result_of_row(
         if interval and output.risk.gate_reference == "chance" and not (block is not None and is_above(beyond, block)):
             most = "pass"
         if interval and is_above(beyond, WARN_FROM):
-            chance = (
-                f"; chance alone may give as much, so that it {'only warns' if most == 'warn' else 'is no finding'}"
-            )
-    said = f"{label}: {figure(row.value or 0.0, records)}{interval}{against}{remark}{chance}"
-    return CheckResult(said, value, base, beyond, at_most=most)
+            consequence = sentences.ONLY_WARNS if most == "warn" else sentences.NO_FINDING
+            chance = fill_sentence(sentences.CHANCE_ALONE, consequence=consequence)
+    message = fill_sentence(
+        sentences.MEASURED_RISK,
+        label=label,
+        value=figure(row.value or 0.0, records),
+        interval=interval,
+        baseline=against,
+        remark=remark,
+        chance=chance,
+    )
+    return CheckResult(message, value, base, beyond, at_most=most)
 
 
 def _status_under_limits(one: CheckResult, warn: float | None, block: float | None) -> Status:

@@ -14,13 +14,13 @@ from sfumato.engine.recipe.budget import privacy_accounts
 from sfumato.engine.recipe.thresholds import threshold_output
 from sfumato.engine.statistics.comparing import distance
 from sfumato.engine.statistics.estimated import Estimated, difference
-from sfumato.engine.wording import count_noun
 
 from ..reporting.questions import BLOCK_FROM, WARN_FROM, unanswered_questions
 from ..reporting.results import row_output
 from ..reporting.words import thresholds_text
 from ..views.results import read_diagnostics
 from ..views.weights import record_weight_lines
+from . import sentences
 from .checks import OWN_CHOICE, CheckNotApplicable, CheckResult, ExaminedRelease, GateCheck, Status
 from .kept_columns import kept_columns_of_release
 from .public_figures import follows_from_rounded_counts, has_paid_noise, public_figures_of_release
@@ -31,6 +31,7 @@ from .questions import (
     only_infers_values,
     open_question_text,
 )
+from .sentences import fill_sentence
 
 FITTED = 0.5
 """An s_pmse below it shows that records are repeated (METHODS: two sides of s_pmse)."""
@@ -70,67 +71,69 @@ def _count_measures(case: ExaminedRelease, families: tuple[str, ...], what: str)
     rows = [row for row in _average_rows(case) if row.family in families and row.dataset != "confidential"]
     keys = sorted({row.method_key for row in rows if row.value is not None})
     computed = [key for key in keys if (method := method_by_key(key)) is None or not method.spec.implied]
-    said = f"measured: {', '.join(computed)}" if computed else f"the run has no computed measure of {what}"
-    return CheckResult(said, len(computed))
+    message = (
+        fill_sentence(sentences.MEASURED, methods=computed)
+        if computed
+        else fill_sentence(sentences.NOT_MEASURED, what=what)
+    )
+    return CheckResult(message, len(computed))
 
 
 def _check_risk_measured(case: ExaminedRelease) -> CheckResult:
-    return _count_measures(case, ("risk",), "disclosure risk")
+    return _count_measures(case, ("risk",), sentences.DISCLOSURE_RISK)
 
 
 def _check_utility_measured(case: ExaminedRelease) -> CheckResult:
-    return _count_measures(case, ("utility", "quality"), "utility or data quality")
+    return _count_measures(case, ("utility", "quality"), sentences.UTILITY)
 
 
 def _check_unmet_thresholds(case: ExaminedRelease) -> CheckResult:
     unmet, verdicts = case.plan.unmet_verdicts, case.plan.verdicts
     if not verdicts:
-        raise NotComputable("the recipe sets no threshold")
+        raise NotComputable(sentences.NO_THRESHOLD)
     if not unmet:
-        return CheckResult(f"run {case.plan.run.id}: {thresholds_text(verdicts)}", 0)
-    named = "; ".join(f"{name}: {one.outcome}" for one, name in zip(unmet, labels_of(unmet), strict=True))
-    said = f"run {case.plan.run.id}: {thresholds_text(verdicts)} ({named})"
+        message = fill_sentence(sentences.THRESHOLDS_MET, run=case.plan.run.id, thresholds=thresholds_text(verdicts))
+        return CheckResult(message, 0)
+    named = "; ".join(
+        fill_sentence(sentences.THRESHOLD_OUTCOME, name=name, outcome=one.outcome)
+        for one, name in zip(unmet, labels_of(unmet), strict=True)
+    )
+    message = fill_sentence(
+        sentences.THRESHOLDS_UNMET, run=case.plan.run.id, thresholds=thresholds_text(verdicts), unmet=named
+    )
     decided = any(one.outcome != "undecided" for one in unmet)
-    return CheckResult(said, len(unmet), at_most="block" if decided else "warn")
+    return CheckResult(message, len(unmet), at_most="block" if decided else "warn")
 
 
 def _check_thresholds_set(case: ExaminedRelease) -> CheckResult:
     count = len(case.plan.verdicts)
-    return CheckResult(
-        f"the recipe sets {count_noun(count, 'threshold')}"
-        if count
-        else "the recipe sets no threshold: nothing was judged by it",
-        count,
-    )
+    message = fill_sentence(sentences.THRESHOLDS_SET, number=count) if count else sentences.NO_THRESHOLD_SET
+    return CheckResult(message, count)
 
 
 def _check_exposed_variables(case: ExaminedRelease) -> CheckResult:
     if not case.is_synthetic:
-        raise CheckNotApplicable("an anonymised table keeps its sensitive variables")
+        raise CheckNotApplicable(sentences.KEEPS_SENSITIVE)
     exposed = case.plan.exposed_variables
     if not exposed:
-        return CheckResult("no sensitive variable of a synthetic release is kept", 0)
-    said = f"sensitive variables would go out as they are in the confidential data ({', '.join(exposed)})"
-    return CheckResult(said, len(exposed))
+        return CheckResult(sentences.NOTHING_EXPOSED, 0)
+    return CheckResult(fill_sentence(sentences.EXPOSED, names=exposed), len(exposed))
 
 
 def _check_public_key(case: ExaminedRelease) -> CheckResult:
     if not case.plan.has_public_key:
-        return CheckResult("its random numbers cannot be repeated without the key of the workspace", 0)
-    said = f"run {case.plan.run.id} has a public key, so that whoever has the seed can repeat its random numbers and take the datasets apart"
-    return CheckResult(said, 1)
+        return CheckResult(sentences.NOT_REPEATABLE, 0)
+    return CheckResult(fill_sentence(sentences.REPEATABLE_BY_ANYBODY, run=case.plan.run.id), 1)
 
 
 def _check_run_sealed(case: ExaminedRelease) -> CheckResult:
-    said = case.plan.seal.message
-    return CheckResult(
-        said or "recipe, rows, verdicts and tables are what was sealed when the run ended", 1 if said else 0
-    )
+    fault = case.plan.seal.message
+    return CheckResult(fault or sentences.RUN_AS_SEALED, 1 if fault else 0)
 
 
 def _check_policy_since_run(case: ExaminedRelease) -> CheckResult:
     since = case.plan.seal.since
-    return CheckResult(since or "it is examined under the policy that held when the run ended", 1 if since else 0)
+    return CheckResult(since or sentences.POLICY_OF_RUN, 1 if since else 0)
 
 
 def _check_risk_above_confidential(case: ExaminedRelease) -> CheckResult:
@@ -145,7 +148,7 @@ def _check_risk_above_confidential(case: ExaminedRelease) -> CheckResult:
     rows = [row for row in _average_rows(case) if row.family == "risk" and row.value is not None]
     own, exact = {row.series: row for row in rows if row.dataset == "confidential"}, exact_series(rows)
     resized = case.recipe.form.records not in (None, len(case.confidential))
-    size = f"; of {case.plan.records:,} records, where uniques are more of all" if resized else ""
+    size = fill_sentence(sentences.OTHER_SIZE, records=case.plan.records) if resized else ""
     seen = list[CheckResult]()
     for row in rows:
         ours, output = own.get(row.series), threshold_output(row.key)
@@ -153,20 +156,28 @@ def _check_risk_above_confidential(case: ExaminedRelease) -> CheckResult:
             continue
         sampled = output.estimated and (row.series, row.dataset) not in exact
         ratio, sure = _ratio_to_confidential(row, ours, output, sampled)
-        target = f" of {row.target}" if row.target else ""
-        said = f"{row.key}{target} is {row.value:.4g}, {ours.value:.4g} in the confidential data{size}"
         method = method_by_key(row.method_key)
         of_people_in_general = output.risk.raised_by_noise or (method is not None and only_infers_values(method))
+        remark = ""
         if ratio > 1 and of_people_in_general:
-            said += ", which by itself is no disclosure: a smoother or larger table says more of people in general"
+            remark = sentences.OF_PEOPLE_IN_GENERAL
         elif ratio > 1 and sure is False:
-            said += "; chance may give as much"
+            remark = sentences.CHANCE_MAY_GIVE_AS_MUCH
+        message = fill_sentence(
+            sentences.RISK_AND_CONFIDENTIAL,
+            key=row.key,
+            target=fill_sentence(sentences.OF_TARGET, target=row.target) if row.target else "",
+            value=row.value,
+            own=ours.value,
+            size=size,
+            remark=remark,
+        )
         most: Status = "block" if sure and not resized else "warn"
         if of_people_in_general or sure is False:
             most = "pass"
-        seen.append(CheckResult(said, ratio, 1.0, at_most=most))
+        seen.append(CheckResult(message, ratio, 1.0, at_most=most))
     if not seen:
-        raise NotComputable("no risk of the run was measured of the confidential data too")
+        raise NotComputable(sentences.NO_RISK_OF_CONFIDENTIAL)
     return max(seen, key=lambda one: (one.at_most != "pass", *one.severity))
 
 
@@ -193,11 +204,15 @@ def _ratio_to_confidential(row: Row, ours: Row, output: Output, sampled: bool) -
 def _check_model_diagnostics(case: ExaminedRelease) -> CheckResult:
     diagnostics = read_diagnostics(case.workspace, case.plan.run.id)
     if all(one.passed is None for one in diagnostics):
-        raise NotComputable("no model of the run has a rule that it could break")
+        raise NotComputable(sentences.NO_DIAGNOSTIC)
     failed = [one for one in diagnostics if one.passed is False]
-    named = ", ".join(dict.fromkeys(f"{one.target} ({one.name})" for one in failed))
-    said = f"diagnostics failed: {named}" if failed else f"no diagnostic of {len(diagnostics)} failed"
-    return CheckResult(said, len(failed))
+    named = [fill_sentence(sentences.DIAGNOSTIC, target=one.target, name=one.name) for one in failed]
+    message = (
+        fill_sentence(sentences.DIAGNOSTICS_FAILED, diagnostics=dict.fromkeys(named))
+        if failed
+        else fill_sentence(sentences.DIAGNOSTICS_PASSED, number=len(diagnostics))
+    )
+    return CheckResult(message, len(failed))
 
 
 def _check_question(case: ExaminedRelease, question: Question) -> CheckResult:
@@ -216,46 +231,41 @@ def _check_question(case: ExaminedRelease, question: Question) -> CheckResult:
 def _check_open_questions(case: ExaminedRelease) -> CheckResult:
     rows = case.measured_rows
     left = unanswered_questions(rows, case.recipe, block_limits_by_question(case.policy))
-    said = "; ".join(open_question_text(question, reason, rows) for question, reason in left.items())
-    return CheckResult(said or f"all are answered: {', '.join(QUESTIONS)}", len(left))
+    message = "; ".join(open_question_text(question, reason, rows) for question, reason in left.items())
+    return CheckResult(message or fill_sentence(sentences.ALL_QUESTIONS_ANSWERED, questions=QUESTIONS), len(left))
 
 
 def _check_weighted_records(case: ExaminedRelease) -> CheckResult:
     lines = record_weight_lines(case.workspace, case.plan.run.id)
     if not lines:
-        return CheckResult("every record says as much to the models as any other", 0)
-    said = f"the run is weighted: {lines[0]}. What it measured is of its own release; what the weights give away themselves no number says"
-    return CheckResult(said, 1)
+        return CheckResult(sentences.NOT_WEIGHTED, 0)
+    return CheckResult(fill_sentence(sentences.WEIGHTED, weights=lines[0]), 1)
 
 
 def _check_memorised(case: ExaminedRelease) -> CheckResult:
     """Check for a distance to the confidential records that is far below 1, the value that a right model has."""
     if case.recipe.form.recode:
-        raise NotComputable(
-            "coarser values are further from the exact ones than a fitted model is, and would hide that the others are repeated"
-        )
+        raise NotComputable(sentences.COARSER_HIDES)
     rows = [
         row for row in case.measured_rows
         if (output := row_output(row)) is not None and output.goal == "one" and row.draw is None and row.level is None and row.value is not None and row.dataset != "confidential"
     ]  # fmt: skip
     if not rows:
-        would = " or ".join(one.key for one in registry().values() if any(o.goal == "one" for o in one.outputs))
-        raise NotComputable(f"no distance that a right model has at 1 was computed; add {would} under [[measure]]")
+        methods = " or ".join(one.key for one in registry().values() if any(o.goal == "one" for o in one.outputs))
+        raise NotComputable(fill_sentence(sentences.NO_DISTANCE, methods=methods))
     least = min(rows, key=lambda row: row.value or 0.0)
     value = least.value or 0.0
     upper = value if least.upper is None else least.upper
-    said = f"{least.key} is {value:.3g}: a release that a right model draws has about 1. " + (
-        "It repeats the confidential records more closely than a fitted model can"
-        if value < FITTED
-        else "It is no closer than a fitted model can be"
+    message = fill_sentence(
+        sentences.MEMORISED if value < FITTED else sentences.NOT_MEMORISED, key=least.key, value=value
     )
-    return CheckResult(said, value, 1.0, value if upper < 1 else max(value, FITTED))
+    return CheckResult(message, value, 1.0, value if upper < 1 else max(value, FITTED))
 
 
 def _check_unprotected_figures(case: ExaminedRelease) -> CheckResult:
     figures, rules = public_figures_of_release(case), case.policy.disclosure_rules
     if not figures:
-        return CheckResult("no figure that was computed from confidential records is in the public package", 0)
+        return CheckResult(sentences.NO_PUBLIC_FIGURE, 0)
     if any(step.method.synthesis.account for step in case.recipe.synthesis):
         accounts = [
             own for _, own in privacy_accounts(case.recipe, case.confidential, secret=not case.plan.run.key_public)
@@ -265,15 +275,15 @@ def _check_unprotected_figures(case: ExaminedRelease) -> CheckResult:
         bare = [one for one in figures if not has_paid_noise(one, rules)]
         if spent > budget * (1 + 1e-9):  # the account does not have what they cost
             bare = list(figures)
-        how = f"with noise that the privacy account pays for (epsilon {budget:g})"
+        how = fill_sentence(sentences.WITH_PAID_NOISE, epsilon=budget)
     else:
         bare = [one for one in figures if not follows_from_rounded_counts(one, rules)]
-        how = f"computed from counts rounded to multiples of {rules.base}"
-    said = f"{count_noun(len(figures), 'public figure')} of utility, {how}"
+        how = fill_sentence(sentences.OF_ROUNDED_COUNTS, base=rules.base)
+    message = fill_sentence(sentences.PUBLIC_FIGURES, figures=len(figures), how=how)
     if bare:
-        named = ", ".join(dict.fromkeys(f"{one.row.key} {one.row.target}".strip() for one in bare))
-        said = f"{len(bare)} of {count_noun(len(figures), 'public figure')} of utility would leave without protection: {named}"
-    return CheckResult(said, len(bare))
+        names = dict.fromkeys(f"{one.row.key} {one.row.target}".strip() for one in bare)
+        message = fill_sentence(sentences.UNPROTECTED_FIGURES, bare=len(bare), figures=len(figures), names=names)
+    return CheckResult(message, len(bare))
 
 
 QUESTION_CHECKS = (
