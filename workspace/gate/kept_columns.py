@@ -131,7 +131,7 @@ class KeptColumns:
         """Return the columns in words: ``age, sex and region``."""
         names = list(self.names[:MOST_NAMED])
         more = len(self.names) - len(names)
-        return join_names([*names, fill_sentence(sentences.MORE_COLUMNS, number=more)] if more else names)
+        return join_names([*names, fill_sentence(sentences.MORE_NAMES, number=more)] if more else names)
 
     @cached_property
     def single_changes(self) -> list[KeptColumnChange]:

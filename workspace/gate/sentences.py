@@ -1,4 +1,4 @@
-"""Sentences of the gate's findings: templates with named fields, and the function that fills them.
+"""Sentences of the gate's findings and answer: templates with named fields, and the function that fills them.
 
 A field may have a format of Python's, or one of these:
 
@@ -92,6 +92,23 @@ POOL_OF_RUNS = (
 )
 DATASETS_LOOKED_AT = "{size}; {used} of {all} datasets were looked at"
 
+MORE_NAMES = "{number} more"
+
+# The answer of the whole gate.
+MAY_THIS_LEAVE = "May this leave {audience}? {answer}"
+NOT_EXAMINED = "The gate could not examine the release: {error}."
+OTHERS_BLOCK = " {others:count other finding} {others:word blocks|block} too."
+NOTHING_BLOCKS = "Nothing blocks."
+NOBODY_FOUND = "No check finds any of the {records:,} {noun} beyond its limits."
+WAIVED = "{waived:count block} {waived:word was|were} waived by {users:list}."
+TO_BE_JUDGED = "{number:count finding} {number:word needs|need} a person's judgement: {titles:list}."
+CHECKS_NOT_MADE = "{number:count check} could not be made."
+NOT_COVERED = "Not examined: {titles:list}."
+FINDING_WITH_TITLE = "{title}: {message}."
+PEOPLE_OF_ALL = "{people:,} of {records:,} {noun} ({share:percent})"
+PEOPLE_AND_CLAUSE = "{people} {clause}."
+PEOPLE_AND_TITLE = "{people}: {title}."
+
 # Records.
 DRAWN_VALUES_ONLY = "asked of drawn values only; records of an anonymised table are protected by their classes"
 WEIGHT_ALONE = "nothing but the survey weight is drawn"
@@ -164,7 +181,6 @@ SINGLE_CHANGES = ". Single changes: {changes}{together}"
 SINGLE_CHANGE = "{change}: {left:,} left"
 CHANGES_TOGETHER = ". Together: {changes}"
 CHANGE_IN_TURN = "{change} ({left:,} left)"
-MORE_COLUMNS = "{number} more"
 NO_HOLDOUT = "no record was held out of the run, so that nothing shows whom a release finds that never saw them; hold out some under [data]"
 LOOK_COUNTS = "{members:,} of {eligible_members:,} {noun} of the data{stratum} {what}; of {eligible_controls:,} such hold-out {noun} {controls}"
 LOOKS_TOGETHER = "are found by the looks that object"

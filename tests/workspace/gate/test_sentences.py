@@ -95,3 +95,13 @@ def test_checks_write_no_sentence_of_their_own() -> None:
             ):
                 wrong.append(f"{name}:{node.lineno}")
     assert wrong == []
+
+
+def test_every_check_is_declared_in_one_of_four_files() -> None:
+    declaring = {
+        name
+        for name, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "GateCheck"
+    }
+    assert declaring == {"record_checks.py", "people_checks.py", "run_checks.py", "history_checks.py"}

@@ -18,6 +18,7 @@ from sfumato.workspace.reporting.findings import (
     findings_of_same_leak,
     folded_counts_text,
     state_text,
+    stored_message,
 )
 from sfumato.workspace.reporting.tables import format_table
 
@@ -133,3 +134,12 @@ def test_no_two_states_read_alike() -> None:
     shown = {state_text(one) for one in examined()}
     assert len(shown) == 5
     assert len({one.split()[0] for one in shown}) == 5, "nor their signs"
+
+
+def test_stored_findings_of_before_are_read_and_new_ones_have_the_old_keys_too() -> None:
+    finding = make_finding(BY_KEY["kept_weight"], Policy(), lambda: CheckResult("two of three people", 0.6))
+    table = finding.to_table()
+    assert (table["message"], table["compared_value"]) == ("two of three people", 0.6)
+    assert (table["said"], table["held"]) == ("two of three people", 0.6)
+    assert stored_message(table) == "two of three people"
+    assert stored_message({"said": "as an earlier version wrote it"}) == "as an earlier version wrote it"
