@@ -25,7 +25,7 @@ EXAMPLES = {
     "workspace/documents/actors.py": {"risk.linkability"},
     "workspace/documents/disclosure_control.py": {"anonymisation.suppression"},
     "workspace/release/judgements.py": {"risk.linkability", "risk.singling_out"},
-    "workspace/gate/question_checks.py": {"risk.linkability"},
+    "workspace/gate/run_checks.py": {"risk.linkability"},
     "workspace/reporting/questions.py": {"risk.linkability"},
 }
 """What a help text gives as an example, and the keys of a document's format and questions that are a method's name by chance."""

@@ -22,6 +22,7 @@ from sfumato.engine.methods.registry import OWN, registry
 from sfumato.engine.recipe.recipe import SECTIONS, recipe_params
 from sfumato.tui.cli.main import sfumato
 from sfumato.workspace.gate.gate import CHECKS
+from sfumato.workspace.gate.sentences import sentence_templates
 
 ROOT = Path(__file__).parents[1]
 LEFT = ROOT / "tests" / "words_left.toml"
@@ -72,6 +73,11 @@ def gate() -> Iterator[str]:
         yield from (check.title, check.unit, check.reason, check.advice)
 
 
+def findings() -> Iterator[str]:
+    """What the gate's checks say of a release: the templates of their sentences."""
+    yield from sentence_templates().values()
+
+
 def manual() -> Iterator[str]:
     """The prose of the pages, without what declarations write."""
     for page in sorted((ROOT / "workspace" / "manual").glob("*.md")):
@@ -94,6 +100,7 @@ def plain() -> Iterator[str]:
 
 KINDS: dict[str, Callable[[], Iterator[str]]] = {
     "commands": lambda: commands(sfumato),
+    "findings": findings,
     "gate": gate,
     "manual": manual,
     "methods": methods,

@@ -79,7 +79,7 @@ def main() -> None:
             spent = time.process_time() - before
             gate += spent
             if spent > 0.2 or found.status in ("block", "warn"):
-                said = f": {found.said}" if found.status == "block" else ""
+                said = f": {found.message}" if found.status == "block" else ""
                 print(f"gate {check.key:27}{spent:8.1f} s  {found.status}{said}", flush=True)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         print(f"attacks {risks:.1f} s, gate {gate:.1f} s of processor; {peak:.1f} GB at most")

@@ -173,7 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             findings = row.pop("findings")
             print(f"{name} {audience}: " + "; ".join(f"{key} {value}" for key, value in row.items()), flush=True)
             for finding in findings:  # type: ignore[attr-defined]
-                print(f"    {finding.check}: {finding.said}", flush=True)
+                print(f"    {finding.check}: {finding.message}", flush=True)
 
 
 if __name__ == "__main__":

@@ -570,7 +570,7 @@ def judged(workspace: Workspace, people: People, name: str, make: Maker, leak: b
         workspace, recipe_of(people.table.name, people.table.roles, case), members, controls, frames
     )
     blocking, warning = (verdict.named(status, MEASURED) for status in ("block", "warn"))
-    said = tuple(f"{one.check}: {one.said}" for one in verdict.findings(MEASURED) if one.status == "block")
+    said = tuple(f"{one.check}: {one.message}" for one in verdict.findings(MEASURED) if one.status == "block")
     return Judged(
         people.table.name, people.n, 0, name, leak, case.people, blocking, warning, verdict.gate_seconds, said
     )

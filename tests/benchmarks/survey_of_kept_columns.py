@@ -162,7 +162,7 @@ def main() -> None:
                     )
                 told = "" if predicted is None else f"; predicted {predicted:,}"
                 print(f"  people in classes of fewer than {SMALLEST}: {run.counted:,} of {chosen.people:,}{told}")
-                print(f"  kept_keys: {run.finding.state}, {run.finding.people} people. {run.finding.said}")
+                print(f"  kept_keys: {run.finding.state}, {run.finding.people} people. {run.finding.message}")
                 print(f"  {run.answer.title} {run.answer.sentence}")
 
 

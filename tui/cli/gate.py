@@ -77,6 +77,7 @@ def approve(request: Path, reason: str, waivers: tuple[str, ...], *, refuse: boo
     Prints the request and what the gate found, and writes the answer into the same folder. It needs no workspace.
     """
     from sfumato.workspace.release.approval import decide_request, read_request
+    from sfumato.workspace.reporting.findings import stored_message
 
     from .outputs import parse_waivers
 
@@ -84,7 +85,7 @@ def approve(request: Path, reason: str, waivers: tuple[str, ...], *, refuse: boo
     answer = decide_request(request, "refused" if refuse else "approved", reason, parse_waivers(waivers))
     for one in said["examination"].get("findings", []):
         if one["status"] != "pass" and one.get("applies", True):
-            echo(f"{one.get('state', one['status'])}: {one['check']}: {one['said']}")
+            echo(f"{one.get('state', one['status'])}: {one['check']}: {stored_message(one)}")
     echo(f'asked for as {said.get("form", "")} because: "{said["reason"]}"')
     echo(f"{'refused' if refuse else 'approved'}: {answer}")
 

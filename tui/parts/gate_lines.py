@@ -73,10 +73,13 @@ def finding_lines(
     """
     states = ["waived" if one.check in waived else state_text(one) for one in findings]
     titles = [title_with_witnesses(one, others) for one, others in zip(findings, witnesses, strict=True)]
-    compared = [one.held is not None for one in findings]
+    compared = [one.compared_value is not None for one in findings]
     short = [compact_finding_cells(one) for one in findings]
     whole = [_align_column(map(compared_text, findings)), _align_column(map(finding_limit_text, findings), compared)]
-    brief = [_align_column(one["held"] for one in short), _align_column((one["limit"] for one in short), compared)]
+    brief = [
+        _align_column(one["compared_value"] for one in short),
+        _align_column((one["limit"] for one in short), compared),
+    ]
     state = _widest_cell(states)
     wanted = max(LEAST_TITLE, min(_widest_cell(titles), width * 45 // 100))
     columns: list[list[str]] = []

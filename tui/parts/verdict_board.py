@@ -437,7 +437,7 @@ class VerdictBoard(Scroll):
             return verdict_name_line(self.chosen_verdict, self._width)
         if (finding := self.chosen_finding) is not None:
             return Content.styled(
-                cut_text(replace_unprintable(f"{sign_for('into')} {finding.title} · {finding.said}"), self._width),
+                cut_text(replace_unprintable(f"{sign_for('into')} {finding.title} · {finding.message}"), self._width),
                 "$text-muted",
             )
         return ""

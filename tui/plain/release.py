@@ -133,7 +133,7 @@ def waive_finding(session: PlainSession) -> None:
 
 
 def _list_blocks(session: PlainSession, left: list[Finding]) -> None:
-    session.conversation.print_numbered([f"{one.check}: {one.said}." for one in left])
+    session.conversation.print_numbered([f"{one.check}: {one.message}." for one in left])
 
 
 def show_release_contents(session: PlainSession) -> None:

@@ -65,11 +65,11 @@ GATE_COLUMNS = {
     "status": DisplayColumn("status", "state", 16),
     "title": FINDING_COLUMN,
     "check": DisplayColumn("check", "check", 23, drop_order=1),
-    "held": DisplayColumn("held", "compared", 8, "right"),
+    "compared_value": DisplayColumn("compared_value", "compared", 8, "right"),
     "limit": DisplayColumn("limit", "limit", 15, "right"),
     "people": DisplayColumn("people", "people", 8, "right", drop_order=2),
 }
-"""Columns as the app has them: what a check looks for in words, and before all other numbers the one that is held against the limit, both in
+"""Columns as the app has them: what a check looks for in words, and before all other numbers the one that is compared with the limit, both in
 their unit.
 """
 APPROVED_AS_REQUESTED = "The release is approved as it was asked for; to waive more, ask for it anew"
@@ -107,7 +107,7 @@ def _findings_table(waived: Container[str], witnesses: Callable[[str], Sequence[
         title = title_with_witnesses(one, witnesses(one.check))
         judged = compact_finding_cells(one)
         # A check that was not made has nothing to compare with its limit.
-        return {**dict(cells), **judged, "limit": judged["limit"] if judged["held"] else "", "title": title}
+        return {**dict(cells), **judged, "limit": judged["limit"] if judged["compared_value"] else "", "title": title}
 
     columns = [GATE_COLUMNS.get(column.name, replace(column, grow_order=0)) for column in COLUMNS]
     return GridTable(table_columns(columns), lambda one: one.check, values)
@@ -712,7 +712,7 @@ def _gate_text(looked: ExaminedRun | None, width: int) -> list[Content]:
     for one in leads:
         if is_open(one):
             waived = one.check in waived_checks
-            said = f"{'waived' if waived else sign_for(one.status)} {one.title} ({one.check}): {replace_unprintable(one.said)}"
+            said = f"{'waived' if waived else sign_for(one.status)} {one.title} ({one.check}): {replace_unprintable(one.message)}"
             style = "$error bold" if one.status == "block" and not waived else ""
             lines += [Content.styled(line, style) for line in wrap(said, width, subsequent_indent="  ")]
     if looked.policy.second_person:

@@ -157,7 +157,7 @@ def statbarn_of(row: Row) -> Statbarn:
 
 
 def _finding_cells(one: Finding) -> tuple[str | float | None, ...]:
-    return (one.check, one.status, one.title, one.said, one.value, one.baseline, one.limit)
+    return (one.check, one.status, one.title, one.message, one.value, one.baseline, one.limit)
 
 
 def _findings_output(dossier: ReleaseDossier) -> AcroOutput:

@@ -21,20 +21,15 @@ from functools import partial
 
 from sfumato.engine.data.schema import Role
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.methods.outputs import QUESTIONS, Question
+from sfumato.engine.methods.outputs import Question
 from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.wording import record_noun
 
-from ..gate.checks import KEPT_KEYS, STATUSES, CheckResult, Status
-from ..gate.content_checks import CONTENT_CHECKS
-from ..gate.data_checks import DATA_CHECKS
-from ..gate.earlier_checks import EARLIER_CHECKS
+from ..gate.checks import KEPT_KEYS, STATUSES, CheckResult, Intruder, Status
 from ..gate.gate import CHECKS, Finding, make_finding
-from ..gate.kept_column_checks import KEPT_COLUMN_CHECKS
-from ..gate.kept_table_checks import KEPT_TABLE_CHECKS
-from ..gate.question_checks import check_of_question, evaluate_question
-from ..gate.run_checks import BELIEF_CHECKS
+from ..gate.questions import evaluate_question
+from ..gate.run_checks import check_of_question
 from ..release.dossier import ReleaseDossier
 from ..reporting.questions import risk_averages
 from ..reporting.tables import DisplayCell, DisplayColumn, DisplayRow, DisplayTable
@@ -52,8 +47,6 @@ VERDICTS: dict[Status, str] = {
 
 
 AMONG_THEM = "; a motivated intruder may be among them"
-INTRUDER_RUN_CHECKS = frozenset({"worst_records", "risk_above_confidential", "exposed_variables", "public_key"})
-"""Checks of the run that say what an intruder finds."""
 _BLOCKING = frozenset(one.key for one in CHECKS if one.block is not None)
 
 
@@ -87,7 +80,7 @@ class RiskActor:
             key=lambda one: (
                 one.people or 0,
                 one.check in _BLOCKING,
-                (one.held or 0.0) / (one.limit or 1.0),
+                (one.compared_value or 0.0) / (one.limit or 1.0),
             ),
             default=None,
         )
@@ -147,20 +140,19 @@ def _titles_not_measured(actor: RiskActor) -> str:
     return "; ".join(titles)
 
 
+def _findings_of_intruder(dossier: ReleaseDossier, intruder: Intruder) -> tuple[Finding, ...]:
+    """Return the findings of checks that say what an intruder learns."""
+    keys = {check.key for check in CHECKS if check.intruder == intruder}
+    return tuple(finding for finding in dossier.examination.findings if finding.check in keys)
+
+
 def _data_holder(dossier: ReleaseDossier) -> RiskActor:
-    keys = {check.key for check in BELIEF_CHECKS}
-    found = tuple(one for one in dossier.examination.findings if one.check in keys)
+    found = _findings_of_intruder(dossier, "holder")
     return RiskActor("Holder of the other data", "all other records, and how the release was made", found)
 
 
 def _motivated_intruder(dossier: ReleaseDossier) -> RiskActor:
-    checks = (*CONTENT_CHECKS, *DATA_CHECKS, *KEPT_COLUMN_CHECKS, *KEPT_TABLE_CHECKS, *EARLIER_CHECKS)
-    keys = (
-        {check.key for check in checks}
-        | {check_of_question(question).key for question in QUESTIONS}
-        | INTRUDER_RUN_CHECKS
-    )
-    found = tuple(one for one in dossier.examination.findings if one.check in keys)
+    found = _findings_of_intruder(dossier, "motivated")
     known = f"all quasi-identifiers ({_quasi_identifiers_text(dossier)}) of the people who are easiest to find, and the released tables"
     return RiskActor("Motivated intruder", known, found)
 

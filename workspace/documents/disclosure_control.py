@@ -15,7 +15,7 @@ from sfumato.engine.methods.labels import to_labelled_json
 from sfumato.engine.methods.outputs import QUESTIONS
 from sfumato.engine.recipe.steps import RecipeStep
 
-from ..gate.question_checks import block_limits_by_question
+from ..gate.questions import block_limits_by_question
 from ..policy.disclosure import MARKING
 from ..release.dossier import ReleaseDossier
 from ..release.users import privacy_table

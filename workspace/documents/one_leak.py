@@ -34,12 +34,12 @@ class MentionedFindings:
     """What the pages before the annex have mentioned: a second time it is ``as said above``."""
 
     def __init__(self, findings: Sequence[Finding]) -> None:
-        self._found = {without_dataset_count(one.said) for one in findings}
+        self._found = {without_dataset_count(one.message) for one in findings}
         self._advice = set[str]()
 
     def finding_text(self, finding: Finding) -> str:
         """Return the text of a finding, or ``as said above`` where it was mentioned before."""
-        brief = without_dataset_count(finding.said)
+        brief = without_dataset_count(finding.message)
         if brief in self._found:
             return ABOVE
         self._found.add(brief)

@@ -17,7 +17,8 @@ from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import count_noun
 
 from ..gate.gate import WHOLE_RELEASE
-from ..gate.question_checks import block_limits_by_question, check_of_question
+from ..gate.questions import block_limits_by_question
+from ..gate.run_checks import check_of_question
 from ..policy.disclosure import MARKING
 from ..release.decision import approver_text, decision_from_dossier
 from ..release.dossier import ReleaseDossier
@@ -439,7 +440,7 @@ def _findings_chapter(dossier: ReleaseDossier) -> Chapter:
         [
             one.title,
             DisplayCell(one.state, one.status if one.applies else "does not apply"),
-            f"the same leak as {titles_of.get(one.leak, one.leak)}: {one.said}" if one.leak else one.said,
+            f"the same leak as {titles_of.get(one.leak, one.leak)}: {one.message}" if one.leak else one.message,
             number(one.value) if one.value is not None else "",
             number(one.baseline) if one.baseline is not None else "",
             compared_text(one),

@@ -9,14 +9,16 @@ from typing import Any, Literal
 from sfumato.engine.errors import EngineError
 from sfumato.engine.methods.audience import Audience
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.wording import RecordCount, agreeing_word, count_noun, format_percent, join_names
+from sfumato.engine.wording import RecordCount
 
 from ..errors import WorkspaceError
 from ..policy.policy import Policy, read_policy_of_workspace
 from ..store.runs import RunState, count_confidential_records, find_run
 from ..store.workspace import Workspace
+from . import sentences
 from .contents import plan_release, released_table_hashes
 from .gate import Examination, Finding, examine_release
+from .sentences import fill_sentence
 
 MayLeave = Literal["no", "to be judged", "yes"]
 AUDIENCE_WORDS: dict[Audience, str] = {
@@ -52,7 +54,9 @@ class ReleaseAnswer:
     @property
     def title(self) -> str:
         """Return the question with its answer: ``May this leave to the public? NO``."""
-        return f"May this leave {AUDIENCE_WORDS[self.audience]}? {self.may_leave.upper()}"
+        return fill_sentence(
+            sentences.MAY_THIS_LEAVE, audience=AUDIENCE_WORDS[self.audience], answer=self.may_leave.upper()
+        )
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -87,7 +91,7 @@ def answer_for_run(workspace: Workspace, run_id: int | str) -> ReleaseAnswer | N
         return answer_from_examination(examination, run.recipe, policy, records)
     except (WorkspaceError, EngineError, OSError) as error:
         audience = policy.effective_audience(run.recipe.form.audience)
-        sentence = f"The gate could not examine the release: {str(error).rstrip('.')}."
+        sentence = fill_sentence(sentences.NOT_EXAMINED, error=str(error).rstrip("."))
         return ReleaseAnswer("no", audience, sentence, "", None, records, str(error))
 
 
@@ -108,18 +112,16 @@ def answer_from_examination(examination: Examination, recipe: Recipe, policy: Po
     if blocking:
         sentence, people = _worst_finding_text(blocking, count)
         others = len(blocking) - 1
-        more = (
-            f" {count_noun(others, 'other finding')} {agreeing_word(others, 'blocks', 'block')} too." if others else ""
-        )
+        more = fill_sentence(sentences.OTHERS_BLOCK, others=others) if others else ""
         return ReleaseAnswer("no", audience, f"{sentence}{more}", not_covered, people, count)
     waived = _waived_text(examination)
     if open_findings or unchecked:
         sentence, people = _worst_finding_text(open_findings, count) if open_findings else ("", None)
         needs = _open_findings_text(open_findings, unchecked)
-        text = " ".join(filter(None, (waived or "Nothing blocks.", needs, sentence)))
+        text = " ".join(filter(None, (waived or sentences.NOTHING_BLOCKS, needs, sentence)))
         return ReleaseAnswer("to be judged", audience, text, not_covered, people, count)
     # Not "no more than chance": limits let a few be found, and a measure may count them on the same page.
-    text = f"No check finds any of the {count:,} {count.noun} beyond its limits."
+    text = fill_sentence(sentences.NOBODY_FOUND, records=count, noun=count.noun)
     return ReleaseAnswer("yes", audience, " ".join(filter(None, (waived, text))), "", 0, count)
 
 
@@ -130,8 +132,8 @@ def _waived_text(examination: Examination) -> str:
     waived = sum(one.status == "block" and one.check not in left for one in examination.lead_findings)
     if not waived:
         return ""
-    users = join_names(list(dict.fromkeys(one.user for one in examination.waivers)))
-    return f"{count_noun(waived, 'block')} {agreeing_word(waived, 'was', 'were')} waived by {users}."
+    users = dict.fromkeys(one.user for one in examination.waivers)
+    return fill_sentence(sentences.WAIVED, waived=waived, users=users)
 
 
 def _open_findings_text(open_findings: Sequence[Finding], unchecked: Sequence[Finding]) -> str:
@@ -139,14 +141,9 @@ def _open_findings_text(open_findings: Sequence[Finding], unchecked: Sequence[Fi
     titles = [one.title for one in open_findings]
     parts = []
     if titles:
-        named = titles[:MOST_NAMED_FINDINGS]
-        more = len(titles) - len(named)
-        about = join_names([*named, f"{more} more"] if more else named)
-        parts.append(
-            f"{count_noun(len(titles), 'finding')} {agreeing_word(len(titles), 'needs', 'need')} a person's judgement: {about}."
-        )
+        parts.append(fill_sentence(sentences.TO_BE_JUDGED, number=len(titles), titles=_first_titles(titles)))
     if unchecked:
-        parts.append(f"{count_noun(len(unchecked), 'check')} could not be made.")
+        parts.append(fill_sentence(sentences.CHECKS_NOT_MADE, number=len(unchecked)))
     return " ".join(parts)
 
 
@@ -154,21 +151,37 @@ def _worst_finding_text(findings: Sequence[Finding], records: RecordCount) -> tu
     """Return a sentence on the finding that is about most people, and how many these are; None where none counts people."""
     worst = max(findings, key=lambda one: (one.people or 0, bool(one.headline)))
     if not worst.people:
-        return f"{worst.title[:1].upper()}{worst.title[1:]}: {worst.said}.", None
+        title = f"{worst.title[:1].upper()}{worst.title[1:]}"
+        return fill_sentence(sentences.FINDING_WITH_TITLE, title=title, message=worst.message), None
     count = (
-        f"{worst.people:,} of {records:,} {records.noun} ({format_percent(worst.people / records)})" if records else ""
+        fill_sentence(
+            sentences.PEOPLE_OF_ALL,
+            people=worst.people,
+            records=records,
+            noun=records.noun,
+            share=worst.people / records,
+        )
+        if records
+        else ""
     )
     if worst.headline:
-        return f"{count} {worst.headline}.", worst.people
+        return fill_sentence(sentences.PEOPLE_AND_CLAUSE, people=count, clause=worst.headline), worst.people
     # Titles of checks that count people begin with the noun: "people whose records stand in the release".
     clause = worst.title.removeprefix("people ")
-    return (f"{count} {clause}." if clause != worst.title else f"{count}: {worst.title}."), worst.people
+    if clause != worst.title:
+        return fill_sentence(sentences.PEOPLE_AND_CLAUSE, people=count, clause=clause), worst.people
+    return fill_sentence(sentences.PEOPLE_AND_TITLE, people=count, title=worst.title), worst.people
+
+
+def _first_titles(titles: Sequence[str]) -> list[str]:
+    """Return the first titles, and how many more there are as the last."""
+    named = list(titles[:MOST_NAMED_FINDINGS])
+    more = len(titles) - len(named)
+    return [*named, fill_sentence(sentences.MORE_NAMES, number=more)] if more else named
 
 
 def _not_covered_text(unchecked: Sequence[Finding]) -> str:
     """Return which checks were not made, in a sentence; empty where all were made."""
     if not unchecked:
         return ""
-    named = [one.title for one in unchecked[:MOST_NAMED_FINDINGS]]
-    more = len(unchecked) - len(named)
-    return f"Not examined: {join_names([*named, f'{more} more'] if more else named)}."
+    return fill_sentence(sentences.NOT_COVERED, titles=_first_titles([one.title for one in unchecked]))

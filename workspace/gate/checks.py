@@ -22,13 +22,14 @@ from sfumato.engine.methods.release_form import AnonymisationSpec
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.statistics.comparing import is_above, is_below
-from sfumato.engine.wording import count_noun, join_names, singular_noun
+from sfumato.engine.wording import singular_noun
 
 from ..errors import DamagedTable, StrangeFile
 from ..policy.policy import Policy
 from ..store.artefacts import add_stored_controls
 from ..store.workspace import StoredDataset, Workspace
 from ..views.results import read_result_rows
+from . import sentences
 from .contents import ReleasePlan
 from .earlier import (
     ConfidentialPeople,
@@ -39,12 +40,16 @@ from .earlier import (
     released_data_of_run,
 )
 from .read_on_demand import MOST_CELLS, BoundedCache, LazyCells, LazySequence
+from .sentences import fill_sentence
 
 Status = Literal["pass", "warn", "block", "not checked"]
+Intruder = Literal["motivated", "holder", "none"]
 STATUSES: tuple[Status, ...] = ("block", "warn", "not checked", "pass")
 """The worst first."""
 KEPT_KEYS = "kept_keys"
 """The key of the check of columns that a release keeps: findings that follow from them are its witnesses."""
+OWN_CHOICE = "a choice of ours; no rule of the field has a number"
+"""The reason of limits that no source has."""
 
 
 class CheckNotApplicable(NotComputable):
@@ -103,6 +108,16 @@ class CheckResult:
         return self.is_measured, self.at_most == "block", self.compared_value
 
 
+def limits_under_policy(
+    policy: Policy, key: str, warn: float | None, block: float | None
+) -> tuple[float | None, float | None]:
+    """Return the limits of a check, of the policy where it has them and else its own; None for never."""
+    given = policy.findings.get(key)
+    if given is None:
+        return warn, block
+    return (warn if given.warn is None else given.warn, block if given.block is None else given.block)
+
+
 @dataclass(frozen=True)
 class GateCheck:
     """A check of the gate: it warns and blocks above its limits, or below them where they are minima; a limit of None never does.
@@ -119,6 +134,7 @@ class GateCheck:
     is_minimum: whether values below the limits are the bad ones
     smallest_cell_limit: which limit, if left out, is the policy's smallest cell
     is_note: whether it has no limits, passes, and tells a reader what to know
+    intruder: who learns what it finds: an intruder who looks for people, the holder of all other records, or none
     """
 
     key: str
@@ -134,16 +150,14 @@ class GateCheck:
     is_minimum: bool = False
     smallest_cell_limit: Literal["", "warn", "block"] = ""
     is_note: bool = False
+    intruder: Intruder = "motivated"
 
     def limits_under_policy(self, policy: Policy) -> tuple[float | None, float | None]:
         """Return the limits from which on the check warns and blocks under a policy; None for never."""
-        given = policy.findings.get(self.key)
         own = {"warn": self.warn, "block": self.block}
         if self.smallest_cell_limit:
             own[self.smallest_cell_limit] = float(policy.smallest_cell)
-        if given is None:
-            return own["warn"], own["block"]
-        return (own["warn"] if given.warn is None else given.warn, own["block"] if given.block is None else given.block)
+        return limits_under_policy(policy, self.key, own["warn"], own["block"])
 
     def is_beyond(self, compared_value: float, limit: float | None) -> bool:
         """Return whether a number is on the wrong side of a limit; False for a limit of None."""
@@ -169,10 +183,15 @@ class SamePeopleRelease:
         if self.overlap is None or not self.overlap.names:
             return ""
         found = self.overlap
-        what = "have the same" if found.is_declared_identifier else "are alone in both tables with the same"
-        return (
-            f"{found.n_common:,} {what} {join_names(found.names)}: {percent_text(found.share_of_first)} of {found.n_unique_in_first:,} here and "
-            f"{percent_text(found.share_of_second)} of {found.n_unique_in_second:,} there"
+        return fill_sentence(
+            sentences.SAME_PEOPLE_EVIDENCE,
+            common=found.n_common,
+            relation=sentences.SAME_IDENTIFIER if found.is_declared_identifier else sentences.ALONE_IN_BOTH_TABLES,
+            names=found.names,
+            first_share=found.share_of_first,
+            first=found.n_unique_in_first,
+            second_share=found.share_of_second,
+            second=found.n_unique_in_second,
         )
 
 
@@ -323,7 +342,7 @@ class ExaminedRelease:
                 elif compared.unknown_reason:
                     undecided.append(UncertainPeopleRelease(one, compared.unknown_reason))
             except (DamagedTable, StrangeFile) as error:
-                wrong.append(f"run {one.run_id}, released before, cannot be read: {error}")
+                wrong.append(fill_sentence(sentences.UNREADABLE_RELEASE, run=one.run_id, error=error))
         return _ComparedReleases(tuple(related), tuple(sharing), tuple(undecided), tuple(lost), tuple(wrong))
 
     @property
@@ -345,7 +364,7 @@ class ExaminedRelease:
     def uncertain_releases_text(self) -> str:
         """Return ``; it cannot be told whether the people of run 3 are the same (...)``; empty where it can be told of all."""
         return "".join(
-            f"; it cannot be told whether the people of run {one.earlier.run_id}, released before, are the same: {one.reason}"
+            fill_sentence(sentences.UNCERTAIN_PEOPLE, run=one.earlier.run_id, reason=one.reason)
             for one in self.uncertain_releases
         )
 
@@ -497,13 +516,21 @@ class PooledDatasets:
         n, datasets = len(self.case.confidential), len(self.datasets)
         runs = list(dict.fromkeys(release.run_id for release, _ in self.datasets))
         if len(runs) == 1:
-            alone = "; this release alone" if self.case.same_people_releases else ""
-            return f"{count_noun(datasets, 'dataset')} of {self.releases[0].sizes[0]:,} records, compared with {n:,}{alone}"
-        before = [str(run_id) for run_id in runs if run_id != self.case.plan.run.id]
-        named = f"{'runs' if len(before) > 1 else 'run'} {', '.join(before)}"
-        return (
-            f"{count_noun(datasets, 'dataset')} against {count_noun(n, 'record')}; "
-            f"{len(runs)} releases together, this one and {named} before"
+            return fill_sentence(
+                sentences.POOL_OF_ONE_RUN,
+                datasets=datasets,
+                rows=self.releases[0].sizes[0],
+                records=n,
+                alone=sentences.POOL_ALONE if self.case.same_people_releases else "",
+            )
+        before = [run_id for run_id in runs if run_id != self.case.plan.run.id]
+        return fill_sentence(
+            sentences.POOL_OF_RUNS,
+            datasets=datasets,
+            records=n,
+            releases=len(runs),
+            earlier=len(before),
+            runs=before,
         )
 
 
@@ -562,8 +589,3 @@ def record_numbers(records: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> 
 def result_from_likeness(likeness: MemorisationShare, message: str) -> CheckResult:
     """Return a measured likeness as the result of a check; what is beyond its baseline is compared with the limits."""
     return CheckResult(message, likeness.value, likeness.baseline, likeness.excess, record_numbers(likeness.records))
-
-
-def percent_text(share: float) -> str:
-    """Return a share as ``0.436 %``; one that is too small to write is below 0.001 %, not 0."""
-    return "below 0.001 %" if 0 < share < 1e-5 else f"{100 * share:.3g} %"

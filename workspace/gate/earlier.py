@@ -54,7 +54,9 @@ from ..store.tombstones import (
 from ..store.workspace import StoredDataset, Workspace, schema_from_json, schema_to_json
 from ..upkeep.integrity import seal_faults_of_runs
 from ..views.records import RecordMeasure, read_record_risks, record_measures
+from . import sentences
 from .contents import released_table_hashes, variables_by_treatment
+from .sentences import fill_sentence
 
 ReadVariables = Callable[[int, Sequence[str] | None], Microdata]
 MARK_BYTES = 8
@@ -273,9 +275,9 @@ def read_release_history(workspace: Workspace, except_run: int, known: Mapping[s
             try:
                 earlier.append(_earlier_release_of_run(workspace, find_run(workspace, number), known))
             except (WorkspaceError, EngineError) as error:
-                wrong.append(f"run {number}, released before, cannot be read: {error}")
+                wrong.append(fill_sentence(sentences.UNREADABLE_RELEASE, run=number, error=error))
         elif number not in deleted:
-            wrong.append(f"run {number}, released before, is gone, and the audit log does not say that it was deleted")
+            wrong.append(fill_sentence(sentences.RELEASE_GONE, run=number))
         elif not deleted[number]:
             unknown.append(number)
         elif said := tombstone_fault(workspace, number, deleted[number]):
@@ -357,8 +359,8 @@ def _compare_columns(sets: Iterable[_ComparedColumns], common: Sequence[str]) ->
             return PeopleComparison(overlap, sharing)
     if sharing or enough:
         return PeopleComparison(n_shared=sharing)
-    named = f"the columns in common ({', '.join(common)}) identify too few people" if common else "no column in common"
-    return PeopleComparison(unknown_reason=named)
+    reason = fill_sentence(sentences.TOO_FEW_IDENTIFIED, names=common) if common else sentences.NO_COMMON_COLUMN
+    return PeopleComparison(unknown_reason=reason)
 
 
 @dataclass(frozen=True, eq=False)
@@ -445,7 +447,7 @@ class _HashedPeople:
         )
         found = _compare_columns(sets, common)
         if common and not fitting:
-            return replace(found, unknown_reason="too few columns are left in common", is_incomparable=True)
+            return replace(found, unknown_reason=sentences.TOO_FEW_COLUMNS_LEFT, is_incomparable=True)
         return found
 
     def compare_same_file(self, own: ConfidentialPeople) -> PeopleOverlap | None:

@@ -3,7 +3,7 @@
 What was not computed does not pass: a check that has nothing to look at, or that says nothing of this kind of release, is
 ``not checked``, with the reason.
 
-The checks are ``sfumato.workspace.gate.checks.GateCheck``s of the released tables, of the run, and of earlier releases. A recipe cannot
+The checks lie in four files by what they look at: released records, people, the run, and what was released before. A recipe cannot
 loosen them; its thresholds are how it is tighter. What blocks is released only where every such finding is waived: by a
 user whom the policy lets waive, with a reason.
 """
@@ -26,28 +26,25 @@ from ..policy.policy import POLICY_FILE, Policy
 from ..process import reused_memory
 from ..store.workspace import Workspace
 from .checks import STATUSES, CheckNotApplicable, CheckResult, ExaminedRelease, GateCheck, Status
-from .constraint_checks import CONSTRAINT_CHECKS
-from .content_checks import CONTENT_CHECKS
 from .contents import ReleasePlan
-from .data_checks import DATA_CHECKS
-from .earlier_checks import EARLIER_CHECKS
 from .files_advice import advice_for_files
-from .kept_column_checks import KEPT_COLUMN_CHECKS
-from .kept_table_checks import KEPT_TABLE_CHECKS
-from .public_figure_checks import PUBLIC_FIGURE_CHECKS
-from .question_checks import QUESTION_CHECKS
+from .history_checks import HISTORY_CHECKS
+from .people_checks import PEOPLE_CHECKS
+from .record_checks import RECORD_CHECKS
 from .run_checks import RUN_CHECKS
 
-CHECKS: tuple[GateCheck, ...] = (
-    *RUN_CHECKS,
-    *KEPT_COLUMN_CHECKS,
-    *QUESTION_CHECKS,
-    *CONTENT_CHECKS,
-    *DATA_CHECKS,
-    *CONSTRAINT_CHECKS,
-    *EARLIER_CHECKS,
-    *KEPT_TABLE_CHECKS,
-    *PUBLIC_FIGURE_CHECKS,
+_ORDER = (
+    "unmet_thresholds", "thresholds_set", "risk_measured", "utility_measured", "exposed_variables", "public_key", "run_sealed",
+    "policy_since_run", "worst_records", "newly_certain", "guessed_beyond_prior", "risk_above_confidential", "model_diagnostics",
+    "kept_keys", "singling_out_excess", "linkability_excess", "inference_excess", "membership_excess", "questions_open",
+    "weighted_records", "membership_evidence", "disguised_columns", "own_values", "unanimous_classes", "roles_elsewhere", "memorised",
+    "equal_records", "extremes", "agreed_values", "kept_weight", "identifying_columns", "small_classes", "formula_cells", "constraints",
+    "differencing", "intersections", "privacy_budget", "released_before", "earlier_records", "deleted_releases", "kept_tables",
+    "public_figures",
+)  # fmt: skip
+"""The order of the checks in examinations, policies and documents: it is written to files, and stays whatever file a check lies in."""
+CHECKS: tuple[GateCheck, ...] = tuple(
+    sorted((*RECORD_CHECKS, *PEOPLE_CHECKS, *RUN_CHECKS, *HISTORY_CHECKS), key=lambda check: _ORDER.index(check.key))
 )
 IN_MEMBERSHIP_EVIDENCE = frozenset(
     ("standing_people", "near_people", "recoded_people", "moved_people", "repeated_people", "copied_counts", "lone_values", "tail_values", "rare_levels",
@@ -70,12 +67,12 @@ SAME_PEOPLE_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check of the gate found. Its fields are the keys of its JSON.
+    """What one check of the gate found. Its fields are the keys of its JSON (``to_table``).
 
     check: key of the check
     status: ``pass``, ``warn``, ``block`` or ``not checked``
     title: what the check counts or measures
-    said: what was found, in words
+    message: what was found, in words
     value: the measured value; None where there is none
     baseline: what the value would be without a disclosure
     limit: the limit that was passed, or would have to be passed next
@@ -83,7 +80,7 @@ class Finding:
     advice: how to fix it
     source: where the limits are from
     waivable: whether it may be waived where it blocks
-    held: the compared value: the value, or how far it is beyond the baseline, in ``unit``
+    compared_value: the number that is compared with the limit: the value, or how far it is beyond the baseline, in ``unit``
     unit: unit of the compared value and of the limit
     reason: why the limits hold
     applies: whether the check says anything of this kind of release
@@ -97,7 +94,7 @@ class Finding:
     check: str
     status: Status
     title: str
-    said: str
+    message: str
     value: float | None = None
     baseline: float | None = None
     limit: float | None = None
@@ -105,7 +102,7 @@ class Finding:
     advice: str = ""
     source: str = ""
     waivable: bool = True
-    held: float | None = None
+    compared_value: float | None = None
     unit: str = ""
     reason: str = ""
     applies: bool = True
@@ -119,6 +116,11 @@ class Finding:
     def state(self) -> str:
         """Return the state in words: blocks, to be judged, passes, does not apply, not checked."""
         return STATES[self.status] if self.applies else DOES_NOT_APPLY
+
+    def to_table(self) -> dict[str, Any]:
+        """Return the finding as JSON and stored records have it."""
+        # Programs of others read the keys of before, ``said`` and ``held``: they stay for one version.
+        return {**asdict(self), "state": self.state, "said": self.message, "held": self.compared_value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,11 +217,12 @@ class Examination:
         return replace(self, waivers=(*self.waivers, *make_waivers(self, name, "", waive)))
 
     def to_table(self) -> dict[str, Any]:
+        """Return the examination as JSON and stored records have it."""
         return {
             "run": self.run_id,
             "policy_sha256": self.policy_sha256,
             "status": self.status,
-            "findings": [{**asdict(one), "state": one.state} for one in self.findings],
+            "findings": [one.to_table() for one in self.findings],
             "waivers": [asdict(one) for one in self.waivers],
             **({} if self.approval is None else {"approval": asdict(self.approval)}),
         }
@@ -323,7 +326,9 @@ def make_finding(check: GateCheck, policy: Policy, evaluate: Callable[[], CheckR
 
 def _unchecked_finding(check: GateCheck, policy: Policy, reason: str, *, applies: bool = True) -> Finding:
     """Return the finding of a check that could not be made, with the reason."""
-    bare = replace(_judge_result(check, policy, CheckResult(reason)), status="not checked", held=None, advice="")
+    bare = replace(
+        _judge_result(check, policy, CheckResult(reason)), status="not checked", compared_value=None, advice=""
+    )
     return replace(bare, applies=applies, people=None)
 
 
@@ -343,12 +348,12 @@ def _judge_result(check: GateCheck, policy: Policy, result: CheckResult) -> Find
         status = "pass"
     passed = block if check.is_beyond(result.compared_value, block) else warn
     limit = block if passed is None else passed
-    held = result.compared_value if result.compared_value != float("inf") else None
+    compared_value = result.compared_value if result.compared_value != float("inf") else None
     people = len(result.records) or None if result.people is None else result.people
     return Finding(
         check.key, status, check.title, result.message, result.value, result.baseline, limit, tuple(result.records[:MOST_RECORDS]),
         check.advice if status != "pass" else "", (given.source if given and given.source else check.source),
-        check.waivable if given is None or given.waivable is None else given.waivable, held, check.unit, check.reason,
+        check.waivable if given is None or given.waivable is None else given.waivable, compared_value, check.unit, check.reason,
         people=people, headline=result.headline, leak=result.leak, at_least=check.is_minimum,
     )  # fmt: skip
 
@@ -384,7 +389,7 @@ def waiver_obstacle(finding: Finding, policy: Policy, name: str) -> str:
 
 
 def _not_waivable_text(finding: Finding) -> str:
-    return f"{finding.check} cannot be waived, says the policy: {finding.said}"
+    return f"{finding.check} cannot be waived, says the policy: {finding.message}"
 
 
 def _may_not_waive_text(policy: Policy, name: str) -> str:
@@ -426,7 +431,7 @@ def check_not_blocked(examination: Examination, sentence: str = "") -> None:
     if not left:
         return
     never = [one for one in left if not one.waivable]
-    said = "; ".join(f"{one.check}: {one.said}" for one in left)
+    said = "; ".join(f"{one.check}: {one.message}" for one in left)
     start = f"{sentence} The" if sentence else "the"
     if never:
         raise NotReleased(

@@ -47,8 +47,10 @@ from sfumato.engine.adversary.single_values import merge_probes, probe_extreme_v
 from sfumato.engine.data.arrays import Floats, Integers, map_on_threads
 from sfumato.engine.data.schema import Kind, Role
 
+from . import sentences
 from .checks import ExaminedRelease, PooledDatasets
 from .read_on_demand import MOST_CELLS
+from .sentences import fill_sentence
 
 NUMBERS = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE)
 
@@ -87,8 +89,10 @@ class JointTable:
     def size_text(self) -> str:
         """Return how many datasets and records are compared, in words."""
         whole = len(self.pool.datasets)
-        return self.pool.size_text + (
-            "" if self.n_datasets_used == whole else f"; {self.n_datasets_used} of {whole} datasets were looked at"
+        if self.n_datasets_used == whole:
+            return self.pool.size_text
+        return fill_sentence(
+            sentences.DATASETS_LOOKED_AT, size=self.pool.size_text, used=self.n_datasets_used, all=whole
         )
 
     @cached_property

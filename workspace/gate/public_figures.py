@@ -26,6 +26,9 @@ from sfumato.engine.methods.run import PUBLIC, Randomness
 from sfumato.engine.recipe.recipe import Recipe
 
 from ..policy.disclosure import INFORMATION_LOSS, DisclosureRules, PublicFigure, noisy_share
+from ..store.keys import run_key
+from ..views.approved import read_approved_tables
+from .checks import ExaminedRelease
 from .contents import ReleasePlan
 
 ReadDataset = Callable[[int, str], Microdata]
@@ -198,3 +201,44 @@ def draw_discrete_laplace(scale: float, rng: np.random.Generator) -> int:
 def _row_with_value_alone(row: Row, value: float) -> Row:
     """Return the row with this value and with nothing else that was computed from confidential records."""
     return replace(row, value=value, lower=None, upper=None, baseline=None, reason="")
+
+
+def public_figures_of_release(case: ExaminedRelease) -> tuple[PublicFigure, ...]:
+    """Return the public figures that a release of this run would write."""
+    run = case.plan.run
+    if run.recipe.form.public_figures == "internal":
+        return ()
+    published = {name for one in read_approved_tables(case.workspace, run) for name in one.variables}
+    key = run_key(case.workspace.directory, run.key_fingerprint)
+    return public_figures(
+        case.plan,
+        case.policy.disclosure_rules,
+        case.measured_rows,
+        case.confidential,
+        lambda place, name: case.read_dataset(case.release, place, name),
+        published,
+        key,
+    )
+
+
+def follows_from_rounded_counts(figure: PublicFigure, rules: DisclosureRules) -> bool:
+    """Return whether a figure follows from the released cells and protected counts, and has no interval or baseline."""
+    method = method_by_key(figure.row.method_key)
+    outputs = () if method is None else method.outputs
+    declared = next((output.public for output in outputs if output.name == figure.row.measure), None)
+    if declared is None or not figure.counts or not all(map(rules.is_protected, figure.counts)):
+        return False
+    values = [declared.compute(*pair) for pair in zip(figure.counts, figure.released, strict=True)]
+    return _has_value_alone(figure) and figure.row.value == rules.round_number(float(np.mean(values)))
+
+
+def has_paid_noise(figure: PublicFigure, rules: DisclosureRules) -> bool:
+    """Return whether a figure is a share of whole numbers with noise, for which it names an epsilon."""
+    if figure.noisy is None or not figure.epsilon > 0:
+        return False
+    return _has_value_alone(figure) and figure.row.value == rules.round_number(noisy_share(figure.noisy))
+
+
+def _has_value_alone(figure: PublicFigure) -> bool:
+    row = figure.row
+    return row.lower is None and row.upper is None and row.baseline is None and not row.reason

@@ -22,7 +22,7 @@ def decision_from_dossier(dossier: ReleaseDossier) -> ReleaseDecision:
     """Return the gate's open findings, the waivers, the reason, and the lines to sign on."""
     all_findings = dossier.examination.findings
     findings = [
-        (one.state, f"{one.title}{also_seen_text(findings_of_same_leak(one, all_findings), '; ')}", one.said)
+        (one.state, f"{one.title}{also_seen_text(findings_of_same_leak(one, all_findings), '; ')}", one.message)
         for one in lead_findings(all_findings)
         if is_open(one)
     ]

@@ -16,8 +16,8 @@ from ..gate.answer import ReleaseAnswer, answer_from_examination
 from ..gate.checks import ExaminedRelease
 from ..gate.contents import ReleasePlan
 from ..gate.gate import Examination
-from ..gate.public_figure_checks import public_figures_of_release
-from ..gate.question_checks import ShareFoundBy
+from ..gate.public_figures import public_figures_of_release
+from ..gate.questions import ShareFoundBy
 from ..policy.policy import Policy
 from ..store.runs import finished_with_companions
 from ..store.workspace import StoredDataset, Workspace

@@ -13,7 +13,7 @@ from ..audit import AuditAct, append_act
 from ..gate.answer import ReleaseAnswer, answer_for_run
 from ..gate.checks import ExaminedRelease
 from ..gate.contents import plan_release
-from ..gate.public_figure_checks import public_figures_of_release
+from ..gate.public_figures import public_figures_of_release
 from ..jobs.runs import published_figure_tables
 from ..plots.figure import Figure
 from ..policy.policy import read_policy_of_workspace

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 from sfumato.engine.wording import agreeing_word, count_noun, format_percent, singular_noun
 
@@ -17,7 +17,7 @@ COLUMNS = (
     DisplayColumn("status", "state", 15),
     DisplayColumn("title", "finding", 34, grow_order=1),
     DisplayColumn("check", "check", 23),
-    DisplayColumn("held", "compared", 10, "right", full_title="compared value"),
+    DisplayColumn("compared_value", "compared", 10, "right", full_title="compared value"),
     DisplayColumn("limit", "limit", 15, "right"),
     DisplayColumn("people", "people", 8, "right"),
 )
@@ -80,7 +80,7 @@ class ReportableFinding(Protocol):
     def title(self) -> str: ...
 
     @property
-    def said(self) -> str: ...
+    def message(self) -> str: ...
 
     @property
     def value(self) -> float | None: ...
@@ -91,7 +91,7 @@ class ReportableFinding(Protocol):
         ...
 
     @property
-    def held(self) -> float | None:
+    def compared_value(self) -> float | None:
         """Return the value that is compared with the limit."""
         ...
 
@@ -120,6 +120,11 @@ class ReportableFinding(Protocol):
 
 
 FindingT = TypeVar("FindingT", bound=ReportableFinding)
+
+
+def stored_message(table: Mapping[str, Any]) -> str:
+    """Return what a stored finding says was found; records of before 0.2 have it as ``said``."""
+    return str(table["message"] if "message" in table else table["said"])
 
 
 def sort_by_status(findings: Sequence[FindingT]) -> list[FindingT]:
@@ -179,13 +184,13 @@ def _unit_noun(unit: str, count: float) -> str:
 
 def compared_text(finding: ReportableFinding) -> str:
     """Return the number that is compared with the limit, in its unit: ``6.67 %``, ``excess 0.48``, ``3 people``; empty for none."""
-    held, unit = finding.held, finding.unit
-    if held is None:
+    compared_value, unit = finding.compared_value, finding.unit
+    if compared_value is None:
         return ""
     if unit.startswith(SHARE):
-        return format_percent(held, finding.limit)
-    text = _distinct_number(held, finding.limit)
-    return f"{scale} {text}" if (scale := _scale_name(unit)) else f"{text} {_unit_noun(unit, held)}".rstrip()
+        return format_percent(compared_value, finding.limit)
+    text = _distinct_number(compared_value, finding.limit)
+    return f"{scale} {text}" if (scale := _scale_name(unit)) else f"{text} {_unit_noun(unit, compared_value)}".rstrip()
 
 
 def finding_limit_text(finding: ReportableFinding) -> str:
@@ -196,7 +201,7 @@ def finding_limit_text(finding: ReportableFinding) -> str:
 
 def _limit_number_text(finding: ReportableFinding, limit: float) -> str:
     if finding.unit.startswith(SHARE):
-        return format_percent(limit, finding.held)
+        return format_percent(limit, finding.compared_value)
     text = number(limit)
     return text if _scale_name(finding.unit) else f"{text} {_unit_noun(finding.unit, limit)}".rstrip()
 
@@ -219,13 +224,14 @@ def people_text(finding: ReportableFinding) -> str:
 
 def compact_finding_cells(finding: ReportableFinding) -> dict[str, str]:
     """Return the compared number and its limit in few cells: ``6.67 %`` and ``≤ 0 %``, ``3`` and ``≤ 0 questions``."""
-    held, limit, unit = finding.held, finding.limit, finding.unit
+    compared_value, limit, unit = finding.compared_value, finding.limit, finding.unit
     if unit.startswith(SHARE):
         compared, most = [
-            "" if one is None else format_percent(one, other) for one, other in ((held, limit), (limit, held))
+            "" if one is None else format_percent(one, other)
+            for one, other in ((compared_value, limit), (limit, compared_value))
         ]
     else:
-        compared = "" if held is None else _distinct_number(held, limit, ">", "<")
+        compared = "" if compared_value is None else _distinct_number(compared_value, limit, ">", "<")
         most = "" if limit is None else number(limit)
         if (
             limit is not None
@@ -236,7 +242,7 @@ def compact_finding_cells(finding: ReportableFinding) -> dict[str, str]:
             # The last word says what is counted: rows of released rows.
             most = f"{most} {things.split()[-1]}"
     bound = sign_for("at least" if finding.at_least else "at most")
-    return {"held": compared, "limit": f"{bound} {most}" if most else ""}
+    return {"compared_value": compared, "limit": f"{bound} {most}" if most else ""}
 
 
 def finding_table(findings: Sequence[FindingT], *, every: bool = False) -> DisplayTable:
@@ -268,8 +274,8 @@ def finding_text(finding: ReportableFinding, witnesses: Sequence[ReportableFindi
 
 def _finding_paragraphs(finding: ReportableFinding, witnesses: Sequence[ReportableFinding]) -> Iterator[str]:
     yield f"{state_text(finding)}: {finding.title} ({finding.check})"
-    yield _as_sentence(finding.said)
-    if finding.limit is not None and finding.held is not None:
+    yield _as_sentence(finding.message)
+    if finding.limit is not None and finding.compared_value is not None:
         source = f" Source: {finding.source}." if finding.source else ""
         yield f"Compared: {_compared_sentence(finding)}; limit: {finding_limit_text(finding)}. Why: {finding.reason}.{source}"
     if finding.records and finding.status in ("block", "warn"):
@@ -279,7 +285,7 @@ def _finding_paragraphs(finding: ReportableFinding, witnesses: Sequence[Reportab
     if witnesses:
         yield _as_sentence(also_seen_text(witnesses))
         for one in witnesses:
-            yield f"{one.title} ({one.check}): {one.said}."
+            yield f"{one.title} ({one.check}): {one.message}."
     if finding.advice:
         yield f"How to fix it: {finding.advice}."
     if finding.status == "block":
@@ -290,7 +296,7 @@ def _compared_sentence(finding: ReportableFinding) -> str:
     """Return the compared number, and where that is not the value itself, the value and its baseline."""
     scale = finding.unit.partition(" (")[2].rstrip(")")
     text = compared_text(finding) + (f" ({scale})" if scale else "")
-    if finding.value is None or finding.value == finding.held:
+    if finding.value is None or finding.value == finding.compared_value:
         return text
     base = "" if finding.baseline is None else f" and the baseline {number(finding.baseline)}"
     return f"{text}, from the value {number(finding.value)}{base}"

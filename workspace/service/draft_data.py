@@ -20,7 +20,7 @@ from sfumato.engine.recipe.data_source import DataSource
 from sfumato.engine.recipe.recipe import Recipe
 
 from ..errors import NotFound
-from ..gate.question_checks import limits_with_sources
+from ..gate.questions import limits_with_sources
 from ..ingest.columns import profile_columns
 from ..ingest.files import find_source, microdata_from_table
 from ..jobs.memory import local_memory_limit

@@ -94,7 +94,7 @@ def judge_given(given: Mapping[str, Any]) -> dict[str, Any]:
         "warning": warning,
         # As the gate's answer: a finding that blocks is no, one to be judged is for a person.
         "answer": "no" if blocking else "to be judged" if warning else "yes",
-        "said": [f"{one.check}: {one.said}" for one in findings if one.status == "block"],
+        "said": [f"{one.check}: {one.message}" for one in findings if one.status == "block"],
         "run_seconds": round(verdict.run_seconds, 3),
         "gate_seconds": round(verdict.gate_seconds, 3),
     }

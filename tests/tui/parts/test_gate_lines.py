@@ -22,8 +22,8 @@ OPEN = "Not examined: singling out people, linking the records of people, inferr
 def finding(check, status="block", **changes):
     fields = {
         "title": f"title of {check}",
-        "said": "said",
-        "held": 12.0,
+        "message": "seen",
+        "compared_value": 12.0,
         "limit": 5.0,
         "unit": "people",
         "reason": "why",
@@ -72,9 +72,9 @@ def test_a_low_terminal_has_a_short_answer():
 def test_findings_are_lines_of_one_width_with_their_limits(width):
     findings = [
         finding("a" * 60, people=12),
-        finding("share", "warn", held=0.125, limit=0.05, unit="share of the people"),
-        finding("least", "warn", held=0.2, limit=0.5, unit="ratio", at_least=True),
-        finding("unmade", "not checked", held=None),
+        finding("share", "warn", compared_value=0.125, limit=0.05, unit="share of the people"),
+        finding("least", "warn", compared_value=0.2, limit=0.5, unit="ratio", at_least=True),
+        finding("unmade", "not checked", compared_value=None),
     ]
     lines = finding_lines(findings, [(), (findings[0],), (), ()], frozenset(), width)
     assert {line.cell_length for line in lines} == {width}

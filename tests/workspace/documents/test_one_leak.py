@@ -46,7 +46,7 @@ def test_no_title_and_no_sentence_is_lost_and_none_stands_twice() -> None:
         "title of linking; title of inferring", "linking: 60 %; inferring: 60 %; of each: chance may give as much", "as above",
     ]  # fmt: skip
     assert said.finding_text(attacks[0][0]) == ABOVE
-    assert without_dataset_count(first.said) == "35 people stand in it"
+    assert without_dataset_count(first.message) == "35 people stand in it"
     assert (
         without_dataset_count("7 people have it: Race 2 (2 releases together)")
         == "7 people have it: Race 2 (2 releases together)"

@@ -235,7 +235,7 @@ def test_a_workspace_without_the_file_has_said_nothing(workspace: Workspace) -> 
 
 def test_findings_of_the_gate_stand_under_adversarial_testing(done: int, dossier_for: Read) -> None:
     found = Finding("equal_records", "warn", "released rows equal a confidential one", "3 of 80", 0.0375, 0.01, 0.05,
-        held=0.0278, unit="excess (0 as an independent sample, 1 as a copy)", people=3)  # fmt: skip
+        compared_value=0.0278, unit="excess (0 as an independent sample, 1 as a copy)", people=3)  # fmt: skip
     dossier = dossier_for(done)
     made = assessment_document(replace(dossier, examination=Examination(done, "0" * 64, (found,))))
     chapter_of = chapter(made, ANNEX, "Findings of the gate")
@@ -309,7 +309,7 @@ def test_the_summary_says_in_people_what_was_found_and_what_to_do(
     found = (
         Finding("copies", "block" if status == "block" else "pass", "copies", "3 of 80", advice="coarser values"),
         Finding(
-            "people", status, "people", "35 of 80 people", advice="larger leaves", unit="people beyond", held=35,
+            "people", status, "people", "35 of 80 people", advice="larger leaves", unit="people beyond", compared_value=35,
             people=35 if status in ("block", "warn") else None, headline="stand in the release",
         ),
     )  # fmt: skip
@@ -390,7 +390,7 @@ def test_the_public_knows_few_variables_and_the_holder_all(done: int, dossier_fo
             (("a", "b", "c", "d"), 0.9 * people),
         )
     )
-    beliefs = Finding("guessed_beyond_prior", "block", "guessed", "half are guessed", held=0.5)
+    beliefs = Finding("guessed_beyond_prior", "block", "guessed", "half are guessed", compared_value=0.5)
     judged = replace(dossier, rows=lattice, examination=Examination(done, "0" * 64, (beliefs,)))
     holder, intruder, recipient, public = risk_actors(judged)
     assert (holder.status, intruder.status, recipient.status, public.status) == (
@@ -400,7 +400,7 @@ def test_the_public_knows_few_variables_and_the_holder_all(done: int, dossier_fo
         "warn",
     )
     assert public.worst_finding is not None
-    assert "by region, age" in public.worst_finding.said
+    assert "by region, age" in public.worst_finding.message
     alone = risk_actors(replace(judged, rows=lattice[:1]))[3]
     assert alone.status == "pass"
 

@@ -43,7 +43,7 @@ def test_a_release_that_keeps_to_its_rules_passes_and_says_of_how_many(workspace
     run_id = done(workspace, enter(constraints=RULES, release={"redraws": 500, "m": 2}))
     one = findings(workspace, run_id)["constraints"]
     assert (one.status, one.value) == ("pass", 0)
-    assert one.said == "no record of 2 datasets breaks one of 2 rules"
+    assert one.message == "no record of 2 datasets breaks one of 2 rules"
     rows = [row for row in read_result_rows(workspace, run_id) if row.method == "constraint_violations"]
     broken = {
         (row.target, row.dataset): row.value for row in rows if row.measure == "broken_records" and row.draw is None
@@ -61,7 +61,7 @@ def test_records_that_a_recipe_keeps_though_they_break_a_rule_block(workspace: W
     one = findings(workspace, run_id)["constraints"]
     assert one.status == "block"
     assert one.value == 80
-    assert "constraint never: 80 of 80 records of dataset 1" in one.said
+    assert "constraint never: 80 of 80 records of dataset 1" in one.message
 
 
 @pytest.mark.slow

@@ -87,7 +87,7 @@ def judge(workspace: Workspace) -> Judge:
         made = conform_to_schema(frame, recipe.released_schema, origin=recipe.origin)
         made = replace(made, linked=recipe.linked, generalised=recipe.generalised)
         files = [(SourceFile(f"made{k}.csv", b"made%d" % k), made) for k in range(datasets)]
-        run = run_recipe(workspace, recipe, data, "people.csv", b"people", given=files)
+        run = run_recipe(workspace, recipe, data, "people.csv", b"people", external_datasets=files)
         return {one.check: one for one in examine_release(workspace, plan_release(workspace, run), Policy()).findings}
 
     return find
@@ -102,9 +102,9 @@ def test_fresh_people_pass_and_forty_copied_ones_block_with_their_number(judge: 
     findings = judge(pd.concat([MINE[:40], FRESH[40:]]))
     found = findings["membership_evidence"]
     assert found.status == "block"
-    assert "; of 150 such hold-out people none" in found.said
-    assert "honest releases show as much in 0." in found.said
-    assert "would be seen with 80 % power" in found.said
+    assert "; of 150 such hold-out people none" in found.message
+    assert "honest releases show as much in 0." in found.message
+    assert "would be seen with 80 % power" in found.message
     assert "whoever made the files" in found.advice
     assert len(set(found.records) & set(range(40))) >= 30
 
@@ -143,7 +143,7 @@ def test_copies_whose_numbers_are_all_multiplied_block_and_other_people_do_not(j
     copies = mine[:40].assign(income=mine["income"] * 1.02, spending=mine["spending"] * 1.02)
     found = judge(pd.concat([copies, fresh[40:]]), mine=mine, kinds=kinds)["membership_evidence"]
     assert found.status == "block"
-    assert "stand in the release once income and spending are divided by 1.02" in found.said
+    assert "stand in the release once income and spending are divided by 1.02" in found.message
     assert judge(fresh, mine=mine, kinds=kinds)["membership_evidence"].status == "pass"
 
 
@@ -151,7 +151,7 @@ def test_without_a_hold_out_a_copy_blocks_and_fresh_people_do_not(judge: Judge) 
     honest = judge(FRESH, held_out=False)
     assert blocking(honest) == set()
     assert honest["membership_evidence"].status == "not checked"
-    assert "no record was held out" in honest["membership_evidence"].said
+    assert "no record was held out" in honest["membership_evidence"].message
     assert {"membership_evidence", "equal_records"} <= blocking(judge(MINE[:MEMBERS], held_out=False))
 
 
@@ -169,13 +169,13 @@ def test_datasets_for_which_there_is_no_room_are_named_and_those_looked_at_still
 ) -> None:
     monkeypatch.setattr("sfumato.workspace.gate.joint.MOST_CELLS", 5 * (len(MINE) + 2 * MEMBERS))
     found = judge(pd.concat([MINE[:40], FRESH[40:]]), datasets=3)["membership_evidence"]
-    assert (found.status, found.said.count("2 of 3 datasets were looked at")) == ("block", 1)
-    assert "2 of 3 datasets were looked at" in judge(FRESH, datasets=3)["membership_evidence"].said
+    assert (found.status, found.message.count("2 of 3 datasets were looked at")) == ("block", 1)
+    assert "2 of 3 datasets were looked at" in judge(FRESH, datasets=3)["membership_evidence"].message
     kept = ("region", "job", "visits")
     monkeypatch.setattr("sfumato.workspace.gate.joint.MOST_CELLS", 2 * (len(MINE) + 2 * MEMBERS))
     told = MINE[:MEMBERS].assign(income=FRESH["income"])
     found = judge(told, kept, datasets=3)["own_values"]
-    assert (found.status, found.said.count("2 of 3 datasets were looked at")) == ("block", 1)
+    assert (found.status, found.message.count("2 of 3 datasets were looked at")) == ("block", 1)
 
 
 HONEST = ("margins", "noise of rare levels", "five times as many rows", "fewer digits", "another joint distribution")
@@ -229,8 +229,8 @@ def test_columns_that_say_a_hidden_one_and_identifiers_block_whatever_their_role
     made = mine[:MEMBERS].assign(income=FRESH["income"], illness=FRESH["illness"])
     findings = judge(made, kept, mine, roles, kinds)
     assert {"disguised_columns", "identifying_columns"} <= blocking(findings)
-    assert "code stays" in findings["disguised_columns"].said
-    assert "number is released unchanged" in findings["identifying_columns"].said
+    assert "code stays" in findings["disguised_columns"].message
+    assert "number is released unchanged" in findings["identifying_columns"].message
 
 
 def test_a_column_that_another_run_calls_sensitive_is_not_kept_under_another_role(judge: Judge) -> None:
@@ -239,7 +239,7 @@ def test_a_column_that_another_run_calls_sensitive_is_not_kept_under_another_rol
     made = MINE[:MEMBERS].assign(income=FRESH["income"])
     findings = judge(made, kept, roles={**ROLES, "illness": "quasi_identifier"})
     assert findings["roles_elsewhere"].status == "block"
-    assert "illness (sensitive in run 1)" in findings["roles_elsewhere"].said
+    assert "illness (sensitive in run 1)" in findings["roles_elsewhere"].message
 
 
 def test_classes_of_one_illness_block_and_mixed_ones_do_not(judge: Judge) -> None:
@@ -252,7 +252,7 @@ def test_classes_of_one_illness_block_and_mixed_ones_do_not(judge: Judge) -> Non
     made = shown.assign(illness=same["illness"])[:MEMBERS]
     findings = judge(made, ("region", "illness"), same, ROLES, kinds, form=form)
     assert findings["unanimous_classes"].status == "block"
-    assert "hold-out people like them" in findings["unanimous_classes"].said
+    assert "hold-out people like them" in findings["unanimous_classes"].message
     findings = judge(shown[:MEMBERS], ("region", "illness"), MINE, ROLES, kinds, form=form)
     assert findings["unanimous_classes"].status != "block"
 

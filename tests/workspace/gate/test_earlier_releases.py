@@ -17,7 +17,7 @@ from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.audit import AuditAct, audit_rows
 from sfumato.workspace.errors import NotReady, NotReleased
-from sfumato.workspace.gate import earlier, run_checks
+from sfumato.workspace.gate import earlier, people_checks
 from sfumato.workspace.gate.checks import CheckResult, worst_over_pools
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Finding, examine_release
@@ -155,8 +155,11 @@ def test_many_releases_of_one_dataset_end_as_one_release_of_many(
     assert statuses[0] == "not checked", "there is one dataset"
     last = found(workspace, single[-1])
     assert (last["agreed_values"].status, last["agreed_values"].value) == ("block", expected.value)
-    assert (last["agreed_values"].baseline, last["agreed_values"].held) == (expected.baseline, expected.held)
-    assert f"{TIMES} releases together, this one and runs 2, 3, 4, 5, 6 before" in last["agreed_values"].said
+    assert (last["agreed_values"].baseline, last["agreed_values"].compared_value) == (
+        expected.baseline,
+        expected.compared_value,
+    )
+    assert f"{TIMES} releases together, this one and runs 2, 3, 4, 5, 6 before" in last["agreed_values"].message
     for run_id in single[:-1]:
         delete_run(workspace, run_id)
     assert found(workspace, single[-1]) == last
@@ -173,7 +176,7 @@ def test_bytes_that_left_before_count_once(
         swapped(workspace, run_id, [table], reseal)
     let_out(workspace, runs[0], tmp_path)
     finding = found(workspace, runs[1])["agreed_values"]
-    assert finding.said == "does not apply: rows of different datasets cannot be told to be of the same record"
+    assert finding.message == "does not apply: rows of different datasets cannot be told to be of the same record"
 
 
 @pytest.mark.slow
@@ -196,7 +199,10 @@ def test_findings_are_the_same_after_the_data_are_deleted_too(workspace: Workspa
     let_out(workspace, first, tmp_path)
     before = found(workspace, fewer)
     assert before["differencing"].value == 3
-    assert "2 releases together" in before["equal_records"].said or "this release alone" in before["equal_records"].said
+    assert (
+        "2 releases together" in before["equal_records"].message
+        or "this release alone" in before["equal_records"].message
+    )
     gone = workspace.connection.execute("SELECT id FROM project WHERE name = 'Gone'").fetchone()[0]
     delete_project(workspace, gone)
     assert found(workspace, fewer) == before
@@ -239,10 +245,10 @@ def test_the_smaller_of_two_budgets_holds_and_the_finding_names_it(workspace: Wo
     larger = run_of(workspace, **private(4.0, budget=8.0))
     finding = found(workspace, larger, Policy(epsilon=3.0))["privacy_budget"]
     assert (finding.status, finding.baseline) == ("block", 3.0)
-    assert "of a budget of 3 (policy.toml; the recipe names 8, and the smaller budget holds)" in finding.said
+    assert "of a budget of 3 (policy.toml; the recipe names 8, and the smaller budget holds)" in finding.message
     stricter = found(workspace, larger, Policy(epsilon=9.0))["privacy_budget"]
     assert (stricter.status, stricter.baseline) == ("pass", 8.0)
-    assert "of a budget of 8;" in stricter.said
+    assert "of a budget of 8;" in stricter.message
     unbounded = found(workspace, run_of(workspace), Policy(epsilon=9.0))["privacy_budget"]
     assert unbounded.status == "block", "a release without an account keeps to no budget"
 
@@ -279,21 +285,21 @@ def test_a_tombstone_that_is_missing_or_changed_blocks_and_is_named(left: Left) 
     connection.execute("UPDATE tombstone SET content = ?", (content.replace('"steps": 0', '"steps": 1'),))
     finding = left.gate()["earlier_records"]
     assert (finding.status, finding.waivable) == ("block", False)
-    assert finding.said == "the tombstone of run 1, which was released and deleted, was changed"
-    assert finding.said in left.verified()
+    assert finding.message == "the tombstone of run 1, which was released and deleted, was changed"
+    assert finding.message in left.verified()
     with pytest.raises(NotReleased, match="earlier_records cannot be waived"):
         write_run_release(left.workspace, 2, left.directory / "out", reason="please")
     connection.execute("UPDATE tombstone SET content = ?", (content,))
     assert left.gate()["earlier_records"].status == "pass"
     for sha256 in json.loads(content)["datasets"]:
         left.workspace.tables.path_of(sha256).unlink()
-    assert "is not whole: the table" in left.gate()["earlier_records"].said
+    assert "is not whole: the table" in left.gate()["earlier_records"].message
     connection.execute("DELETE FROM tombstone_table")
     connection.execute("DELETE FROM tombstone")
     finding = left.gate()["earlier_records"]
     assert finding.status == "block"
-    assert finding.said == "the tombstone of run 1, which was released and deleted, is missing"
-    assert finding.said in left.verified()
+    assert finding.message == "the tombstone of run 1, which was released and deleted, is missing"
+    assert finding.message in left.verified()
 
 
 @pytest.mark.slow
@@ -307,9 +313,9 @@ def test_an_earlier_run_that_was_changed_blocks(workspace: Workspace, tmp_path: 
         connection.execute("UPDATE artefact SET sha256 = ? WHERE run_id = ? AND name = 'draw/1'", (other, first))
     finding = found(workspace, second)["earlier_records"]
     assert finding.status == "block"
-    assert "run 1 is not as it was sealed: table draw/1" in finding.said
+    assert "run 1 is not as it was sealed: table draw/1" in finding.message
     workspace.connection.execute("DELETE FROM run WHERE id = ?", (first,))
-    said = found(workspace, second)["earlier_records"].said
+    said = found(workspace, second)["earlier_records"].message
     assert said == "run 1, released before, is gone, and the audit log does not say that it was deleted"
 
 
@@ -324,7 +330,7 @@ def test_a_run_that_an_earlier_version_deleted_blocks_until_it_is_waived(
         delete_run(workspace, first)
     finding = found(workspace, second)["deleted_releases"]
     assert (finding.status, finding.waivable) == ("block", True)
-    assert "run 1 was released, and deleted by an earlier version that left no tombstone" in finding.said
+    assert "run 1 was released, and deleted by an earlier version that left no tombstone" in finding.message
     checked = verify_workspace(workspace)
     assert checked.wrong == ()
     assert any("run 1: released, and deleted by an earlier version" in note for note in checked.notes)
@@ -446,7 +452,7 @@ def test_the_record_most_at_risk_is_judged_over_all_releases(
     Of records that others share the kept columns with: those that are alone with them only warn.
     """
     monkeypatch.setattr(
-        run_checks, "_unique_on_kept_columns", lambda case: np.zeros(len(case.confidential), dtype=np.bool_)
+        people_checks, "unique_on_kept_columns", lambda case: np.zeros(len(case.confidential), dtype=np.bool_)
     )
     copies = [
         conform_to_schema(
@@ -468,7 +474,7 @@ def test_the_record_most_at_risk_is_judged_over_all_releases(
     let_out(workspace, single[0], tmp_path)
     before = found(workspace, single[1])["worst_records"]
     assert before.status == "block"
-    assert "over 2 datasets" in before.said
+    assert "over 2 datasets" in before.message
     delete_run(workspace, single[0])
     assert found(workspace, single[1])["worst_records"] == before
 
@@ -500,12 +506,12 @@ def listings(workspace: Workspace, path: Path, sample: int, *, one_sample: bool 
 def releases_until_blocked(workspace: Workspace, run: Callable[[int, int], int], directory: Path, m: int) -> int:
     """Release single datasets of different seeds until ``agreed_values`` blocks as it does m datasets at once; prints the figures."""
     finding = found(workspace, run(m, 2020))["agreed_values"]
-    print(f"\nm = {m}: {finding.status}: {finding.said}")
+    print(f"\nm = {m}: {finding.status}: {finding.message}")
     assert finding.status == "block"
     for count in range(1, m + 1):
         run_id = run(1, 3000 + count)
         finding = found(workspace, run_id)["agreed_values"]
-        print(f"m = 1, release {count}: {finding.status}: {finding.said}")
+        print(f"m = 1, release {count}: {finding.status}: {finding.message}")
         if finding.status == "block":
             return count
         let_out(workspace, run_id, directory)

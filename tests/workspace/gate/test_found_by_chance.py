@@ -79,17 +79,17 @@ def worst(
 def test_people_found_as_often_as_wrong_ones_are_chance(tmp_path: Path, seed: int, predictors: list[str]) -> None:
     """Of two people of whom all that is kept is alike either is found, whatever the drawn value follows."""
     finding = worst(tmp_path / "w", seed, {**BY_CHANCE, "predictors": predictors})
-    assert finding.held == 1
-    assert finding.status == "warn", finding.said
-    assert "it may be chance" in finding.said
+    assert finding.compared_value == 1
+    assert finding.status == "warn", finding.message
+    assert "it may be chance" in finding.message
 
 
 def test_people_whose_own_value_shines_through_are_not(tmp_path: Path) -> None:
     """With an effect of each record the drawn value follows the person's own."""
     finding = worst(tmp_path / "w", 1, OF_EACH_PERSON, n=400)
-    assert finding.status == "block", finding.said
-    assert "would be if their rows were dealt among them at random" in finding.said
-    assert "it may be chance" not in finding.said
+    assert finding.status == "block", finding.message
+    assert "would be if their rows were dealt among them at random" in finding.message
+    assert "it may be chance" not in finding.message
 
 
 @pytest.mark.parametrize("method", ["risk.special_uniques", "risk.record_linkage"])
@@ -102,7 +102,7 @@ def test_where_no_reference_can_be_computed_it_blocks(tmp_path: Path, monkeypatc
     def refuse(*_: object, **__: object) -> None:
         raise NotComputable("labels")
 
-    monkeypatch.setattr("sfumato.workspace.gate.run_checks.count_wrong_matches", refuse)
+    monkeypatch.setattr("sfumato.workspace.gate.record_risks.count_wrong_matches", refuse)
     assert worst(tmp_path / "w", 1, {**BY_CHANCE, "predictors": []}).status == "block"
 
 
@@ -110,10 +110,10 @@ def test_where_no_reference_can_be_computed_it_blocks(tmp_path: Path, monkeypatc
 def test_several_releases_are_held_against_wrong_people_together(tmp_path: Path, deleted: bool) -> None:
     """A run that is deleted leaves what that takes. The control is whose own value shines through."""
     honest = worst(tmp_path / "w", 1, {**BY_CHANCE, "predictors": ["gain"]}, m=1, releases=2, deleted=deleted)
-    assert (honest.status, honest.held) == ("warn", 1), honest.said
+    assert (honest.status, honest.compared_value) == ("warn", 1), honest.message
     shines = worst(tmp_path / "shines", 1, OF_EACH_PERSON, n=400, m=1, releases=2, deleted=deleted)
-    assert (shines.status, "2 releases together" in shines.said) == ("block", True), shines.said
-    assert "would be if their rows were dealt among them at random" in shines.said
+    assert (shines.status, "2 releases together" in shines.message) == ("block", True), shines.message
+    assert "would be if their rows were dealt among them at random" in shines.message
 
 
 def test_the_limit_of_an_office_holds_whatever_chance_does(tmp_path: Path) -> None:

@@ -108,11 +108,11 @@ def test_a_run_of_donors_blocks_and_one_of_a_model_passes(
     said = findings["membership_evidence"]
     assert (
         "people of the data who are alone with their income have it in the release; of 20 such hold-out people none"
-        in said.said
+        in said.message
     )
-    assert "(3 datasets of 60 records, compared with 60)" in said.said
-    assert said.held is not None
-    assert said.held > 40
+    assert "(3 datasets of 60 records, compared with 60)" in said.message
+    assert said.compared_value is not None
+    assert said.compared_value > 40
     assert (said.limit, said.advice != "") == (4, True)
     assert set(said.records) <= set(range(60))
     assert len(said.records) > 40
@@ -123,9 +123,9 @@ def test_a_run_of_donors_blocks_and_one_of_a_model_passes(
 def test_single_values_only_warn_where_nobody_was_held_out(workspace: Workspace, enter: Enter) -> None:
     findings = found(workspace, done(workspace, enter(synthesis=DONORS)))
     assert findings["extremes"].status == "warn"
-    assert "no record was held out to compare with" in findings["extremes"].said
+    assert "no record was held out to compare with" in findings["extremes"].message
     assert findings["membership_evidence"].status == "not checked"
-    assert "no record was held out" in findings["membership_evidence"].said
+    assert "no record was held out" in findings["membership_evidence"].message
 
 
 @pytest.mark.slow
@@ -140,7 +140,7 @@ def test_a_copy_of_the_confidential_data_blocks(
     reseal(workspace)
     findings = found(workspace, run_id)
     assert {"equal_records", "agreed_values", "own_values"} <= blocking(findings)
-    assert findings["equal_records"].held == 1.0
+    assert findings["equal_records"].compared_value == 1.0
 
 
 @pytest.mark.slow
@@ -206,7 +206,7 @@ def test_two_releases_that_differ_by_few_records_block(
     write_run_release(workspace, first, tmp_path / "first", reason="the first")
     finding = found(workspace, second)["differencing"]
     assert (finding.status, finding.value) == (status, less)
-    assert "releases from other workspaces are not known here" in finding.said
+    assert "releases from other workspaces are not known here" in finding.message
     assert found(workspace, second)["released_before"].status == "warn"
     assert found(workspace, first)["differencing"].status == "pass"
     write_run_release(workspace, second, tmp_path / "second", reason="the second too")
@@ -405,10 +405,10 @@ def test_records_that_nobody_asked_about_are_not_taken_for_safe(workspace: Works
     asked = [{**measure, "targets": 1}, {**measure, "targets": 2}]
     some = found(workspace, done(workspace, enter(measure=asked, threshold=[])))["worst_records"]
     assert some.status != "pass"
-    assert "no measure asked about all records" in some.said
+    assert "no measure asked about all records" in some.message
     whole = [*asked, {key: value for key, value in measure.items() if key != "targets"}]
     every = found(workspace, done(workspace, enter(measure=whole, threshold=[])))["worst_records"]
-    assert "no measure asked" not in every.said
+    assert "no measure asked" not in every.message
 
 
 def private(epsilon: float, records: int | None, budget: float | None, seed: int = 7) -> dict[str, Any]:
@@ -454,7 +454,7 @@ def test_what_a_run_with_a_public_key_spends_is_unknown(tmp_path: Path) -> None:
         run_id = run_of(workspace, slice(0, 80), **private(1.0, 100, 15.0))
         finding = found(workspace, run_id)["privacy_budget"]
         assert finding.status == "block"
-        assert f"the privacy cost of run {run_id} is unknown" in finding.said
+        assert f"the privacy cost of run {run_id} is unknown" in finding.message
         unlimited = run_of(workspace, slice(0, 80), **private(1.0, 100, None))
         assert found(workspace, unlimited)["privacy_budget"].status == "not checked", "no budget is set"
         write_run_release(workspace, unlimited, tmp_path / "first", reason="it promises nothing")
@@ -474,7 +474,7 @@ def test_a_release_with_a_public_key_leaves_no_budget_to_later_ones(
     monkeypatch.setattr(earlier, "find_run", lambda *given: replace(find_run(*given), key_public=True))
     finding = found(workspace, second)["privacy_budget"]
     assert finding.status == "block"
-    assert f"the privacy cost of run {first} is unknown" in finding.said
+    assert f"the privacy cost of run {first} is unknown" in finding.message
 
 
 @pytest.mark.slow
@@ -484,11 +484,11 @@ def test_a_smaller_release_is_not_blocked_for_having_more_uniques(workspace: Wor
     whole = {**sections, "release": {"m": 1, "seed": 7}, "measure": [UNIQUES]}
     finding = fewer["risk_above_confidential"]
     assert (finding.status, finding.value is not None and finding.value > 1) == ("pass", True)
-    assert "which by itself is no disclosure" in finding.said
-    assert "of 12 records" in finding.said
+    assert "which by itself is no disclosure" in finding.message
+    assert "of 12 records" in finding.message
     assert (
         "of 80 records"
-        not in found(workspace, run_of(workspace, slice(0, 80), **whole))["risk_above_confidential"].said
+        not in found(workspace, run_of(workspace, slice(0, 80), **whole))["risk_above_confidential"].message
     )
 
 

@@ -15,7 +15,7 @@ from sfumato.engine.methods.registry import registry
 from sfumato.workspace import library
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import examine_release
-from sfumato.workspace.gate.question_checks import QUESTION_CHECKS
+from sfumato.workspace.gate.people_checks import PEOPLE_CHECKS
 from sfumato.workspace.gate.run_checks import RUN_CHECKS
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.store.workspace import Workspace
@@ -54,7 +54,7 @@ OF_MODELS = {"risk.record_audit", "risk.bayesian_posterior"}
 """They ask the models of a run, and have none of files: ``test_beliefs`` and ``test_question_checks`` have their cases."""
 LOOKED_AT = tuple(
     check
-    for check in (*RUN_CHECKS, *QUESTION_CHECKS)
+    for check in (*PEOPLE_CHECKS, *RUN_CHECKS)
     if check.key in ("worst_records", "risk_above_confidential") or check.key.endswith("_excess")
 )
 Release = Callable[[pd.DataFrame, int], pd.DataFrame]
@@ -107,7 +107,7 @@ def look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Look:
         number = library.score(original, files, table, tmp_path / str(seed))
         with Workspace.open(tmp_path / str(seed), read_only=True) as workspace:
             findings = examine_release(workspace, plan_release(workspace, number), Policy()).findings
-        return {one.check: (one.status, one.said) for one in findings}
+        return {one.check: (one.status, one.message) for one in findings}
 
     return found
 

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 
 from sfumato.engine.adversary.membership_evidence import ProbeCounts
-from sfumato.workspace.gate import content_checks
+from sfumato.workspace.gate import people_checks
 from sfumato.workspace.gate.checks import CheckResult, ExaminedRelease
 from sfumato.workspace.gate.gate import CHECKS, Finding, make_finding
-from sfumato.workspace.gate.run_checks import UNMEASURED_RISK
+from sfumato.workspace.gate.record_risks import UNMEASURED_RISK
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.reporting.findings import finding_text, state_text
 
@@ -20,32 +20,32 @@ def counts(members: int, of_members: int, controls: int, of_controls: int, what:
 
 
 def test_counts_of_members_and_hold_out_people_are_said_with_the_noun_of_the_recipe() -> None:
-    said = content_checks.look_counts_text(counts(5, 417, 0, 149), "people")
+    said = people_checks.look_counts_text(counts(5, 417, 0, 149), "people")
     assert said == "5 of 417 people of the data stand there; of 149 such hold-out people none"
-    years = content_checks.look_counts_text(counts(5, 417, 2, 149), "person-years")
+    years = people_checks.look_counts_text(counts(5, 417, 2, 149), "person-years")
     assert years == "5 of 417 person-years of the data stand there; of 149 such hold-out person-years 2"
-    together = content_checks.look_counts_text(counts(5, 417, 2, 149, ""), "people")
+    together = people_checks.look_counts_text(counts(5, 417, 2, 149, ""), "people")
     assert "are found by the looks that object" in together
 
 
 def test_what_a_pass_could_have_seen_is_said_in_people_and_as_a_share() -> None:
-    assert content_checks.power_text([40, None], 1600, "people") == (
+    assert people_checks.power_text([40, None], 1600, "people") == (
         "copies of 40 people (2.5 %) or more would be seen with 80 % power"
     )
-    assert content_checks.power_text([40, 3], 1600, "people").startswith("copies of 5 people"), "fewer never block"
+    assert people_checks.power_text([40, 3], 1600, "people").startswith("copies of 5 people"), "fewer never block"
     assert (
-        content_checks.power_text([None], 1600, "people")
+        people_checks.power_text([None], 1600, "people")
         == "too few people have rare values for copies of them to be seen with 80 % power"
     )
 
 
 def test_a_finding_is_strong_by_people_and_by_what_being_a_member_explains() -> None:
-    assert content_checks.is_strong(counts(30, 400, 0, 100), 400)
-    assert not content_checks.is_strong(counts(20, 400, 0, 100), 400), "a hold-out of 100 may have missed half of them"
-    assert not content_checks.is_strong(counts(4, 400, 0, 400), 400), "fewer than five people"
-    assert not content_checks.is_strong(counts(100, 400, 20, 100), 400), "as often as hold-out people"
-    assert not content_checks.is_strong(counts(30, 400, 0, 100), 400, follows_from_kept=True)
-    assert content_checks.is_strong(counts(100, 400, 0, 100), 400, follows_from_kept=True)
+    assert people_checks.is_strong(counts(30, 400, 0, 100), 400)
+    assert not people_checks.is_strong(counts(20, 400, 0, 100), 400), "a hold-out of 100 may have missed half of them"
+    assert not people_checks.is_strong(counts(4, 400, 0, 400), 400), "fewer than five people"
+    assert not people_checks.is_strong(counts(100, 400, 20, 100), 400), "as often as hold-out people"
+    assert not people_checks.is_strong(counts(30, 400, 0, 100), 400, follows_from_kept=True)
+    assert people_checks.is_strong(counts(100, 400, 0, 100), 400, follows_from_kept=True)
 
 
 def test_a_case_counts_its_records_by_their_noun() -> None:

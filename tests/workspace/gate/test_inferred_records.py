@@ -80,7 +80,7 @@ def test_a_guess_that_is_right_of_most_people_blocks_no_release(place: Path) -> 
     assert (risk.prior[risk.probability == 1] == 1).all(), "as right without knowing anything of the person"
     finding = worst(place, 1)
     assert finding.status == "pass"
-    assert "with probability 0, beyond a guess at everybody" in finding.said
+    assert "with probability 0, beyond a guess at everybody" in finding.message
 
 
 def test_what_is_inferred_beyond_a_guess_warns_and_says_that_it_may_be_general(tmp_path: Path) -> None:
@@ -94,17 +94,17 @@ def test_what_is_inferred_beyond_a_guess_warns_and_says_that_it_may_be_general(t
     library.synthesise(frame, table, tmp_path / "w")
     finding = worst(tmp_path / "w", 1)
     assert finding.status == "warn"
-    assert "it may be so of people in general" in finding.said
-    assert "with probability 1, beyond a guess at everybody" in finding.said
+    assert "it may be so of people in general" in finding.message
+    assert "with probability 1, beyond a guess at everybody" in finding.message
 
 
 def test_a_record_that_is_found_by_what_stays_warns_whatever_is_inferred_beside(place: Path) -> None:
     """Kept pay alone finds every row, whatever was drawn; it is an identifier, and blocks as one."""
     alone, beside = worst(place, 3), worst(place, 2)
     assert alone.status == beside.status == "warn"
-    assert "are alone with the columns that stay" in alone.said
+    assert "are alone with the columns that stay" in alone.message
     assert {worst(place, number, check="identifying_columns").status for number in (2, 3)} == {"block"}
-    assert (alone.held, alone.records) == (beside.held, beside.records)
+    assert (alone.compared_value, alone.records) == (beside.compared_value, beside.records)
 
 
 def test_a_stricter_policy_is_held_against_the_record_that_is_found(tmp_path: Path) -> None:
@@ -119,8 +119,8 @@ def test_a_stricter_policy_is_held_against_the_record_that_is_found(tmp_path: Pa
     library.synthesise(frame, table, tmp_path / "w")
     usual = worst(tmp_path / "w", 1)
     assert usual.status == "warn"
-    assert "given away" in usual.said
-    assert "inferred" in usual.said
+    assert "given away" in usual.message
+    assert "inferred" in usual.message
     strict = '[approval]\nwaivers = ["maria"]\n[findings.worst_records]\nblock = 0.001\nsource = "rules"\n'
     assert worst(tmp_path / "w", 1, strict).status == "block"
 
@@ -140,4 +140,4 @@ def test_runs_of_an_earlier_version_are_not_blocked_for_what_is_generally_so(pla
         )
     finding = worst(place, 1)
     assert finding.status == "warn"
-    assert "beyond a guess" not in finding.said
+    assert "beyond a guess" not in finding.message

@@ -15,7 +15,7 @@ from prepared_workspaces import run_recipe
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import MissingPolicy
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.gate import run_checks
+from sfumato.workspace.gate import people_checks, record_risks
 from sfumato.workspace.gate.answer import answer_from_examination
 from sfumato.workspace.gate.checks import ExaminedRelease
 from sfumato.workspace.gate.contents import plan_release, variables_by_treatment
@@ -28,7 +28,7 @@ from sfumato.workspace.gate.gate import (
     make_finding,
     name_leaks,
 )
-from sfumato.workspace.gate.kept_column_checks import kept_columns_of_release
+from sfumato.workspace.gate.kept_columns import kept_columns_of_release
 from sfumato.workspace.ingest.files import SourceFile
 from sfumato.workspace.policy.policy import Policy, parse_policy
 from sfumato.workspace.store.workspace import Workspace
@@ -129,7 +129,7 @@ def with_roles(**roles: str) -> dict[str, tuple[str, str]]:
 
 
 def figures(finding: Finding) -> tuple[Any, ...]:
-    return finding.status, finding.value, finding.held, finding.people, sorted(finding.records)
+    return finding.status, finding.value, finding.compared_value, finding.people, sorted(finding.records)
 
 
 def test_it_counts_whom_pandas_counts() -> None:
@@ -138,9 +138,9 @@ def test_it_counts_whom_pandas_counts() -> None:
     names = ["age", "region", "sex"]
     few = people_below(frame, names)
     assert (finding.status, finding.people) == ("block", few)
-    assert finding.held == pytest.approx(few / len(frame))
+    assert finding.compared_value == pytest.approx(few / len(frame))
     alone = int((frame.groupby(names)["age"].transform("size") == 1).sum())
-    assert f"{alone} share theirs with nobody" in finding.said
+    assert f"{alone} share theirs with nobody" in finding.message
     # The control: one column of few levels that many share protects everybody.
     sexes = kept_keys(frame[["sex", "income"]], {name: ROLES[name] for name in ("sex", "income")})
     assert (sexes.status, sexes.people) == ("pass", 0)
@@ -157,7 +157,7 @@ def test_a_kept_column_of_role_other_is_to_be_judged_under_contract() -> None:
     frame = survey()
     hidden = kept_keys(frame, with_roles(age="other", region="other"), {"audience": "contract"})
     assert hidden.status == "warn"
-    assert "who also knows age and region finds" in hidden.said
+    assert "who also knows age and region finds" in hidden.message
     assert (hidden.people or 0) >= people_below(frame, ["age", "region", "sex"], 3)
 
 
@@ -171,7 +171,7 @@ def test_a_column_that_is_called_a_weight_is_to_be_judged() -> None:
     finding = make_finding(KEPT_KEYS, case.policy, lambda: KEPT_KEYS.evaluate(case))
     assert finding.status == "warn"
     assert finding.people == people_below(frame, ["age", "region", "sex"])
-    assert "who also knows age finds" in finding.said
+    assert "who also knows age finds" in finding.message
 
 
 def test_order_spelling_and_names_change_nothing() -> None:
@@ -225,7 +225,7 @@ def test_an_enclave_is_told_and_not_blocked() -> None:
     finding = kept_keys(frame, form={"audience": "enclave"})
     assert finding.status == "pass"
     assert finding.people == people_below(frame, ["age", "region", "sex"], Policy().smallest_cell)
-    assert "share theirs with nobody" in finding.said
+    assert "share theirs with nobody" in finding.message
 
 
 def test_the_contract_limits_are_classes_of_three_and_an_average_of_a_tenth() -> None:
@@ -254,7 +254,7 @@ def test_a_policy_without_a_smallest_class_judges_the_average_alone() -> None:
 
 def test_a_limit_of_the_policy_holds_for_every_audience() -> None:
     frame = survey()
-    share = kept_keys(frame).held
+    share = kept_keys(frame).compared_value
     assert share is not None
     assert 0.5 < share < 0.95
     loose, tight = (parse_policy(f"[findings.kept_keys]\nblock = {limit}\n".encode()) for limit in (0.95, 0.5))
@@ -270,7 +270,7 @@ def test_single_changes_of_the_message_are_what_a_release_with_that_rule_shows()
     frame = survey()
     case = TableCase(recipe_of(ROLES, ("income",)), frame, Policy())
     levers = kept_columns_of_release(case).single_changes
-    said = kept_keys(frame).said
+    said = kept_keys(frame).message
     rules = [lever for lever in levers if lever.rule is not None]
     assert {lever.variable for lever in rules} == {"age", "region"}
     for lever in levers:
@@ -307,7 +307,7 @@ def test_people_beyond_the_listed_records_are_counted() -> None:
     finding = kept_keys(frame)
     assert finding.people == 3000
     assert len(finding.records) == 1000
-    assert "3,000 of 3,000 people (100 %)" in finding.said
+    assert "3,000 of 3,000 people (100 %)" in finding.message
 
 
 def test_a_policy_on_which_nothing_is_kept_passes() -> None:
@@ -413,7 +413,7 @@ def examined(
     if released is not None:
         made = conform_to_schema(released(members), recipe.released_schema, origin=recipe.origin)
         given = [(SourceFile("released.csv", b"released"), made)]
-    run_id = run_recipe(workspace, recipe, data, "people.csv", b"people", given=given)
+    run_id = run_recipe(workspace, recipe, data, "people.csv", b"people", external_datasets=given)
     return examine_release(workspace, plan_release(workspace, run_id), policy or Policy()), recipe
 
 
@@ -426,7 +426,7 @@ def test_what_follows_from_kept_columns_is_a_witness_of_their_finding_and_is_wai
     assert by["kept_keys"].status == "block"
     assert by["kept_keys"].leak == ""
     for check in ("singling_out_excess", "membership_excess"):
-        assert by[check].status == "block", by[check].said
+        assert by[check].status == "block", by[check].message
         assert by[check].leak == "kept_keys"
         assert by[check].follows
     assert {one.check for one in examination.lead_findings if one.status == "block"} - {"thresholds_set"} == {
@@ -477,15 +477,15 @@ def test_people_who_are_found_though_not_alone_are_no_witness_of_kept_columns(
     monkeypatch: pytest.MonkeyPatch, not_alone: float, leak: str
 ) -> None:
     """Nine people are alone in kept columns and found for certain; a tenth shares the columns."""
-    monkeypatch.setattr(run_checks, "_unique_on_kept_columns", lambda case: np.arange(10) < 9)
-    monkeypatch.setattr(run_checks, "_compare_with_wrong_matches", lambda case, measure, found: None)
-    found = run_checks._RisksOverReleases(np.array([1.0] * 9 + [not_alone]), 5)
+    monkeypatch.setattr(people_checks, "unique_on_kept_columns", lambda case: np.arange(10) < 9)
+    monkeypatch.setattr(people_checks, "compare_with_wrong_matches", lambda case, measure, found: None)
+    found = record_risks.RisksOverReleases(np.array([1.0] * 9 + [not_alone]), 5)
     case = SimpleNamespace(is_synthetic=True, policy=Policy())
     measure = SimpleNamespace(key="risk.identification")
-    seen = run_checks._result_of_measure(case, measure, found, None)  # type: ignore[arg-type]
+    seen = people_checks._result_of_measure(case, measure, found, None)  # type: ignore[arg-type]
     assert seen.leak == leak
     assert (seen.adjusted_value or 0) == (
-        1.0 if not leak else pytest.approx(max(not_alone, run_checks.UNMEASURED_RISK))
+        1.0 if not leak else pytest.approx(max(not_alone, record_risks.UNMEASURED_RISK))
     )
 
 

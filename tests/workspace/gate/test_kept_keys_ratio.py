@@ -84,4 +84,4 @@ def test_a_plan_that_keeps_its_keys_is_not_blocked_by_rounding(workspace: Worksp
         one.check: one for one in examine_release(workspace, plan_release(workspace, run_id), Policy()).findings
     }
     finding = findings["risk_above_confidential"]
-    assert (finding.status, finding.held) == ("pass", 1.0), finding.said
+    assert (finding.status, finding.compared_value) == ("pass", 1.0), finding.message

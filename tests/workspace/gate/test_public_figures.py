@@ -15,7 +15,7 @@ from prepared_tables import variables_of
 from prepared_workspaces import run_recipe
 from public_figures import agreement, drawn_tables, exact_figure
 
-import sfumato.workspace.gate.public_figure_checks as checks
+import sfumato.workspace.gate.public_figures as checks
 import sfumato.workspace.gate.public_figures as module
 from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.errors import BadInput
@@ -190,7 +190,7 @@ def test_the_gate_blocks_a_measured_figure_that_somebody_adds_again(
     found = finding_of(workspace, run_id)
     assert found.status == "block"
     assert not found.waivable
-    assert "utility.ecdf.max_abs_difference age" in found.said
+    assert "utility.ecdf.max_abs_difference age" in found.message
 
 
 @pytest.mark.slow

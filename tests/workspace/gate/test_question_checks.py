@@ -13,11 +13,13 @@ from sfumato.engine.data.intervals import AT_MOST_ONE, SHARE
 from sfumato.engine.methods.outputs import QUESTIONS, Output, Question, RiskOutput
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.rows import Row
-from sfumato.workspace.gate import question_checks
+from sfumato.workspace.gate import questions as gate_questions
+from sfumato.workspace.gate.checks import ExaminedRelease
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Finding, examine_release
 from sfumato.workspace.gate.policy_text import policy_toml
-from sfumato.workspace.gate.question_checks import QUESTION_CHECKS, methods_for_question
+from sfumato.workspace.gate.questions import methods_for_question
+from sfumato.workspace.gate.run_checks import QUESTION_CHECKS
 from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.policy.policy import FindingLimit, Policy
 from sfumato.workspace.reporting import questions
@@ -41,7 +43,7 @@ def look(workspace: Workspace, finished: Callable[..., int], monkeypatch: pytest
     run_id = finished(release={"m": 3, "seed": 7, "audience": "enclave"})
 
     def found(*rows: Row, policy: Policy | None = None) -> dict[str, Finding]:
-        monkeypatch.setattr(question_checks, "_measured_rows", lambda _: list(rows))
+        monkeypatch.setattr(ExaminedRelease, "measured_rows", list(rows))
         monkeypatch.setattr("sfumato.workspace.gate.gate.CHECKS", QUESTION_CHECKS)
         examination = examine_release(workspace, plan_release(workspace, run_id), policy or Policy())
         return {one.check: one for one in examination.findings}
@@ -62,7 +64,7 @@ def test_an_attack_beyond_its_controls_and_a_linkage_beyond_chance_warn_and_bloc
         "block",
     ]
     assert linked(0.5).status == "warn", "an estimate without an interval is not certain"
-    assert linked(0.5).held == pytest.approx(0.4 / 0.9)
+    assert linked(0.5).compared_value == pytest.approx(0.4 / 0.9)
     assert (linked(0.5).value, linked(0.5).baseline, linked(0.5).limit) == (0.5, 0.1, 0.2)
     assert linked(0.5, lower=0.05).status == "warn"  # chance may have put it there
     assert linked(0.5, lower=0.2).status == "block"
@@ -104,13 +106,13 @@ def test_what_a_useful_release_has_too_only_warns_and_hides_nothing_that_blocks(
     findings = look(margin, unique, expected)
     assert findings["inference_excess"].status == "warn"
     assert findings["singling_out_excess"].status == "warn"
-    assert findings["singling_out_excess"].held == pytest.approx(60 / 80)
+    assert findings["singling_out_excess"].compared_value == pytest.approx(60 / 80)
     assert findings["linkability_excess"].value == 0.6
     sure = row("risk.attribute_inference.added_risk", 0.3, 0.0, 0.2, target="visits")
     small = replace(sure, value=0.1, lower=0.05)
     assert look(margin, sure)["inference_excess"].status == "block"
-    assert look(margin, sure)["inference_excess"].said.startswith("Attribute inference: added risk (visits)")
-    assert look(margin, small)["inference_excess"].said.startswith("Disclosed beyond what is obvious (income)")
+    assert look(margin, sure)["inference_excess"].message.startswith("Attribute inference: added risk (visits)")
+    assert look(margin, small)["inference_excess"].message.startswith("Disclosed beyond what is obvious (income)")
     lax = Policy(findings={"inference_excess": FindingLimit(warn=0.05, block=0.5)})
     assert look(margin, sure, policy=lax)["inference_excess"].status == "warn"
 
@@ -120,14 +122,14 @@ def test_questions_that_nobody_asked_are_named_with_what_would_answer_them(look:
     nobody = look()["questions_open"]
     assert (nobody.status, nobody.value) == ("warn", 4)
     for question in QUESTIONS:
-        assert f"{question}: not measured; add " in nobody.said
-        assert all(key in nobody.said for key in methods_for_question(question))
+        assert f"{question}: not measured; add " in nobody.message
+        assert all(key in nobody.message for key in methods_for_question(question))
     linked = row("risk.record_linkage.linked_share", 0.1, 0.1)
     one = look(linked)["questions_open"]
     assert (one.status, one.value) == ("warn", 3)
-    assert "linkability" not in one.said.split("; ")[1]
+    assert "linkability" not in one.message.split("; ")[1]
     failed = look(replace(linked, value=None, status="not computed", reason="nothing matches"))["questions_open"]
-    assert "linkability: Record linkage was not computed (nothing matches)" in failed.said
+    assert "linkability: Record linkage was not computed (nothing matches)" in failed.message
     every = [
         row("risk.record_linkage.uniquely_linked", 0.0, 0.9),
         row("risk.attribute.risk", 3.0, 5.0),
@@ -136,7 +138,7 @@ def test_questions_that_nobody_asked_are_named_with_what_would_answer_them(look:
     findings = look(*every)
     assert (findings["questions_open"].status, findings["questions_open"].value) == ("pass", 0)
     assert findings["membership_excess"].status == "not checked"
-    assert "by nothing that says what there would be without a disclosure" in findings["membership_excess"].said
+    assert "by nothing that says what there would be without a disclosure" in findings["membership_excess"].message
 
 
 @pytest.mark.slow
@@ -147,9 +149,9 @@ def test_what_nobody_answered_is_not_checked_and_what_was_found_is_shown_all_the
     power = replace(whole, measure="detectable_added_risk", value=0.1, lower=None)
     assert look(whole, power)["membership_excess"].status == "pass"
     finding = look(part)["membership_excess"]
-    assert (finding.status, finding.held, finding.advice) == ("not checked", None, "")
-    assert finding.said == "membership: Membership inference assumes an intruder who does not know age"
-    assert finding.said in look(part)["questions_open"].said
+    assert (finding.status, finding.compared_value, finding.advice) == ("not checked", None, "")
+    assert finding.message == "membership: Membership inference assumes an intruder who does not know age"
+    assert finding.message in look(part)["questions_open"].message
     assert look(replace(part, value=0.3, lower=0.2))["membership_excess"].status == "block"
     assert look(part, whole, power)["membership_excess"].status == "pass", "one that answers is enough"
 
@@ -169,7 +171,7 @@ def test_kept_columns_excuse_what_they_find_alone_and_no_more(look: Look) -> Non
     assert found(["region", "visits"], 0.3, 0.2, people="vulnerable").status == "block"
     assert found(["region", "age"], 0.3, 0.2).status == "warn"
     assert found(["region", "age"], 0.8, 0.78, people="vulnerable").status == "warn"
-    assert "released unchanged (age, region)" in found(["region", "age"], 0.3, 0.2).said
+    assert "released unchanged (age, region)" in found(["region", "age"], 0.3, 0.2).message
     known = row("risk.membership_inference.added_risk", 0.3, 0.0, 0.2, params={"known": ["region", "age"]})
     to_all = look(known, policy=Policy(audience="public"))["membership_excess"]
     assert to_all.status == "block", "where the audience may not have these columns, what they find blocks with them"
@@ -180,8 +182,8 @@ def test_kept_columns_excuse_what_they_find_alone_and_no_more(look: Look) -> Non
         return look(area)["membership_excess"]
 
     alone = told_apart(["region", "age"], 0.6)
-    assert "by which alone at most" in alone.said
-    assert "% of the people can be found" in alone.said
+    assert "by which alone at most" in alone.message
+    assert "% of the people can be found" in alone.message
     assert [told_apart(["region", "age"], value).status for value in (0.6, 0.8, 0.97)] == ["warn", "warn", "block"]
     assert [told_apart(["region"], value).status for value in (0.55, 0.7)] == ["warn", "block"]
 
@@ -209,14 +211,14 @@ def test_a_measure_answers_where_it_would_have_found_what_the_gate_blocks(
     risk = RiskOutput(questions=("membership",), gate_reference="chance")
     excess = Output("added_risk", "m", "low", range=AT_MOST_ONE, estimated=True, detectable="power", risk=risk)
     monkeypatch.setattr(questions, "row_output", lambda one: excess if one.measure == "added_risk" else None)
-    monkeypatch.setattr(question_checks, "row_output", questions.row_output)
+    monkeypatch.setattr(gate_questions, "row_output", questions.row_output)
     found, power = row(key, 0.01, 0.0, -0.1), row("risk.membership_inference.power", 0.3)
-    assert look(found)["membership_excess"].said == (
+    assert look(found)["membership_excess"].message == (
         "membership: the smallest leak that Membership inference would find is not known"
     )
     weak = look(found, power)["membership_excess"]
     assert weak.status == "not checked"
-    assert "finds a leak of 30 % or more only, and the gate blocks from 20 %" in weak.said
+    assert "finds a leak of 30 % or more only, and the gate blocks from 20 %" in weak.message
     assert look(found, replace(power, value=0.2))["membership_excess"].status == "pass"
     lax = Policy(findings={"membership_excess": FindingLimit(warn=0.05, block=0.5)})
     assert look(found, power, policy=lax)["membership_excess"].status == "pass"
@@ -224,7 +226,7 @@ def test_a_measure_answers_where_it_would_have_found_what_the_gate_blocks(
     assert look(replace(found, value=0.4, lower=None), power)["membership_excess"].status == "warn", "no interval"
     half = replace(found, value=0.51, baseline=0.5, lower=0.45)
     assert look(half, replace(power, value=0.59))["membership_excess"].status == "pass", "0.09 of the 0.5 that are left"
-    assert "a leak of 22 % or more" in look(half, replace(power, value=0.61))["membership_excess"].said
+    assert "a leak of 22 % or more" in look(half, replace(power, value=0.61))["membership_excess"].message
 
 
 @pytest.mark.slow
@@ -248,11 +250,11 @@ def test_a_run_that_is_measured_is_held_and_one_that_is_weighted_says_so(
     for run_id in (first, second):
         examination = examine_release(workspace, plan_release(workspace, run_id), Policy())
         findings = {one.check: one for one in examination.findings}
-        assert findings["linkability_excess"].said.startswith("Linked to their own record")
+        assert findings["linkability_excess"].message.startswith("Linked to their own record")
         assert findings["linkability_excess"].baseline is not None
         note = findings["weighted_records"]
         assert note.status == "pass"
-        assert (f"the run is weighted: records at risk in run {first}" in note.said) is (run_id == second)
+        assert (f"the run is weighted: records at risk in run {first}" in note.message) is (run_id == second)
 
 
 def test_what_is_held_beyond_a_baseline_is_a_share_that_answers_a_question() -> None:
@@ -284,7 +286,7 @@ def test_the_most_exposed_of_many_people_blocks_by_the_lower_limit_alone(look: L
         return look(row("risk.record_audit.values_largest_auc", area, 0.5, lower), power)["inference_excess"]
 
     assert [found(0.9, lower).status for lower in (0.4, 0.51, 0.56, 0.65)] == ["pass", "pass", "warn", "block"]
-    assert found(0.9, 0.65).held == pytest.approx(0.3)
+    assert found(0.9, 0.65).compared_value == pytest.approx(0.3)
     nothing = row("risk.record_audit.values_largest_auc", None)
     assert look(nothing, power)["inference_excess"].status == "not checked"
     assert look(row("risk.record_audit.values_largest_auc", 0.7, 0.5, 0.45))["inference_excess"].status == "not checked"
@@ -300,7 +302,7 @@ def test_what_chance_may_give_is_no_finding_unless_a_strong_measure_finds_what_b
         return look(replace(row(key, value, 0.0, lower), upper=upper), power, *others)["inference_excess"]
 
     assert found(0.1, -0.05, 0.25).status == "pass"
-    assert "chance alone may give as much, so that it is no finding" in found(0.1, -0.05, 0.25).said
+    assert "chance alone may give as much, so that it is no finding" in found(0.1, -0.05, 0.25).message
     assert found(0.1, 0.05, 0.15).status == "warn"
     assert found(0.25, -0.01, 0.5).status == "warn", "it is beyond what blocks, and the measure would have seen that"
     weak = replace(row(key, 0.3, 0.0, -0.6, params={"people": "vulnerable"}), upper=0.7)

@@ -16,7 +16,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.gate import data_checks
+from sfumato.workspace.gate import record_checks
 from sfumato.workspace.gate.checks import ExaminedRelease
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Finding, examine_release
@@ -160,7 +160,7 @@ def places(tmp_path: Path, reseal: Reseal) -> Iterator[tuple[Place, Place]]:
 
 def told(found: dict[str, Finding], but: Sequence[str] = ()) -> dict[str, Any]:
     return {
-        check: (one.status, one.value, one.baseline, one.held, one.records)
+        check: (one.status, one.value, one.baseline, one.compared_value, one.records)
         for check, one in found.items()
         if check not in but
     }
@@ -239,7 +239,7 @@ def test_earlier_releases_count_with_a_recoded_one(places: tuple[Place, Place], 
         "released_before",
     )
     assert told({one: ours[one] for one in pooled}) == told({one: theirs[one] for one in pooled})
-    assert (ours["agreed_values"].held or 0) >= (theirs["agreed_values"].held or 0)
+    assert (ours["agreed_values"].compared_value or 0) >= (theirs["agreed_values"].compared_value or 0)
     if earlier == "same":
         assert told(ours) == told(theirs)
 
@@ -268,10 +268,10 @@ def test_an_earlier_release_that_tells_less_is_linked_by_what_it_tells(
     (earlier,) = (one.earlier.release for one in case.same_people_releases)
     alone = coarse(PEOPLE).groupby(["region", "age"])["visits"].transform("size").to_numpy() == 1
     assert alone.any()
-    assert data_checks._rows_of_records(case, earlier).tolist() == np.where(alone, np.arange(160), -1).tolist()
-    monkeypatch.setattr(data_checks, "recode_data", lambda data, rules: data)
+    assert record_checks._rows_of_records(case, earlier).tolist() == np.where(alone, np.arange(160), -1).tolist()
+    monkeypatch.setattr(record_checks, "recode_data", lambda data, rules: data)
     assert (
-        data_checks._rows_of_records(case, earlier) == -1
+        record_checks._rows_of_records(case, earlier) == -1
     ).all()  # the control: by exact values nobody is found there
 
 

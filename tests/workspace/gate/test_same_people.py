@@ -13,7 +13,7 @@ from test_earlier_releases import found
 
 from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.gate import earlier, earlier_checks
+from sfumato.workspace.gate import earlier, history_checks
 from sfumato.workspace.gate.gate import Finding
 from sfumato.workspace.ingest.files import SourceFile
 from sfumato.workspace.jobs.runs import enter_run
@@ -88,7 +88,7 @@ def test_tables_that_share_a_coarse_column_are_not_of_the_same_people(after: Cal
     seen = after(first, second)
     assert {seen[one].status for one in ("differencing", "released_before", "deleted_releases")} == {"pass"}
     why = "cannot be told whether the people of run 1, released before, are the same: the columns in common (sex) identify too few people"
-    assert why in seen["released_before"].said
+    assert why in seen["released_before"].message
 
 
 def test_a_coarse_table_of_almost_as_many_records_is_to_be_judged(after: Callable[..., dict[str, Finding]]) -> None:
@@ -96,7 +96,7 @@ def test_a_coarse_table_of_almost_as_many_records_is_to_be_judged(after: Callabl
     first, second = people(300, 1)[["sex", "birth", "income"]], people(303, 2)[["sex", "town"]].assign(dose=1)
     seen = after(first, second.assign(dose=np.arange(303) % 50))["differencing"]
     assert (seen.status, seen.value) == ("warn", 3)
-    assert "cannot be told whether run 1, released before, is of the same people" in seen.said
+    assert "cannot be told whether run 1, released before, is of the same people" in seen.message
 
 
 @pytest.mark.parametrize("later", [("income",), ("income", "year"), ()])
@@ -109,8 +109,8 @@ def test_the_same_people_a_year_later_are_known_again(
     second = frame.assign(**{name: moved[name] for name in later})[3:]
     seen = after(frame, second)
     assert (seen["differencing"].status, seen["differencing"].value) == ("block", 3)
-    assert "are alone in both tables with the same" in seen["differencing"].said
-    assert "98.5 % of 200 there" in seen["differencing"].said
+    assert "are alone in both tables with the same" in seen["differencing"].message
+    assert "98.5 % of 200 there" in seen["differencing"].message
     assert seen["released_before"].status == "warn"
 
 
@@ -124,7 +124,7 @@ def test_other_people_of_the_same_columns_are_others(after: Callable[..., dict[s
     columns = ["sex", "birth", "town", "income"]
     seen = after(people(200, 1)[columns], people(203, 2)[columns])
     assert {seen[one].status for one in ("differencing", "released_before")} == {"pass"}
-    assert "cannot be told" not in seen["released_before"].said
+    assert "cannot be told" not in seen["released_before"].message
 
 
 def test_a_declared_identifier_shows_the_same_people_and_a_number_of_rows_does_not(
@@ -145,7 +145,7 @@ def test_a_budget_is_shared_with_one_person_in_common_by_an_identifier(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And what cannot be told is to be judged where it would exceed the budget."""
-    for module in (earlier, earlier_checks):
+    for module in (earlier, history_checks):
         monkeypatch.setattr(module, "privacy_cost_of_run", lambda *_: earlier.PrivacySpending(4.0, 1, covered=True))
     columns = ["person", "sex", "income"]
     first, second, third = (people(80, seed)[columns] for seed in (1, 2, 3))
@@ -153,13 +153,13 @@ def test_a_budget_is_shared_with_one_person_in_common_by_an_identifier(
     released(workspace, first, tmp_path, "first")
     shared = found(workspace, released(workspace, second, None, "second"), Policy(epsilon=5.0))["privacy_budget"]
     assert (shared.status, shared.value) == ("block", pytest.approx(8.0))
-    assert "some of these people are in run 1 (1 person) too" in shared.said
+    assert "some of these people are in run 1 (1 person) too" in shared.message
     alone = found(workspace, released(workspace, third, None, "third"), Policy(epsilon=5.0))["privacy_budget"]
     assert (alone.status, alone.value) == ("pass", pytest.approx(4.0))
     coarse = released(workspace, third[["sex"]].assign(dose=np.arange(80) % 9), None, "coarse")
     seen = found(workspace, coarse, Policy(epsilon=5.0))["privacy_budget"]
     assert (seen.status, seen.value) == ("warn", pytest.approx(4.0))
-    assert "with the same people epsilon would be 8" in seen.said
+    assert "with the same people epsilon would be 8" in seen.message
     assert found(workspace, coarse, Policy(epsilon=9.0))["privacy_budget"].status == "pass"
 
 

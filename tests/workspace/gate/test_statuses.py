@@ -45,7 +45,7 @@ def raises(error: NotComputable) -> Callable[[Any], CheckResult]:
 @pytest.mark.parametrize("least", [False, True])
 def test_a_check_that_cannot_look_is_not_checked_on_either_side_of_its_limits(least: bool) -> None:
     finding = made(raises(NotComputable("there are no controls")), is_minimum=least)
-    assert (finding.status, finding.said, finding.held, finding.applies) == (
+    assert (finding.status, finding.message, finding.compared_value, finding.applies) == (
         "not checked", "there are no controls", None, True,
     )  # fmt: skip
     assert finding.advice == ""
@@ -59,7 +59,7 @@ def test_a_check_that_measured_nothing_is_not_checked() -> None:
 
 def test_a_check_that_does_not_apply_says_so_and_leaves_nothing_open() -> None:
     finding = made(raises(CheckNotApplicable("asked of drawn values only")))
-    assert (finding.status, finding.said) == ("not checked", "does not apply: asked of drawn values only")
+    assert (finding.status, finding.message) == ("not checked", "does not apply: asked of drawn values only")
     passed = made(lambda _: CheckResult("s", 0.0))
     assert Examination(1, "hash", (finding, passed)).status == "pass"
     assert Examination(1, "hash", (replace(finding, applies=True), passed)).status == "not checked"
@@ -106,7 +106,7 @@ def test_no_check_of_a_run_passes_without_a_number(workspace: Workspace, enter: 
     run_worker(workspace.directory, idle=0)
     for run_id in runs:
         findings = examine_release(workspace, plan_release(workspace, run_id), Policy()).findings
-        assert {one.check for one in findings if one.status == "pass" and one.held is None and one.value is None} <= {
+        assert {one.check for one in findings if one.status == "pass" and one.compared_value is None and one.value is None} <= {
             "differencing", "intersections",
         }, "which compare with earlier releases, and there are none"  # fmt: skip
         assert any(one.status == "not checked" and one.applies for one in findings)

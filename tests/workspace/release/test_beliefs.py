@@ -14,7 +14,7 @@ from prepared_workspaces import run_recipe
 
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.gate import run_checks
+from sfumato.workspace.gate import people_checks
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Finding, examine_release
 from sfumato.workspace.gate.policy_text import policy_toml
@@ -48,9 +48,9 @@ def test_truths_that_become_nearly_certain_are_found(believed: Workspace) -> Non
     uniform = read_beliefs(believed, 1, belief_measures(believed, 1)[1])
     newly = findings["newly_certain"]
     assert newly.records == (*sorted(int(n) - 1 for n in uniform.record_numbers[uniform.newly_certain]),)
-    assert newly.held == pytest.approx(uniform.newly_certain.mean())
-    assert newly.held > 0
-    assert newly.status == ("block" if newly.held > 0.01 else "warn")
+    assert newly.compared_value == pytest.approx(uniform.newly_certain.mean())
+    assert newly.compared_value > 0
+    assert newly.status == ("block" if newly.compared_value > 0.01 else "warn")
     strict = found(believed, policy=Policy(findings={"newly_certain": FindingLimit(warn=0.0, block=0.5)}))
     assert strict["newly_certain"].status == "warn"
 
@@ -62,9 +62,9 @@ def test_truths_that_were_certain_before_are_not_the_release_s_doing(
     sure = np.full(one.n_attacked, 0.99)
     for prior, share in ((np.full(one.n_attacked, 0.96), 0.0), (np.full(one.n_attacked, 0.5), 1.0)):
         changed = replace(one, prior=prior, posterior=sure)
-        monkeypatch.setattr(run_checks, "_intruder_beliefs", lambda _, changed=changed: [changed])
+        monkeypatch.setattr(people_checks, "_intruder_beliefs", lambda _, changed=changed: [changed])
         finding = found(believed)["newly_certain"]
-        assert finding.held == share
+        assert finding.compared_value == share
         assert finding.status == ("block" if share else "pass")
 
 
@@ -81,7 +81,7 @@ def test_guesses_beyond_the_prior_are_judged_where_the_prior_knows_something(
             right_after=replace(one.right_after, value=after, lower=lower),
             right_before=replace(one.right_before, value=before),
         )
-        monkeypatch.setattr(run_checks, "_intruder_beliefs", lambda _: [changed, uniform])
+        monkeypatch.setattr(people_checks, "_intruder_beliefs", lambda _: [changed, uniform])
         return found(believed)["guessed_beyond_prior"]
 
     assert finding(0.25, 0.25).status == "pass"
@@ -90,13 +90,13 @@ def test_guesses_beyond_the_prior_are_judged_where_the_prior_knows_something(
     assert finding(0.2616, 0.2445).status == "pass"  # stratum 2
     assert finding(0.33, 0.25).status == "warn"
     assert finding(0.90, 0.25).status == "block"
-    assert finding(0.90, 0.25).held == pytest.approx(0.65 / 0.75)
+    assert finding(0.90, 0.25).compared_value == pytest.approx(0.65 / 0.75)
     assert finding(0.90, 0.25, lower=0.2).status == "warn"  # of a few records, which chance may have chosen
     assert finding(1.0, 1.0).status == "pass"
-    monkeypatch.setattr(run_checks, "_intruder_beliefs", lambda _: [uniform])
+    monkeypatch.setattr(people_checks, "_intruder_beliefs", lambda _: [uniform])
     alone = found(believed)["guessed_beyond_prior"]
     assert alone.status == "not checked"
-    assert "prior that knows nothing" in alone.said
+    assert "prior that knows nothing" in alone.message
 
 
 def test_the_gate_reads_records_of_which_nobody_asked_as_unknown(believed: Workspace) -> None:
@@ -104,7 +104,7 @@ def test_the_gate_reads_records_of_which_nobody_asked_as_unknown(believed: Works
     finding = found(believed)["worst_records"]
     assert finding.value is not None
     assert np.isfinite(finding.value)
-    assert finding.said.startswith("risk.identification")
+    assert finding.message.startswith("risk.identification")
 
 
 def test_the_limits_stand_in_the_policy_with_their_reason(believed: Workspace) -> None:
@@ -119,7 +119,7 @@ def test_a_run_that_did_not_ask_says_so_in_gate_assessment_and_report(tmp_path: 
         findings = found(workspace, run_id)
         for check in ("newly_certain", "guessed_beyond_prior"):
             assert findings[check].status == "not checked"
-            assert "was not asked" in findings[check].said
+            assert "was not asked" in findings[check].message
         write_run_release(workspace, run_id, tmp_path / "out", reason="a test")
         assessment = (tmp_path / "out" / "internal" / "risk-assessment.md").read_text("utf-8")
         assert "Strongest intruder: NOT ASKED" in assessment
@@ -163,4 +163,4 @@ def test_the_limits_are_of_the_records_asked_about(tmp_path: Path) -> None:
         asked = read_beliefs(workspace, run_id, belief_measures(workspace, run_id)[0])
         assert asked.n_attacked == 10
         assert asked.n_records == 90
-        assert "10 of 90 records" in found(workspace, run_id)["newly_certain"].said
+        assert "10 of 90 records" in found(workspace, run_id)["newly_certain"].message

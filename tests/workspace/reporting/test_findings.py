@@ -1,4 +1,4 @@
-"""What a finding is held against, and its limit, in the app's list."""
+"""What a finding is compared with, and its limit, in the app's list."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ from sfumato.workspace.reporting.findings import (
     findings_of_same_leak,
     folded_counts_text,
     state_text,
+    stored_message,
 )
 from sfumato.workspace.reporting.tables import format_table
 
 BY_KEY = {check.key: check for check in CHECKS}
-WIDTHS = {name: GATE_COLUMNS[name].width for name in ("held", "limit")}
+WIDTHS = {name: GATE_COLUMNS[name].width for name in ("compared_value", "limit")}
 
 
-def cells(check: GateCheck, held: float | None) -> dict[str, str]:
-    return compact_finding_cells(make_finding(check, Policy(), lambda: CheckResult("seen", held)))
+def cells(check: GateCheck, compared_value: float | None) -> dict[str, str]:
+    return compact_finding_cells(make_finding(check, Policy(), lambda: CheckResult("seen", compared_value)))
 
 
 @pytest.mark.parametrize(
-    ("key", "held", "shown", "limit", "words", "limit_words"),
+    ("key", "compared_value", "shown", "limit", "words", "limit_words"),
     [
         ("kept_keys", 0.06667, "6.67 %", "≤ 0 %", "6.67 %", "at most 0 %"),
         ("membership_evidence", 2.0, "2", "≤ 0 people", "2 people", "at most 0 people"),
@@ -49,10 +50,10 @@ def cells(check: GateCheck, held: float | None) -> dict[str, str]:
     ],
 )
 def test_a_number_has_its_unit_and_a_limit_its_direction_and_what_it_counts(
-    key: str, held: float, shown: str, limit: str, words: str, limit_words: str
+    key: str, compared_value: float, shown: str, limit: str, words: str, limit_words: str
 ) -> None:
-    assert cells(BY_KEY[key], held) == {"held": shown, "limit": limit}
-    finding = make_finding(BY_KEY[key], Policy(), lambda: CheckResult("seen", held))
+    assert cells(BY_KEY[key], compared_value) == {"compared_value": shown, "limit": limit}
+    finding = make_finding(BY_KEY[key], Policy(), lambda: CheckResult("seen", compared_value))
     assert (compared_text(finding), finding_limit_text(finding)) == (words, limit_words)
 
 
@@ -68,16 +69,16 @@ def test_only_shares_of_people_are_in_percent_and_no_lower_limit_is_drawn_as_an_
 def test_a_share_that_is_nearly_the_limit_does_not_read_as_the_limit() -> None:
     found = cells(BY_KEY["kept_weight"], 0.500001)
     assert found["limit"] == "≤ 50 %"
-    assert found["held"] != "50 %"
+    assert found["compared_value"] != "50 %"
     found = cells(BY_KEY["worst_records"], 0.9000001)
     assert found["limit"] == "≤ 0.9"
-    assert found["held"] != "0.9"
+    assert found["compared_value"] != "0.9"
 
 
 def test_every_limit_has_room() -> None:
     for check in CHECKS:
-        for held in (None, 0.0, 1.0, 0.123456):
-            found = cells(check, held)
+        for compared_value in (None, 0.0, 1.0, 0.123456):
+            found = cells(check, compared_value)
             assert all(len(found[name]) <= WIDTHS[name] for name in found), (check.key, found)
             assert "share" not in found["limit"]
             _, _, named = found["limit"].partition(" ")
@@ -87,11 +88,11 @@ def test_every_limit_has_room() -> None:
 def examined() -> list[Finding]:
     """Return one leak that three checks see, and findings of every other state."""
     return [
-        Finding("lead", "block", "people who can be found", "7 of 100 people", value=0.07, held=0.07, limit=0.0, people=7,
+        Finding("lead", "block", "people who can be found", "7 of 100 people", value=0.07, compared_value=0.07, limit=0.0, people=7,
                 unit="share of the people", records=(0, 1), advice="make age coarser", reason="it matters"),
         Finding("one", "block", "singling out people", "as many", leak="lead"),
         Finding("two", "warn", "linking the records of people", "as many too", leak="lead"),
-        Finding("judge", "warn", "rare categories", "two levels", value=0.4, baseline=0.2, held=0.25, limit=0.2, unit="excess (0 by chance, 1 for all)", reason="r"),
+        Finding("judge", "warn", "rare categories", "two levels", value=0.4, baseline=0.2, compared_value=0.25, limit=0.2, unit="excess (0 by chance, 1 for all)", reason="r"),
         Finding("open", "not checked", "telling who is in the data", "no controls"),
         Finding("fine", "pass", "rules", "all kept"),
         Finding("good", "pass", "columns", "none"),
@@ -133,3 +134,12 @@ def test_no_two_states_read_alike() -> None:
     shown = {state_text(one) for one in examined()}
     assert len(shown) == 5
     assert len({one.split()[0] for one in shown}) == 5, "nor their signs"
+
+
+def test_stored_findings_of_before_are_read_and_new_ones_have_the_old_keys_too() -> None:
+    finding = make_finding(BY_KEY["kept_weight"], Policy(), lambda: CheckResult("two of three people", 0.6))
+    table = finding.to_table()
+    assert (table["message"], table["compared_value"]) == ("two of three people", 0.6)
+    assert (table["said"], table["held"]) == ("two of three people", 0.6)
+    assert stored_message(table) == "two of three people"
+    assert stored_message({"said": "as an earlier version wrote it"}) == "as an earlier version wrote it"

@@ -1,4 +1,7 @@
-"""Checks of the gate that compare the released tables with the confidential one; they need no measure of the recipe."""
+"""The gate's checks of what the released records hold: rows, values and columns beside the confidential ones, and the rules of the recipe.
+
+They need no measure of the recipe.
+"""
 
 from __future__ import annotations
 
@@ -7,50 +10,49 @@ from dataclasses import replace
 
 import numpy as np
 
-from sfumato.engine.adversary.cells import cell_keys, count_occurrences, find_positions, row_keys
+from sfumato.engine.adversary.cells import cell_keys, comparable_numbers, count_occurrences, find_positions, row_keys
 from sfumato.engine.adversary.copies import count_members_with_released_row, measure_equal_records
+from sfumato.engine.adversary.disguise import DisguisedColumn, find_disguise
 from sfumato.engine.adversary.evidence import COPY_LEVEL
 from sfumato.engine.adversary.independent_rows import compare_whole_rows
 from sfumato.engine.adversary.neighbours import NeighbourPairs
 from sfumato.engine.adversary.pooled import measure_agreed_values
+from sfumato.engine.adversary.tails import ReleasedTails, measure_released_tails
+from sfumato.engine.constraints.constraints import columns_of_constraint
+from sfumato.engine.constraints.evaluation import count_compliance, schema_with_levels
 from sfumato.engine.data.arrays import Floats, Integers
+from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.recoding import recode_data
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.matching.radius import Radius
 from sfumato.engine.partition.equivalence_classes import class_sizes, equivalence_classes
-from sfumato.engine.wording import agreeing_word, count_noun, join_names
 
 from ..visible_text import is_formula
+from . import sentences
 from .checks import (
     KEPT_KEYS,
+    OWN_CHOICE,
     CheckNotApplicable,
     CheckResult,
     ExaminedRelease,
     GateCheck,
     PooledDatasets,
-    percent_text,
+    Status,
     record_numbers,
     result_from_likeness,
     worst_over_pools,
 )
 from .earlier import ReleasedData
-from .kept_column_checks import kept_columns_of_release
-from .value_checks import UNCONTROLLED, check_extremes
+from .joint import NUMBERS
+from .kept_columns import kept_columns_of_release
+from .sentences import fill_sentence
 
-NOT_DRAWN = "asked of drawn values only; records of an anonymised table are protected by their classes"
 INFERRED = 0.2
 """The share of the records from which on drawn values beside kept ones block, as of attribute inference."""
 NEAR = "1%"
 """How near the mean of m values has to be where the recipe names no radius."""
-WEIGHT_ALONE = "nothing but the survey weight is drawn"
-OURS = "a choice of ours; no rule of the field has a number"
 MORE_ROOM = "larger leaves (minbucket), smoothing = true for trees, a model instead of donors, or fewer variables"
-
-
-def _people_share_text(case: ExaminedRelease, count: int, people: int) -> str:
-    """Return ``88 of 20,190 people (0.4 %)``, or what else the records are."""
-    return f"{count:,} of {people:,} {case.record_noun} ({percent_text(count / people)})"
 
 
 def _kept_and_drawn(case: ExaminedRelease) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -78,18 +80,22 @@ def _same_treatment(
 def _check_equal_records(case: ExaminedRelease) -> CheckResult:
     kept, drawn = _kept_and_drawn(case)
     if not case.is_synthetic or not drawn:
-        raise CheckNotApplicable(WEIGHT_ALONE if case.is_synthetic else NOT_DRAWN)
+        raise CheckNotApplicable(sentences.WEIGHT_ALONE if case.is_synthetic else sentences.DRAWN_VALUES_ONLY)
     pairs = case.nearest_record_pairs(kept, drawn) if kept else None
 
     def look(pool: PooledDatasets) -> CheckResult:
         found = measure_equal_records(
             case.confidential, case.confidential_cells, pool.cells_by_dataset, kept, drawn, pairs
         )
-        said = (
-            f"{percent_text(found.value)} of the released rows equal a confidential record in all {len(kept) + len(drawn)} variables; of an "
-            f"independent sample it would be {percent_text(found.baseline)} ({pool.size_text}); {count_noun(len(found.records), 'record')} {agreeing_word(len(found.records), 'is', 'are')} repeated"
+        message = fill_sentence(
+            sentences.EQUAL_RECORDS,
+            share=found.value,
+            variables=len(kept) + len(drawn),
+            baseline=found.baseline,
+            size=pool.size_text,
+            repeated=len(found.records),
         )
-        seen = result_from_likeness(found, said)
+        seen = result_from_likeness(found, message)
         # beside kept columns a fitted model says something of each record, as an inference does: it has the limits of one
         return (
             replace(seen, at_most="block" if seen.compared_value > INFERRED else "warn")
@@ -116,7 +122,7 @@ def _limit_by_holdout(
         # A copy of the whole table scores as a copy, however many people share their values.
         is_copy = result.value == 1.0 and result.baseline == 0.0
         is_sure = is_copy or min(one.p for one in found) * len(found) <= COPY_LEVEL
-        return result if is_sure else replace(result, message=f"{result.message}{UNCONTROLLED}", at_most="warn")
+        return result if is_sure else replace(result, message=result.message + sentences.UNCONTROLLED, at_most="warn")
     controls = cell_keys(case.controls, names)
     rows = np.concatenate([row_keys(case.confidential_cells, names), row_keys(controls, names)])
     shown = count_members_with_released_row(
@@ -124,8 +130,77 @@ def _limit_by_holdout(
     )
     if shown.holdout_p <= COPY_LEVEL:
         return result
-    said = f"{result.message}; rows of {shown.n_controls:,} of {shown.n_eligible_controls:,} hold-out {case.record_noun} are released, and of {shown.n_members:,} of {shown.n_eligible_members:,} {case.record_noun} of the data"
-    return replace(result, message=said, at_most="warn")
+    message = fill_sentence(
+        sentences.ROWS_OF_HOLDOUT,
+        message=result.message,
+        controls=shown.n_controls,
+        eligible_controls=shown.n_eligible_controls,
+        members=shown.n_members,
+        eligible_members=shown.n_eligible_members,
+        noun=case.record_noun,
+    )
+    return replace(result, message=message, at_most="warn")
+
+
+def _replaced_numbers(case: ExaminedRelease) -> tuple[str, ...]:
+    if not case.is_synthetic:
+        raise CheckNotApplicable(sentences.PROTECTED_BY_CLASSES)
+    if not case.replaced_numbers:
+        raise CheckNotApplicable(sentences.NO_NUMBERS)
+    return case.replaced_numbers
+
+
+def _replaces_column(case: ExaminedRelease, name: str) -> Callable[[ReleasedData], bool]:
+    schema = case.confidential.schema
+
+    def replaces(data: ReleasedData) -> bool:
+        return data.is_synthetic and data.has_variables((name,), schema) and name in data.replaced
+
+    return replaces
+
+
+def _column_tails(case: ExaminedRelease, name: str, pool: PooledDatasets) -> ReleasedTails:
+    variable = case.confidential.schema[name]
+    released = (comparable_numbers(one, name, case.confidential) for one in pool.tables_with_variable(name))
+    return measure_released_tails(
+        comparable_numbers(case.confidential, name),
+        released,
+        case.policy.smallest_cell,
+        (variable.lower, variable.upper),
+    )
+
+
+def check_extremes(case: ExaminedRelease) -> CheckResult:
+    """Check whether the smallest and largest values themselves are released. A single one may be chance."""
+    names = _replaced_numbers(case)
+
+    def look(pool: PooledDatasets) -> CheckResult:
+        ends, records, columns = 0, [np.zeros(0, dtype=np.int64)], list[str]()
+        for name in names:
+            found = _column_tails(case, name, pool)
+            if found.ends:
+                ends += len(found.ends)
+                records.append(found.records)
+                columns.append(
+                    fill_sentence(sentences.EXTREMES_OF_COLUMN, name=name, ends=" and the ".join(found.ends))
+                )
+        if not ends:
+            return CheckResult(sentences.NO_EXTREMES, 0)
+        message = fill_sentence(
+            sentences.EXTREMES,
+            columns="; ".join(columns),
+            size=pool.size_text,
+            uncontrolled="" if case.controls is not None else sentences.UNCONTROLLED,
+        )
+        return CheckResult(
+            message,
+            ends,
+            records=record_numbers(np.unique(np.concatenate(records))),
+            at_most="warn",
+            at_least="warn",
+        )
+
+    return worst_over_pools(case, lambda one: all(_replaces_column(case, n)(one) for n in names), look, together=True)
 
 
 def _worst_of_variables(results: Iterable[CheckResult], otherwise: str) -> CheckResult:
@@ -198,13 +273,13 @@ def _declared_radii(case: ExaminedRelease) -> dict[str, Radius]:
 
 def _check_agreed_values(case: ExaminedRelease) -> CheckResult:
     if not case.is_synthetic:
-        raise CheckNotApplicable(NOT_DRAWN)
+        raise CheckNotApplicable(sentences.DRAWN_VALUES_ONLY)
     if len(case.plan.tables) < 2 and not case.same_people_releases:
-        raise CheckNotApplicable("there is one dataset")
+        raise CheckNotApplicable(sentences.ONE_DATASET)
     if not case.release.is_in_order:
-        raise NotComputable("rows of the datasets are not known to be of the same record")
+        raise NotComputable(sentences.ROWS_OF_ONE_RECORD_UNKNOWN)
     radii, schema = _declared_radii(case), case.confidential.schema
-    held: dict[int, Integers] = {}
+    rows_by_run: dict[int, Integers] = {}
     paired: dict[tuple[int, ...], NeighbourPairs] = {}
 
     def pairs_of_linked_records(pool: PooledDatasets, linked: Integers) -> NeighbourPairs:
@@ -216,16 +291,16 @@ def _check_agreed_values(case: ExaminedRelease) -> CheckResult:
         return paired[key]
 
     def rows(release: ReleasedData) -> Integers:
-        if release.run_id not in held:
-            held[release.run_id] = _rows_of_records(case, release)
-        return held[release.run_id]
+        if release.run_id not in rows_by_run:
+            rows_by_run[release.run_id] = _rows_of_records(case, release)
+        return rows_by_run[release.run_id]
 
     def check_variable(name: str) -> CheckResult:
         def look(pool: PooledDatasets) -> CheckResult:
-            told = [rows(release) for release, _ in pool.datasets]
-            linked = np.flatnonzero(np.sum([one >= 0 for one in told], axis=0) >= 2)
+            record_rows = [rows(release) for release, _ in pool.datasets]
+            linked = np.flatnonzero(np.sum([one >= 0 for one in record_rows], axis=0) >= 2)
             if not len(linked):
-                return CheckResult("rows of different datasets cannot be told to be of the same record")
+                return CheckResult(sentences.ROWS_NOT_LINKED)
             window = _hit_window(case, name, radii.get(name))
             found = measure_agreed_values(
                 case.confidential,
@@ -233,22 +308,26 @@ def _check_agreed_values(case: ExaminedRelease) -> CheckResult:
                 name,
                 pairs_of_linked_records(pool, linked),
                 window,
-                told,
+                record_rows,
             )
-            said = (
-                f"{name}: the {count_noun(len(told), 'value')} together give away {percent_text(found.value)} of the {count_noun(len(linked), 'record')} whose rows can be "
-                f"linked, and {percent_text(found.baseline)} of the records most like them ({pool.size_text})"
+            message = fill_sentence(
+                sentences.AGREED_VALUES,
+                name=name,
+                datasets=len(record_rows),
+                share=found.value,
+                linked=len(linked),
+                baseline=found.baseline,
+                size=pool.size_text,
+                chance=sentences.AGREED_BY_CHANCE if found.noise >= found.copy_value - found.baseline else "",
             )
-            if found.noise >= found.copy_value - found.baseline:
-                said += "; so few records cannot be told from chance"
-            return result_from_likeness(found, said)
+            return result_from_likeness(found, message)
 
         def fits(one: ReleasedData) -> bool:
             return one.is_synthetic and one.is_in_order and one.has_variables((name,), schema) and name in one.replaced
 
         return worst_over_pools(case, fits, look, together=True)
 
-    return _require_measured(_worst_of_variables(map(check_variable, case.plan.replaced), "nothing is replaced"))
+    return _require_measured(_worst_of_variables(map(check_variable, case.plan.replaced), sentences.NOTHING_REPLACED))
 
 
 def _hit_window(case: ExaminedRelease, name: str, radius: Radius | None) -> tuple[Floats, Floats]:
@@ -265,35 +344,48 @@ def _hit_window(case: ExaminedRelease, name: str, radius: Radius | None) -> tupl
 def _check_kept_weight(case: ExaminedRelease) -> CheckResult:
     weights = tuple(name for name in case.plan.kept if name in case.recipe.schema.names_by_role(Role.WEIGHT))
     if not weights:
-        return CheckResult("no survey weight leaves as it is", 0)
+        return CheckResult(sentences.NO_KEPT_WEIGHT, 0)
     rows = row_keys(case.confidential_cells, weights, len(case.confidential))
     sizes = count_occurrences(rows, rows)
     few = np.flatnonzero(sizes < case.policy.smallest_cell)
-    said = (
-        f"{_people_share_text(case, len(few), len(rows))} have a survey weight ({weights[0]}) that fewer than {case.policy.smallest_cell} {case.record_noun} "
-        f"share; {int((sizes == 1).sum()):,} of them share theirs with nobody: whoever knows how the weights were made knows their strata and classes"
+    message = fill_sentence(
+        sentences.KEPT_WEIGHT,
+        few=len(few),
+        records=len(rows),
+        noun=case.record_noun,
+        share=len(few) / len(rows),
+        weight=weights[0],
+        smallest_cell=case.policy.smallest_cell,
+        alone=int((sizes == 1).sum()),
     )
-    return CheckResult(said, len(few) / len(rows), records=record_numbers(few))
+    return CheckResult(message, len(few) / len(rows), records=record_numbers(few))
 
 
 def _check_identifying_columns(case: ExaminedRelease) -> CheckResult:
     def check_variable(name: str) -> CheckResult:
         rows = case.confidential_cells[name]
         alone = count_occurrences(rows, rows) == 1
-        said = f"{name} is released unchanged, and {_people_share_text(case, int(alone.sum()), len(rows))} share their value with nobody"
+        message = fill_sentence(
+            sentences.IDENTIFYING_COLUMN,
+            name=name,
+            alone=int(alone.sum()),
+            records=len(rows),
+            noun=case.record_noun,
+            share=int(alone.sum()) / len(rows),
+        )
         role = case.confidential.schema[name].role
         meant = role is Role.SENSITIVE and not case.is_synthetic
         return CheckResult(
-            said,
+            message,
             float(alone.mean()),
             records=record_numbers(np.flatnonzero(alone)),
             at_most="warn" if meant else "block",
-            headline=f"can be found by {name} alone, which is released unchanged",
+            headline=fill_sentence(sentences.FOUND_BY_COLUMN, name=name),
             leak=KEPT_KEYS,
         )
 
     if not case.plan.kept:
-        return CheckResult("no variable leaves as it is", 0)
+        return CheckResult(sentences.NO_KEPT_VARIABLE, 0)
     return _worst_of_variables(map(check_variable, case.plan.kept), "")
 
 
@@ -301,26 +393,29 @@ def _check_small_classes(case: ExaminedRelease) -> CheckResult:
     keys = case.quasi_identifiers
     if case.is_synthetic or not keys:
         if case.is_synthetic:
-            raise CheckNotApplicable("not an anonymised table")
-        raise NotComputable("no variable is a quasi-identifier")
+            raise CheckNotApplicable(sentences.NOT_AN_ANONYMISED_TABLE)
+        raise NotComputable(sentences.NO_QUASI_IDENTIFIER)
     released = case.released_datasets[0]
     classes = equivalence_classes([released.frame[name] for name in keys], len(released))
     sizes = class_sizes(classes)
     smallest = int(sizes.min())
     few = np.flatnonzero(sizes[classes] < case.policy.smallest_cell)
     records = released.linked_records[few] if released.linked else few[:0]
-    said = (
-        f"the smallest class of records that agree on all quasi-identifiers has {smallest:,}; {percent_text(len(few) / len(released))} of the records "
-        f"are in classes of fewer than {case.policy.smallest_cell}"
-    )
     least = kept_columns_of_release(case).limits.smallest_class
     audience = kept_columns_of_release(case).audience
+    message = fill_sentence(
+        sentences.SMALL_CLASSES,
+        smallest=smallest,
+        share=len(few) / len(released),
+        smallest_cell=case.policy.smallest_cell,
+        limit=fill_sentence(sentences.CLASS_LIMIT, audience=audience, limit=least) if least else "",
+    )
     return CheckResult(
-        said + (f"; the limit for this audience ({audience}) is {least}" if least else ""),
+        message,
         smallest,
         records=record_numbers(records),
         at_most="block" if least else "warn",
-        headline=f"are in classes of fewer than {max(least, case.policy.smallest_cell)} with the same {join_names(keys)}",
+        headline=fill_sentence(sentences.IN_SMALL_CLASSES, limit=max(least, case.policy.smallest_cell), names=keys),
         block_limit=least or None,
     )
 
@@ -331,14 +426,109 @@ def _check_formula_cells(case: ExaminedRelease) -> CheckResult:
         if schema[name].kind.has_levels:
             texts = [*case.datasets_with_variable(name)[0].frame[name].cat.categories, *schema[name].labels.values()]
             found |= {name for text in texts if is_formula(str(text))}
-    said = f"levels that a spreadsheet may take for a formula: {', '.join(sorted(found)) or 'none'}"
-    return CheckResult(said, len(found))
+    return CheckResult(fill_sentence(sentences.FORMULA_CELLS, names=", ".join(sorted(found)) or "none"), len(found))
 
 
-DATA_CHECKS = (
+def _hidden_columns(case: ExaminedRelease) -> dict[str, str]:
+    """Return the columns that a release is to hide, each with the reason."""
+    schema = case.recipe.schema
+    found = {v.name: "an identifier" for v in schema if v.role is Role.IDENTIFIER}
+    if case.is_synthetic:
+        found |= {n: "drawn anew" for n in case.plan.replaced if schema[n].role is Role.SENSITIVE}
+        found |= {n: "sensitive" for n in case.plan.kept if schema[n].role is Role.SENSITIVE}
+    else:
+        found |= dict.fromkeys(case.plan.replaced, "generalised or suppressed")
+    return found
+
+
+def _column_numbers(data: Microdata, name: str) -> Floats | None:
+    return data.numbers(name) if data.schema[name].kind in NUMBERS or data.schema[name].kind is Kind.ORDINAL else None
+
+
+def _check_disguised_columns(case: ExaminedRelease) -> CheckResult:
+    data, found = case.confidential, list[DisguisedColumn]()
+    secrets = _hidden_columns(case)
+    for name in case.plan.kept:
+        cells = cell_keys(data, (name,))[name]
+        for secret in secrets:
+            if secret == name:
+                continue
+            one = find_disguise(
+                name,
+                secret,
+                cells,
+                cell_keys(data, (secret,))[secret],
+                _column_numbers(data, name),
+                _column_numbers(data, secret),
+            )
+            if one is not None:
+                found.append(one)
+    if not found:
+        return CheckResult(sentences.NO_DISGUISED_COLUMN, 0)
+    worst = max(found, key=lambda one: one.share)
+    message = "; ".join(_disguise_text(one, secrets[one.sensitive_column], case.record_noun) for one in found)
+    return CheckResult(message, len(found), records=record_numbers(worst.records))
+
+
+def _disguise_text(disguise: DisguisedColumn, why: str, noun: str) -> str:
+    """Return how a column that stays says a hidden one, and why that one is hidden."""
+    column, relation, secret = disguise.column, disguise.relation, disguise.sensitive_column
+    if relation.startswith("has the same"):
+        return fill_sentence(sentences.DISGUISED_COLUMN, column=column, relation=relation, secret=secret, why=why)
+    return fill_sentence(
+        sentences.DISGUISED_FOR_SOME,
+        column=column,
+        relation=relation,
+        secret=secret,
+        why=why,
+        share=disguise.share,
+        noun=noun,
+    )
+
+
+def _check_constraints(case: ExaminedRelease) -> CheckResult:
+    """Check that released records keep to the rules of the recipe.
+
+    A replaced variable that breaks a rule blocks; rules that unchanged variables break are broken in the confidential data too and only
+    warn.
+    """
+    rules = case.recipe.schema.constraints
+    if not rules:
+        raise CheckNotApplicable(sentences.NO_CONSTRAINTS)
+    schema = replace(schema_with_levels(case.confidential), constraints=rules)
+    made = {one.name for one in rules if not set(columns_of_constraint(one, schema)).isdisjoint(case.recipe.released)}
+    worst: dict[str, tuple[int, int, int]] = {}
+    unknown: set[str] = set()
+    for draw, released in enumerate(case.released_datasets, start=1):
+        for one in count_compliance(released, schema):
+            name = one.constraint.name
+            unknown |= {name} if one.unknown else set()
+            if one.broken > worst.get(name, (0, 0, 0))[0]:
+                worst[name] = (one.broken, one.records, draw)
+    broken_rules = [
+        fill_sentence(sentences.CONSTRAINT_BROKEN, name=name, broken=broken, records=records, dataset=draw)
+        for name, (broken, records, draw) in worst.items()
+    ]
+    message = (
+        fill_sentence(sentences.CONSTRAINTS_BROKEN, rules="; ".join(broken_rules))
+        if worst
+        else fill_sentence(sentences.CONSTRAINTS_KEPT, datasets=case.plan.datasets, rules=len(rules))
+    )
+    if unknown:
+        message += fill_sentence(sentences.CONSTRAINTS_UNKNOWN, names=sorted(unknown))
+    at_most: Status = "block" if made & worst.keys() else "warn"
+    return CheckResult(message, max((count for count, _, _ in worst.values()), default=0), at_most=at_most)
+
+
+RECORD_CHECKS = (
+    GateCheck(
+        "disguised_columns", "columns that say what another is to hide", "columns", None, 0,
+        "a column that is a one-to-one or monotone function of a hidden one gives it away, whatever its name and role",
+        "give it the role that the hidden column has under [variables] and list it as a target of [[synthesis]], or leave it out", _check_disguised_columns,
+    ),
     GateCheck(
         "equal_records", "released rows that equal a confidential record", "excess (0 as an independent sample, 1 as a copy)", 0.01, 0.05,
-        "one row in twenty more than chance explains is a person's own row; " + OURS, MORE_ROOM, _check_equal_records,
+        "one row in twenty more than chance explains is a person's own row; " + OWN_CHOICE, MORE_ROOM, _check_equal_records,
         "identical matches against a holdout: Platzer & Reutterer (2021); excess risk: Giomi et al. (2023)",
     ),
     GateCheck(
@@ -348,12 +538,12 @@ DATA_CHECKS = (
     ),
     GateCheck(
         "agreed_values", "values that the datasets give away together", "excess (0 as for similar people, 1 for all)", 0.05, 0.2,
-        "beyond what a person like it would lose, it is what the model remembers of the record; " + OURS, f"fewer datasets, {MORE_ROOM}",
+        "beyond what a person like it would lose, it is what the model remembers of the record; " + OWN_CHOICE, f"fewer datasets, {MORE_ROOM}",
         _check_agreed_values, "attack against a control: Giomi et al. (2023)",
     ),
     GateCheck(
         "kept_weight", "survey weights that few people share, released unchanged", "share of the people", 0, 0.5,
-        "a weight is made from strata, response classes and totals, of variables that the release may hide too; " + OURS,
+        "a weight is made from strata, response classes and totals, of variables that the release may hide too; " + OWN_CHOICE,
         "synthesise the weight after the variables that it is made from, or round it before the import", _check_kept_weight,
         "sampling weights give strata away: de Waal & Willenborg (1997); smallest cell of the policy",
     ),
@@ -371,5 +561,10 @@ DATA_CHECKS = (
         "formula_cells", "text that a spreadsheet may run", "variables", 0, None,
         "a level of somebody else's file may be a formula; the CSV files have such text neutralised", "rename the levels", _check_formula_cells,
         "OWASP: CSV injection",
+    ),
+    GateCheck(
+        "constraints", "records that break a constraint of the recipe", "records of a dataset", 0, 0,
+        "a record that cannot be is of no use, and says that a model did not know the rule", "let synthesis keep to it ([release] redraws, "
+        "another order or model), or mend the rule", _check_constraints, "edit rules: Fellegi & Holt (1976)", intruder="none",
     ),
 )  # fmt: skip

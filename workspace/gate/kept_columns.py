@@ -1,4 +1,4 @@
-"""The gate's check of columns that a release keeps: who can be found by them alone, whatever else is drawn.
+"""The columns that a release keeps, and who can be found by them alone, whatever else is drawn.
 
 The intruder knows these columns of a person and looks for the row. What may be known follows from the audience, not from roles
 alone: among the public somebody knows any column that is released unchanged, so that a role cannot hide one. A contract or an enclave
@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-
-import numpy as np
 
 from sfumato.engine.adversary.cells import cell_keys
 from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
@@ -25,17 +23,18 @@ from sfumato.engine.data.schema import Role
 from sfumato.engine.methods.audience import Audience
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.statistics.comparing import is_above
-from sfumato.engine.wording import format_number, format_percent, join_names
+from sfumato.engine.wording import join_names
 
 from ..policy.policy import AudienceLimits
-from .checks import KEPT_KEYS, CheckNotApplicable, CheckResult, ExaminedRelease, GateCheck, record_numbers
+from . import sentences
+from .checks import KEPT_KEYS, ExaminedRelease
 from .contents import variables_by_treatment
+from .sentences import fill_sentence
 
 MOST_NAMED = 5
 """Columns that a sentence names; of more it names these and counts the rest."""
 MOST_FOR_LEVERS = 1_000_000
 """Records up to which the effect of each change is computed."""
-MOST_LEVERS = 3
 NO_LIMITS = KeptColumnLimits()
 
 
@@ -132,7 +131,7 @@ class KeptColumns:
         """Return the columns in words: ``age, sex and region``."""
         names = list(self.names[:MOST_NAMED])
         more = len(self.names) - len(names)
-        return join_names([*names, f"{more} more"] if more else names)
+        return join_names([*names, fill_sentence(sentences.MORE_NAMES, number=more)] if more else names)
 
     @cached_property
     def single_changes(self) -> list[KeptColumnChange]:
@@ -149,7 +148,10 @@ class KeptColumns:
         if not case.is_synthetic or len(case.confidential) > MOST_FOR_LEVERS:
             return ""
         plan = plan_protection(case.confidential, self.names, self.deciding_limits)
-        return "; then ".join(f"{lever.description} ({lever.n_unprotected:,} left)" for lever in plan.changes)
+        return "; then ".join(
+            fill_sentence(sentences.CHANGE_IN_TURN, change=lever.description, left=lever.n_unprotected)
+            for lever in plan.changes
+        )
 
 
 def kept_columns_of_release(case: ExaminedRelease) -> KeptColumns:
@@ -161,93 +163,7 @@ def kept_columns_of_release(case: ExaminedRelease) -> KeptColumns:
     return found
 
 
-def _check_kept_keys(case: ExaminedRelease) -> CheckResult:
-    kept = kept_columns_of_release(case)
-    n, noun = len(kept.sizes.sizes), case.record_noun
-    limits = kept.deciding_limits
-    if not case.is_synthetic and set(kept.names) <= set(case.quasi_identifiers) and limits.average_risk is None:
-        raise CheckNotApplicable("small_classes looks at the quasi-identifiers of an anonymised table")
-    if not kept.names and not kept.other_names:
-        return CheckResult("no column is released unchanged", 0.0, people=0)
-    limit = limits.smallest_class or case.policy.smallest_cell
-    over = kept.sizes.records_below(limit) if kept.names else np.zeros(0, dtype=np.int64)
-    how = (
-        "released unchanged"
-        if set(kept.names) <= set(case.plan.unchanged_variables)
-        else "released unchanged or by public rules"
-    )
-    if not case.is_synthetic:
-        how = "as released"
-    message = f"no column that counts for this audience ({kept.audience}) is released unchanged"
-    if kept.names:
-        finds = kept.sizes.expected_reidentifications
-        message = (
-            f"{len(over):,} of {n:,} {noun} ({format_percent(len(over) / n)}) share their values of {kept.columns_text}, {how}, with fewer than "
-            f"{limit - 1} others; {kept.sizes.n_unique:,} share theirs with nobody; an intruder who picks a matching row for each finds {format_number(finds)} on "
-            f"average ({format_percent(finds / n)})"
-        )
-        if (fraction := _declared_sampling_fraction(case)) is not None:
-            message += f", {format_number(kept.sizes.population_reidentifications(fraction))} without knowing who of the population is in the file"
-    if kept.is_blocking:
-        message += _changes_text(kept)
-    elif kept.n_found_by_all:
-        message += (
-            f"; who also knows {join_names(kept.other_names)} finds {kept.n_found_by_all:,} in classes of fewer than {limit}: judge whether "
-            f"this audience can know these columns"
-        )
-    records = over
-    if not case.is_synthetic:
-        released = case.released_datasets[0]
-        # Rows of a table that nothing links to the confidential records are not record numbers.
-        records = released.linked_records[over] if released.linked else over[:0]
-    reported = kept.is_only_reported
-    return CheckResult(
-        message,
-        len(over) / n,
-        # A policy may limit the average alone: then nobody counts for being in a small class.
-        adjusted_value=kept.n_unprotected / n,
-        records=record_numbers(records),
-        at_most="pass" if reported else "block",
-        at_least="warn" if kept.n_found_by_all and not reported else "pass",
-        people=max(len(over), kept.n_unprotected) or kept.n_found_by_all,
-        headline=f"can be found by {kept.columns_text or join_names(kept.other_names)}, {how}{_learned_text(case)}",
-    )
-
-
-def _learned_text(case: ExaminedRelease) -> str:
-    """Return what the row of a person who is found shows in addition: true sensitive values, or drawn ones."""
-    schema = case.recipe.schema
-    true = [name for name in case.plan.kept if schema[name].role is Role.SENSITIVE]
-    if true:
-        return f"; the row then shows their true {join_names(true[:MOST_NAMED])}"
-    if case.is_synthetic and case.plan.replaced:
-        drawn = join_names(case.plan.replaced[:MOST_NAMED])
-        return f"; what the row then shows of {drawn} is drawn"
-    return ""
-
-
-def _changes_text(kept: KeptColumns) -> str:
-    """Return what single changes leave over, and which changes together protect everybody."""
-    if not kept.single_changes:
-        return ""
-    single = "; ".join(
-        f"{lever.description}: {lever.n_unprotected:,} left" for lever in kept.single_changes[:MOST_LEVERS]
-    )
-    together = f". Together: {kept.combined_changes_text}" if kept.combined_changes_text else ""
-    return f". Single changes: {single}{together}"
-
-
-def _declared_sampling_fraction(case: ExaminedRelease) -> float | None:
+def declared_sampling_fraction(case: ExaminedRelease) -> float | None:
     """Return the share of the population that a measure of the recipe declares the records to be."""
     found = [getattr(step.spec, "fraction", None) for step in case.recipe.measures]
     return next((float(one) for one in found if isinstance(one, int | float)), None)
-
-
-KEPT_COLUMN_CHECKS = (
-    GateCheck(
-        KEPT_KEYS, "people who can be found by columns that are released unchanged", "share of the people", 0, 0,
-        "whoever knows these columns of a person finds the row; the limits follow from the audience of the release",
-        "make the columns coarser ([release] recode), list them as targets of [[synthesis]], or leave them out; or release them to fewer users ([release] audience)",
-        _check_kept_keys, "limits of the audience: sfumato policy",
-    ),
-)  # fmt: skip

@@ -1,0 +1,422 @@
+"""The gate's checks of what was done before in this workspace: two releases of the same people show more than each.
+
+Releases from other workspaces are unknown here, and every finding states it. Deleted runs count by their tombstones. Protected tables
+are read with those that earlier releases of the same records published; the number of rows of the datasets is published too, and where
+one of these releases has a row for each record, readers know the number of records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sfumato.engine.data.arrays import Integers
+from sfumato.engine.data.recoding_rules import RecodeRule
+from sfumato.engine.data.schema import Role
+from sfumato.engine.errors import NotComputable
+from sfumato.engine.margins.linear_bounds import MarginAudit, known_record_range
+from sfumato.engine.methods.results import Fit
+from sfumato.engine.recipe.budget import budget_text
+
+from ..errors import NotFound
+from ..store.runs import StoredRun, find_run, list_runs
+from ..views.approved import read_publishing_fits
+from . import sentences
+from .checks import CheckNotApplicable, CheckResult, ExaminedRelease, GateCheck, UncertainPeopleRelease, record_numbers
+from .earlier import EarlierRelease, PrivacySpending, privacy_cost_of_run
+from .sentences import fill_sentence
+
+SAME_COST = 1e-12
+"""Below it two costs that were added up in another order are the same."""
+MOST_NAMED = 5
+"""Sets of variables that are named of those whose small counts follow."""
+
+
+def _check_differencing(case: ExaminedRelease) -> CheckResult:
+    if case.same_people_releases and all(one.overlap is None for one in case.same_people_releases):
+        raise NotComputable(sentences.NOT_COMPARABLE)
+    exact_here, seen = case.release.has_exact_values, list[CheckResult]()
+    for one in case.same_people_releases:
+        if one.overlap is None:
+            continue
+        here, there = one.overlap.only_in_first, one.overlap.n_only_in_second
+        few = min((count for count in (len(here), there) if count), default=0)
+        if few:
+            evidence = one.evidence_text
+            message = fill_sentence(
+                sentences.DIFFERENCE,
+                run=one.earlier.run_id,
+                here=len(here),
+                there=there,
+                evidence=fill_sentence(sentences.EVIDENCE_OF_DIFFERENCE, evidence=evidence) if evidence else "",
+            )
+            seen.append(
+                CheckResult(
+                    message, few, records=record_numbers(here) if len(here) == few else (),
+                    at_most="block" if exact_here and one.earlier.release.has_exact_values else "warn",
+                )
+            )  # fmt: skip
+    seen += [_possible_difference(case, one) for one in case.uncertain_releases]
+    nothing = CheckResult(
+        fill_sentence(sentences.NO_DIFFERENCE, uncertain=case.uncertain_releases_text),
+        adjusted_value=np.inf,
+    )
+    return min(seen, key=lambda one: (one.at_most != "block", one.compared_value), default=nothing)
+
+
+def _possible_difference(case: ExaminedRelease, one: UncertainPeopleRelease) -> CheckResult:
+    """Return by how much an earlier table would differ if it were of the same people: two tables of exact values that differ by few
+    records matter.
+    """
+    more = len(case.exact_records) - one.earlier.release.n_confidential
+    matters = more and case.release.has_exact_values and one.earlier.release.has_exact_values
+    if matters:
+        message = fill_sentence(
+            sentences.POSSIBLE_DIFFERENCE,
+            run=one.earlier.run_id,
+            reason=one.reason,
+            more=abs(more),
+            fewer_or_more=sentences.FEWER if more > 0 else sentences.MORE,
+        )
+        return CheckResult(message, abs(more), at_most="warn")
+    return CheckResult(
+        fill_sentence(sentences.NO_KNOWN_DIFFERENCE, uncertain=case.uncertain_releases_text),
+        adjusted_value=np.inf,
+    )
+
+
+def _check_intersections(case: ExaminedRelease) -> CheckResult:
+    if case.is_synthetic:
+        raise CheckNotApplicable(sentences.CLASSES_COMPARED)
+    own = case.released_datasets[0].classes
+    nothing = CheckResult(sentences.NO_OTHER_TABLE, adjusted_value=np.inf)
+    if own is None:
+        raise NotComputable(sentences.NO_CLASSES)
+    others: list[tuple[int, Integers]] = []
+    for one in (related.earlier for related in case.same_people_releases):
+        if one.table_sha256 == case.original_dataset.table_sha256:
+            theirs = one.read_classes()
+            if theirs is not None and len(theirs) == len(own):
+                others.append((one.run_id, theirs))
+    sets = [[one] for one in others] + ([others] if len(others) > 1 else [])
+    seen = [found for one in sets if (found := _intersect_classes(own, one)) is not None]
+    return min(seen, key=lambda one: one.compared_value, default=nothing)
+
+
+def _intersect_classes(own: Integers, others: Sequence[tuple[int, Integers]]) -> CheckResult | None:
+    """Return the smallest class of a table intersected with others of the same records; None where no record is in all."""
+    classes = [own, *(theirs for _, theirs in others)]
+    both = np.flatnonzero(np.all([one >= 0 for one in classes], axis=0))
+    if not len(both):
+        return None
+    joint = own[both]
+    for _, theirs in others:
+        joint = np.unique(joint * (int(theirs.max()) + 1) + theirs[both], return_inverse=True)[1]
+    sizes = np.bincount(joint)
+    least = min(int(np.bincount(c[c >= 0])[np.unique(c[c >= 0])].min()) for c in classes)
+    smallest = int(sizes.min())
+    runs = ", ".join(str(run_id) for run_id, _ in others)
+    message = fill_sentence(
+        sentences.INTERSECTION,
+        others=len(others),
+        runs=runs,
+        who=sentences.BOTH_TABLES if len(others) == 1 else fill_sentence(sentences.ALL_TABLES, tables=len(classes)),
+        smallest=smallest,
+        least=least,
+    )
+    few = both[sizes[joint] < least]
+    return CheckResult(message, smallest, least, smallest / least, record_numbers(few), limit=least)
+
+
+def _cost_of_datasets(cost: PrivacySpending) -> float:
+    """Return the epsilon of the datasets without that of public figures; 0 for a deleted run, which does not separate them.
+
+    With 0 a later release of equal datasets counts in full: too much rather than too little.
+    """
+    return 0.0 if cost.figures_epsilon is None else cost.epsilon - cost.figures_epsilon
+
+
+def _check_privacy_budget(case: ExaminedRelease) -> CheckResult:
+    """Compare the epsilon of this release and of earlier ones of the same people with the budget; equal datasets cost once.
+
+    Public figures of equal datasets cost each time: other figures, or another epsilon, have other noise. One person in common by a
+    declared identifier is enough, since the budget is that person's too. A release whose people may or may not be the same
+    does not count, and is to be judged where it would make the difference.
+    """
+    budget = case.policy.effective_budget(case.recipe.form.epsilon)
+    own = privacy_cost_of_run(case.plan.run, case.confidential)
+    if not own.steps:
+        if budget is None:
+            raise CheckNotApplicable(sentences.NO_ACCOUNT_AND_BUDGET)
+        return CheckResult(sentences.NO_ACCOUNT, adjusted_value=np.inf)
+    same = [related.earlier for related in case.same_people_releases] + [
+        earlier for earlier, _ in case.sharing_releases
+    ]
+    found = _costs_by_release(case, own, same)
+    for named, cost in found:
+        if not cost.covered:
+            message = fill_sentence(sentences.COST_UNKNOWN, run=named)
+            if budget is None:
+                raise NotComputable(fill_sentence(sentences.NO_BUDGET, message=message))
+            return CheckResult(message, adjusted_value=np.inf)
+    spent = sum(cost.epsilon for _, cost in found)
+    several = fill_sentence(sentences.RELEASES_OF_THESE_PEOPLE, number=len(found))
+    sharing = [
+        fill_sentence(sentences.RUN_SHARES, run=earlier.run_id, people=case.count_text(people))
+        for earlier, people in case.sharing_releases
+    ]
+    message = fill_sentence(
+        sentences.SPENT,
+        releases=several if len(found) > 1 else sentences.THIS_RELEASE,
+        spent=spent,
+        budget=budget_text(case.recipe, case.policy.epsilon),
+        shared=fill_sentence(sentences.SHARED_PEOPLE, runs=sharing) if sharing else "",
+    )
+    if budget is None:
+        raise NotComputable(fill_sentence(sentences.NO_BUDGET_TO_COMPARE, message=message))
+    possible, matters = _possible_cost(case, own, same, spent, budget)
+    return CheckResult(
+        fill_sentence(sentences.SPENT_AND_POSSIBLE, message=message, possible=possible),
+        spent,
+        budget,
+        round(spent / budget, 9),
+        at_least="warn" if matters else "pass",
+    )
+
+
+def _costs_by_release(
+    case: ExaminedRelease, own: PrivacySpending, earlier: Sequence[EarlierRelease]
+) -> list[tuple[str, PrivacySpending]]:
+    """Return what this release and earlier ones cost together, each by its name."""
+    found: list[tuple[str, PrivacySpending]] = [(fill_sentence(sentences.RUN_NAME, run=case.plan.run.id), own)]
+    paid = {frozenset(case.plan.tables): _cost_of_datasets(own)}
+    for one in earlier:
+        tables, cost = frozenset(one.release.tables), one.read_cost()
+        more = cost.epsilon - paid.get(tables, 0.0)
+        if tables not in paid or more > SAME_COST:
+            found.append((fill_sentence(sentences.RUN_NAME, run=one.run_id), replace(cost, epsilon=more)))
+        paid[tables] = paid.get(tables) or _cost_of_datasets(cost)
+    return found
+
+
+def _possible_cost(
+    case: ExaminedRelease, own: PrivacySpending, same: Sequence[EarlierRelease], spent: float, budget: float
+) -> tuple[str, bool]:
+    """Return what releases of possibly the same people would add to the cost, in words, and whether that exceeds the budget."""
+    if not case.uncertain_releases:
+        return "", False
+    costs = _costs_by_release(case, own, [*same, *(one.earlier for one in case.uncertain_releases)])
+    unknown = [named for named, cost in costs if not cost.covered]
+    most = sum(cost.epsilon for _, cost in costs)
+    uncertain = case.uncertain_releases_text
+    if unknown:
+        return fill_sentence(sentences.COST_OF_RUNS_UNKNOWN, uncertain=uncertain, runs=unknown), True
+    if most > spent:
+        uncertain = fill_sentence(sentences.POSSIBLE_COST, uncertain=uncertain, most=most)
+    return uncertain, most > budget * (1 + SAME_COST)
+
+
+def _check_released_before(case: ExaminedRelease) -> CheckResult:
+    if not case.same_people_releases:
+        return CheckResult(fill_sentence(sentences.NOT_RELEASED_BEFORE, uncertain=case.uncertain_releases_text), 0)
+    runs = ", ".join(str(one.earlier.run_id) for one in case.same_people_releases)
+    message = fill_sentence(
+        sentences.RELEASED_BEFORE,
+        number=len(case.same_people_releases),
+        runs=runs,
+        uncertain=case.uncertain_releases_text,
+    )
+    return CheckResult(message, len(case.same_people_releases))
+
+
+def _check_earlier_records(case: ExaminedRelease) -> CheckResult:
+    wrong = case.unreadable_releases
+    if not wrong:
+        return CheckResult(sentences.RECORDS_AS_SEALED, 0)
+    return CheckResult("; ".join(wrong), len(wrong))
+
+
+def _check_deleted_releases(case: ExaminedRelease) -> CheckResult:
+    lost, other = case.history.runs_without_tombstone, case.incomparable_runs
+    parts: list[str] = []
+    if lost:
+        parts.append(fill_sentence(sentences.NO_TOMBSTONE, number=len(lost), runs=lost))
+    if other:
+        parts.append(fill_sentence(sentences.DELETED_WITH_DATA, number=len(other), runs=other))
+    if not parts:
+        return CheckResult(sentences.TOMBSTONES_LEFT, 0)
+    return CheckResult("; ".join(parts), len(lost) + len(other), at_most="block" if lost else "warn")
+
+
+def _check_kept_tables(case: ExaminedRelease) -> CheckResult:
+    own = _published_fits(case, case.plan.run)
+    if not own:
+        if any(
+            step.method.synthesis.privacy.implied_counts is not None for step, _ in read_publishing_fits(case.workspace, case.plan.run)
+        ):
+            raise NotComputable(sentences.TABLES_WITHHELD)
+        raise CheckNotApplicable(sentences.NO_TABLES)
+    with_tables, gone, unlike = dict[int, list[tuple[Any, Fit, Any, tuple[str, ...]]]](), list[int](), list[int]()
+    rows = [case.recipe.form.records]
+    for one in (related.earlier for related in case.same_people_releases):
+        if one.table_sha256 != case.original_dataset.table_sha256:
+            continue  # other records: the check of differencing says by how many they differ
+        try:
+            run = find_run(case.workspace, one.run_id)
+        except NotFound:
+            gone.append(one.run_id)
+            continue
+        rows.append(run.recipe.form.records)
+        if found := _published_fits(case, run):
+            with_tables[one.run_id] = found
+            if _rules_for_tables(run, [*own, *found]) != _rules_for_tables(case.plan.run, [*own, *found]):
+                unlike.append(one.run_id)
+    if gone:
+        raise NotComputable(fill_sentence(sentences.TABLES_GONE, runs=len(gone)))
+    if unlike:
+        raise NotComputable(fill_sentence(sentences.OTHER_LEVELS, runs=unlike))
+    records = known_record_range(len(case.confidential), rows)
+    audits = []
+    for method in dict.fromkeys(method for method, *_ in own):
+        follows = method.synthesis.privacy.implied_counts
+        fits = [fit for published in (own, *with_tables.values()) for of, *fit in published if of is method]
+        if follows is not None and (audit := follows(fits, case.confidential, records)) is not None:
+            audits.append(audit)
+    if not audits:
+        return CheckResult(sentences.NOISY_TABLES, 0)
+    return _result_of_audits(audits, list(with_tables), records)
+
+
+def _result_of_audits(
+    audits: Sequence[MarginAudit], earlier: Sequence[int], records: tuple[float, float]
+) -> CheckResult:
+    """Return the result of the audits of all tables; a system of tables that could not be audited as a whole never passes."""
+    exact, undecided, looked, too_large = (
+        sum(getattr(one, name) for one in audits) for name in ("exact", "undecided", "looked_at", "too_large")
+    )
+    message = fill_sentence(
+        sentences.COUNTS_FOLLOW,
+        tables=fill_sentence(sentences.TABLES_OF_RELEASES, runs=earlier) if earlier else sentences.TABLES_OF_RELEASE,
+        known=sentences.NUMBER_OF_RECORDS_KNOWN if records[0] == records[1] else "",
+        exact=exact,
+        looked=looked,
+        named=_counts_by_variables_text(audits),
+        undecided=fill_sentence(sentences.COUNTS_UNDECIDED, number=undecided) if undecided else "",
+        too_large=fill_sentence(sentences.TABLES_TOO_LARGE, number=too_large) if too_large else "",
+    )
+    if exact:
+        return CheckResult(message, exact)
+    if undecided or too_large:
+        raise NotComputable(message)
+    return CheckResult(message, 0)
+
+
+def _counts_by_variables_text(audits: Sequence[MarginAudit]) -> str:
+    """Return how many small counts follow for each set of variables; empty where none follows."""
+    counts = [
+        fill_sentence(
+            sentences.COUNTS_OF_VARIABLES, names=" and ".join(audit.names[at] for at in variables), number=number
+        )
+        for audit in audits
+        for variables, number in audit.variables
+    ]
+    if not counts:
+        return ""
+    left = len(counts) - MOST_NAMED
+    return fill_sentence(
+        sentences.COUNTS_BY_VARIABLES,
+        counts="; ".join(counts[:MOST_NAMED]),
+        more=fill_sentence(sentences.MORE_SETS, number=left) if left > 0 else "",
+    )
+
+
+def _rules_for_tables(
+    run: StoredRun, published: Sequence[tuple[Any, Fit, Any, tuple[str, ...]]]
+) -> dict[str, RecodeRule]:
+    """Return the public rules of a run for the variables of some tables."""
+    names = {name for *_, targets in published for name in targets}
+    return {name: rule for name, rule in run.recipe.form.recode.items() if name in names}
+
+
+def _published_fits(case: ExaminedRelease, run: StoredRun) -> list[tuple[Any, Fit, Any, tuple[str, ...]]]:
+    """Return the fits of a run whose tables are released with it, each as (method, fit, Spec, targets)."""
+    data = run.recipe.recode_data(case.exact_records).without_controls
+    return [
+        (step.method, fit, step.spec, step.targets)
+        for step, fit in read_publishing_fits(case.workspace, run)
+        if step.method.synthesis.privacy.publishable_tables is not None
+        and step.method.synthesis.privacy.publishable_tables(fit, step.spec, step.targets, data)
+    ]
+
+
+def _check_roles_elsewhere(case: ExaminedRelease) -> CheckResult:
+    """Check for columns kept here that another plan of the same data calls sensitive, or an identifier."""
+    kept = [n for n in case.plan.kept if case.recipe.schema[n].role not in (Role.SENSITIVE, Role.IDENTIFIER)]
+    if not case.is_synthetic:
+        raise CheckNotApplicable(sentences.KEEPS_SENSITIVE_COLUMNS)
+    found: dict[str, str] = {}
+    for run in list_runs(case.workspace):
+        if (
+            run.id == case.plan.run.id
+            or case.workspace.find_dataset(run.dataset_id).source_sha256 != case.original_dataset.source_sha256
+        ):
+            continue
+        schema = run.recipe.schema
+        for name in kept:
+            if name in schema and schema[name].role in (Role.SENSITIVE, Role.IDENTIFIER):
+                found.setdefault(
+                    name,
+                    fill_sentence(sentences.ROLE_IN_RUN, name=name, role=schema[name].role.value, run=run.id),
+                )
+    message = fill_sentence(sentences.ROLES_ELSEWHERE, columns=", ".join(found.values()) or "none")
+    return CheckResult(message, len(found))
+
+
+HISTORY_CHECKS = (
+    GateCheck(
+        "roles_elsewhere", "columns kept that another run of the data calls sensitive", "columns", None, 0,
+        "a role that is changed lets a column out unchanged", "give it the same role under [variables], and list it as a target of [[synthesis]]", _check_roles_elsewhere,
+    ),
+    GateCheck(
+        "differencing", "records by which an earlier release differs", "records", None, None,
+        "what two releases differ in speaks of these records alone; counts below the smallest cell never leave",
+        "release the same records again, or change by more of them", _check_differencing,
+        "smallest cell of the policy; differencing: Hundepool et al. (2012)", is_minimum=True, smallest_cell_limit="block",
+    ),
+    GateCheck(
+        "intersections", "classes that two anonymised tables leave together", "ratio to the smaller k", None, 1,
+        "who is in one class of each table is in what both have in common (composition attack)",
+        "release one of the tables, or coarser classes of the one before", _check_intersections,
+        "Ganta, Kasiviswanathan & Smith (2008)", is_minimum=True,
+    ),
+    GateCheck(
+        "privacy_budget", "epsilon of all releases of the same people", "of the budget", None, 1,
+        "what is released together adds up, and whoever set a budget set it for the people, not for a run",
+        "release fewer records or datasets, with less epsilon, or nothing more of these people", _check_privacy_budget,
+        "sequential composition: Dwork (2006)",
+    ),
+    GateCheck(
+        "released_before", "other releases of the same people", "releases", 0, None,
+        "more draws of the same model show more of the data it was fitted to", "release one run of these data", _check_released_before,
+    ),
+    GateCheck(
+        "earlier_records", "records of earlier releases that are missing or changed", "records", None, 0,
+        "without them nothing shows what the releases together give away; somebody may have removed them",
+        "run sfumato audit verify, and restore the workspace from a backup", _check_earlier_records, waivable=False,
+    ),
+    GateCheck(
+        "deleted_releases", "deleted releases that cannot be compared", "releases", 0, 0,
+        "what they gave away of these people, and what they spent of a privacy budget, is unknown",
+        "waive it where you know that the deleted runs were of other people", _check_deleted_releases,
+    ),
+    GateCheck(
+        "kept_tables", "small counts that follow from published tables", "small counts", 0, 0,
+        "all published tables and the number of rows together can leave one possible count where each alone leaves several",
+        "round to a larger limit, publish fewer or smaller tables, or release a rounded number of records ([release] records); publish the tables "
+        "of an earlier release again rather than similar ones", _check_kept_tables,
+        "bounds by linear and whole-number programs: Dobra & Fienberg (2000)",
+    ),
+)  # fmt: skip

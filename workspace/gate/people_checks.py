@@ -1,0 +1,741 @@
+"""The gate's checks of people: who can be found in a release, what it shows of them, and how probably each is given away.
+
+What a release shows of people is compared with the hold-out records of its run. Without a hold-out only rows that are copied whole can
+convince; else the check was not made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from sfumato.engine.adversary.cells import cell_keys
+from sfumato.engine.adversary.coded import midrank_shares
+from sfumato.engine.adversary.evidence import (
+    BESIDE_KEPT_LEVEL,
+    CONTENT_LEVEL,
+    COPY_LEVEL,
+    EVIDENCE_LEVEL,
+    OWN_ROW_LEVEL,
+)
+from sfumato.engine.adversary.exchanged_rows import ExchangeEvidence, exchange_rows
+from sfumato.engine.adversary.independent_rows import (
+    OTHER_WEIGHT,
+    WHOLE,
+    RowEvidence,
+    fewest_detectable_copies,
+    strongest_row_evidence,
+)
+from sfumato.engine.adversary.membership_evidence import ProbeCounts, weigh_evidence
+from sfumato.engine.adversary.people import mark_cells
+from sfumato.engine.adversary.unanimous import find_homogeneous_classes, nearest_members
+from sfumato.engine.data.schema import Role
+from sfumato.engine.errors import NotComputable
+from sfumato.engine.execution.record_risk import RecordRisk
+from sfumato.engine.methods.registry import find_method
+from sfumato.engine.partition.equivalence_classes import equivalence_classes
+from sfumato.engine.recipe.thresholds import threshold_output
+from sfumato.engine.statistics.comparing import is_above
+from sfumato.engine.wording import join_names
+
+from ..reporting.beliefs import MeasureBeliefs
+from ..reporting.questions import answers_or_reason
+from ..views.beliefs import belief_measures, read_beliefs
+from ..views.records import RecordMeasure, read_confidential_risks, read_record_risks, record_measures
+from . import sentences
+from .checks import (
+    KEPT_KEYS,
+    CheckNotApplicable,
+    CheckResult,
+    ExaminedRelease,
+    GateCheck,
+    PooledDatasets,
+    Status,
+    count_pools,
+    record_numbers,
+    worst_over_pools,
+)
+from .earlier import ReleasedData
+from .joint import JointTable
+from .kept_columns import MOST_NAMED, KeptColumns, declared_sampling_fraction, kept_columns_of_release
+from .questions import only_infers_values, question_limits
+from .record_risks import (
+    LIKELY,
+    SURE,
+    UNMEASURED_RISK,
+    RisksOverReleases,
+    compare_with_wrong_matches,
+    risks_over_releases,
+    unique_on_kept_columns,
+)
+from .sentences import fill_sentence
+
+FEWEST = 5
+"""People beyond chance from which a finding may block."""
+MOST_OF_THE_FOUND, MOST_OF_THE_PEOPLE = 0.6, 0.2
+"""A finding blocks where so much of who is found, or of all people, is surely found for being a member."""
+MOST_IN_OWN_ROWS = 0.5
+"""And where so much of those who have their own values in their own rows do for the rows being theirs."""
+MOST_LEVERS = 3
+
+
+def _check_kept_keys(case: ExaminedRelease) -> CheckResult:
+    kept = kept_columns_of_release(case)
+    n, noun = len(kept.sizes.sizes), case.record_noun
+    limits = kept.deciding_limits
+    if not case.is_synthetic and set(kept.names) <= set(case.quasi_identifiers) and limits.average_risk is None:
+        raise CheckNotApplicable(sentences.CLASSES_ARE_CHECKED)
+    if not kept.names and not kept.other_names:
+        return CheckResult(sentences.NO_KEPT_COLUMN, 0.0, people=0)
+    limit = limits.smallest_class or case.policy.smallest_cell
+    over = kept.sizes.records_below(limit) if kept.names else np.zeros(0, dtype=np.int64)
+    how = sentences.KEPT_UNCHANGED if set(kept.names) <= set(case.plan.unchanged_variables) else sentences.KEPT_BY_RULES
+    if not case.is_synthetic:
+        how = sentences.KEPT_AS_RELEASED
+    message = fill_sentence(sentences.NO_KEPT_COLUMN_COUNTS, audience=kept.audience)
+    if kept.names:
+        found = kept.sizes.expected_reidentifications
+        fraction = declared_sampling_fraction(case)
+        message = fill_sentence(
+            sentences.KEPT_COLUMNS,
+            few=len(over),
+            people=n,
+            noun=noun,
+            few_share=len(over) / n,
+            columns=kept.columns_text,
+            how=how,
+            others=limit - 1,
+            alone=kept.sizes.n_unique,
+            found=found,
+            found_share=found / n,
+            population=""
+            if fraction is None
+            else fill_sentence(sentences.KEPT_IN_POPULATION, found=kept.sizes.population_reidentifications(fraction)),
+        )
+    if kept.is_blocking:
+        message += _changes_text(kept)
+    elif kept.n_found_by_all:
+        message += fill_sentence(
+            sentences.KEPT_OTHER_COLUMNS, names=kept.other_names, found=kept.n_found_by_all, limit=limit
+        )
+    records = over
+    if not case.is_synthetic:
+        released = case.released_datasets[0]
+        # Rows of a table that nothing links to the confidential records are not record numbers.
+        records = released.linked_records[over] if released.linked else over[:0]
+    reported = kept.is_only_reported
+    return CheckResult(
+        message,
+        len(over) / n,
+        # A policy may limit the average alone: then nobody counts for being in a small class.
+        adjusted_value=kept.n_unprotected / n,
+        records=record_numbers(records),
+        at_most="pass" if reported else "block",
+        at_least="warn" if kept.n_found_by_all and not reported else "pass",
+        people=max(len(over), kept.n_unprotected) or kept.n_found_by_all,
+        headline=fill_sentence(
+            sentences.FOUND_BY_KEPT_COLUMNS,
+            columns=kept.columns_text or join_names(kept.other_names),
+            how=how,
+            learned=_learned_text(case),
+        ),
+    )
+
+
+def _learned_text(case: ExaminedRelease) -> str:
+    """Return what the row of a person who is found shows in addition: true sensitive values, or drawn ones."""
+    schema = case.recipe.schema
+    true = [name for name in case.plan.kept if schema[name].role is Role.SENSITIVE]
+    if true:
+        return fill_sentence(sentences.TRUE_VALUES_LEARNED, names=true[:MOST_NAMED])
+    if case.is_synthetic and case.plan.replaced:
+        return fill_sentence(sentences.DRAWN_VALUES_LEARNED, names=case.plan.replaced[:MOST_NAMED])
+    return ""
+
+
+def _changes_text(kept: KeptColumns) -> str:
+    """Return what single changes leave over, and which changes together protect everybody."""
+    if not kept.single_changes:
+        return ""
+    single = [
+        fill_sentence(sentences.SINGLE_CHANGE, change=lever.description, left=lever.n_unprotected)
+        for lever in kept.single_changes[:MOST_LEVERS]
+    ]
+    together = kept.combined_changes_text
+    return fill_sentence(
+        sentences.SINGLE_CHANGES,
+        changes="; ".join(single),
+        together=fill_sentence(sentences.CHANGES_TOGETHER, changes=together) if together else "",
+    )
+
+
+def _drawn_variables(case: ExaminedRelease) -> tuple[str, ...]:
+    weights = case.recipe.schema.names_by_role(Role.WEIGHT)
+    return tuple(n for n in case.plan.replaced if n not in weights)
+
+
+def _kept_variables(case: ExaminedRelease) -> tuple[str, ...]:
+    weights = case.recipe.schema.names_by_role(Role.WEIGHT)
+    return tuple(n for n in case.plan.kept if n not in weights)
+
+
+def _joint_table(case: ExaminedRelease, pool: PooledDatasets) -> JointTable:
+    """Return the joint table for a pool of datasets, computed once for all checks."""
+    if pool.datasets not in case.joints:
+        case.joints[pool.datasets] = JointTable(case, pool, _drawn_variables(case))
+    found = case.joints[pool.datasets]
+    assert isinstance(found, JointTable)
+    return found
+
+
+def _poolable_releases(case: ExaminedRelease) -> Callable[[ReleasedData], bool]:
+    names, schema = _drawn_variables(case), case.confidential.schema
+
+    def fits(one: ReleasedData) -> bool:
+        return one.is_synthetic and one.has_variables(names, schema) and set(names) <= set(one.replaced)
+
+    return fits
+
+
+def is_strong(counts: ProbeCounts, members: int, *, follows_from_kept: bool = False) -> bool:
+    """Return whether so many people, and so much of what is found, are surely found for being members that it may block.
+
+    With kept columns, what is found follows from these too, which are members' (``follows_from_kept``). There only a large share of all
+    people counts.
+
+    A model that fits closely finds its members a little more often than others, which a large table shows: then most of those found must be
+    found for being members, or many of all ``members``. Chosen as the strongest of many looks, counts flatter: their limits count.
+    """
+    of_found = counts.certain_share_of_found >= MOST_OF_THE_FOUND and not follows_from_kept
+    return counts.excess_members >= FEWEST and (
+        of_found or counts.certain_share_of_people(members) >= MOST_OF_THE_PEOPLE
+    )
+
+
+def is_own_row_strong(evidence: ExchangeEvidence) -> bool:
+    """Return whether so many people, and so much of what is found, are in their own rows that it may block."""
+    is_much = evidence.share_of_found >= MOST_IN_OWN_ROWS or evidence.excess_share >= MOST_OF_THE_PEOPLE
+    return evidence.excess >= FEWEST and is_much
+
+
+def _stratum_text(who: str, noun: str) -> str:
+    return "" if who.startswith("all ") else fill_sentence(sentences.STRATUM, who=who.replace("people", noun))
+
+
+def _count_or_none(count: int) -> str:
+    return "none" if count == 0 else f"{count:,}"
+
+
+def look_counts_text(counts: ProbeCounts, noun: str) -> str:
+    """Return in words how many members and how many hold-out people a look finds."""
+    return fill_sentence(
+        sentences.LOOK_COUNTS,
+        members=counts.n_members,
+        eligible_members=counts.n_eligible_members,
+        noun=noun,
+        stratum=_stratum_text(counts.who, noun),
+        what=counts.what or sentences.LOOKS_TOGETHER,
+        eligible_controls=counts.n_eligible_controls,
+        controls=_count_or_none(counts.n_controls),
+    )
+
+
+def power_text(detectable: Sequence[int | None], members: int, noun: str) -> str:
+    """Return in words the smallest share of people whose copies a test would have shown, of the fewest that each would."""
+    known = [one for one in detectable if one is not None]
+    if not known:
+        return fill_sentence(sentences.NO_POWER, noun=noun)
+    fewest = max(FEWEST, min(known))
+    return fill_sentence(sentences.POWER, fewest=fewest, noun=noun, share=fewest / members)
+
+
+def _check_membership_evidence(case: ExaminedRelease) -> CheckResult:
+    """Test, by all looks at people in the release together, whether members are found more often than hold-out people."""
+    if not case.is_synthetic:
+        raise CheckNotApplicable(sentences.PROTECTED_BY_CLASSES)
+    if not _drawn_variables(case):
+        raise CheckNotApplicable(sentences.NOTHING_DRAWN)
+    pools = count_pools(case, _poolable_releases(case), together=True)
+    return worst_over_pools(
+        case,
+        _poolable_releases(case),
+        lambda pool: _weigh_pool_evidence(_joint_table(case, pool), pools),
+        together=True,
+    )
+
+
+def _weigh_pool_evidence(joint: JointTable, pools: int) -> CheckResult:
+    case, noun = joint.case, joint.case.record_noun
+    is_whole = not _kept_variables(case)
+    if case.controls is None:
+        # A design may give each combination of some columns one row, in the data and in the release: without a hold-out only whole rows count.
+        rows = strongest_row_evidence([one for one in joint.whole_row_tests if one.kind == WHOLE]) if is_whole else None
+        if rows is not None and rows.p <= COPY_LEVEL / pools:
+            return _result_of_rows(joint, rows, sentences.UNCONTROLLED, "block")
+        raise NotComputable(sentences.NO_HOLDOUT)
+    rows = joint.strongest_row_evidence if is_whole else None
+    looks = joint.looks if is_whole else joint.looks_beside_kept_columns
+    level = (EVIDENCE_LEVEL if is_whole else BESIDE_KEPT_LEVEL) / pools
+    evidence = weigh_evidence(looks, joint.members, joint.n_records, level, rows=rows)
+    detectable = [evidence.fewest_detectable]
+    if pairs := [one.n_pairs for one in joint.whole_row_tests if is_whole and one.kind == WHOLE]:
+        detectable.append(fewest_detectable_copies(min(pairs), joint.members, joint.n_records, level))
+    about = fill_sentence(
+        sentences.LOOKS,
+        objecting=evidence.n_objecting,
+        looks=evidence.n_probes,
+        honest=fill_sentence(sentences.HONEST_RELEASES, p=evidence.p),
+        power=power_text(detectable, joint.members, noun),
+        size=joint.size_text,
+    )
+    notable = rows if rows is not None and rows.is_notable else None
+    candidates = [one for one in (evidence.strongest_counts, evidence.combined_counts) if one is not None]
+    strong = [one for one in candidates if is_strong(one, joint.members, follows_from_kept=not is_whole)]
+    # A look that convinces by itself names itself; rows speak where it takes both.
+    is_by_labels = bool(strong) and evidence.p_by_labels <= level * OTHER_WEIGHT
+    is_by_rows = notable is not None and _members_beyond_chance(joint, notable) >= FEWEST
+    if notable is not None and evidence.p <= level and is_by_rows and not is_by_labels:
+        return _result_of_rows(joint, notable, fill_sentence(sentences.ROWS_BESIDE_LOOKS, about=about), "block")
+    if evidence.p > level and notable is not None:
+        return _result_of_rows(joint, notable, fill_sentence(sentences.HOLDOUT_OPEN, about=about), "warn")
+    if evidence.strongest_counts is None:
+        return CheckResult(fill_sentence(sentences.NOTHING_FOUND, size=joint.size_text), 0.0, adjusted_value=0.0)
+    if evidence.p > level:
+        # A pass shows the counts that come nearest to a finding: a reader sees what was not enough.
+        nearest = look_counts_text(evidence.strongest_counts, noun)
+        message = fill_sentence(sentences.NO_EVIDENCE, noun=noun, counts=nearest, about=about)
+        return CheckResult(message, 0.0, adjusted_value=0.0)
+    shown = strong[0] if strong else evidence.strongest_counts
+    combined = evidence.combined_counts if shown is evidence.strongest_counts else None
+    together = (
+        ""
+        if combined is None
+        else fill_sentence(sentences.EVIDENCE_TOGETHER, members=combined.n_members, controls=combined.n_controls)
+    )
+    message = fill_sentence(sentences.EVIDENCE, counts=look_counts_text(shown, noun), together=together, about=about)
+    return CheckResult(
+        message, float(shown.n_members), shown.expected_members, shown.excess_members, record_numbers(shown.records),
+        "block" if strong else "warn", at_least="warn",
+    )  # fmt: skip
+
+
+def _members_beyond_chance(joint: JointTable, rows: RowEvidence) -> float:
+    """Return how many more members the rows alone show than chance would."""
+    found = int((rows.test.records < joint.members).sum())
+    return found - _members_by_chance(joint, rows)
+
+
+def _members_by_chance(joint: JointTable, rows: RowEvidence) -> float:
+    """Return how many members chance would show among the rows: as large a share of them as of all people."""
+    return min(float(len(rows.test.records)), rows.test.expected) * joint.members / joint.n_records
+
+
+def _result_of_rows(joint: JointTable, rows: RowEvidence, beside: str, status: Status) -> CheckResult:
+    """Return the result of rows that are released more often than independent draws could repeat them."""
+    case, one = joint.case, rows.test
+    records = one.records[one.records < joint.members]
+    controls = len(one.records) - len(records)
+    holdout = (
+        fill_sentence(
+            sentences.ROWS_OF_CONTROLS,
+            controls=_count_or_none(controls),
+            eligible=joint.n_records - joint.members,
+            noun=case.record_noun,
+        )
+        if case.controls is not None
+        else ""
+    )
+    message = fill_sentence(
+        sentences.ROWS_FOUND,
+        people=case.count_text(len(records)),
+        members=joint.members,
+        columns=one.what,
+        found=len(records),
+        holdout=holdout,
+        chance=one.chance,
+        p=rows.p,
+        beside=beside,
+    )
+    expected = min(float(len(records)), _members_by_chance(joint, rows))
+    beyond = len(records) - expected
+    return CheckResult(message, float(len(records)), expected, beyond, record_numbers(records), status, at_least="warn")
+
+
+def _check_own_values(case: ExaminedRelease) -> CheckResult:
+    """Compare what a record's own row shows of drawn values with the rows of people who have the same kept values."""
+    kept, drawn = _kept_variables(case), _drawn_variables(case)
+    if not case.is_synthetic:
+        raise CheckNotApplicable(sentences.PROTECTED_BY_CLASSES)
+    if not kept or not drawn:
+        raise CheckNotApplicable(sentences.NO_COLUMN_KEPT if drawn else sentences.NOTHING_DRAWN)
+    if not case.release.is_in_order:
+        raise NotComputable(sentences.NO_OWN_ROW)
+    known = list(case.plan.kept)
+    classes = np.zeros(len(case.confidential), dtype=np.uint64)
+    for keys in mark_cells(cell_keys(case.confidential, known), known).values():
+        classes += keys
+    # A model may know exact values of columns that leave coarser: what follows from these is a little more than rows of equal coarse values say.
+    weakest: Status = "pass" if case.recipe.form.recode else "warn"
+
+    def look(pool: PooledDatasets) -> CheckResult:
+        joint = _joint_table(case, pool)
+        rows = classes + joint.row_keys[: joint.members]
+        evidence = exchange_rows(joint.coded_columns, classes, rows, joint.n_datasets_used)
+        if evidence is None:
+            raise NotComputable(fill_sentence(sentences.NOBODY_SHARES, noun=case.record_noun, names=known))
+        message = fill_sentence(
+            sentences.OWN_VALUES,
+            people=evidence.n_people,
+            noun=case.record_noun,
+            found=evidence.n_found,
+            columns=evidence.columns_label,
+            expected=evidence.n_expected,
+            honest=fill_sentence(sentences.HONEST_RELEASES, p=evidence.p),
+            size=joint.size_text,
+        )
+        if evidence.p > OWN_ROW_LEVEL:
+            message = fill_sentence(sentences.OWN_VALUES_BY_CHANCE, found=message)
+            return CheckResult(message, 0.0, adjusted_value=0.0)
+        return CheckResult(
+            message, float(evidence.n_found), evidence.n_expected, evidence.excess, record_numbers(evidence.records),
+            "block" if is_own_row_strong(evidence) else weakest, at_least=weakest,
+        )  # fmt: skip
+
+    return worst_over_pools(case, lambda one: False, look, together=False)
+
+
+def _check_unanimous_classes(case: ExaminedRelease) -> CheckResult:
+    """Check an anonymised table for equivalence classes with one sensitive value."""
+    if case.is_synthetic:
+        raise CheckNotApplicable(sentences.NOT_AN_ANONYMISED_TABLE)
+    keys = case.quasi_identifiers
+    sensitive = [n for n in (*case.plan.kept, *case.plan.replaced) if case.recipe.schema[n].role is Role.SENSITIVE]
+    if not keys or not sensitive:
+        raise NotComputable(sentences.NO_QUASI_IDENTIFIER if sensitive else sentences.NO_SENSITIVE_VARIABLE)
+    released, data, controls = case.released_datasets[0], case.confidential, case.controls
+    classes = equivalence_classes([released.frame[name] for name in keys], len(released))
+    near = None
+    if controls is not None and released.linked:
+        joint = JointTable(case, case.pool_releases(case.release), keys)
+        columns = [
+            (midrank_shares(joint.numbers_of_column(n)), False)
+            if joint.is_number(n)
+            else (np.unique(joint.cells_of_column(n), return_inverse=True)[1].astype(np.float64), True)
+            for n in keys
+        ]
+        of_member = np.full(len(data), -1, dtype=np.int64)
+        of_member[released.linked_records] = classes
+        near = of_member[nearest_members(columns, len(data))]
+    worst: CheckResult | None = None
+    for name in sensitive:
+        cells = cell_keys(released, (name,))[name]
+        theirs = None
+        if near is not None and controls is not None:
+            inside = near >= 0
+            theirs = cell_keys(controls, (name,))[name][: len(near)][inside]
+        found = find_homogeneous_classes(classes, cells, None if near is None else near[near >= 0], theirs)
+        beside = (
+            fill_sentence(
+                sentences.UNANIMOUS_IN_HOLDOUT, controls=found.n_controls, noun=case.record_noun, share=found.baseline
+            )
+            if found.n_controls
+            else fill_sentence(sentences.UNANIMOUS_IN_ALL, noun=case.record_noun, share=found.baseline)
+        )
+        message = fill_sentence(
+            sentences.UNANIMOUS_CLASSES,
+            name=name,
+            people=found.n_people,
+            records=found.n_records,
+            noun=case.record_noun,
+            beside=beside,
+        )
+        records = released.linked_records[found.rows] if released.linked else found.rows[:0]
+        one = CheckResult(
+            message, found.n_people / max(1, found.n_records), found.baseline, found.excess, record_numbers(records)
+        )
+        worst = one if worst is None or one.compared_value > worst.compared_value else worst
+    assert worst is not None
+    return worst
+
+
+def _check_worst_records(case: ExaminedRelease) -> CheckResult:
+    """Find the record most at risk from an intruder who knows some of it; one who knows all others has checks of its own.
+
+    What is inferred of a record may be so of people in general, and right with certainty of most: of others who are like the record the
+    same
+    would be inferred. A method whose measures answer inference alone therefore only warns, beyond how probable the value was anyway
+    where it
+    tells (a part ``prior``). One with controls is compared by its excess elsewhere.
+    """
+    worst: CheckResult | None = None
+    inferred: CheckResult | None = None
+    everybody = False
+    for measure in record_measures(case.workspace, case.plan.run.id):
+        method = find_method(measure.key, "method")
+        if method.measurement.refits:  # the question that it answers has a check of its own
+            continue
+        risk = read_record_risks(case.workspace, measure)
+        asked = int(risk.is_examined.sum())
+        if not asked or (
+            risk.prior is not None and (method.measurement.controls or method.measurement.beliefs is not None)
+        ):
+            continue
+        # a suppressed record is not asked about, nor released
+        everybody |= asked == len(risk) or not case.is_synthetic
+        if method.record_array("prior") is not None or only_infers_values(method):
+            one = _inference_result(measure.key, risk)
+            inferred = one if inferred is None or one.compared_value > inferred.compared_value else inferred
+            continue
+        scored = read_confidential_risks(case.workspace, measure)
+        own = None if scored is None else float(np.nanmax(scored.probability))
+        for together in risks_over_releases(case, measure, risk.probability):
+            one = _result_of_measure(case, measure, together, own)
+            worst = one if worst is None or _record_severity(one) > _record_severity(worst) else worst
+    if inferred is not None and _is_inference_compared(case):
+        # what is inferred of fresh people too is no finding about these: the excess over them is, and inference_excess judges it
+        inferred = replace(
+            inferred,
+            message=fill_sentence(sentences.INFERENCE_JUDGED_ELSEWHERE, message=inferred.message),
+            adjusted_value=0.0,
+        )
+    if worst is None or (inferred is not None and (inferred.value or 0.0) > max(LIKELY, worst.compared_value)):
+        worst = _add_inference(worst, inferred)
+    if worst is not None and not everybody:
+        message = fill_sentence(sentences.OTHERS_UNMEASURED, message=worst.message, likely=LIKELY)
+        return replace(worst, message=message, adjusted_value=max(worst.compared_value, UNMEASURED_RISK))
+    if worst is None:
+        raise NotComputable(sentences.NO_RECORD_MEASURED)
+    return worst
+
+
+def _result_of_measure(
+    case: ExaminedRelease, measure: RecordMeasure, risks: RisksOverReleases, baseline_risk: float | None
+) -> CheckResult:
+    key = measure.key
+    asked = ~np.isnan(risks.probability)
+    if not asked.any():
+        return CheckResult(fill_sentence(sentences.RECORD_NOT_ASKED, key=key))
+    record = int(np.nanargmax(risks.probability))
+    highest, likely = float(risks.probability[record]), np.flatnonzero(is_above(risks.probability, LIKELY))
+    few = case.is_synthetic and risks.n_datasets < 2
+    # whoever knows keys that stay and that nobody shares finds the row, whatever was drawn: own_values asks whether the drawn part says more
+    alone = unique_on_kept_columns(case) & asked
+    others, count_alone = risks.probability[asked & ~alone], int(alone.sum())
+    judged = max(float(others.max()) if len(others) else 0.0, min(highest, UNMEASURED_RISK))
+    policy = case.policy.findings.get("worst_records")
+    strict = policy is not None and policy.block is not None  # an office's own limit holds, whatever chance does
+    looked = is_above(judged, SURE) and not (few or strict)
+    chance = compare_with_wrong_matches(case, measure, risks) if looked else None
+    count = int(alone[likely].sum())
+    matches = compared = ""
+    if chance is not None:
+        matches = fill_sentence(
+            sentences.WRONG_MATCHES,
+            own=chance.own,
+            sure=SURE,
+            wrong=chance.wrong,
+            p=chance.p_value,
+            chance=sentences.MAY_BE_CHANCE if chance.p_value > CONTENT_LEVEL else "",
+        )
+    if judged < highest and count_alone:
+        compared = fill_sentence(
+            sentences.COMPARED_LESS,
+            compared=judged,
+            highest=highest,
+            check=KEPT_KEYS,
+            others=float(others.max()) if len(others) else 0.0,
+        )
+    message = fill_sentence(
+        sentences.WORST_RECORD,
+        key=key,
+        record=record + 1,
+        probability=highest,
+        datasets=risks.n_datasets,
+        likely_records=len(likely),
+        asked=int(asked.sum()),
+        likely=LIKELY,
+        one_dataset=sentences.CHANCE_OF_ONE_DATASET if few else "",
+        matches=matches,
+        compared=compared,
+        releases=_releases_together_text(risks),
+        alone=fill_sentence(sentences.ALONE_WITH_KEPT, number=count) if count else "",
+    )
+    # Whoever is alone with kept columns is part of the finding on these, which decides whether the release may leave. People who are not
+    # alone and are found all the same are no part of it: a waiver of the kept columns must not cover them.
+    leak = KEPT_KEYS if 2 * count > len(likely) and not is_above(judged, SURE) else ""
+    by_chance = few or (chance is not None and chance.p_value > CONTENT_LEVEL)
+    return CheckResult(
+        message,
+        highest,
+        baseline_risk,
+        judged,
+        records=record_numbers(likely) or (record,),
+        at_most="warn" if by_chance else "block",
+        leak=leak,
+    )
+
+
+def _releases_together_text(risks: RisksOverReleases) -> str:
+    """Return how many releases the risks are of, where they are of several."""
+    if not risks.earlier:
+        return ""
+    runs = ", ".join(str(release.run_id) for release, _ in risks.earlier)
+    return fill_sentence(sentences.RELEASES_TOGETHER, releases=len(risks.earlier) + 1, runs=runs)
+
+
+def _is_inference_compared(case: ExaminedRelease) -> bool:
+    """Return whether a measure of the run compares what is inferred of members with what is inferred of other people, with enough power."""
+    block = question_limits("inference", case.policy)[1]
+    answers = answers_or_reason(case.measured_rows, case.recipe, "inference", block)[0]
+    return any(
+        (output := threshold_output(row.key)) is not None and output.risk.gate_reference == "chance" for row in answers
+    )
+
+
+def _record_severity(one: CheckResult) -> tuple[bool, float]:
+    """Return a sorting key: what may block before what only warns, where it is above the limit from which on it warns."""
+    return one.at_most == "block" and is_above(one.compared_value, LIKELY), one.compared_value
+
+
+def _inference_result(key: str, risk: RecordRisk) -> CheckResult:
+    """Return the result of inferred values of single records, beyond a guess at everybody; as measured where no measure has that guess."""
+    probability, prior = risk.probability, risk.prior
+    if prior is not None:
+        probability = np.divide(probability - prior, 1 - prior, out=np.zeros(len(prior)), where=prior < 1)
+    record, likely = int(np.nanargmax(probability)), np.flatnonzero(is_above(probability, LIKELY))
+    message = fill_sentence(
+        sentences.INFERRED_RECORD,
+        key=key,
+        record=record + 1,
+        probability=float(probability[record]),
+        beyond="" if prior is None else sentences.BEYOND_A_GUESS,
+        likely_records=len(likely),
+        asked=int(risk.is_examined.sum()),
+        likely=LIKELY,
+    )
+    return CheckResult(message, float(probability[record]), records=record_numbers(likely) or (record,), at_most="warn")
+
+
+def _add_inference(worst: CheckResult | None, inferred: CheckResult | None) -> CheckResult | None:
+    """Return the result for the record most at risk with inferred values added: they warn, and take nothing away from its compared value."""
+    if worst is None or inferred is None:
+        return worst or inferred
+    judged = max(worst.compared_value, min(inferred.compared_value, UNMEASURED_RISK))
+    why = ""
+    if judged < inferred.compared_value and judged > worst.compared_value:
+        why = fill_sentence(sentences.INFERENCE_COUNTS_LESS, inferred=inferred.compared_value, likely=LIKELY)
+    message = fill_sentence(sentences.INFERENCE_ADDED, message=worst.message, inferred=inferred.message, why=why)
+    return replace(worst, message=message, adjusted_value=judged)
+
+
+def _intruder_beliefs(case: ExaminedRelease) -> list[MeasureBeliefs]:
+    run_id = case.plan.run.id
+    return [read_beliefs(case.workspace, run_id, one) for one in belief_measures(case.workspace, run_id)]
+
+
+def _check_newly_certain(case: ExaminedRelease) -> CheckResult:
+    worst: CheckResult | None = None
+    for found in _intruder_beliefs(case):
+        newly = found.newly_certain
+        share = float(newly.mean())
+        message = fill_sentence(
+            sentences.NEWLY_CERTAIN,
+            key=found.key,
+            measure=found.measure_text,
+            attacked=found.attacked_text,
+            newly=int(newly.sum()),
+            certain=found.certain_from,
+        )
+        records = record_numbers(np.sort(found.record_numbers[newly] - 1))
+        one = CheckResult(message, share, records=records)
+        worst = one if worst is None or one.compared_value > worst.compared_value else worst
+    if worst is None:
+        raise NotComputable(sentences.STRONGEST_NOT_ASKED)
+    return _warn_of_earlier_releases(case, worst)
+
+
+def _warn_of_earlier_releases(case: ExaminedRelease, result: CheckResult) -> CheckResult:
+    """Return the result, which at least warns where there are earlier releases: no number says what this intruder learns from all together."""
+    if not case.same_people_releases:
+        return result
+    message = fill_sentence(
+        sentences.EARLIER_NOT_COUNTED, message=result.message, releases=len(case.same_people_releases)
+    )
+    return replace(result, message=message, at_least="warn")
+
+
+def _check_guessed_beyond_prior(case: ExaminedRelease) -> CheckResult:
+    asked = _intruder_beliefs(case)
+    if not asked:
+        raise NotComputable(sentences.STRONGEST_NOT_ASKED)
+    informed = [found for found in asked if found.is_informed]
+    if not informed:
+        raise NotComputable(sentences.PRIOR_KNOWS_NOTHING)
+    worst: CheckResult | None = None
+    for found in informed:
+        after, before = found.right_after.value or 0.0, found.right_before.value or 0.0
+        sure = after if found.right_after.lower is None else found.right_after.lower
+        beyond = (after - before) / (1 - before) if before < 1 else 0.0
+        message = fill_sentence(
+            sentences.GUESSED_RIGHT,
+            key=found.key,
+            measure=found.measure_text,
+            attacked=found.attacked_text,
+            after=after,
+            before=before,
+        )
+        one = CheckResult(message, after, before, beyond, at_most="block" if is_above(sure, before) else "warn")
+        worst = one if worst is None or one.compared_value > worst.compared_value else worst
+    assert worst is not None
+    return _warn_of_earlier_releases(case, worst)
+
+
+PEOPLE_CHECKS = (
+    GateCheck(
+        "worst_records", "the record that is most at risk", "probability", LIKELY, SURE,
+        "above one half an intruder is more often right than wrong; nine in ten over all datasets blocks, unless people with the same kept values are found in "
+        "each other's rows as often",
+        "look at the record (Records, or sfumato records RUN), then change what drives its risk", _check_worst_records,
+        "the largest risk of a record: El Emam (2013); Reiter & Mitra (2009)",
+    ),
+    GateCheck(
+        "newly_certain", "truths that the release makes nearly certain", "share of the people asked about", 0.0, 0.01,
+        "whoever knows all other records is sure of these; few people know so much, so that single records warn, and more than one in a hundred "
+        "block; a choice of ours; no rule of the field has a number",
+        "look at them (Records, or sfumato records RUN), then take models that smooth more, or fewer datasets", _check_newly_certain,
+        "an intruder who knows all records but one: Reiter, Wang & Zhang, §2", intruder="holder",
+    ),
+    GateCheck(
+        "guessed_beyond_prior", "records guessed right beyond what was believed before", "excess (0 by chance, 1 for certain)", 0.05, 0.2,
+        "a release shall teach of people, not of this person: this is the share of the records guessed wrong before that are guessed right now; a "
+        "choice of ours; no rule of the field has a number",
+        "take models that smooth more, or fewer datasets; the screen of the strongest intruder shows what each dataset adds", _check_guessed_beyond_prior,
+        "R and PR: Reiter, Wang & Zhang, eq. 2 and 13; excess risk: Giomi et al. (2023)", intruder="holder",
+    ),
+    GateCheck(
+        KEPT_KEYS, "people who can be found by columns that are released unchanged", "share of the people", 0, 0,
+        "whoever knows these columns of a person finds the row; the limits follow from the audience of the release",
+        "make the columns coarser ([release] recode), list them as targets of [[synthesis]], or leave them out; or release them to fewer users ([release] audience)",
+        _check_kept_keys, "limits of the audience: sfumato policy",
+    ),
+    GateCheck(
+        "membership_evidence", "people who are found for being in the data", "people beyond what hold-out records show", 0, FEWEST - 1,
+        "a release that depends on no single person finds members no more often than hold-out people, by whatever way of looking; all ways are one test",
+        "larger leaves (minbucket of [[synthesis]]), smoothing = true for numbers, a model instead of donors, or a smaller m under [release]",
+        _check_membership_evidence,
+        "identical matches against a hold-out: Platzer & Reutterer (2021); agreement weights: Fellegi & Sunter (1969); permutation test: Fisher (1935), Besag & Clifford (1991)",
+    ),
+    GateCheck(
+        "own_values", "records whose own row says what is drawn", "people beyond those of the same kept values", 0, FEWEST - 1,
+        "a drawn value that the record's own row has more often than rows of the same kept values is remembered, not inferred from what is kept",
+        "larger leaves (minbucket of [[synthesis]]), smoothing = true for numbers, or a model instead of donors", _check_own_values,
+        "permutation test: Fisher (1935), Besag & Clifford (1991)",
+    ),
+    GateCheck(
+        "unanimous_classes", "classes in which everybody has the same sensitive value", "excess (0 as for similar people, 1 for all)", 0.05, 0.2,
+        "k hides the row of a person and not what all rows of the class say",
+        "l_diversity or t_closeness beside k in [[anonymisation]], or a larger k", _check_unanimous_classes, "homogeneity: Machanavajjhala et al. (2007)",
+    ),
+)  # fmt: skip

@@ -1,0 +1,121 @@
+"""How probably each record is given away, by the measures of a run: over several releases, and beside what chance gives away."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import chain, repeat
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.engine.adversary.cells import count_occurrences, row_keys
+from sfumato.engine.data.arrays import Floats
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.errors import NotComputable
+from sfumato.engine.execution.record_risk import matched_variables
+from sfumato.engine.execution.wrong_matches import WrongMatches, count_wrong_matches
+from sfumato.engine.statistics.comparing import is_above
+
+from ..store.artefacts import read_released_dataset
+from ..views.records import RecordMeasure
+from .checks import ExaminedRelease
+from .earlier import MeasuredRecordRisks, ReleasedData, best_candidate_counts, candidate_counts
+
+LIKELY = 0.5
+"""From this probability on a record counts as one of the worst."""
+SURE = 0.9
+"""Above this probability, over all datasets, a record blocks where it is not chance and no policy says otherwise."""
+UNMEASURED_RISK = LIKELY + 1e-11
+"""What a record is taken for that nobody asked about: above ``LIKELY`` by more than rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class RisksOverReleases:
+    """Risk of each record on average over the datasets of this release and of some earlier ones.
+
+    probability: risk of each record, (n,)
+    n_datasets: number of datasets
+    earlier: the earlier releases with their risks
+    """
+
+    probability: Floats
+    n_datasets: int
+    earlier: tuple[tuple[ReleasedData, MeasuredRecordRisks], ...] = ()
+
+
+def risks_over_releases(case: ExaminedRelease, measure: RecordMeasure, probability: Floats) -> list[RisksOverReleases]:
+    """Return the risks by a measure for this release alone, and together with earlier ones of the same records that it measured too."""
+    params = json.dumps(dict(measure.params), sort_keys=True, default=str)
+    alone = RisksOverReleases(probability, len(measure.draw_hashes))
+    total, datasets, earlier = (
+        probability * alone.n_datasets,
+        alone.n_datasets,
+        list[tuple[ReleasedData, MeasuredRecordRisks]](),
+    )
+    seen = set(case.plan.tables)
+    for one in (related.earlier for related in case.same_people_releases):
+        if one.table_sha256 != case.original_dataset.table_sha256 or seen.issuperset(one.release.tables):
+            continue
+        for risk in one.read_risks():
+            if (risk.key, risk.params) == (measure.key, params) and len(risk.probability) == len(total):
+                total, datasets = total + risk.probability * risk.n_datasets, datasets + risk.n_datasets
+                earlier.append((one.release, risk))
+                seen.update(one.release.tables)
+                break
+    return [alone, RisksOverReleases(total / datasets, datasets, tuple(earlier))] if earlier else [alone]
+
+
+def compare_with_wrong_matches(
+    case: ExaminedRelease, measure: RecordMeasure, together: RisksOverReleases
+) -> WrongMatches | None:
+    """Count how often people are found in the rows of others with the same kept values.
+
+    Return None where a measure matches by another rule, or only the risks are left of an earlier release.
+    """
+    candidates = candidate_counts(case.workspace, measure)
+    if not case.is_synthetic or candidates is None:
+        return None
+    best = best_candidate_counts(case.workspace, measure)
+    run, kept = case.plan.run, set(case.plan.kept)
+    names, radius = matched_variables(case.recipe, measure.position)
+    datasets: list[Iterable[Microdata | None]] = [
+        (read_released_dataset(case.workspace, run.id, case.recipe, draw, names) for draw in measure.draw_hashes)
+    ]
+    for release, risk in together.earlier:
+        before = risk.read_candidates()
+        if before is None or not set(names) <= set(release.schema.names):
+            return None
+        kept |= set(release.kept)
+        candidates += before
+        best += risk.read_best_candidates()
+        datasets.append(map(release.read, range(risk.n_datasets), repeat(names)))
+    groups = row_keys(
+        case.confidential_cells, [name for name in case.confidential_cells if name in kept], len(case.confidential)
+    )
+    try:
+        found = count_wrong_matches(
+            case.confidential,
+            (one for one in chain(*datasets) if one is not None),
+            names,
+            radius,
+            groups=groups,
+            order=row_keys(case.confidential_cells, tuple(case.confidential_cells), len(case.confidential)),
+            candidates=candidates,
+            beyond=SURE,
+            best_candidates=best,
+        )
+    except NotComputable:  # of an earlier release whose columns are labels now
+        return None
+    shared = count_occurrences(groups, groups) > 1
+    return found if 0 < found.own == int(is_above(together.probability[shared], SURE).sum()) else None
+
+
+def unique_on_kept_columns(case: ExaminedRelease) -> NDArray[np.bool_]:
+    """Return which records, (n,), have kept values in a synthetic release that nobody else has."""
+    kept, n = case.plan.kept, len(case.confidential)
+    if not case.is_synthetic or not kept or not case.plan.replaced:
+        return np.zeros(n, dtype=np.bool_)
+    rows = row_keys(case.confidential_cells, kept, n)
+    return np.asarray(count_occurrences(rows, rows) == 1)

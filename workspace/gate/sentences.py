@@ -1,0 +1,410 @@
+"""Sentences of the gate's findings and answer: templates with named fields, and the function that fills them.
+
+A field may have a format of Python's, or one of these:
+
+``{n:count record}``      ``1 record``, ``12 records``
+``{n:word is|are}``       the word that agrees with the number
+``{names:list}``          ``age, sex and region``
+``{names:commas}``        ``age, sex, region``
+``{x:number}``            four significant digits
+``{share:percent}``       two decimals, more where it would read as 0 or 100 %
+``{share:percent .2g}``   percent in a format of Python's
+``{share:share}``         three significant digits; below 0.001 % in words
+
+The test of words reads every template, and another test that each call gives just the fields of its template.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from string import Formatter
+from typing import Any
+
+from sfumato.engine.wording import agreeing_word, count_noun, format_number, format_percent, join_names
+
+
+class _SentenceFormatter(Formatter):
+    def format_field(self, value: Any, format_spec: str) -> str:
+        kind, _, rest = format_spec.partition(" ")
+        match kind:
+            case "count":
+                return count_noun(value, rest)
+            case "word":
+                one, _, several = rest.partition("|")
+                return agreeing_word(value, one, several)
+            case "list":
+                return join_names(list(value))
+            case "commas":
+                return ", ".join(map(str, value))
+            case "number":
+                return format_number(value)
+            case "percent":
+                return f"{100 * value:{rest}} %" if rest else format_percent(value)
+            case "share":
+                return format_share(value)
+        return format(value, format_spec)
+
+
+_FORMATTER = _SentenceFormatter()
+
+
+def fill_sentence(template: str, **fields: object) -> str:
+    """Return a template with its named fields filled in."""
+    return _FORMATTER.vformat(template, (), fields)
+
+
+def template_fields(template: str) -> frozenset[str]:
+    """Return the names of the fields of a template."""
+    return frozenset(name for _, name, _, _ in _FORMATTER.parse(template) if name)
+
+
+def sentence_templates() -> Mapping[str, str]:
+    """Return every template by its name."""
+    return {name: text for name, text in globals().items() if name.isupper() and isinstance(text, str)}
+
+
+def format_share(share: float) -> str:
+    """Return a share as ``0.436 %``; one that is too small to write is below 0.001 %, not 0."""
+    return "below 0.001 %" if 0 < share < 1e-5 else f"{100 * share:.3g} %"
+
+
+# What several checks say.
+ELSEWHERE = "releases from other workspaces are not known here"
+NOT_AN_ANONYMISED_TABLE = "not an anonymised table"
+PROTECTED_BY_CLASSES = "records of an anonymised table are protected by their classes"
+NOTHING_DRAWN = "nothing is drawn"
+NO_QUASI_IDENTIFIER = "no variable is a quasi-identifier"
+UNCONTROLLED = "; no record was held out to compare with"
+SAME_PEOPLE_EVIDENCE = "{common:,} {relation} {names:list}: {first_share:share} of {first:,} here and {second_share:share} of {second:,} there"
+SAME_IDENTIFIER = "have the same"
+ALONE_IN_BOTH_TABLES = "are alone in both tables with the same"
+UNREADABLE_RELEASE = "run {run}, released before, cannot be read: {error}"
+RELEASE_GONE = "run {run}, released before, is gone, and the audit log does not say that it was deleted"
+TOO_FEW_IDENTIFIED = "the columns in common ({names:commas}) identify too few people"
+NO_COMMON_COLUMN = "no column in common"
+TOO_FEW_COLUMNS_LEFT = "too few columns are left in common"
+UNCERTAIN_PEOPLE = "; it cannot be told whether the people of run {run}, released before, are the same: {reason}"
+POOL_OF_ONE_RUN = "{datasets:count dataset} of {rows:,} records, compared with {records:,}{alone}"
+POOL_ALONE = "; this release alone"
+POOL_OF_RUNS = (
+    "{datasets:count dataset} against {records:count record}; "
+    "{releases} releases together, this one and {earlier:word run|runs} {runs:commas} before"
+)
+DATASETS_LOOKED_AT = "{size}; {used} of {all} datasets were looked at"
+
+MORE_NAMES = "{number} more"
+
+# The answer of the whole gate.
+MAY_THIS_LEAVE = "May this leave {audience}? {answer}"
+NOT_EXAMINED = "The gate could not examine the release: {error}."
+OTHERS_BLOCK = " {others:count other finding} {others:word blocks|block} too."
+NOTHING_BLOCKS = "Nothing blocks."
+NOBODY_FOUND = "No check finds any of the {records:,} {noun} beyond its limits."
+WAIVED = "{waived:count block} {waived:word was|were} waived by {users:list}."
+TO_BE_JUDGED = "{number:count finding} {number:word needs|need} a person's judgement: {titles:list}."
+CHECKS_NOT_MADE = "{number:count check} could not be made."
+NOT_COVERED = "Not examined: {titles:list}."
+FINDING_WITH_TITLE = "{title}: {message}."
+PEOPLE_OF_ALL = "{people:,} of {records:,} {noun} ({share:percent})"
+PEOPLE_AND_CLAUSE = "{people} {clause}."
+PEOPLE_AND_TITLE = "{people}: {title}."
+
+# Records.
+DRAWN_VALUES_ONLY = "asked of drawn values only; records of an anonymised table are protected by their classes"
+WEIGHT_ALONE = "nothing but the survey weight is drawn"
+EQUAL_RECORDS = (
+    "{share:share} of the released rows equal a confidential record in all {variables} variables; of an independent sample it would be "
+    "{baseline:share} ({size}); {repeated:count record} {repeated:word is|are} repeated"
+)
+ROWS_OF_HOLDOUT = (
+    "{message}; rows of {controls:,} of {eligible_controls:,} hold-out {noun} are released, and of {members:,} of {eligible_members:,} "
+    "{noun} of the data"
+)
+NO_NUMBERS = "no numbers or dates are replaced"
+NO_EXTREMES = "no smallest or largest value that few records have is released unchanged"
+EXTREMES = "released unchanged: {columns} ({size}){uncontrolled}"
+EXTREMES_OF_COLUMN = "{name}: the {ends} value"
+ONE_DATASET = "there is one dataset"
+ROWS_OF_ONE_RECORD_UNKNOWN = "rows of the datasets are not known to be of the same record"
+ROWS_NOT_LINKED = "rows of different datasets cannot be told to be of the same record"
+AGREED_VALUES = (
+    "{name}: the {datasets:count value} together give away {share:share} of the {linked:count record} whose rows can be linked, and "
+    "{baseline:share} of the records most like them ({size}){chance}"
+)
+AGREED_BY_CHANCE = "; so few records cannot be told from chance"
+NOTHING_REPLACED = "nothing is replaced"
+NO_KEPT_WEIGHT = "no survey weight leaves as it is"
+KEPT_WEIGHT = (
+    "{few:,} of {records:,} {noun} ({share:share}) have a survey weight ({weight}) that fewer than {smallest_cell} {noun} share; "
+    "{alone:,} of them share theirs with nobody: whoever knows how the weights were made knows their strata and classes"
+)
+NO_KEPT_VARIABLE = "no variable leaves as it is"
+IDENTIFYING_COLUMN = (
+    "{name} is released unchanged, and {alone:,} of {records:,} {noun} ({share:share}) share their value with nobody"
+)
+FOUND_BY_COLUMN = "can be found by {name} alone, which is released unchanged"
+SMALL_CLASSES = (
+    "the smallest class of records that agree on all quasi-identifiers has {smallest:,}; {share:share} of the records are in classes of "
+    "fewer than {smallest_cell}{limit}"
+)
+CLASS_LIMIT = "; the limit for this audience ({audience}) is {limit}"
+IN_SMALL_CLASSES = "are in classes of fewer than {limit} with the same {names:list}"
+FORMULA_CELLS = "levels that a spreadsheet may take for a formula: {names}"
+NO_DISGUISED_COLUMN = "no column that stays says what another is to hide"
+DISGUISED_COLUMN = "{column} stays and {relation} as {secret}, which is {why}"
+DISGUISED_FOR_SOME = (
+    "{column} stays and {relation}: it gives {secret}, which is {why}, of {share:percent .3g} of the {noun}"
+)
+NO_CONSTRAINTS = "the recipe declares no constraints"
+CONSTRAINTS_KEPT = "no record of {datasets} datasets breaks one of {rules} rules"
+CONSTRAINTS_BROKEN = "broken: {rules}"
+CONSTRAINT_BROKEN = "constraint {name}: {broken:,} of {records:,} records of dataset {dataset}"
+CONSTRAINTS_UNKNOWN = "; of some records nobody can say whether they keep to {names:commas}"
+
+# People.
+CLASSES_ARE_CHECKED = "small_classes looks at the quasi-identifiers of an anonymised table"
+NO_KEPT_COLUMN = "no column is released unchanged"
+NO_KEPT_COLUMN_COUNTS = "no column that counts for this audience ({audience}) is released unchanged"
+KEPT_UNCHANGED = "released unchanged"
+KEPT_BY_RULES = "released unchanged or by public rules"
+KEPT_AS_RELEASED = "as released"
+KEPT_COLUMNS = (
+    "{few:,} of {people:,} {noun} ({few_share:percent}) share their values of {columns}, {how}, with fewer than {others} others; {alone:,} "
+    "share theirs with nobody; an intruder who picks a matching row for each finds {found:number} on average ({found_share:percent}){population}"
+)
+KEPT_IN_POPULATION = ", {found:number} without knowing who of the population is in the file"
+KEPT_OTHER_COLUMNS = "; who also knows {names:list} finds {found:,} in classes of fewer than {limit}: judge whether this audience can know these columns"
+FOUND_BY_KEPT_COLUMNS = "can be found by {columns}, {how}{learned}"
+TRUE_VALUES_LEARNED = "; the row then shows their true {names:list}"
+DRAWN_VALUES_LEARNED = "; what the row then shows of {names:list} is drawn"
+SINGLE_CHANGES = ". Single changes: {changes}{together}"
+SINGLE_CHANGE = "{change}: {left:,} left"
+CHANGES_TOGETHER = ". Together: {changes}"
+CHANGE_IN_TURN = "{change} ({left:,} left)"
+NO_HOLDOUT = "no record was held out of the run, so that nothing shows whom a release finds that never saw them; hold out some under [data]"
+LOOK_COUNTS = "{members:,} of {eligible_members:,} {noun} of the data{stratum} {what}; of {eligible_controls:,} such hold-out {noun} {controls}"
+LOOKS_TOGETHER = "are found by the looks that object"
+STRATUM = " among {who} of both"
+HONEST_RELEASES = "honest releases show as much in {p:percent .2g} of cases"
+NO_POWER = "too few {noun} have rare values for copies of them to be seen with 80 % power"
+POWER = "copies of {fewest:,} {noun} ({share:share}) or more would be seen with 80 % power"
+LOOKS = "{objecting:,} of {looks:count look} {objecting:word objects|object}, and {honest}; {power} ({size})"
+NOTHING_FOUND = "no look finds anybody in the release ({size})"
+NO_EVIDENCE = (
+    "no evidence that {noun} of the data are found more often than {noun} who were held out: at most, {counts}; {about}"
+)
+EVIDENCE = "{counts}{together}; {about}"
+EVIDENCE_TOGETHER = "; by all looks that object, {members:,} and {controls:,}"
+ROWS_BESIDE_LOOKS = "; {about}"
+HOLDOUT_OPEN = "; the hold-out neither confirms nor contradicts it: {about}"
+ROWS_FOUND = (
+    "{people} of {members:,} of the data, alone with their values in {columns}, {found:word stands|stand} in the release{holdout}, where "
+    "{chance}: rows that are drawn independently show as much in at most {p:percent .2g} of cases{beside}"
+)
+ROWS_OF_CONTROLS = ", and {controls} of {eligible:,} hold-out {noun}"
+NO_COLUMN_KEPT = "the release keeps no column"
+NO_OWN_ROW = "no row is known to be a record's own; keep the order of the records, or link them"
+NOBODY_SHARES = "no two {noun} share {names:list}"
+OWN_VALUES = (
+    "of {people:,} {noun} who share all values that are not drawn with others, {found:,} have their own values of {columns} in their own "
+    "row, and {expected:,.0f} would if rows of the same kept values were exchanged; {honest} ({size})"
+)
+OWN_VALUES_BY_CHANCE = (
+    "a record's own row says no more of its drawn values than rows of the same kept values do: {found}"
+)
+NO_SENSITIVE_VARIABLE = "no variable is sensitive"
+UNANIMOUS_CLASSES = (
+    "{name}: {people:,} of {records:,} {noun} are in classes that all have the same value, so that whoever knows the quasi-identifiers "
+    "knows it; {beside}"
+)
+UNANIMOUS_IN_HOLDOUT = "of {controls:,} hold-out {noun} like them {share:percent .0f} have it too"
+UNANIMOUS_IN_ALL = "{share:percent .0f} of all {noun} have such a value"
+INFERENCE_JUDGED_ELSEWHERE = "{message}; inference_excess judges what is so of these people alone"
+OTHERS_UNMEASURED = (
+    "{message}; no measure asked about all records: the gate takes the others to be given away with more than {likely:g}, since they are "
+    "not known to be safer"
+)
+NO_RECORD_MEASURED = "no measure of the run says anything of single records"
+RECORD_NOT_ASKED = "{key}: no record was asked about in all releases"
+WORST_RECORD = (
+    "{key}: record {record} is given away with probability {probability:.3g} over {datasets:count dataset}, and {likely_records:,} of "
+    "{asked:,} with more than {likely:g}{one_dataset}{matches}{compared}{releases}{alone}"
+)
+CHANCE_OF_ONE_DATASET = "; of one dataset it may be chance"
+WRONG_MATCHES = (
+    "; among people who have all that is kept in common, {own:,} {own:word is|are} found with more than {sure:g}, and {wrong:.3g} would be "
+    "if their rows were dealt among them at random (p = {p:.2g}){chance}"
+)
+MAY_BE_CHANCE = ": it may be chance"
+COMPARED_LESS = (
+    "; the gate compares {compared:number} and not {highest:number}: whoever is found by columns that stay is counted by {check}, and "
+    "nobody else is given away with more than {others:number}"
+)
+RELEASES_TOGETHER = " ({releases} releases together, this one and {runs} before)"
+ALONE_WITH_KEPT = (
+    "; {number:,} of them {number:word is|are} alone with the columns that stay, and found by these whatever is drawn"
+)
+INFERRED_RECORD = (
+    "{key}: the value of record {record} is inferred with probability {probability:.3g}{beyond}, and of {likely_records:,} of {asked:,} "
+    "with more than {likely:g}; it may be so of people in general"
+)
+BEYOND_A_GUESS = ", beyond a guess at everybody"
+INFERENCE_ADDED = "{message}. {inferred}{why}"
+INFERENCE_COUNTS_LESS = (
+    ": the gate counts {inferred:number} as just above {likely:g}, which is to be judged and never blocks"
+)
+STRONGEST_NOT_ASKED = (
+    "the strongest intruder was not asked: no measure of the run tells what one who knows all other records believes"
+)
+NEWLY_CERTAIN = (
+    "{key} ({measure}): of {attacked} the truth of {newly:,} has a probability of {certain:g} or more once the release is known, and had "
+    "less before"
+)
+EARLIER_NOT_COUNTED = (
+    "{message}; this release alone; with the {releases:count earlier release} of these people the intruder learns more"
+)
+PRIOR_KNOWS_NOTHING = (
+    "the strongest intruder was asked only with a prior that knows nothing, so that nobody knows what the release adds; measure it with a "
+    "prior of the models too"
+)
+GUESSED_RIGHT = "{key} ({measure}): of {attacked} a share of {after:.4g} is guessed right once the release is known, {before:.4g} before"
+
+# The run.
+MEASURED = "measured: {methods:commas}"
+NOT_MEASURED = "the run has no computed measure of {what}"
+DISCLOSURE_RISK = "disclosure risk"
+UTILITY = "utility or data quality"
+NO_THRESHOLD = "the recipe sets no threshold"
+THRESHOLDS_MET = "run {run}: {thresholds}"
+THRESHOLDS_UNMET = "run {run}: {thresholds} ({unmet})"
+THRESHOLD_OUTCOME = "{name}: {outcome}"
+THRESHOLDS_SET = "the recipe sets {number:count threshold}"
+NO_THRESHOLD_SET = "the recipe sets no threshold: nothing was judged by it"
+KEEPS_SENSITIVE = "an anonymised table keeps its sensitive variables"
+NOTHING_EXPOSED = "no sensitive variable of a synthetic release is kept"
+EXPOSED = "sensitive variables would go out as they are in the confidential data ({names:commas})"
+NOT_REPEATABLE = "its random numbers cannot be repeated without the key of the workspace"
+REPEATABLE_BY_ANYBODY = (
+    "run {run} has a public key, so that whoever has the seed can repeat its random numbers and take the datasets apart"
+)
+RUN_AS_SEALED = "recipe, rows, verdicts and tables are what was sealed when the run ended"
+POLICY_OF_RUN = "it is examined under the policy that held when the run ended"
+RISK_AND_CONFIDENTIAL = "{key}{target} is {value:.4g}, {own:.4g} in the confidential data{size}{remark}"
+OF_TARGET = " of {target}"
+OTHER_SIZE = "; of {records:,} records, where uniques are more of all"
+OF_PEOPLE_IN_GENERAL = ", which by itself is no disclosure: a smoother or larger table says more of people in general"
+CHANCE_MAY_GIVE_AS_MUCH = "; chance may give as much"
+NO_RISK_OF_CONFIDENTIAL = "no risk of the run was measured of the confidential data too"
+NO_DIAGNOSTIC = "no model of the run has a rule that it could break"
+DIAGNOSTICS_FAILED = "diagnostics failed: {diagnostics:commas}"
+DIAGNOSTIC = "{target} ({name})"
+DIAGNOSTICS_PASSED = "no diagnostic of {number} failed"
+ALL_QUESTIONS_ANSWERED = "all are answered: {questions:commas}"
+OPEN_QUESTION = "{question}: {reason}{add}"
+ADD_METHODS = "; add {methods}"
+QUESTION_WITHOUT_BASELINE = "{question}: measured, by nothing that says what there would be without a disclosure"
+KNOWS_KEPT_COLUMNS = (
+    "; the intruder knows columns that are released unchanged ({names:commas}), by which alone at most {picked:percent} of the {noun} can "
+    "be found"
+)
+MEASURED_RISK = "{label}: {value}{interval}{baseline}{remark}{chance}"
+RISK_INTERVAL = " (interval {lower} to {upper})"
+WITHOUT_DISCLOSURE = ", {baseline} without a disclosure"
+CHANCE_ALONE = "; chance alone may give as much, so that it {consequence}"
+ONLY_WARNS = "only warns"
+NO_FINDING = "is no finding"
+NOT_WEIGHTED = "every record says as much to the models as any other"
+WEIGHTED = "the run is weighted: {weights}. What it measured is of its own release; what the weights give away themselves no number says"
+COARSER_HIDES = (
+    "coarser values are further from the exact ones than a fitted model is, and would hide that the others are repeated"
+)
+NO_DISTANCE = "no distance that a right model has at 1 was computed; add {methods} under [[measure]]"
+MEMORISED = "{key} is {value:.3g}: a release that a right model draws has about 1. It repeats the confidential records more closely than a fitted model can"
+NOT_MEMORISED = (
+    "{key} is {value:.3g}: a release that a right model draws has about 1. It is no closer than a fitted model can be"
+)
+NO_PUBLIC_FIGURE = "no figure that was computed from confidential records is in the public package"
+PUBLIC_FIGURES = "{figures:count public figure} of utility, {how}"
+WITH_PAID_NOISE = "with noise that the privacy account pays for (epsilon {epsilon:g})"
+OF_ROUNDED_COUNTS = "computed from counts rounded to multiples of {base}"
+UNPROTECTED_FIGURES = (
+    "{bare} of {figures:count public figure} of utility would leave without protection: {names:commas}"
+)
+
+# History.
+KEEPS_SENSITIVE_COLUMNS = "an anonymised table keeps its sensitive columns"
+ROLES_ELSEWHERE = "kept here, and called sensitive or an identifier in another run of the same data: {columns}"
+ROLE_IN_RUN = "{name} ({role} in run {run})"
+NOT_COMPARABLE = "no earlier release can be compared record by record; " + ELSEWHERE
+NO_DIFFERENCE = "no release differs from an earlier one by a few records{uncertain}; " + ELSEWHERE
+NO_KNOWN_DIFFERENCE = "no release is known to differ from an earlier one by a few records{uncertain}; " + ELSEWHERE
+DIFFERENCE = (
+    "run {run}, released before, is of the same people but for {here:,} that are only here and {there:,} that are only there{evidence}; "
+) + ELSEWHERE
+EVIDENCE_OF_DIFFERENCE = " ({evidence})"
+POSSIBLE_DIFFERENCE = (
+    "it cannot be told whether run {run}, released before, is of the same people ({reason}); it has {more:,} {fewer_or_more} of them if "
+    "so; "
+) + ELSEWHERE
+FEWER = "fewer"
+MORE = "more"
+CLASSES_COMPARED = "small classes of an anonymised table are compared"
+NO_OTHER_TABLE = "no other anonymised table of the same records was released; " + ELSEWHERE
+NO_CLASSES = "nothing says in which classes the records stand"
+INTERSECTION = (
+    "with {others:word run|runs} {runs}, released before, the smallest class that {who} has {smallest:count record}, where each alone has at "
+    "least {least:,}; "
+) + ELSEWHERE
+BOTH_TABLES = "both tables leave"
+ALL_TABLES = "the {tables} tables leave"
+NO_ACCOUNT_AND_BUDGET = "no step keeps a privacy account, and neither recipe nor policy sets a budget"
+NO_ACCOUNT = "no step keeps a privacy account"
+COST_UNKNOWN = "the privacy cost of {run} is unknown, and so is that of all releases together; " + ELSEWHERE
+NO_BUDGET = "{message}; neither recipe nor policy sets a budget"
+SPENT = "epsilon of {releases}: {spent:g}{budget}{shared}"
+RELEASES_OF_THESE_PEOPLE = "{number:count release} of these people"
+THIS_RELEASE = "this release"
+SHARED_PEOPLE = "; some of these people are in {runs:commas} too"
+RUN_SHARES = "run {run} ({people})"
+NO_BUDGET_TO_COMPARE = "{message}; " + ELSEWHERE + "; neither recipe nor policy sets a budget to compare it with"
+SPENT_AND_POSSIBLE = "{message}{possible}; " + ELSEWHERE
+COST_OF_RUNS_UNKNOWN = "{uncertain}; the privacy cost of {runs:commas} is unknown"
+POSSIBLE_COST = "{uncertain}; with the same people epsilon would be {most:g}"
+RUN_NAME = "run {run}"
+NOT_RELEASED_BEFORE = "no other release is known to be of these people{uncertain}; " + ELSEWHERE
+RELEASED_BEFORE = (
+    "{number:word run|runs} {runs} of the same people {number:word was|were} released before; an intruder has all together{uncertain}; "
+) + ELSEWHERE
+RECORDS_AS_SEALED = "the records of all earlier releases are as they were sealed"
+NO_TOMBSTONE = (
+    "{number:word run|runs} {runs:commas} {number:word was|were} released, and deleted by an earlier version that left no tombstone: what "
+    "the release spent is unknown"
+)
+DELETED_WITH_DATA = (
+    "{number:word run|runs} {runs:commas} {number:word was|were} released and deleted with the data, and has too few variables in common "
+    "with this one to show whether the people are the same"
+)
+TOMBSTONES_LEFT = "every deleted run that was released left a tombstone, and can be compared"
+TABLES_WITHHELD = (
+    "the tables are not published: small counts follow from them, or it was not found out (diagnostics of the fit); "
+    "round to a larger limit, keep fewer tables, or release a rounded number of records"
+)
+NO_TABLES = "no step publishes tables of counts"
+TABLES_GONE = "{runs:count deleted run} of these records was released before, and its tables are gone; " + ELSEWHERE
+OTHER_LEVELS = (
+    "run {runs:commas}, released before, joins other levels than this release does: their tables cannot be compared cell by cell; "
+) + ELSEWHERE
+NOISY_TABLES = "the published tables have noise: no count follows exactly from them; " + ELSEWHERE
+COUNTS_FOLLOW = (
+    "from {tables}{known}, {exact:,} of {looked:count small count} {looked:word follows|follow} exactly{named}{undecided}{too_large}; "
+) + ELSEWHERE
+TABLES_OF_RELEASE = "the tables of this release"
+TABLES_OF_RELEASES = "the tables of this release and of run {runs:commas}, released before"
+NUMBER_OF_RECORDS_KNOWN = " and the number of records"
+COUNTS_BY_VARIABLES = " ({counts}{more})"
+COUNTS_OF_VARIABLES = "{names}: {number:,}"
+MORE_SETS = "; and {number:,} more sets of variables"
+COUNTS_UNDECIDED = "; {number:,} are undecided"
+TABLES_TOO_LARGE = (
+    "; {number:count set} of connected tables {number:word has|have} too many cells to be audited as a whole"
+)
