@@ -209,7 +209,9 @@ def _bind_linear(term: SumComparison, right: SumItems, schema: Schema, place: st
     if not parts:
         raise BadInput(place, f'"{term.text}" says nothing of a variable')
     if moments:
-        raise BadInput(place, f'"{term.text}" compares a date with what is none: write dates as 2019-07-31')
+        raise BadInput(
+            place, f'"{term.text}" compares a date with a value that is not a date: write dates as 2019-07-31'
+        )
     numbers = (constant, *parts.values())
     if not all(map(math.isfinite, numbers)):
         raise BadInput(place, f'"{term.text}" has a number that is too large')

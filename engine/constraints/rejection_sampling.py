@@ -127,7 +127,7 @@ def _computed_variables(own_step: Mapping[str, int], schema: Schema) -> dict[str
             others = ", ".join(f'"{name}"' for name in bound.parts if name != last)
             raise BadInput(
                 f"constraints.{constraint.name}",
-                f'"{last}" would follow from {others}, which leave as they are in the confidential data, and so be its confidential '
+                f'"{last}" would follow from {others}, which are released unchanged, and so be its confidential '
                 "value; synthesise one of them too, or leave the rule out",
             )
         own = bound.parts[last]
@@ -170,12 +170,12 @@ def check_redraws(keeping: ConstraintPlan, steps: Sequence[SynthesisStep], place
         if step.method.synthesis.account is not None:
             raise BadInput(
                 at,
-                f"{step.place} would draw records anew that break it, and the privacy account of {method} is of records drawn once; use "
+                f"{step.place} would redraw records that break it, and the privacy account of {method} covers records drawn once; use "
                 "a method without an account, or filter what is released afterwards",
             )
         raise BadInput(
             at,
-            f"{step.place} would draw records anew that break it, and {method} draws its parameters with its records; use "
+            f"{step.place} would redraw records that break it, and {method} draws its parameters with its records; use "
             "another method, such as cart, multinomial_logistic or dpmpm",
         )
 
@@ -185,7 +185,7 @@ def refuse_redrawn_models(keeping: ConstraintPlan, place: str, key: str) -> None
     for constraint in (one for held in keeping.constraints for one in held):
         raise BadInput(
             f"{place}.method",
-            f"{key} asks the models how probable the release is, and they do not know that records are drawn anew until they keep "
+            f"{key} asks the models how probable the release is, and they do not know that records are redrawn until they keep "
             f'to the constraint "{constraint.name}"; leave one of both out',
         )
 

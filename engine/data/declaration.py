@@ -316,7 +316,7 @@ def _without_none(kind: Any) -> Any:
 
 
 def _unknown_word_error(value: object, words: list[str], place: str) -> BadInput:
-    return BadInput(place, f'"{value}" is none of {", ".join(words)}{near_miss_hint(str(value), words)}')
+    return BadInput(place, f'"{value}" is not one of {", ".join(words)}{near_miss_hint(str(value), words)}')
 
 
 def check_plain_value(value: object, place: str) -> Any:

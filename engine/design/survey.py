@@ -141,7 +141,7 @@ def check_survey_weights(data: Microdata) -> None:
     if zero := int((weights == 0).sum()):
         raise BadInput(
             place,
-            f"{count_noun(zero, 'record')} {agreeing_word(zero, 'has', 'have')} the survey weight 0, so that they stand for nobody; leave them out with [data] where",
+            f"{count_noun(zero, 'record')} {agreeing_word(zero, 'has', 'have')} the survey weight 0, so they represent no people; exclude them with [data] where",
         )
     if below := int((weights < 0).sum()):
         raise BadInput(

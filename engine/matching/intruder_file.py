@@ -204,7 +204,7 @@ def _add_file_levels(texts: pd.Series, data: Microdata, variable: Variable, plac
     if 2 * wrong > len(present):
         raise BadInput(
             f"{place}.{variable.name}",
-            f"{wrong:,} of {len(present):,} values of {FILE_NOUN} are no level of the data, so that they match nobody; write them as the data do",
+            f"{wrong:,} of {len(present):,} values of {FILE_NOUN} are not levels of the data, so they match no record; write them as the data do",
         )
     kind = Kind.CATEGORICAL if strange and variable.kind is Kind.BINARY else variable.kind
     return replace(variable, kind=kind, levels=(*levels, *strange)), known

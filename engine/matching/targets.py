@@ -45,7 +45,7 @@ def meets_conditions(data: Microdata, among: TargetConditions, place: str) -> ND
     for name, texts in among.items():
         found &= _meets_condition(data, name, texts, f"{place}.among.{name}")
     if not found.any():
-        raise BadInput(f"{place}.among", "no record is so; there is nobody to look for")
+        raise BadInput(f"{place}.among", "no record matches")
     return found
 
 

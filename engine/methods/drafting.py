@@ -198,7 +198,7 @@ def suggest_radius(seen: VariableProfile) -> tuple[int | float | str, str] | Non
     unit = " days" if kind is Kind.DATE else ""
     return (
         size,
-        f"{size:g}{unit}, about a fiftieth of what the middle nine tenths of the values span ({OURS.split(';', maxsplit=1)[0]})",
+        f"{size:g}{unit}, about a fiftieth of the span of the middle nine tenths of the values ({OURS.split(';', maxsplit=1)[0]})",
     )
 
 

@@ -298,7 +298,9 @@ def interval_hierarchy(numbers: Floats, widths: Sequence[float], *, dates: bool 
     """
     for narrow, wide in pairwise(widths):
         if wide <= narrow or abs(wide / narrow - round(wide / narrow)) > ROUNDING:
-            raise ValueError(f"each width must be a multiple of the one before; {wide:g} is none of {narrow:g}")
+            raise ValueError(
+                f"each width must be a multiple of the previous one; {wide:g} is not a multiple of {narrow:g}"
+            )
     distinct, inverse = np.unique(numbers, return_inverse=True)
     span = float(np.ptp(distinct)) or 1.0
     rows, sizes = [], {ROOT: 1.0}

@@ -20,7 +20,7 @@ def _draft_offer(case: Case) -> Offer | None:
     if not numbers:
         return None
     return Offer(
-        "how much of what the numbers tell is kept",
+        "how much information of the numbers is kept",
         {"variables": numbers},
         limits=(OfferedLimit("minimum_nmi", "min", LIMIT.least, LIMIT.source),),
     )

@@ -96,7 +96,7 @@ def attack_outputs(
     about = "about people in the data"
     p_value = Output(
         "excess_p_value",
-        "chance to find as much about people in the data where nothing is told of them, by permuted people and controls",
+        "chance to find as much about people in the data where the release reveals nothing, by permuted people and controls",
         "none",
         range=SHARE,
         short="p",

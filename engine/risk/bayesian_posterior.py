@@ -938,7 +938,7 @@ class BayesianPosteriorSpec(Spec):
         """Raise BadInput when strata are not kept, or settings contradict each other."""
         for i, name in enumerate(self.strata):
             if name in released:
-                raise BadInput(f"{place}.strata[{i}]", f'"{name}" is made anew; name kept variables')
+                raise BadInput(f"{place}.strata[{i}]", f'"{name}" is synthesised; name kept variables')
         if self.groups and self.by is None:
             raise BadInput(f"{place}.groups", "are groups of the values of by: name a variable there")
         if self.own_record and (self.lacks > 1 or self.stop_after is not None):

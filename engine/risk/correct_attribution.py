@@ -455,7 +455,7 @@ def _draft_offer(case: Case) -> Offer | None:
             "share of the confidential records whose value is that of all released records with the same keys (disclosive "
             f"in synthetic, correct in original); {_BASELINE}",
         ),
-        _output("disco_beyond", f"the same without what the margin or a single key gives away anyway; {_BASELINE}"),
+        _output("disco_beyond", f"the same without what the margin or a single key reveals anyway; {_BASELINE}"),
         *(
             _output(
                 f"largest_{name}",

@@ -331,7 +331,10 @@ class IdentificationSpec(Spec):
         """Raise BadInput when nothing is matched, a radius is missing or out of place, or targets and file do not fit."""
         matched = self.for_release(schema, released).matched_variables
         if self.kept_only and (made := [name for name in matched if name in released]):
-            raise BadInput(f"{place}.kept_only", f'"{made[0]}" is synthesised; leave it out of what the intruder knows')
+            raise BadInput(
+                f"{place}.kept_only",
+                f'"{made[0]}" is synthesised; remove it from the variables that the intruder knows',
+            )
         check_radii(schema, released, matched, self.radius, place)
         check_conditions(schema, self.among, place)
         for name in self.errors:
@@ -365,7 +368,7 @@ class IdentificationSpec(Spec):
             if name not in self.external.columns:
                 raise BadInput(
                     f"{place}.external",
-                    f'has no column "{name}"; leave it out of what is matched: {", ".join(matched)}',
+                    f'has no column "{name}"; remove it from the matched variables: {", ".join(matched)}',
                 )
 
 

@@ -612,7 +612,7 @@ class PopulationUniquenessSpec(Spec):
         ),
         RecordArray(
             "population_unique",
-            "that nobody else in the population has its key, P(F = 1 | f); 0 where its row was drawn with another key",
+            "that no other person in the population has its key, P(F = 1 | f); 0 where its row was drawn with another key",
             "share",
             "high",
         ),

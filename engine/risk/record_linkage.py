@@ -286,7 +286,7 @@ class RecordLinkageSpec(Spec):
         ),
         Output(
             "uniquely_linked",
-            "share of the records whose one most likely released record is their own",
+            "share of the records whose single most likely released record is their own",
             "low",
             "share",
             range=SHARE,

@@ -513,7 +513,7 @@ def singling_out(confidential: Microdata, released: Microdata, spec: SinglingOut
     names = sorted(name for name in spec.variables if _is_comparable(name, confidential, released))
     if not names:
         raise NotComputable(
-            "every variable is generalised: no predicate on labels or means of levels can be held against a value"
+            "every variable is generalised: no predicate on labels or means of levels can be compared with a value"
         )
     remark = "" if len(names) == len(spec.variables) else f"only of {', '.join(names)}: the others are generalised"
     people, others, shown = tables_as_floats((confidential, controls, released), names)

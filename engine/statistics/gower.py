@@ -28,7 +28,7 @@ _GRAIN = 2.0**20
 _MISSING = -1.0
 _UNKNOWN = -2.0
 _AT_ONCE = 2_000_000
-_MEANS = '"{}" is released as class means, which are none of its levels'
+_MEANS = '"{}" is released as class means, which are not among its levels'
 
 
 @dataclass(frozen=True, eq=False)

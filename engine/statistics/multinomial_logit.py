@@ -96,7 +96,7 @@ def places_of(y: Integers, classes: Integers) -> Integers:
     """Where codes y (n,) stand in the ascending ``classes`` (K,). Raises EngineError where one does not."""
     found = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     if (classes[found] != y).any():
-        raise EngineError("a record is of none of the classes")
+        raise EngineError("a record belongs to none of the classes")
     return found.astype(np.int64)
 
 

@@ -129,7 +129,7 @@ class ScoreCurve:
     def auc(self) -> float:
         """Return the area under the ROC curve: the chance that a good label scores above a bad one, ties by half."""
         if not (self.all_good and self.all_bad):
-            raise NotComputable(f"there are no {'good' if not self.all_good else 'bad'} labels to tell apart")
+            raise NotComputable(f"there are no {'good' if not self.all_good else 'bad'} labels to compare with")
         true = np.concatenate([[0], self.good]) / self.all_good
         false = np.concatenate([[0], self.bad]) / self.all_bad
         return float(np.trapezoid(true, false))

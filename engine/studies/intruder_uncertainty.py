@@ -516,7 +516,7 @@ OUTPUTS = (
     ),
     Output(
         "attribute_risk",
-        "records whose sensitive values are given away, a sum of probabilities",
+        "records whose sensitive values are disclosed, a sum of probabilities",
         "low",
         "records",
         range=NON_NEGATIVE,
@@ -534,7 +534,7 @@ OUTPUTS = (
     ),
     Output(
         "largest_attribute_risk",
-        "largest sum of probabilities that the sensitive values are given away, over the windows that an unsure intruder may choose",
+        "largest sum of probabilities that the sensitive values are disclosed, over the windows that an unsure intruder may choose",
         "low",
         "records",
         range=NON_NEGATIVE,

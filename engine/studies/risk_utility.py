@@ -187,7 +187,7 @@ class Synthesiser:
         for _, column, any_order in spec.referenced_columns(schema, place):
             if any_order:
                 continue
-            raise BadInput(place, f'it keeps "{column}"; the study compares methods that make every variable anew')
+            raise BadInput(place, f'it keeps "{column}"; the study compares methods that synthesise every variable')
 
     def draw_records(
         self, data: Microdata, fit: Fit, spec: Spec, index: int, rng: np.random.Generator, records: int
@@ -292,7 +292,7 @@ def epsilon_within_limit(points: Sequence[tuple[float, State]], asked: Answer) -
     value = onward[kept - 1][0] if kept else None
     if kept == len(onward):
         return value, ""
-    said = [f"at {onward[kept][0]:g} it cannot be told from the limit"] if onward[kept][1] == "unclear" else []
+    said = [f"at {onward[kept][0]:g} it cannot be distinguished from the limit"] if onward[kept][1] == "unclear" else []
     again = sorted(level for level, state in onward[kept:] if state == "within")
     if again:
         listed = ", ".join(f"{level:g}" for level in again)

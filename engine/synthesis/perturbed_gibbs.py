@@ -96,7 +96,7 @@ def check_data(data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSp
         raise BadInput(f"{place}.neighbours", "neighbours are for differential privacy; leave them out with l")
     if spec.reset and spec.predictors:
         raise BadInput(
-            f"{place}.predictors", "a block with reset makes records anew; leave the predictors or reset out"
+            f"{place}.predictors", "a block with reset synthesises whole records; leave the predictors or reset out"
         )
     for name, first in spec.keys.items():
         if name not in targets:

@@ -87,7 +87,7 @@ def run_to_end(workspace: Workspace, run_ids: Sequence[int], jobs: int, json_fil
         raise EngineError(f"run {runs[0].id} failed: {runs[0].error}")
     stopped = [run for run in runs if run.state not in (RunState.DONE, RunState.FAILED)]
     for run in stopped:
-        echo(f"run {run.id} is {run.state}; go on with: sfumato resume {run.id}", err=True)
+        echo(f"run {run.id} is {run.state}; resume it with: sfumato resume {run.id}", err=True)
     if stopped:
         return INTERRUPTED
     show_results(workspace, runs, json_file, quiet=quiet)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from sfumato.workspace.store.workspace import Workspace
 
 NARROW = 100
-NOT_THERE = "This run has left nothing of what an intruder believes."
+NOT_THERE = "This run kept no beliefs of an intruder."
 HINT = "Left and right read a plot; the Records tab ranks the records."
 
 

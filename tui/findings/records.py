@@ -190,7 +190,7 @@ def explanation(found: MatchingCandidates, records: int, own: Values | None, wid
     """How many match and whether the own record is among them; then each known variable with what it contributes."""
     matching = len(found.matching)
     among = {
-        None: "they are nobody's: nothing says whose record a released one is",
+        None: "their owners are unknown: no released record is linked to a person",
         True: "its own record is among them",
         False: "its own record is not among them",
     }[found.has_own_record]

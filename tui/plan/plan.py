@@ -164,7 +164,7 @@ def run_plan_text(view: PlanView, cost: str = "") -> str:
     weights = _mapping_or_empty(view.table.get("weights"))
     less = f"Records at risk in run {value_text(weights.get('run'))} have less influence." if weights else ""
     doubts = " ".join(f"{sign_for('warn')} {said}." for said in view.threshold_warnings)
-    return " ".join(filter(None, (f"{', '.join(parts)}.", less, cost, doubts, "It goes on when you leave the app.")))
+    return " ".join(filter(None, (f"{', '.join(parts)}.", less, cost, doubts, "It keeps running if you quit.")))
 
 
 def _mapping_or_empty(value: object) -> Mapping[str, Any]:

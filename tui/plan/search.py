@@ -63,7 +63,7 @@ class SearchFinalists(Dialog[SearchAnswer]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("run", "answer('continue')", "Continue it", show=True),
-        bind("search", "answer('new')", "Search from the plan as it is now", show=True),
+        bind("search", "answer('new')", "Search from the current plan", show=True),
         bind("down", "focused.cursor_down"),
         bind("up", "focused.cursor_up"),
     ]

@@ -54,8 +54,8 @@ class Plot(Widget, can_focus=True):
         bind("zoom_out", "zoom(2)"),
         bind("zoom_in_up", "zoom_up(0.5)"),
         bind("zoom_out_up", "zoom_up(2)"),
-        bind("up", "pan(1)", "Look higher"),
-        bind("down", "pan(-1)", "Look lower"),
+        bind("up", "pan(1)", "Scroll up"),
+        bind("down", "pan(-1)", "Scroll down"),
         bind("zoom_all", "reset"),
     ]
 

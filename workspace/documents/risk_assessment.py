@@ -482,7 +482,7 @@ def _mitigation_chapter(dossier: ReleaseDossier) -> Chapter:
     told = (
         f"{count_noun(len(failed), 'rule')} for the models not met: {', '.join(f'{one.target} {one.parameter} {one.name}'.strip() for one in failed)}."
         if failed
-        else "Every rule that the models are held against is met."
+        else "The models meet every rule."
         if any(one.passed for one in dossier.diagnostics)
         else ""
     )

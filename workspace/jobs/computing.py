@@ -47,7 +47,7 @@ def cluster_limit(state: ClusterState) -> MemoryLimit:
         return MemoryLimit(None)
     return MemoryLimit(
         int(FREE_MEMORY_SHARE * state.memory),
-        f"{FREE_MEMORY_SHARE:.0%} of what the largest worker of the Dask cluster has",
+        f"{FREE_MEMORY_SHARE:.0%} of the memory of the largest worker of the Dask cluster",
     )
 
 

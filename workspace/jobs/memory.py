@@ -52,7 +52,7 @@ def local_memory_limit() -> MemoryLimit:
     left = available_bytes()
     if left is None:
         return MemoryLimit(None)
-    return MemoryLimit(int(FREE_MEMORY_SHARE * left), f"{FREE_MEMORY_SHARE:.0%} of what this machine has left")
+    return MemoryLimit(int(FREE_MEMORY_SHARE * left), f"{FREE_MEMORY_SHARE:.0%} of the free memory of this machine")
 
 
 def available_bytes() -> int | None:

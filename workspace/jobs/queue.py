@@ -27,7 +27,7 @@ LEASE_SECONDS = 30.0
 MAX_LOST_ATTEMPTS = 5
 LOST_MESSAGE = f"the worker died {MAX_LOST_ATTEMPTS} times in the midst of one task; the machine may be short of memory"
 STUCK_MESSAGE = (
-    "no task of it can ever be ready: the workspace was changed by other means than Sfumato; enter the run anew"
+    "no task of it can ever be ready: the workspace was changed by other means than Sfumato; run the recipe again"
 )
 MAX_CLOCK_SHIFT_SECONDS = 2 * 86_400.0
 """A lease that ends later than this from now was never given: clocks are set back by less. It counts as run out."""

@@ -273,7 +273,7 @@ def _data_for_fit(tables: TableStore, task: TaskInput) -> Microdata:
     if _parse_recipe(task.recipe).weights is None:
         return _confidential_data(tables, task)
     if WEIGHTS not in task.tables:
-        raise EngineError("the weights of the records are not there; enter the run anew")
+        raise EngineError("the weights of the records are missing; run the recipe again")
     return _read_weighted_table(tables.directory, task.schema, task.table_sha256, task.tables[WEIGHTS])
 
 
@@ -292,7 +292,7 @@ def _data_for_measure(tables: TableStore, task: TaskInput) -> Microdata:
     method = _parse_recipe(task.recipe).measures[task.lease.item].method
     if method.measurement.controls:
         if CONTROLS not in task.tables:
-            raise EngineError("the control records of the run are not there; enter the run anew")
+            raise EngineError("the control records of the run are missing; run the recipe again")
         return _read_table_with_controls(tables.directory, task.schema, task.table_sha256, task.tables[CONTROLS])
     return _data_for_fit(tables, task) if method.uses_weights else _confidential_data(tables, task)
 

@@ -501,7 +501,7 @@ class _PlanDrafter:
         found = self._ranked_offers(case, "anonymisation")
         if not found:
             reasons = "; ".join(self.declined_methods) or "no method offers that"
-            raise BadInput("anonymisation", f"nothing can be drafted for what is asked: {reasons}")
+            raise BadInput("anonymisation", f"no plan can be drafted for this goal: {reasons}")
         method, offer = found[0]
         self.declined_methods.clear()
         self.warnings += [f"{_as_sentence(said)}." for said in offer.missed]

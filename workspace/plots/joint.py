@@ -226,7 +226,7 @@ def sample_scatter(
 
 def _streams_text(streams: Randomness | None) -> str:
     if streams is None:
-        return "anew each time, without the key"
+        return "at random each time, without the key"
     return f"by {'the key and ' if streams.key else ''}seed {streams.seed}"
 
 

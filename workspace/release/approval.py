@@ -148,13 +148,13 @@ def apply_approval(
         served = [one for one in past if one.get("request_sha256")]
         used = f"; the last approval served one release, as {served[-1].get('form', '')}" if served else ""
         raise NotReleased(
-            f"the policy asks for a second person, and the release of run {plan.run.id} as {form}, as it is now, was not asked for{used}: "
+            f"the policy requires a second person, and the release of run {plan.run.id} as {form} was not requested in its current state{used}: "
             f"sfumato release {plan.run.id} --request --format {form} --reason TEXT"
         )
     content, asked_by, _, asked = _read_with_owner(request)
     if asked_by != os.geteuid():
         raise NotReleased(
-            f"{request} belongs to {account_name(asked_by)}, not to this account; ask for the release anew"
+            f"{request} belongs to {account_name(asked_by)}, not to this account; request the release again"
         )
     if not os.path.lexists(_answer_path(request)):
         raise NotReleased(f"run {plan.run.id} waits for another account: sfumato approve {request} --reason TEXT")
@@ -170,7 +170,7 @@ def apply_approval(
     digest = hashlib.sha256(content).hexdigest()
     check_approval_unused(workspace.connection, plan.run.id, digest)
     if found.get("request_sha256") != digest:
-        raise NotReleased("the request was changed after it was approved; ask for the release anew")
+        raise NotReleased("the request was changed after it was approved; request the release again")
     if found.get("decision") != "approved":
         raise NotReleased(f'{account_name(decided_by)} refused the release: "{found.get("reason", "")}"')
     waivers: list[Waiver] = []

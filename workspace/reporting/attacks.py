@@ -27,7 +27,7 @@ from .words import (
 TITLE = "Attacks beside control records"
 FULL_TITLE = (
     "Attacks beside control records: how often guesses are right of the release's own records, of controls, whom it has never seen, and without it. "
-    "The excess is (attack - control) / (1 - control): 0 where nothing is given away, 1 where every guess is right. Added is the excess less what it is without the release; p is the chance of as much without a leak."
+    "The excess is (attack - control) / (1 - control): 0 where nothing is disclosed, 1 where every guess is right. Added is the excess less what it is without the release; p is the chance of as much without a leak."
 )
 COLUMNS = (
     DisplayColumn("attack", "attack on"),

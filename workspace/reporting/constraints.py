@@ -18,7 +18,7 @@ LONGEST_RULE = 120
 RedrawsByDataset = Mapping[int, "Sequence[RedrawCounts]"]
 """What each dataset drew anew, by its number."""
 REDRAWS_EXPLANATION = (
-    "Records of a dataset that broke a rule when a step had drawn them and were drawn anew by the same model, on average over the datasets and at most; how often "
+    "Records of a dataset that broke a rule when a step had drawn them and were redrawn by the same model, on average over the datasets and at most; how often "
     "that was done in all datasets; records of a dataset that break it in the end. What is accepted has the model's distribution given the rules: where many "
     "records are redrawn, the model did not know the rule."
 )

@@ -95,7 +95,7 @@ def release_overview(recipe: Recipe, datasets: int, records: int | None = None) 
 def thresholds_sentence(verdicts: Sequence[Verdict]) -> str:
     """Return whether the thresholds are met, and which are not."""
     if not verdicts:
-        return "The recipe sets no threshold: nothing was held against a limit."
+        return "The recipe sets no threshold: nothing was compared with a limit."
     said = thresholds_text(verdicts)
     unmet = [_unmet_text(one) for one in verdicts if one.outcome != "met"]
     return f"{said[:1].upper()}{said[1:]}{': ' if unmet else ''}{'; '.join(unmet)}."

@@ -112,7 +112,7 @@ def _check_target_is_empty(target: Path) -> None:
     if not target.parent.is_dir():
         raise NotReleased(f'there is no directory "{target.parent}"; make it first')
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise NotReleased(f'"{target}" is not an empty directory; name one that is empty or not there yet')
+        raise NotReleased(f'"{target}" is not an empty directory; name an empty or a new one')
 
 
 def _write_packages(workspace: Workspace, dossier: ReleaseDossier, aside: Path) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ def check_nothing_computed(connection: sqlite3.Connection) -> None:
     """Raise NotAWorkspace where something in the database is computed when it is read, by whoever made it: it may never end."""
     if row := connection.execute(_COMPUTED_OBJECT).fetchone():
         raise NotAWorkspace(
-            f'"{row[0]}" in its database is computed and not stored, so it is none of ours; it is left alone'
+            f'"{row[0]}" in its database is computed and not stored, so Sfumato did not write it; the workspace is left unchanged'
         )
 
 
@@ -204,8 +204,8 @@ def migrate_database(
         )
     if look and version < len(MIGRATIONS):
         raise NotAWorkspace(
-            f"the workspace belongs to another user and is of version {version}, not {len(MIGRATIONS)}: it cannot be looked at "
-            "as it is; its owner can bring it up to date by opening it"
+            f"the workspace belongs to another user and is of version {version}, not {len(MIGRATIONS)}: it cannot be read "
+            "before its owner updates it by opening it"
         )
     if 0 < version < len(MIGRATIONS):
         back_up_database(connection, version)

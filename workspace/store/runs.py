@@ -406,7 +406,7 @@ def finished_with_companions(workspace: Workspace, run_id: int | str) -> list[St
     """Return a run that is done, and its companions that are. Raises NotFound and NotReady."""
     main = find_run(workspace, run_id)
     if main.state is not RunState.DONE:
-        raise NotReady(f"run {main.id} is {main.state}; wait for it, or go on with: sfumato resume {main.id}")
+        raise NotReady(f"run {main.id} is {main.state}; wait for it, or resume it with: sfumato resume {main.id}")
     beside = [find_run(workspace, other) for other in companion_ids(workspace, main.id)]
     return [main, *(run for run in beside if run.state is RunState.DONE)]
 

@@ -303,7 +303,7 @@ async def test_keys_alone_ask_a_second_person_and_take_the_answer(sit, second, a
         assert seat.app.notices[-1].endswith(f'{OTHER} approved it: "looked at it"')
         seat.app.screen.go_to("findings")
         await seat.press("g", "a")
-        assert "ask for it anew" in seat.app.notices[-1]
+        assert "request it again" in seat.app.notices[-1]
         await type_in(seat, "directory", str(tmp_path / "out"))
         await seat.press("w", "y")
         assert "released to" in seat.app.notices[-1]

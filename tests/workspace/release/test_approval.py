@@ -295,7 +295,7 @@ def test_an_approval_is_for_one_form_and_one_release(
     workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path]
 ) -> None:
     as_other(request_release(workspace, run_id, "for teaching", form="parquet"), "approved", "looked at it")
-    with pytest.raises(NotReleased, match=r"as csv, as it is now, was not asked for: .* --format csv"):
+    with pytest.raises(NotReleased, match=r"as csv was not requested in its current state: .* --format csv"):
         write_run_release(workspace, run_id, tmp_path / "other", "csv")
     write_run_release(workspace, run_id, tmp_path / "out", "parquet")
     for form in ("parquet", "csv"):
