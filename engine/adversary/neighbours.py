@@ -22,7 +22,7 @@ from .coded import midrank_shares
 MOST_RECORDS = 500
 MOST_TIES = 5
 LOOKED_AT = 100
-"""So many records on either side say how near somebody is."""
+"""Number of records on either side that are examined for how near a person is."""
 ROUNDING = 1e-9
 """More than what is lost where two shares are subtracted."""
 
@@ -84,7 +84,7 @@ def nearest_neighbour_pairs(
 class _LevelGroupSearch:
     """Records sorted by the group of all their levels, and in it by their first number.
 
-    Who is of another group is 1 away or more, and nobody is nearer than in that number alone: where somebody is near, few others are
+    A record of another group is at distance 1 or more, and the distance in the first number bounds the whole: where one is near, few others are
     looked at.
 
     columns: values (n,) of each column, and whether they are levels
@@ -104,7 +104,7 @@ class _LevelGroupSearch:
 
     @classmethod
     def from_columns(cls, columns: Sequence[tuple[Floats, bool]], records: int) -> _LevelGroupSearch:
-        """Build the search among so many records."""
+        """Build the search among ``records`` records."""
         group = np.zeros(records, dtype=np.int64)
         for values, levels in columns:
             if levels:

@@ -11,7 +11,7 @@ and what it must be besides (bounds, whole numbers, other constraints) is requir
 them is missing, the equality
 says nothing, and the variable's own model draws it.
 
-Nothing is repaired: what is left after so many redraws is reported, by constraint, and the run fails unless its recipe keeps such records.
+Nothing is repaired: records that break a rule after the last redraw are reported, by constraint, and the run fails unless its recipe keeps such records.
 """
 
 from __future__ import annotations
@@ -308,7 +308,7 @@ class ConstrainedDataset:
     def _numbers_so_far(
         self, name: str, values: Mapping[str, Floats], rows: NDArray[np.intp], released: Microdata, own: Sequence[str]
     ) -> Floats:
-        """Return one variable of these rows as far as it is made; NaN where it waits."""
+        """Return one variable of these rows; NaN where it is not drawn yet."""
         found = (values[name] if name in values else released.numbers(name))[rows]
         waits = name in self.pending and name not in own
         return np.where(self.pending[name][rows], np.nan, found) if waits else found

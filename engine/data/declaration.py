@@ -231,7 +231,7 @@ class Section:
 
 
 def check_known_keys(table: Mapping[str, Any], keys: Sequence[str], place: str) -> None:
-    """Raise BadInput at the first key of a table that is none of these."""
+    """Raise BadInput at the first key of a table that is not among ``keys``."""
     for key in table:
         if key not in keys:
             known = f"; known: {', '.join(keys)}" if keys else "; this method has no parameters"

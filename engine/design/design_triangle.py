@@ -45,7 +45,7 @@ def triangle_of_blocks(blocks: Iterable[Floats]) -> Floats:
 
 
 def fits_in_one_block(design: TermDesign, data: Microdata, more: int = 0) -> bool:
-    """Return whether the design of all records, with so many columns ``more``, is one block."""
+    """Return whether the design of all records, with ``more`` additional columns, is one block."""
     return len(data) <= 1 or len(list(row_blocks(len(data), len(design.names) + more))) == 1
 
 

@@ -19,7 +19,7 @@ from ..data.microdata import Microdata
 
 _LARGEST_KEY = 2**62
 _KEYS_A_RECORD = 4
-"""So many possible keys for each record are told by a table of them; more, by sorting."""
+"""Number of possible keys for each record up to which a table counts them; more are sorted."""
 
 
 @dataclass(frozen=True, eq=False)

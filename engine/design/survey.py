@@ -45,7 +45,7 @@ UNWEIGHTED = "unweighted: of the records, not of the population"
 
 @dataclass(frozen=True)
 class SurveyDesign:
-    """Variables of the survey design, by name; empty where there is none."""
+    """Variables of the survey design, by name; empty without a design."""
 
     weight: str
     strata: str = ""

@@ -1,4 +1,4 @@
-"""Form of a release: how variables and records are released, by anonymisation or as ``[release]`` says of a table made elsewhere.
+"""Form of a release: how variables and records are released, by anonymisation or as ``[release]`` describes existing files.
 
     [release]
     title = "Visits to doctors, 2020"     # what the public files call the data

@@ -1,6 +1,6 @@
 """Keys of records as whole numbers, equal for records that agree on all columns, in one table or in several.
 
-A column of levels or of whole numbers in a narrow range is a digit as it is; any other is numbered as its values appear. The digits of
+A column of levels or of whole numbers in a narrow range is itself a digit; any other is numbered as its values appear. The digits of
 a record make one number in mixed radix while that fits 64 bits; where it would not, the combinations that occur are numbered again. No
 table
 is joined to another: the columns need 16 bytes a record more, and a hash of the combinations that occur.

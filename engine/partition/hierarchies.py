@@ -68,7 +68,7 @@ class Interval:
 
 
 def parse_interval(label: str, kind: Kind, levels: Sequence[str] = ()) -> Interval | None:
-    """Parse a label as an interval of numbers, of days since 1970, or of ranks of ``levels``; None if it is none.
+    """Parse a label as an interval of numbers, of days since 1970, or of ranks of ``levels``; None for other labels.
 
     ``20-29`` holds all that is below 30: whole ends are those of whole numbers.
     """
@@ -145,7 +145,7 @@ def lies_outside_label(
 
 
 def parse_single_number(label: str, kind: Kind) -> float | None:
-    """Parse a label as one number, or as one day since 1970; None where it is none."""
+    """Parse a label as one number, or as one day since 1970; None for other labels."""
     return _end_parser(kind, ())(label)
 
 

@@ -27,7 +27,7 @@ SEARCHED = UncoveredUse(
     "which plan is carried out was learned from the confidential data",
 )
 PUBLIC_KEY = NoAccount("the random numbers follow from a public key, so anyone can repeat them and subtract the noise")
-"""What becomes of every account where the key is public: the datasets are a function of the confidential table."""
+"""The account of every step where the key is public: the datasets are a function of the confidential table."""
 AS_MANY = UncoveredUse(
     "as many records are released as there are (give a number, [release] records)",
     "how many records are released was not fixed beforehand",

@@ -207,7 +207,7 @@ class MeanUncertainty:
     """Sources of uncertainty of a mean over the t targets.
 
     drawn: whether the targets were drawn from all records
-    blocks: block of each target, (t,), where each block has draws of its own; None where there are none
+    blocks: block of each target, (t,), where each block has draws of its own; None without blocks
     """
 
     is_sample: bool
@@ -354,7 +354,7 @@ def check_data(data: Microdata, targets: tuple[str, ...], spec: BayesianPosterio
 
 @dataclass(frozen=True, eq=False)
 class LogKernels:
-    """Logarithms of what posteriors are proportional to, of t records with g guesses.
+    """Logarithms of unnormalised posteriors of t records with g guesses.
 
     prior: before the release, (t, g)
     alone: with each dataset alone, (t, g, m)
@@ -396,7 +396,7 @@ class _StrongestIntruder:
     """Intruder with the fitted models of the release.
 
     spec: settings
-    models: models fitted to the data or, where several records are lacking, to each draw of what the others may be
+    models: models fitted to the data or, where several records are lacking, to each draw of the others' possible values
     """
 
     spec: BayesianPosteriorSpec
@@ -471,7 +471,7 @@ class _StrongestIntruder:
         return replace(kernels, by_dataset=alone, by_first_datasets=first)
 
     def _is_truth_outranked(self, kernels: LogKernels) -> NDArray[np.bool_]:
-        """Mark the records that have so many guesses above the truth, in the first column, whichever part of the release is used."""
+        """Mark the records with ``stop_after`` guesses or more above the truth, in the first column, whichever part of the release is used."""
         asked = [
             kernels.by_dataset,
             kernels.by_first_datasets,
@@ -542,7 +542,7 @@ def _pad_guesses(values: Floats) -> Floats:
 
 
 def _log_mean(logs: Sequence[Floats]) -> Floats:
-    """Return the logarithm of the mean of what these are the logarithms of."""
+    """Return the logarithm of the mean, given the logarithms of the values."""
     return logs[0] if len(logs) == 1 else np.asarray(logsumexp(np.stack(logs), axis=0) - np.log(len(logs)))
 
 

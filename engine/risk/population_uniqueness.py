@@ -112,7 +112,7 @@ class ExpectedCount:
 
     name: name of the output
     sides: chance of one record by x, with its derivatives
-    spread: variance of what one record adds, by x
+    spread: variance of one record's contribution, by x
     """
 
     name: str
@@ -239,7 +239,7 @@ def fit_pitman(sizes: Integers) -> tuple[float, float]:
 
 
 def pitman_share(alpha: float, theta: float, n: int, population: float) -> float:
-    """Return the share of the sample's uniques that are unique in a population of so many, at least n, by the Pitman model.
+    """Return the share of the sample's uniques that are unique in a population of ``population`` >= n, by the Pitman model.
 
     A class of 1 is still one of 1 in the population of N with probability
 

@@ -480,7 +480,7 @@ class RecordAuditSpec(Spec):
         return replace(self, known=self.known or schema.non_identifiers)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """Raise BadInput when the intruder has nothing of a person, or has none of what the release changes."""
+        """Raise BadInput when the intruder knows no variable of a person, or none that the release changes."""
         known = self.for_release(schema, released).known
         if not known:
             raise BadInput(f"{place}.known", "all variables are identifiers; name what the intruder has of a person")

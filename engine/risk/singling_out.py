@@ -84,7 +84,7 @@ PERMUTATION_COUNT = 1000
 FEW_RIGHT_GUESSES = 10
 """With fewer right guesses than this, of people and controls together, permutations say too little."""
 MAX_MATCHED_RECORDS = 40
-"""A predicate that holds of more records, of as many confidential ones and controls, singles nobody out in any permutation (40 / 2^40)."""
+"""A predicate that holds of more records, of as many confidential ones and controls, singles no one out in any permutation (40 / 2^40)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,7 +36,7 @@ class LinearRegressionSpec(Spec):
 def make_regression_rows(
     data: Microdata, target: str, spec: LinearRegressionSpec, design: TermDesign | None = None
 ) -> RegressionRows:
-    """Return the records as they are regressed, by the levels of ``design``, without one by their own."""
+    """Return the rows of the regression, coded by the levels of ``design``, by default by their own."""
     found = regression_design(data, spec) if design is None else design
     return RegressionRows(found, data, lambda block: transform_response(block.numbers(target), spec))
 

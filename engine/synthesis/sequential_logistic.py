@@ -11,7 +11,7 @@ penalised likelihood.
 
 In the release as an intruder weighs it (§3.2, eq. 10 and 11) p(Z | D_y) is the product over targets of the integral of p(Z_j | beta)
 N(beta; beta-hat_y, V-hat_y), or p(Z_j | beta-hat_y). A guess changes one record of each regression. Few changes are refitted; of many each
-is one Newton step from the fit: with x y the record as it is, x' y' as guessed,
+is one Newton step from the fit: with x y the unchanged record, x' y' the guessed one,
 
     H_y = H - p (1 - p) x x' + p'(1 - p') x' x'',   beta-hat_y = beta-hat + H_y^-1 (x'(y' - p') - x (y - p))
 
@@ -49,7 +49,7 @@ from ..recipe.checks import require_complete, require_full_rank
 from ..recipe.weights import WEIGHTS_KNOWN
 
 MOST_REFITS = 400
-"""Changes of a regression that are fitted anew."""
+"""Number of changes of a regression that are refitted."""
 DRAWS = 1024
 """Draws of the coefficients that the integral is taken by."""
 WIDER = 1.2
@@ -84,7 +84,7 @@ class SequentialLogisticRelease:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Return that nobody draws conclusions from the weights, where there are some."""
+        """Return the remark that the weights give an intruder no information, where there are weights."""
         return () if self.data.weights is None else (WEIGHTS_KNOWN,)
 
     @cached_property
@@ -95,7 +95,7 @@ class SequentialLogisticRelease:
 
     @cached_property
     def _full_weight_model(self) -> SequentialLogisticRelease:
-        """Return the same of all records at full weight, without a dataset: its predictions are the beliefs before the release."""
+        """Return this model of all records at full weight, without a dataset: its predictions are the beliefs before the release."""
         return replace(self, data=replace(self.data, weights=None), releases=())
 
     def refit(self, data: Microdata) -> SequentialLogisticRelease:

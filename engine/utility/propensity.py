@@ -81,7 +81,7 @@ def are_columns_repeated(ours: Sequence[Floats], theirs: Sequence[Floats]) -> li
 
     That is: one after another, those whose values, with those of the columns found before, make the same records in both tables.
 
-    Most are found or excluded without a sort: tables in the same order are compared as they are, and where the hashes of two
+    Most are found or excluded without a sort: tables in the same order are compared directly, and where the hashes of two
     tables' records add up to different sums, so do the tables. What is found is compared value by value.
     """
     mine: list[Floats] = []

@@ -40,7 +40,7 @@ def follow_run(workspace: Workspace, run_id: int, jobs: int, *, quiet: bool) -> 
 def follow_runs(
     workspace: Workspace, run_ids: Sequence[int], jobs: int, *, quiet: bool, worker_of: WorkerStarter | None = None
 ) -> list[StoredRun]:
-    """Wait for runs with a line of progress; return them as they are at their end, or when Ctrl+C has interrupted them."""
+    """Wait for runs with a line of progress; return them in their state at the end, or when Ctrl+C has interrupted them."""
     try:
         return wait_for(workspace, run_ids, jobs, _discard_text if quiet else _progress_writer(), worker_of)
     except KeyboardInterrupt:

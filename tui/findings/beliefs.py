@@ -190,7 +190,7 @@ def moved_reading(found: MeasureBeliefs, x: float) -> str:
 
 
 def first_reading(found: MeasureBeliefs, x: float) -> str:
-    """The share guessed right by so many datasets, beside the share before."""
+    """Return the share guessed right by a number of datasets, and the share before."""
     row = found.right_by_first_datasets.get(round(x))
     if row is None:
         return HINT

@@ -178,7 +178,7 @@ class Record(RevealsValues, OffersExport):
 
     @property
     def question(self) -> str:
-        """What is asked before values are shown."""
+        """Return the question to confirm before values are shown."""
         return f"Show the values of record {self._record:,} and of its candidates?"
 
     def forget_values(self) -> None:
@@ -233,7 +233,7 @@ def measure_name(key: str) -> str:
 
 
 def record_table(records: OpenRecords, drivers: Mapping[int, str]) -> GridTable[RecordLine]:
-    """The columns that the measure fills; drivers by record number, as far as they are known."""
+    """Return the columns that the measure fills; drivers by record number, where known."""
     prior = records.ranking.risk.prior is not None
     filled = {
         "unique": records.ranking.risk.unique is not None,

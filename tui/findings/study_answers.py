@@ -1,4 +1,4 @@
-"""Studies that sum their points up, as the screen shows them: held against limits, or drawn against each other.
+"""Studies that sum their points up, as the screen shows them: compared with limits, or drawn against each other.
 
 Studies whose curves are drawn together, as the screen shows them: a plane at a time, a line a curve.
 """
@@ -80,7 +80,7 @@ class TogetherView(StudyView):
         return [row for row in self.study.rows if row.level is None and row.params.get("of") == measure]
 
     def _answer(self, row: Row) -> str:
-        """``≥ 5``, ``≤ 10``, or that there is none."""
+        """Return ``≥ 5``, ``≤ 10``, or that no value passes."""
         if row.value is None:
             return f"{sign_for('not computed')} none"
         sign = sign_for("at most" if self.study.method.output(row.measure).goal == "high" else "at least")
@@ -178,7 +178,7 @@ def _stop(series: Series, x: float, label: str) -> str:
 
 @dataclass(frozen=True)
 class LimitView(StudyView):
-    """A study whose points are held against limits: all measures at once or one, the limits level, the answer upright."""
+    """A study whose points are compared with limits: all measures at once or one, the limits level, the answer upright."""
 
     study: StudyResult
 
@@ -257,7 +257,7 @@ def _point(value: float) -> str:
 
 
 def answer_text(study: StudyResult) -> Content:
-    """Each answer in words: ``✓ 1,250 records are enough: …``, or why there is none; and later points that fail."""
+    """Return each answer in words, ``✓ 1,250 records are enough: …`` or why it is missing, and later points that fail."""
     said: list[Content] = []
     for output in study.method.answer_outputs:
         found = study.find_answer(output.name)
@@ -380,7 +380,7 @@ class PlaneView(StudyView):
 
 
 def first_place(study: StudyResult, name: str) -> int:
-    """The place of the first point that is not below the curve's answer on the axis; the middle where there is none."""
+    """Return the place of the first point that is not below the curve's answer on the axis; the middle without an answer."""
     found = study.answer_on_axis(name)
     if found is None or found.value is None:
         return len(study.points) // 2
@@ -389,7 +389,7 @@ def first_place(study: StudyResult, name: str) -> int:
 
 
 def spread_text(study: StudyResult, name: str) -> str:
-    """``AUC 0.98 (0.96 .. 0.99) · AP 0.99``, the worst and the best by themselves in brackets, or why there is none."""
+    """``AUC 0.98 (0.96 .. 0.99) · AP 0.99``, the worst and the best by themselves in brackets, or why it is missing."""
     parts = []
     for output in (output for output in study.method.answer_outputs if output.study.spread):
         whole, worst, best = (

@@ -79,7 +79,7 @@ def figure_of(title: str, panels: Sequence[Panel], *, log: bool = False) -> Figu
 
 @dataclass(frozen=True)
 class CurveView(StudyView):
-    """A study of what becomes of each measure along the axis, confidential data beside the release; a measure at a time.
+    """A study of how each measure changes along the axis, confidential data beside the release; a measure at a time.
 
     ``over`` are the studies of other runs, by run.
     """

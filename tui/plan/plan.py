@@ -278,7 +278,7 @@ def _step_row(key: str, section: str, words: StepDescription, *, wrong: bool) ->
 
 
 def plan_section(value: object) -> Mapping[str, Any]:
-    """Return a section of a plan; empty where it is none."""
+    """Return a section of a plan; empty for a value that is not a table."""
     return value if isinstance(value, Mapping) else {}
 
 
@@ -509,7 +509,7 @@ class PlanTab(EditQueue):
 
     @on(events.DescendantBlur)
     def _apply_typed_text(self) -> None:
-        """Make the typed text the plan, as soon as it is known to be valid."""
+        """Make the typed text the plan, once it is known to be valid."""
         text = self.query_one(TomlText).text
         self._due = self._view is None or self._view.toml != text
         if self._history is not None and self._is_typed and not self._due:

@@ -1,6 +1,6 @@
 """The forms to edit a plan: the fields of a step, of its settings, and the choice of a step to add.
 
-The form of a threshold offers the values that the plan measures, and checks the limit against direction and range as it is typed.
+The form of a threshold offers the values that the plan measures, and checks the limit against direction and range while it is typed.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ GATE_COLUMNS = {
     "limit": DisplayColumn("limit", "limit", 15, "right"),
     "people": DisplayColumn("people", "people", 8, "right", drop_order=2),
 }
-"""Columns as the app has them: what a check looks for in words, and before all other numbers the one that is held against the limit, both in
+"""Columns as the app has them: what a check looks for in words, and before all other numbers the one that is compared with the limit, both in
 their unit.
 """
 APPROVED_AS_REQUESTED = "The release is approved as requested; to waive more, request it again"
@@ -460,7 +460,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         return super().check_action(action, parameters)
 
     async def action_request(self) -> None:
-        """Ask, then write the request for another account to answer; first go to the reason where there is none."""
+        """Ask, then write the request for another account to answer; first go to the reason if it is empty."""
         looked, reason = self._looked, self.query_one(f"#{REASON}", Input).value.strip()
         if looked is None or self._writing:
             return

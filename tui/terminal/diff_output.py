@@ -111,7 +111,7 @@ def printable_strip(strip: Strip) -> Strip:
 
 
 def seen_segments(segments: Iterable[Segment]) -> list[Segment]:
-    """Segments with ``?`` in place of what is not printable; what has no width, as escape and direction marks, is left out."""
+    """Return the segments with ``?`` in place of unprintable characters; what has no width, as escape and direction marks, is left out."""
     return [Segment(_seen(text), style) for text, style, _ in segments]
 
 
@@ -230,7 +230,7 @@ def _cells(strip: Strip, system: ColorSystem) -> tuple[Sequence[Cell], Sequence[
 
 @lru_cache(4096)
 def _codes(style: Style | None, system: ColorSystem) -> tuple[str, str]:
-    """The codes of a style, and of what is to be seen of it where there is no character."""
+    """Return the codes of a style, and those of its visible part on a blank."""
     if style is None:
         return "", ""
     codes = Strip.render_ansi(style, system)
@@ -286,7 +286,7 @@ def _parts(codes: str) -> Codes:
 
 @lru_cache(16384)
 def sgr_change(current: str | None, wanted: str) -> str:
-    """The escape sequence that makes ``wanted`` of ``current``: only what differs, unless to begin anew is shorter.
+    """Return the escape sequence that turns ``current`` into ``wanted``: only the differences, unless a reset is shorter.
 
     Where ``current`` is None nothing is known of it.
     """

@@ -1,4 +1,4 @@
-"""A text edited with the user's own editor, in a file that nobody else can read and that is gone afterwards."""
+"""A text edited with the user's own editor, in a file that only the user can read and that is deleted afterwards."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _read(file: Path) -> str:
 
 
 def _place(environment: Mapping[str, str]) -> str | None:
-    """The session's own directory in memory; None where there is none, for the system's own choice."""
+    """Return the session's own directory in memory; None without one, for the system's own choice."""
     named = environment.get("XDG_RUNTIME_DIR", "")
     try:
         found = os.lstat(named)

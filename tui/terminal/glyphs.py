@@ -127,7 +127,7 @@ GLYPHS = {glyphs.name: glyphs for glyphs in (BRAILLE, BLOCK, ASCII)}
 def glyphs_named(name: str | None = None) -> Glyphs:
     """The set called ``name``, else the one in the environment's SFUMATO_GLYPHS, else braille.
 
-    Raises ValueError for a name that is none of braille, block, ascii.
+    Raises ValueError for a name other than braille, block, ascii.
     """
     wanted = name or os.environ.get("SFUMATO_GLYPHS") or BRAILLE.name
     if wanted not in GLYPHS:

@@ -69,7 +69,7 @@ def computing_limit() -> MemoryLimit:
 
 
 def check_runs_fit(workspace: Workspace, runs: Sequence[tuple[Recipe, int]]) -> None:
-    """Raise NotEnoughMemory where a task of a recipe on so many records has no room where it would be computed, and NoCluster."""
+    """Raise NotEnoughMemory where a task of a recipe on its number of records has no room where it would be computed, and NoCluster."""
     limit = computing_limit()
     if limit.max_bytes is not None:
         for recipe, records in runs:

@@ -107,7 +107,7 @@ class WaitingTask:
 def claim_task(
     workspace: Workspace, worker: str, fits: Callable[[WaitingTask], bool] = lambda _: True
 ) -> TaskLease | None:
-    """Claim the next task that is ready, or whose holder's lease has run out, and that ``fits``; None when there is none.
+    """Claim the next task that is ready, or whose holder's lease has run out, and that ``fits``; None if no task is ready.
 
     A task whose holders died ``MAX_LOST_ATTEMPTS`` times is not tried again: its run fails. So does a run whose tasks all wait for
     each other, or for nothing there is.
@@ -217,7 +217,7 @@ def extend_leases(workspace: Workspace, worker: str) -> None:
 
 
 def is_run_wanted(workspace: Workspace, run_id: int) -> bool:
-    """Return whether the run continues: nobody has cancelled or interrupted it, and none of its tasks has failed."""
+    """Return whether the run continues: no one has cancelled or interrupted it, and none of its tasks has failed."""
     row = workspace.connection.execute("SELECT state FROM run WHERE id = ?", (run_id,)).fetchone()
     return row is not None and not RunState(row["state"]).is_final
 

@@ -133,7 +133,7 @@ class TaskInput:
     schema: schema of the confidential table, JSON
     table_sha256: hash of the confidential table
     tables: hash of each fit, released dataset and block of a measure, of the classes of anonymised datasets, of the records' weights,
-        of control records, and for the last task of what measures left of every record
+        of control records, and for the last task of the measures' values of every record
     rows: rows to combine
     key_fingerprint: fingerprint of the key; whoever computes reads the key from the workspace
     """
@@ -164,7 +164,7 @@ def read_task_input(workspace: Workspace, lease: TaskLease) -> TaskInput:
 
 
 class ProgressReporter:
-    """Reporter that writes progress twice a second at most, and stops the computation when nobody wants the run any more."""
+    """Reporter that writes progress twice a second at most, and stops the computation when the run is cancelled or interrupted."""
 
     def __init__(self, directory: Path, held: TaskLease) -> None:
         self.directory = directory
@@ -418,7 +418,7 @@ class TaskReturned:
 
 
 def run_task(directory: Path, task: TaskInput, *, database: bool = True) -> TaskResult | TaskFailure | TaskReturned:
-    """Compute a claimed task and return its result, or why there is none.
+    """Compute a claimed task and return its result, or why it failed.
 
     ``database`` tells whether its progress can be written into the database, which must be on this machine's own disk.
     The engine's and the workspace's own errors are written for people and contain no values of the data. Those of other

@@ -49,13 +49,13 @@ from .forms import DatasetForm
 
 MOST_BYTES = 64 << 20
 OVERFLOW_UID = 65_534
-"""The number that Linux shows for every account that it cannot name here; ``nobody``."""
+"""The number that Linux shows for every account that it cannot name here."""
 UID_MAP, SUBUIDS = Path("/proc/self/uid_map"), Path("/etc/subuid")
 RequestDecision = Literal["approved", "refused"]
 
 
 def hash_request_subject(plan: ReleasePlan, examination: Examination, form: DatasetForm, earlier: int) -> str:
-    """Return the hash of what is requested: run, recipe, tables, form, policy, the status of each check, and how many releases the run had."""
+    """Return the hash of the requested release: run, recipe, tables, form, policy, the status of each check, and how many releases the run had."""
     said = {
         "form": form,
         "releases": earlier,
@@ -264,7 +264,7 @@ def _answer_path(request: Path) -> Path:
 
 
 def _write_table(path: Path, table: Mapping[str, Any]) -> None:
-    """Write a new file that others may read and nobody else may change; it replaces one of this account. Raises BadInput."""
+    """Write a new file that others may read and only this account may change; it replaces one of this account. Raises BadInput."""
     content = (json.dumps(table, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
     try:
         if os.path.lexists(path) and path.lstat().st_uid == os.geteuid():

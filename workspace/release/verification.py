@@ -52,7 +52,7 @@ class VerifiedFolder:
 
 
 def verify_release(directory: Path) -> VerifiedFolder:
-    """Compare every file of a release, or of one of its packages, with the manifests. Raises BadInput where there is none."""
+    """Compare every file of a release, or of one of its packages, with the manifests. Raises BadInput where they are missing."""
     packages = _find_packages(directory)
     manifests = {name: _read_manifest(path, name) for name, path in packages.items()}
     wrong = [

@@ -116,7 +116,7 @@ class KnowledgeLattice:
         )
 
     def variable_table(self) -> DisplayTable:
-        """Return a line a variable: the risk by it alone, the measures of each variable, and on a page the same of the confidential data."""
+        """Return a line a variable: the risk by it alone, the measures of each variable, and on a page those of the confidential data."""
         columns = [DisplayColumn("variable", "variable"), DisplayColumn("alone", "alone", align="right")]
         for own in (False, True):
             columns += [

@@ -22,7 +22,7 @@ from .words import limit_text, observed_text, thresholds_text
 
 PREPARED, OWNER, APPROVED = "Prepared by", "Owner of the data", "Approved by"
 ROLES = (PREPARED, OWNER, "Data protection officer")
-"""Who signs where nobody is named."""
+"""Roles that sign where no names are given."""
 RECODING_REMARK = (
     "Risks apply this rule to what an intruder knows; utility and data quality compare with the exact values."
 )

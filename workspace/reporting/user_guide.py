@@ -58,7 +58,7 @@ class PublicRelease:
 
     @property
     def figure_rows(self) -> list[Row]:
-        """Return the rows of the figures, as they are written."""
+        """Return the rows of the figures, as written."""
         return [figure.row for figure in self.figures]
 
     @property

@@ -330,7 +330,7 @@ def private(constraints: Mapping[str, Any], **step: Any) -> Recipe:
 
 
 def test_a_step_with_a_privacy_account_draws_nothing_anew() -> None:
-    with pytest.raises(BadInput, match=r"privacy account of synthesis\.perturbed_gibbs is of records drawn once"):
+    with pytest.raises(BadInput, match=r"privacy account of synthesis\.perturbed_gibbs covers records drawn once"):
         private({"c": "region = 'n' -> married = 'no'"})
 
 

@@ -28,7 +28,7 @@ MAX_MISSING_LETTERS = 26
 
 
 class WrittenColumn:
-    """Column as it is written: values, labels, missing codes of SPSS or letters of Stata, kinds of SAS, and a format."""
+    """Column to be written: values, labels, missing codes of SPSS or letters of Stata, kinds of SAS, and a format."""
 
     def __init__(self, values: pd.Series) -> None:
         self.values = values
