@@ -632,13 +632,13 @@ def _refitted_log_likelihoods(fitted: tuple[ReleaseModel, ...], data: Microdata,
     for g in range(1, guesses.shape[1]):
         values = {name: own[:, g] for name, own in guesses.values.items()}
         changed = replace_values(data, guesses.records, values)
-        anew = tuple(model.refit(changed) for model in fitted)
+        refitted = tuple(model.refit(changed) for model in fitted)
         if all(model.absolute for model in fitted):
             own = IntruderGuesses(guesses.records, {name: value[:, None] for name, value in values.items()})
-            found.append(float(total_refined_log_likelihoods(anew, own).sum()))
+            found.append(float(total_refined_log_likelihoods(refitted, own).sum()))
         else:  # the way back, from the other data
             pair = IntruderGuesses(guesses.records, {name: own[:, [0, g]] for name, own in guesses.values.items()})
-            back = total_plausibility(anew, pair).likelihood[0].sum(axis=1)
+            back = total_plausibility(refitted, pair).likelihood[0].sum(axis=1)
             found.append(found[0] + float(back[1] - back[0]))
     return np.array(found)
 

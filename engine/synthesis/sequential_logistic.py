@@ -65,7 +65,7 @@ DIRECT = "coefficients are drawn from a normal distribution, or are the maximum 
 class SequentialLogisticRelease:
     """The regressions of the confidential data, and the datasets.
 
-    ``noise`` (DRAWS, widest) are standard normal draws, ``drawn`` says whether coefficients were drawn, ``anew`` is the largest number of
+    ``noise`` (DRAWS, widest) are standard normal draws, ``drawn`` says whether coefficients were drawn, ``max_refits`` is the largest number of
     changes that are refitted.
     """
 
@@ -78,7 +78,7 @@ class SequentialLogisticRelease:
     prior: LogisticPrior
     releases: Sequence[Microdata]
     noise: Floats
-    anew: int = MOST_REFITS
+    max_refits: int = MOST_REFITS
     absolute: bool = True
     approximate: bool = True
 
@@ -106,16 +106,16 @@ class SequentialLogisticRelease:
         return self._weigh_with_refits(guesses, guesses.values[self.targets[0]].size).likelihood
 
     def plausibility_of(self, guesses: IntruderGuesses) -> Plausibility:
-        return self._weigh_with_refits(guesses, self.anew)
+        return self._weigh_with_refits(guesses, self.max_refits)
 
-    def _weigh_with_refits(self, guesses: IntruderGuesses, anew: int) -> Plausibility:
-        """Weigh guesses with at most ``anew`` changes of a regression refitted."""
+    def _weigh_with_refits(self, guesses: IntruderGuesses, max_refits: int) -> Plausibility:
+        """Weigh guesses with at most ``max_refits`` changes of a regression refitted."""
         guessed, own = guesses.guessed_table(self.data), guesses.true_records(self.data)
         weight, parts = self.data.effective_weights[guesses.records], []
         for target in self.targets:
             if target in self._fitted_regressions:
                 parts.append(
-                    self._weigh_regression(*self._fitted_regressions[target], guessed, own, weight, guesses.shape, anew)
+                    self._weigh_regression(*self._fitted_regressions[target], guessed, own, weight, guesses.shape, max_refits)
                 )
             else:
                 parts.append(self._weigh_share(target, guessed, own, weight, guesses.shape))
@@ -154,7 +154,7 @@ class SequentialLogisticRelease:
         own: Microdata,
         weight: Floats,
         shape: tuple[int, int],
-        anew: int,
+        max_refits: int,
     ) -> Plausibility:
         design = TermDesign.from_terms(model.terms, self.data)
         x = (
@@ -168,7 +168,7 @@ class SequentialLogisticRelease:
         changes = LogisticChanges(
             distinct[:, :k], distinct[:, k], distinct[:, k + 1 : -2], distinct[:, -2], distinct[:, -1]
         )
-        coefficients, information = changes.changed_fits(model, fit, self.prior, anew)
+        coefficients, information = changes.changed_fits(model, fit, self.prior, max_refits)
         without = changes.fits_without_record(fit)
         likelihood = np.empty((len(distinct), len(self.releases)))
         for draw, release in enumerate(self.releases):
@@ -219,11 +219,11 @@ class LogisticChanges:
     weight: Floats
 
     def changed_fits(
-        self, model: SequentialRegression, fit: LogisticFit, prior: LogisticPrior, anew: int
+        self, model: SequentialRegression, fit: LogisticFit, prior: LogisticPrior, max_refits: int
     ) -> tuple[Floats, Floats]:
         """Return the maximum (c, K) and the information there (c, K, K) with each change."""
         coefficients, information = self._newton_fits(fit)
-        if len(self.y) > anew:
+        if len(self.y) > max_refits:
             return coefficients, information
         for c in map(int, np.flatnonzero(self.weight > 0)):
             x, records, ones = self._changed_rows(model, c)
