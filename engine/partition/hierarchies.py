@@ -298,9 +298,7 @@ def interval_hierarchy(numbers: Floats, widths: Sequence[float], *, dates: bool 
     """
     for narrow, wide in pairwise(widths):
         if wide <= narrow or abs(wide / narrow - round(wide / narrow)) > ROUNDING:
-            raise ValueError(
-                f"each width must be a multiple of the previous one; {wide:g} is not a multiple of {narrow:g}"
-            )
+            raise ValueError(f"each width must be a multiple of the previous one, not {wide:g} after {narrow:g}")
     distinct, inverse = np.unique(numbers, return_inverse=True)
     span = float(np.ptp(distinct)) or 1.0
     rows, sizes = [], {ROOT: 1.0}

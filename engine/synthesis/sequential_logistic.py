@@ -115,7 +115,9 @@ class SequentialLogisticRelease:
         for target in self.targets:
             if target in self._fitted_regressions:
                 parts.append(
-                    self._weigh_regression(*self._fitted_regressions[target], guessed, own, weight, guesses.shape, max_refits)
+                    self._weigh_regression(
+                        *self._fitted_regressions[target], guessed, own, weight, guesses.shape, max_refits
+                    )
                 )
             else:
                 parts.append(self._weigh_share(target, guessed, own, weight, guesses.shape))
