@@ -183,7 +183,7 @@ def seal_rows_after(connection: sqlite3.Connection, after: int, key: bytes, name
 def check_rows_extend(connection: sqlite3.Connection, before: AuditHead, keys: Mapping[str, bytes]) -> None:
     """Raise BrokenHistory unless the rows after ``before`` are those that this transaction added, and ``before`` has its seal.
 
-    Only a stop may lack one. Seals are given to nothing else, so nobody gets a seal for a row of their own.
+    Only a stop may lack one. Nothing else gets a seal, so no one can seal a row of their own.
     """
     rows = connection.execute(
         "SELECT number, hash, act FROM audit WHERE number >= ? ORDER BY number", (before.number,)
@@ -287,7 +287,7 @@ def write_head_file(directory: Path, head: AuditHead) -> None:
 
 
 def read_head_file(directory: Path) -> AuditHead | None:
-    """Return the head that was written next to the database; None when there is none that can be read."""
+    """Return the head that was written next to the database; None if it is missing or unreadable."""
     try:
         number, _, hashed = read_plain(directory / HEAD_FILE, MOST_HEAD_BYTES).decode("utf-8").strip().partition(":")
         return AuditHead(int(number), hashed)

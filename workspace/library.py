@@ -40,7 +40,7 @@ Plan = str | Mapping[str, Any]
 
 
 def synthesise(frame: pd.DataFrame, recipe: Plan, workspace: str | Path) -> int:
-    """Carry out a recipe on a frame in a workspace, which is made where there is none; return the number of the run.
+    """Carry out a recipe on a frame in a workspace, which is created if needed; return the number of the run.
 
     The recipe's own file, if it names one, is not read. Raises BadInput, and WorkspaceError where the run fails.
     """
@@ -79,7 +79,7 @@ def results(workspace: str | Path, run: int | str = NEWEST) -> pd.DataFrame:
 
 
 def datasets(workspace: str | Path, run: int | str = NEWEST) -> list[pd.DataFrame]:
-    """Return the released datasets of a run, without identifiers, levels by their labels; rows in an order that nobody can repeat.
+    """Return the released datasets of a run, without identifiers, levels by their labels; rows in an order that cannot be repeated.
 
     Where the recipe says ``order = "original"`` they keep that of the confidential records. No gate has examined them.
     Raises NotReady where the run has none.

@@ -4,13 +4,13 @@ A core dump would carry the key and the data outside the workspace, so dumps are
 the kernel ignores it where a program receives the dump (``|`` in core_pattern). A process that is not dumpable has no dump anywhere. Both
 end at ``exec``, or may be inherited, so each process calls ``forbid_core_dumps`` for itself.
 
-glibc gives the memory of a large array back to the system as soon as it is freed, and the next one is filled with fresh pages of zeros. For
+glibc gives the memory of a large array back to the system at once when freed, and the next one is filled with fresh pages of zeros. For
 computations on millions of records that is a fifth of the time. Inside ``reused_memory`` freed memory stays with the process; at the end
 all of it goes back. Only the main thread's arrays profit: other threads have arenas of their own, whose large arrays are mapped one by one.
 
 How it could mislead: memory that is free in the process counts as resident while the block lasts, so that peaks include it. A stranger
     gains
-nothing: freed memory is read by nobody. It costs what a trim takes, under a millisecond for a small heap.
+nothing: no one reads freed memory. It costs what a trim takes, under a millisecond for a small heap.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _open_clear_refs() -> int:
 
 
 def write_clear_refs(what: bytes) -> None:
-    """Write to ``/proc/self/write_clear_refs``. Raises OSError where there is none, or it cannot be written."""
+    """Write to ``/proc/self/write_clear_refs``. Raises OSError where the file does not exist or cannot be written."""
     handle = _kept.get(os.getpid(), -1)
     if handle >= 0:
         os.write(handle, what)

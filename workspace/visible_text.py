@@ -49,16 +49,16 @@ def is_hidden(character: str) -> bool:
 
 
 def is_formula(text: str) -> bool:
-    """Return whether a spreadsheet program may take a cell with this text, or a part of it, for a formula; a number such as -1 is none."""
+    """Return whether a spreadsheet program may take a cell with this text, or a part of it, for a formula; a number such as -1 is not a formula."""
     line = replace_hidden(_join_lines(text))
     return _escape_formulas(line) != line
 
 
 def plain_cell(text: str) -> str:
-    """Return a text as a cell of a CSV file: ``replace_hidden``, in one line, with an apostrophe before what would be a formula.
+    """Return a text as a cell of a CSV file: ``replace_hidden``, in one line, with an apostrophe before a would-be formula.
 
     The apostrophe is also put behind a comma, semicolon or stroke inside the text, where a program that takes another sign for the
-    delimiter splits cells. Numbers stay as they are, and so do the ends of intervals.
+    delimiter splits cells. Numbers stay unchanged, and so do the ends of intervals.
     """
     return _escape_formulas(replace_hidden(_join_lines(text)))
 

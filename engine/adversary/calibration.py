@@ -172,7 +172,7 @@ class _SplitHalfScores:
     ranks: ranks of the people's scores, (q, K)
     member: whether each person is a target, (q,)
     areas: area of each attacker by the labels and by permuted ones, (1 + P, K)
-    true_positives: the same of the shares of true positives, (1 + P, K)
+    true_positives: shares of true positives, by the labels and by permuted ones, (1 + P, K)
     false_positives: share of controls allowed above the threshold
     """
 

@@ -1,7 +1,7 @@
 """Cells and rows as 64-bit keys that are equal where what they write is equal, so that a million rows are compared in a second.
 
 Numbers are equal that agree to 2^-40, twelve digits: what comes back from a logarithm is the number that went in. A released
-column that is written with fewer digits is first taken back to the confidential values that it writes
+column that is written with fewer digits is first mapped to the confidential values that it stands for
 (``sfumato.engine.data.spelling``). Levels are equal by their text, dates by their second, a missing value to a missing one alone.
 
 The key of a row is the sum of its cells' keys, each mixed with its column's name (splitmix64, Steele, Lea & Flood 2014). Two different

@@ -23,7 +23,7 @@ SAME = 0.99
 """The share of the records in groups whose value has to follow from the column that stays."""
 MONOTONE = 0.9999
 CLOSE = 0.95
-"""How much of what the commonest value leaves open has to follow."""
+"""Share of the records without the commonest value that the rule has to explain."""
 FEW, FEWEST = 50, 10
 """Records, and records with another value than the commonest, from which on a function is no accident."""
 LOOKED_AT = 50_000

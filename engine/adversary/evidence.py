@@ -13,7 +13,7 @@ BESIDE_KEPT_LEVEL, OWN_ROW_LEVEL = 0.005, 0.004
 
 
 def holdout_probability(members: int, of_members: int, controls: int, of_controls: int) -> float:
-    """Return the probability of at least so many members among all who were found, where being a member makes no difference (Fisher 1935)."""
+    """Return the probability of at least ``members`` members among all who were found, where membership makes no difference (Fisher 1935)."""
     from scipy.stats import hypergeom
 
     if not of_controls:

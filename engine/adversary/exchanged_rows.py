@@ -3,7 +3,7 @@
 A model that draws beside kept columns knows of a record only what is kept. So the drawn parts of the rows of records with the same
 kept values are exchangeable, however close the model is and however much the kept columns say of the drawn ones: to exchange
 them within the classes of equal kept values gives the exact distribution of every statistic. What a row says beyond that is remembered.
-A record with kept values that nobody shares cannot be tested: its drawn values may follow from the kept ones.
+A record with unique kept values cannot be tested: its drawn values may follow from the kept ones.
 """
 
 from __future__ import annotations

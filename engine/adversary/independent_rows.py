@@ -10,11 +10,11 @@ q)^2 exp(-r q) / 2,
 which is at least as much since 2 a b <= a^2 + b^2. So each coincidence or pair is a coincidence with probability one half at most,
 whatever p and q are.
 The test assumes nothing about the distribution of the data. It looks at the rarest rows first, since copies of rare rows stand beside
-few pairs; the probability is that of the strongest beginning of so many throws of a coin (exact, by recursion).
+few pairs; the probability is that of the strongest beginning of a sequence of coin throws (exact, by recursion).
 
 **Repeated rows.** A row that a dataset repeats stands in the joint table exactly once with probability N p exp(-N p) <= 1 / e, whatever
 p is: rows that were
-chosen without knowing the data meet nobody, or several people, more often than exactly one.
+chosen without knowing the data match no person, or several, more often than exactly one.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ SHARES = {WHOLE: 0.5, REPEATED: 0.2, NEAR: 0.2, SOME_COLUMNS: 0.1}
 MOST_EXAMINED = 400
 """Coincidences and pairs, the rarest ones, of which every beginning is examined."""
 REPEATS = (2, 3, 5, 8)
-"""A row counts as repeated that a dataset has so many times or more."""
+"""Numbers of occurrences in a dataset from which on a row counts as repeated."""
 PARTS = 10
 """Parts of a number's distribution within which two numbers count as the same, where people are looked for who are nearly copied."""
 MANY = 200_000
-"""Records from which on nobody is looked for who is only nearly copied."""
+"""Records from which on the test does not search for near copies."""
 WEIGHTS = ((0.00002, 55.0), (0.008, 19.0), (0.05, 2.0))
 OTHER_WEIGHT = 0.8
 """What the level of the permutation test is multiplied by, by the p of the rows alone. The average over a uniform p is .997, at most 1.
@@ -62,8 +62,8 @@ class RowCoincidenceTest:
     records: rows of the joint table that were found, ascending, (x,)
     expected: how many of them chance would find
     chance: what chance could have found, in words
-    p: the probability of so many
-    smallest_p: the smallest p that so many coincidences and pairs, or repeated rows, could have had
+    p: the probability of as many coincidences or more
+    smallest_p: the smallest p that this number of coincidences and pairs, or of repeated rows, could have had
     n_pairs: rows that occur exactly twice, in the joint table and in the dataset together; of repeated rows 0
     """
 
@@ -116,7 +116,7 @@ class SortedRows:
         return cls(order, ascending[starts], starts, counts)
 
     def rows_occurring(self, times: int) -> Integers:
-        """Return one row of each kind that occurs so many times."""
+        """Return one row of each kind that occurs ``times`` times."""
         return np.asarray(self.order[self.starts[self.counts == times]])
 
 
@@ -169,7 +169,7 @@ def scan_rarest_rows(
 
 
 def strongest_beginning(is_found: Booleans) -> tuple[float, int]:
-    """Return how probable it is that some beginning of so many throws of a coin, (n,), is as strong as the strongest one here, and the length of that.
+    """Return how probable it is that some beginning of n throws of a coin, (n,), is as strong as the strongest one here, and the length of that.
 
     A beginning is as strong as the probability of as many heads among its throws is small. There are ``MOST_EXAMINED`` throws at most.
     """
@@ -235,7 +235,7 @@ def find_whole_rows(
     Parameters
     ----------
     columns : sequence of Column
-        The columns as they are.
+        The columns as released.
     coded : sequence of Coded
         Their codes, by value.
     respelled : mapping of str to sequences of Column, optional

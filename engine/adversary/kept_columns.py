@@ -30,14 +30,14 @@ DAYS = {7: "a week", 31: "a month", 91: "a quarter", 365: "a year", 1826: "5 yea
 JOINED_SHARES = (0.0, 0.02, 0.05, 0.1, 0.2)
 """Levels of fewer than these shares of the records are joined, one rule after the other."""
 FEWEST_STEPS, MOST_STEPS = 3, 50
-"""A rule of steps leaves at least and at most so many different values."""
+"""Smallest and largest number of different values after a rule of steps."""
 MOST_JOINED = 500
 """A rule that joins more levels fits no recipe that a person reads."""
 REPLACED_SHARE = 0.5
 """Share of a column's entropy that counts as lost where a model draws it: its distribution stays, its truth does not."""
 LEAST_BITS = 1e-9
 MOST_RECORDS = 200_000
-"""A plan is made on a sample of so many records. Classes of a sample are smaller, so that the plan protects the whole table too."""
+"""Size of the sample that a plan is made on. Classes of a sample are smaller, so that the plan protects the whole table too."""
 ColumnForm = RecodeRule | Literal["exact", "replaced"]
 """How a plan shows a column: by a rule, exactly, or not at all."""
 _ChangeRank = tuple[float, int, float, str, int]
@@ -316,7 +316,7 @@ class _ProtectionSearch:
         return self._count_unprotected({**self.forms, name: "replaced" if rule is None else rule})
 
     def search_plan(self) -> ProtectionPlan:
-        """Search for the plan, starting from the columns as they are."""
+        """Search for the plan, starting from the unchanged columns."""
         people = self._count_unprotected(self.forms)
         order: list[str] = []
         if people:

@@ -37,7 +37,7 @@ OBJECTION_SCORE = 2.326
 """Score from which a look objects by itself: an honest release reaches it in about one look of a hundred."""
 POWER = 0.8
 LIMIT_CONFIDENCE = 0.9
-"""Confidence of the limit of what hold-out people show, in how strong a finding is."""
+"""Confidence level of the limit that hold-out people set, in the strength of a finding."""
 ALL_PEOPLE = "all people"
 ROUNDING = 1e-9
 
@@ -85,7 +85,7 @@ class ProbeCounts:
 
     @property
     def holdout_p(self) -> float:
-        """Return the probability of so many members among all who were found."""
+        """Return the probability of this number of members, or more, among all who were found."""
         return holdout_probability(self.n_members, self.n_eligible_members, self.n_controls, self.n_eligible_controls)
 
     @property
@@ -297,7 +297,7 @@ def _fewest_detectable(
     spread = np.sqrt(chance * (1 - chance))
 
     def statistics_with_copies(copied: int, members_among: Floats) -> Floats:
-        """Return the statistics where so many people are copied, of whom so many are members, (draws,)."""
+        """Return the statistics where ``copied`` people are copied, ``members_among`` (draws,) of them members."""
         added = np.maximum(could - found, 0) / matrix.records
         total = np.maximum(found + copied * added, ROUNDING)
         beyond = (members_among - copied * chance)[:, None] * added
@@ -455,7 +455,7 @@ class ProbeMatrix:
 
 
 def _with_useful_eligible(look: MembershipProbe) -> MembershipProbe:
-    """Return the probe without its eligible people where these are so many that they hardly vary with the labels."""
+    """Return the probe without its eligible people where their number hardly varies with the labels."""
     eligible = look.eligible
     if eligible is None or (len(eligible) <= MOST_ELIGIBLE and len(look.hits) >= SMALLEST_SHARE_FOUND * len(eligible)):
         return look

@@ -37,9 +37,9 @@ class _AdditiveColumn:
     """Column on the scale on which a common change adds: logarithms of positive numbers, or days.
 
     name: name of the column
-    joint_values: values of the records compared, NaN or infinite for none, (n,)
+    joint_values: values of the records compared, NaN or infinite where missing, (n,)
     released_values: values of the rows compared, (r,)
-    tolerances: half width of what each row may have been before rounding, (r,)
+    tolerances: half width of the interval of each row's value before rounding, (r,)
     """
 
     name: str

@@ -28,9 +28,9 @@ MOST_LEFT_OUT = 10
 """Numbers of which each two are left out, so that the family stays small."""
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 FEW = (25, 60)
-"""The rarest people that are looked at apart: so many, and these shares of them."""
+"""Numbers of the rarest people that are examined separately."""
 TIMES = (2, 3, 5, 10, 20, 50)
-"""A row of a person is looked for that a dataset repeats so many times or more."""
+"""Numbers of repetitions in a dataset from which on a person's row is searched for."""
 ALONE = "who are alone with their values in"
 
 
@@ -203,7 +203,7 @@ def find_people_in_release(
 def _column_set_probes(
     what: str, layers: Sequence[tuple[str, int]], lone: Integers, times: Sequence[Integers], order: Integers
 ) -> list[MembershipProbe]:
-    """Return the probes of a set of columns for those who are alone with their row, (k,), which each dataset has so many times, (k,);
+    """Return the probes of a set of columns for the people with a unique row, (k,), and the times each dataset has it, (k,);
     records stand by rarity.
     """
     often = np.max(times, axis=0)

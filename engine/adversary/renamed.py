@@ -1,6 +1,6 @@
 """Recognition of renamed levels: which level of a confidential column each released level stands for, by the values beside it.
 
-Names of levels hide nobody: whoever knows the population knows which level is as frequent, at which ages, beside which other levels.
+Names of levels protect no one: whoever knows the population knows which level is as frequent, at which ages, beside which other levels.
     Frequency alone
 distinguishes the common ones and fails where many levels are as rare as each other, as countries are. So each released level is given
 the likelihood of its records' other values under each confidential level, as a naive Bayes classifier has it, and the levels are
@@ -8,7 +8,7 @@ assigned to each
 other one to one with the largest sum (Kuhn 1955): first by numbers alone, then by all columns, since what stands beside a level may be
 renamed too.
 
-Members and controls are one table here as everywhere: who is which is not used, so that a wrong assignment finds nobody by itself.
+Members and controls are one table here as everywhere: who is which is not used, so that a wrong assignment finds no one by itself.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Parts = NDArray[np.int8]
 MOST_LEVELS = 500
 """A column of more levels is coded by its frequencies alone."""
 PARTS, COMMON = 10, 15
-"""So many parts of a number's distribution, and so many levels of another column, are told apart; rarer levels are taken together."""
+"""Parts of a number's distribution, and levels of another column, that are distinguished; rarer levels are joined."""
 PASSES = 3
 """Times that levels are assigned; the first time by numbers alone, which have no names."""
 PRIOR = 1.0
@@ -97,7 +97,7 @@ def _level_profiles(one: CodedColumn, beside: Parts, width: int) -> Floats:
 def restore_level_names(column: JointColumn, coded: CodedColumn) -> JointColumn:
     """Return the column, its released levels with the cells of the confidential levels that they stand for.
 
-    Unknown levels, numbers, and columns of too many levels stay as they are: by frequency alone most rare levels would be mistaken.
+    Unknown levels, numbers, and columns of too many levels are unchanged: by frequency alone most rare levels would be mistaken.
     """
     if coded.rank_shares is not None or len(coded.counts) > MOST_LEVELS:
         return column

@@ -1,6 +1,6 @@
 """Recognition of released numbers in other units or from another origin, and of columns that stand under each other's names.
 
-Units, origins and names hide nobody: whoever knows the population knows its distributions. A column of numbers is divided by the
+Units, origins and names protect no one: whoever knows the population knows its distributions. A column of numbers is divided by the
     factor, or reduced by
 the difference, after which its values are as frequent as those of the data. A column under another name is recognised by its
 distribution, whatever its
@@ -62,7 +62,7 @@ class _ValueFrequencies:
         return np.asarray(below + (position - np.floor(position)) * (above - below))
 
     def select_most_frequent(self, most: int) -> _ValueFrequencies:
-        """Return so many of the values at most, ascending: half of them the most frequent, the others from everywhere."""
+        """Return at most ``most`` of the values, ascending: half of them the most frequent, the others from everywhere."""
         if len(self.values) <= most:
             return self
         order = np.argsort(-self.counts, kind="stable")

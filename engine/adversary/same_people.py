@@ -34,7 +34,7 @@ LARGEST_CHANCE = math.exp(-1)
 OVERLAP_LEVEL = 1e-3
 """How often as many pairs of records that are alone may be found of other people, at most."""
 ALL_SUBSETS = 6
-"""With at most so many columns in common all sets of them are looked at."""
+"""Number of common columns up to which all sets of them are examined."""
 MOST_ROWS = 4_000_000
 """Rows that are looked at over all sets of columns of two tables; three sets are looked at however large they are."""
 
@@ -125,7 +125,7 @@ def compare_identifiers(names: Sequence[str], ours: Keys, theirs: Keys) -> Peopl
 
 
 def is_enumeration(numbers: Floats) -> bool:
-    """Return whether numbers (n,) are all different and so dense that they number the rows of a file, and identify nobody.
+    """Return whether numbers (n,) are all different and so dense that they number the rows of a file, and identify no one.
 
     Two samples of other rows have a share of such numbers in common that is the density, so that it must stay below what chance may reach.
     """
@@ -156,7 +156,7 @@ def is_enumerated(data: Microdata, name: str) -> bool:
 def common_column_sets(
     common: Sequence[str], sensitive: Collection[str], known: Collection[str], rows: int
 ) -> Iterator[tuple[str, ...]]:
-    """Yield the sets of columns by which two tables with so many ``rows`` together are compared, the likeliest first.
+    """Yield the sets of columns by which two tables with ``rows`` rows together are compared, the likeliest first.
 
     These are all columns in common, all but the sensitive ones, and the known ones. Values that change, such as an age or the year,
     distinguish the same

@@ -211,7 +211,7 @@ class _NumberComparison(_ColumnComparison):
 
     own: places of the targets, (T,)
     theirs: places of the released records, (r,)
-    within: distance below which they agree; None where they agree in the same of ``PARTS`` parts
+    within: distance below which they agree; None where they agree if they lie in the same one of ``PARTS`` parts
     """
 
     own: Floats

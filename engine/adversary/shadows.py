@@ -17,7 +17,7 @@ and two meanings of "without":
 
     record  another record stands in its place, so that the number of records says nothing; of ``removable`` releases with all other records
             known it is left out, which is the neighbour that a privacy account speaks of
-    values  its variables that the release shows as they are stay, and those that the release changes are another record's
+    values  its variables that the release shows unchanged stay, and those that the release changes are another record's
 
 Shadows are independent of each other, given the background.
 """
@@ -46,7 +46,7 @@ class ShadowSample:
     rows: rows of the confidential data, (h,)
     value_rows: rows whose changed values stand in them, (h,)
     target_present: whether each of T targets is in it: 1, 0, or ``NOT_A_TARGET``, (T,)
-    replacement: row that stands for the one target, -1 where there is none
+    replacement: row that stands for the one target, -1 without one
     """
 
     rows: Integers
@@ -97,7 +97,7 @@ class ShadowDesign:
 
     @property
     def removes_target(self) -> bool:
-        """Return whether "without" leaves the target out and puts nobody in its place."""
+        """Return whether "without" removes the target without a replacement."""
         return self.removable and self.background != "half" and self.question == "record"
 
     def draw_shadow(self, number: int, rng: np.random.Generator) -> ShadowSample:

@@ -1,7 +1,7 @@
 """Probes for values of a column that few people have: those of one record, and those of the smallest and largest.
 
 Whether a number is a person's own or one that anybody may have is not read off its digits: the unique and the extreme values of hold-out
-records show how many of them a release contains that never saw them. A value that ``cell`` or more records share is nobody's.
+records show how many of them a release contains that never saw them. A value that ``cell`` or more records share belongs to no single person.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ lower score, where equal scores count half. A control is scored as if it were am
 median rarity. The vulnerable controls are those that reach the score of the least vulnerable target. So one rule selects targets and
 controls.
 
-Scores depend on the values of the records and not on their order. Of more than ``MOST_SCORED`` records, so many are selected by a hash of
+Scores depend on the values of the records and not on their order. Of more records than ``MOST_SCORED``, this number is selected by a hash of
 their values and scored by rarity alone.
 """
 
@@ -169,7 +169,7 @@ class _ScoredTable:
     people: places of the people, (n, d)
     controls: places of the controls, (c, d)
     people_bins: coarse values of the people, with common numbers from 0, (n, d)
-    control_bins: the same of the controls, (c, d)
+    control_bins: coarse values of the controls, (c, d)
     log_frequencies: sum of the logarithms of the shares of a person's coarse values, (n,)
     replaced_person: the person whose place a control takes
     """

@@ -39,7 +39,7 @@ def mdav_groups(points: Floats, k: int, report: Callable[[int], None] = lambda g
     found = 0
 
     def take(start: int, distances: Floats) -> Floats:
-        """Group what is nearest to a point that is left, and give the distances of what then is left."""
+        """Group the records nearest to one that is left, and return the distances of the remaining ones."""
         nonlocal left, here, found
         near = _nearest_points(distances, start, k)
         groups[left[near]] = found

@@ -119,7 +119,7 @@ def _check_constraint(constraint: RecordConstraint, schema: Schema, place: str) 
 
 
 def require_levels(bound: LevelComparison, levels: tuple[str, ...], place: str, hint: str = "") -> None:
-    """Raise BadInput where a comparison names a level that is none of these."""
+    """Raise BadInput where a comparison names a level that is not among ``levels``."""
     for name in bound.names:
         if name not in levels:
             raise BadInput(place, f'"{bound.column}" has no level "{name}"{near_miss_hint(name, levels)}{hint}')
@@ -209,7 +209,9 @@ def _bind_linear(term: SumComparison, right: SumItems, schema: Schema, place: st
     if not parts:
         raise BadInput(place, f'"{term.text}" says nothing of a variable')
     if moments:
-        raise BadInput(place, f'"{term.text}" compares a date with what is none: write dates as 2019-07-31')
+        raise BadInput(
+            place, f'"{term.text}" compares a date with a value that is not a date: write dates as 2019-07-31'
+        )
     numbers = (constant, *parts.values())
     if not all(map(math.isfinite, numbers)):
         raise BadInput(place, f'"{term.text}" has a number that is too large')
@@ -217,7 +219,7 @@ def _bind_linear(term: SumComparison, right: SumItems, schema: Schema, place: st
 
 
 def days_since_epoch(text: str, place: str) -> float:
-    """Return the days since 1970 of a date as it is written. Raises BadInput."""
+    """Return the days since 1970 of a written date. Raises BadInput."""
     try:
         return float(date.fromisoformat(text).toordinal() - EPOCH)
     except ValueError:

@@ -7,7 +7,7 @@ otherwise (interval arithmetic: Moore 1966). A rule is violated by a record wher
     value is not.
 
 Sums of several columns are compared up to 1e-9 of the sum of their absolute parts, since decimal fractions are no doubles; single
-numbers, dates and differences of two columns as they are.
+numbers, dates and differences of two columns exactly.
 """
 
 from __future__ import annotations

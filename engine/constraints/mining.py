@@ -42,7 +42,7 @@ RATE = 0.01
 """The share of tables of independent columns that have any suggestion."""
 MOST_LEVELS = 60
 MOST_IN_SUMS = 25
-"""So many columns of numbers are looked at for sums of three; of more, sums of two alone."""
+"""Number of numerical columns up to which sums of three are searched; of more columns, sums of two alone."""
 MOST_SUGGESTED = 200
 _PLAIN = re.compile(r"[^\W\d][\w.]*(?:-\w+)*")
 _WORDS = ("and", "or", "not", "is")

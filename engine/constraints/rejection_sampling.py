@@ -11,7 +11,7 @@ and what it must be besides (bounds, whole numbers, other constraints) is requir
 them is missing, the equality
 says nothing, and the variable's own model draws it.
 
-Nothing is repaired: what is left after so many redraws is reported, by constraint, and the run fails unless its recipe keeps such records.
+Nothing is repaired: records that break a rule after the last redraw are reported, by constraint, and the run fails unless its recipe keeps such records.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _computed_variables(own_step: Mapping[str, int], schema: Schema) -> dict[str
             others = ", ".join(f'"{name}"' for name in bound.parts if name != last)
             raise BadInput(
                 f"constraints.{constraint.name}",
-                f'"{last}" would follow from {others}, which leave as they are in the confidential data, and so be its confidential '
+                f'"{last}" would follow from {others}, which are released unchanged, and so be its confidential '
                 "value; synthesise one of them too, or leave the rule out",
             )
         own = bound.parts[last]
@@ -170,12 +170,12 @@ def check_redraws(keeping: ConstraintPlan, steps: Sequence[SynthesisStep], place
         if step.method.synthesis.privacy.account is not None:
             raise BadInput(
                 at,
-                f"{step.place} would draw records anew that break it, and the privacy account of {method} is of records drawn once; use "
+                f"{step.place} would redraw records that break it, and the privacy account of {method} covers records drawn once; use "
                 "a method without an account, or filter what is released afterwards",
             )
         raise BadInput(
             at,
-            f"{step.place} would draw records anew that break it, and {method} draws its parameters with its records; use "
+            f"{step.place} would redraw records that break it, and {method} draws its parameters with its records; use "
             "another method, such as cart, multinomial_logistic or dpmpm",
         )
 
@@ -185,7 +185,7 @@ def refuse_redrawn_models(keeping: ConstraintPlan, place: str, key: str) -> None
     for constraint in (one for held in keeping.constraints for one in held):
         raise BadInput(
             f"{place}.method",
-            f"{key} asks the models how probable the release is, and they do not know that records are drawn anew until they keep "
+            f"{key} asks the models how probable the release is, and they do not know that records are redrawn until they keep "
             f'to the constraint "{constraint.name}"; leave one of both out',
         )
 
@@ -308,7 +308,7 @@ class ConstrainedDataset:
     def _numbers_so_far(
         self, name: str, values: Mapping[str, Floats], rows: NDArray[np.intp], released: Microdata, own: Sequence[str]
     ) -> Floats:
-        """Return one variable of these rows as far as it is made; NaN where it waits."""
+        """Return one variable of these rows; NaN where it is not drawn yet."""
         found = (values[name] if name in values else released.numbers(name))[rows]
         waits = name in self.pending and name not in own
         return np.where(self.pending[name][rows], np.nan, found) if waits else found

@@ -224,7 +224,7 @@ def assert_sound(method: Method, estimates: Iterable[Estimate]) -> None:
             assert number is None or low is None or number >= low - 1e-12, estimate
             assert number is None or high is None or number <= high + 1e-12, estimate
     series = [(e.measure, e.target, repr(sorted(e.params.items(), key=str))) for e in found]
-    assert len(set(series)) == len(series), "two estimates that nothing tells apart"
+    assert len(set(series)) == len(series), "two estimates with the same measure, target and parameters"
 
 
 def without_identifiers(data: Microdata) -> Microdata:

@@ -172,7 +172,7 @@ def _largest_end(estimate: Estimate, sign: float) -> float:
 def try_cases(
     method: Method, cases: int, seed: int
 ) -> Iterator[tuple[dict[tuple[str, ...], Estimate], dict[tuple[str, ...], Estimate]]]:
-    """Yield what a method says without and with the one variable more, of so many drawn cases that suit it."""
+    """Yield a method's estimates without and with one more known variable, for ``cases`` random cases that suit it."""
     rng = np.random.default_rng(seed)
     found = 0
     for _ in range(20 * cases):

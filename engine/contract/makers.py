@@ -347,7 +347,7 @@ def later_target(method: Method, info: ParamInfo, schema: Schema) -> str | None:
 
 @every_synthesis
 def test_what_it_names_keeps_to_the_order_of_synthesis(method: Method, confidential: Microdata) -> None:
-    """The confidential value of a target that this step or a later one makes would be given away."""
+    """Check that no variable is named that this step or a later one synthesises: its confidential value would be disclosed."""
     schema, target = confidential.schema, example_target(method, confidential.schema)
     for info in method.spec.params():
         if info.param.names is None or info.param.any_order:

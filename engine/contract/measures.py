@@ -122,7 +122,7 @@ def test_measure_leaves_its_inputs_alone(method: Method, confidential: Microdata
 
 
 def measure_or_explain(method: Method, confidential: Microdata, released: Microdata) -> tuple[Estimate, ...]:
-    """Return the estimates of a measure, or why there are none."""
+    """Return the estimates of a measure, or rows that say why it is not computed."""
     try:
         return measure_example(method, confidential, released, example_run()).estimates
     except NotComputable as error:

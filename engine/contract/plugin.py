@@ -56,7 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def chosen_methods(config: pytest.Config) -> list[Method]:
-    """Return the methods that the tests are run for. Raises UsageError where there is none of a key."""
+    """Return the methods that the tests are run for. Raises UsageError for an unknown key."""
     from sfumato.engine.errors import BadInput
     from sfumato.engine.methods.registry import OWN, find_method, registry
 

@@ -1,4 +1,4 @@
-"""Contract of every synthesis method with a privacy account: it claims the same of neighbouring tables, and may release the same.
+"""Contract of every synthesis method with a privacy account: it makes equal claims for neighbouring tables, and the same releases are possible.
 
 Two tables are neighbours where one has a record more, or another record in one place. A claim that holds of one and not of the
 other reveals which of them the confidential data are. So do a level, a missing value, a number or a dtype that only one of them can
@@ -283,7 +283,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "no levels or bounds of the last": {"without": slice(-1, None), "data": {"missing": "keep"}, "flags": slice(None)},
     "as many records as there are": {"records": False},
 }
-"""Recipes that declare less and less of what a release may hold, by what ``vary_recipe`` changes of a table."""
+"""Recipes that declare less and less about possible releases, by the change that ``vary_recipe`` makes to a table."""
 
 
 def vary_recipe(

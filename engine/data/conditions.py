@@ -45,10 +45,10 @@ ConstraintSource = Literal["declared", "data"]
 
 @dataclass(frozen=True, slots=True)
 class NameOrValue:
-    """A name or a value as it is written.
+    """A name or a value, as written.
 
     text: the text without its quotes
-    quote: the quotation mark that it stands in, empty for none
+    quote: the quotation mark around it, empty without one
     """
 
     text: str
@@ -84,7 +84,7 @@ class SumComparison:
     left: the sum
     sign: sign of the comparison
     right: the other sum, or several values
-    text: the comparison as it is written
+    text: the comparison, as written
     """
 
     left: SumItems
@@ -99,7 +99,7 @@ class PresenceTest:
 
     column: name of the column
     is_present: whether a value must be present, or must be missing
-    text: the test as it is written
+    text: the test, as written
     """
 
     column: str
@@ -150,7 +150,7 @@ class _ConditionToken:
     """One token of a condition's text.
 
     kind: name of its group in the pattern
-    text: the token as it is written
+    text: the token, as written
     start, end: its place in the text
     """
 
@@ -325,7 +325,7 @@ def _parse_number(atom: NameOrValue) -> float:
 
 
 def number_or_none(atom: NameOrValue) -> float | None:
-    """Return the number that an unquoted atom writes; None where it is none."""
+    """Return the number that an unquoted atom denotes; None if it is not a number."""
     try:
         return _parse_number(atom)
     except ValueError:
@@ -337,7 +337,7 @@ class RecordConstraint:
     """A rule that every record keeps to, as a recipe's ``[constraints]`` states it.
 
     name: name of the rule
-    text: the rule as it is written
+    text: the rule, as written
     rule: the parsed condition
     source: "declared" where it is known of the subject, "data" where it was found in the confidential records: then it is a
     fact about them, which nothing public says and no proof of privacy covers

@@ -231,7 +231,7 @@ class Section:
 
 
 def check_known_keys(table: Mapping[str, Any], keys: Sequence[str], place: str) -> None:
-    """Raise BadInput at the first key of a table that is none of these."""
+    """Raise BadInput at the first key of a table that is not among ``keys``."""
     for key in table:
         if key not in keys:
             known = f"; known: {', '.join(keys)}" if keys else "; this method has no parameters"
@@ -316,7 +316,7 @@ def _without_none(kind: Any) -> Any:
 
 
 def _unknown_word_error(value: object, words: list[str], place: str) -> BadInput:
-    return BadInput(place, f'"{value}" is none of {", ".join(words)}{near_miss_hint(str(value), words)}')
+    return BadInput(place, f'"{value}" is not one of {", ".join(words)}{near_miss_hint(str(value), words)}')
 
 
 def check_plain_value(value: object, place: str) -> Any:

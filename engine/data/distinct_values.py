@@ -18,7 +18,7 @@ def is_text_categorical(values: pd.Series) -> bool:
 
 
 def decode_text_categorical(values: pd.Series) -> pd.Series:
-    """Return a column (n,) as text where it is a categorical of texts; as it is otherwise."""
+    """Return a column (n,), converted to text if it is a categorical of texts."""
     return values.astype(values.cat.categories.dtype) if is_text_categorical(values) else values
 
 

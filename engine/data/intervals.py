@@ -1,4 +1,4 @@
-"""Confidence intervals that stay inside the range of what they estimate.
+"""Confidence intervals that stay inside the range of the estimated quantity.
 
 The estimate v with half width d = t times its standard error is taken to a scale g without ends, and back by the delta
 method: g(v) ± d g'(v). The scale follows from the range alone:

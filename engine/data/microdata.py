@@ -95,7 +95,7 @@ class Microdata:
 
     @property
     def effective_weights(self) -> NDArray[np.float64]:
-        """Return the weight of every record, (n,): 1 where there are none."""
+        """Return the weight of every record, (n,): 1 without weights."""
         return np.ones(len(self)) if self.weights is None else self.weights
 
     def select_rows(self, rows: slice | list[int]) -> Microdata:
@@ -397,7 +397,7 @@ def _align_spellings(text: pd.Series, variable: Variable) -> pd.Series:
 
 
 def _difference_hint(strange: Sequence[str], levels: Sequence[str]) -> str:
-    """Return a hint at what alone levels that are not listed differ by from those that are; "" where there is none."""
+    """Return a hint at the only difference of unlisted levels from listed ones, such as capitals; "" without one."""
     plain: dict[str, Callable[[str], str]] = {
         "blanks": str.strip,
         "upper and lower case": lambda level: level.strip().casefold(),

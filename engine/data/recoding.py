@@ -1,7 +1,7 @@
 """Global recoding: the public rules by which a release shows coarser values than the confidential data have.
 
     [release.recode]
-    age = 5                          # numbers by the lower end of steps of 5: 37 is shown as 35; of dates, steps of so many days
+    age = 5                          # numbers by the lower end of steps of 5: 37 is shown as 35; of dates, steps in days
     Race = { other = ["4", "5"] }    # these levels by one name, new or of a level that joins them
 
 Steps begin at 0, of dates at 1970-01-01. A rule is part of the release: whoever has the release applies it to what she knows. So what

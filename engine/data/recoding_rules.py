@@ -84,12 +84,12 @@ class RecodeRule:
         return tuple(found)
 
     def recode_numbers(self, numbers: Floats) -> Floats:
-        """Return numbers (n,) as they are shown; NaN stays."""
+        """Return the lower ends of the steps of numbers, (n,); NaN stays."""
         assert self.width is not None
         return np.asarray(np.floor(numbers / self.width + ROUNDING) * self.width)
 
     def recode_variable(self, variable: Variable) -> Variable:
-        """Return the variable as it is released."""
+        """Return the declaration of the variable after recoding."""
         if self.width is None:
             return replace(
                 variable,

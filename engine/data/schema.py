@@ -270,9 +270,9 @@ def check_variable_names(section: Section, schema: Schema, place: str) -> None:
 
 
 def compared_variables(schema: Schema, released: Collection[str], kinds: Collection[Kind]) -> tuple[str, ...]:
-    """Return the released variables of these kinds; where none is said to be released, the sensitive ones.
+    """Return the released variables of these kinds; if none are released, the sensitive ones.
 
-    Where there are no sensitive ones either, all but the identifiers. Never the survey weight, which is no answer of anybody.
+    Where there are no sensitive ones either, all but the identifiers. Never the survey weight, which is not an answer.
     Empty when nothing is of these kinds.
     """
     suitable = [v for v in schema if v.kind in kinds and v.role not in (Role.IDENTIFIER, Role.WEIGHT)]

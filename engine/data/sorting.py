@@ -23,7 +23,7 @@ SORTED_TOGETHER = 1000
 WIDEST_COUNTED_RANGE = 1 << 20
 """The widest range of whole numbers that are counted."""
 SAMPLE, DIFFERENT = 1024, 128
-"""So many numbers are looked at, and where fewer different ones are among them, all are taken to be few."""
+"""Size of the sample of numbers, and the number of different ones below which the whole column is taken to have few."""
 Array = NDArray[Any]
 
 

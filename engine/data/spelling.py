@@ -8,7 +8,7 @@
 **Decimal commas** are those of a column that holds whole numbers and numbers with one comma and nothing else. A column
 whose commas all stand before three digits, such as 1,234, may have commas of thousands, so it is not read.
 
-**The last place of a column** is what its program was told: so many significant digits (R's ``write.csv`` 15, ``%g`` 6), or so many
+**The last place of a column** is a setting of its program: a number of significant digits (R's ``write.csv`` 15, ``%g`` 6) or of
 decimals (``%.2f``). A program leaves zeros out at the end, so that neither can be read from one number; both are from the column, as
 the most that any of its numbers shows. At the coarser of the two the number is uncertain by half a unit. Digits beyond the fifteenth
 do not count: a double keeps no more (IEEE 754, DBL_DIG), and not all programs read them alike. A column of single-precision numbers is
@@ -78,7 +78,7 @@ def _texts_with_comma(values: pd.Series) -> list[str]:
 
 
 def spell_as_whole(text: str) -> str:
-    """Return ``1`` for ``1.0`` and ``1e0``; any other text, ``01`` among them, as it is."""
+    """Return ``1`` for ``1.0`` and ``1e0``; any other text, ``01`` among them, unchanged."""
     plain = "." not in text and "e" not in text and "E" not in text
     if plain or not WHOLE_LEVEL.fullmatch(text):
         return text
@@ -86,7 +86,7 @@ def spell_as_whole(text: str) -> str:
 
 
 def level_spellings(found: Iterable[str], levels: Sequence[str]) -> Mapping[str, str]:
-    """Return the level that each text which is none writes, where a whole number is spelt otherwise.
+    """Return the level that each unlisted text stands for, where a whole number is spelt otherwise.
 
     Empty unless one text stands for one level: where ``1`` and ``1.0`` both occur, they may be two.
     """
@@ -164,8 +164,8 @@ def _equal_within(original: Floats, written: Floats, largest_error: float) -> Fl
 def unround_to_originals(original: Floats, written: Floats) -> tuple[Floats, NDArray[np.int64]]:
     """Return the original value that each number of a column (k,) writes, and how many there are that it may write, (k,) each.
 
-    ``original`` (n,) are the values of all records, as nobody knows whose is whose. Where several may be meant the nearest is
-    given, where none is, NaN. A column written to more than ``SURE_DIGITS`` digits, all of them originals, is taken as it is.
+    ``original`` (n,) are the values of all records, since the rows are not linked. Where several are possible the nearest is
+    given, where none is, NaN. A column written to more than ``SURE_DIGITS`` digits, all of them originals, is unchanged.
     """
     values = sorted_unique(original[np.isfinite(original)])
     different = distinct_codes(written)
@@ -205,5 +205,5 @@ def _are_far_apart(values: Floats) -> bool:
 
 
 def looks_like_header(header: Iterable[str]) -> bool:
-    """Return whether a file's first line can only be names: each begins with a letter or ``_``. A record with a number or a date is none."""
+    """Return whether a file's first line can only be names: each begins with a letter or ``_``. A record with a number or a date cannot be a header."""
     return all(name[:1].isalpha() or name[:1] == "_" for name in header)

@@ -38,7 +38,7 @@ def _is_nested_deeper(table: Any, most: int) -> bool:
 
 
 def get_table(table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """Return the table under a key; empty where there is none. Raises BadInput."""
+    """Return the table under a key; empty without the key. Raises BadInput."""
     value = table.get(key, {})
     if not isinstance(value, Mapping):
         raise BadInput(key, f"must be a table, [{key}]")

@@ -214,7 +214,7 @@ def comparable_categories(
     """
     ours, theirs = confidential.column(name), released.column(name)
     if confidential.schema[name].kind.has_levels and not released.schema[name].kind.has_levels:
-        raise NotComputable(f'"{name}" is released as class means, which are none of its levels')
+        raise NotComputable(f'"{name}" is released as class means, which are not among its levels')
     if confidential.schema[name].kind.has_levels and ours.dtype == theirs.dtype:
         return ours.cat.codes.to_numpy().astype(np.int64), theirs.cat.codes.to_numpy().astype(np.int64)
     if rule is None or confidential.schema[name].kind.has_levels:

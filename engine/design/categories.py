@@ -210,7 +210,7 @@ def require_weighable_bins(
             continue
         if inside == "donor":
             raise BadInput(
-                f"{place}.inside", '"donor" gives away numbers of records whatever their weights; use "uniform"'
+                f"{place}.inside", '"donor" reveals numbers of records whatever their weights; use "uniform"'
             )
         if _bin_edges(data, data.schema[name], bins[name])[1]:
             raise BadInput(

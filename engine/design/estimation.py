@@ -339,7 +339,7 @@ class RegressionModel:
             return np.asarray(holds, dtype=np.float64)
         if self.family == "logit":
             if data.schema[response.columns[0]].kind is not Kind.BINARY:
-                raise NotComputable(f'"{self.response}" is released as class means, which are none of its two levels')
+                raise NotComputable(f'"{self.response}" is released as class means, which are not among its two levels')
             return data.numbers(response.columns[0])
         return Design.from_terms([response], data).build_matrix(data)[:, 1]
 

@@ -21,7 +21,7 @@ from .logistic import LogisticFit, LogisticPrior, logistic_regression
 
 @dataclass(frozen=True, eq=False)
 class SequentialRegression:
-    """Regression of one target on distinct rows, each so many records of which a share has the second level.
+    """Regression of one target on distinct rows, each standing for several records of which a share has the second level.
 
     terms: of the design
     names: of all columns, (C,)

@@ -120,7 +120,7 @@ class ProductTerm:
 
 
 def multiply_entries(entries: Sequence[TermEntries], coefficients: Floats, rows: int) -> Floats:
-    """Return X b, (rows,), of a block of so many ``rows``, with coefficients (K,)."""
+    """Return X b, (rows,), of a block of ``rows`` rows, with coefficients (K,)."""
     found, start = np.zeros(rows), 0
     for width, column, number in entries:
         own = coefficients[start : start + width]
@@ -182,7 +182,7 @@ class SparseDesign:
             yield rows, [term.entries_of(rows) for term in self.terms]
 
     def matrix(self) -> Floats:
-        """Return the design as it is written down, (rows, K): for few rows."""
+        """Return the design as a dense matrix, (rows, K): for few rows."""
         found, start = np.zeros((self.rows, self.width)), 0
         for term in self.terms:
             width, column, number = term.entries_of(slice(None))
@@ -264,8 +264,8 @@ def _with_combined(entries: list[TermEntries], combined: Floats, rows: int) -> l
 def independent_basis(design: SparseDesign, among: Booleans | None = None, tolerance: float = 1e-10) -> ColumnBasis:
     """Find a basis of the columns of a design, or of those ``among`` them, (K,).
 
-    A column counts as dependent when what the basis leaves of it is below ``tolerance`` of its length, as for
-    ``columns.independent_columns``. Columns of which more than ``CLEAR`` is left by X'X enter as they are. Of the others the rest is
+    A column counts as dependent when its residual after the basis is below ``tolerance`` of its length, as for
+    ``columns.independent_columns``. Columns of which more than ``CLEAR`` is left by X'X enter unchanged. Of the others the rest is
     computed, refined until it is orthogonal to the basis, and enters, scaled, in their place; so on until nothing is left of any.
     """
     lengths = np.sqrt(np.diag(design.squares))

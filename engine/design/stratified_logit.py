@@ -130,7 +130,7 @@ def stratified_records(
     """Return the records of each stratum, in the order of the strata's numbers; ``together`` those that are alike in all of it, as one row.
 
     ``filled``: records without a value of the target are left out of the fits, rather than of a class of their own. So are records of
-    weight 0, whose class may be nobody else's.
+    weight 0, whose class may be unique.
     """
     groups = groups or {}
     design, categories = (

@@ -46,7 +46,7 @@ UNWEIGHTED = "unweighted: of the records, not of the population"
 
 @dataclass(frozen=True)
 class SurveyDesign:
-    """Variables of the survey design, by name; empty where there is none."""
+    """Variables of the survey design, by name; empty without a design."""
 
     weight: str
     strata: str = ""
@@ -142,7 +142,7 @@ def check_survey_weights(data: Microdata) -> None:
     if zero := int((weights == 0).sum()):
         raise BadInput(
             place,
-            f"{count_noun(zero, 'record')} {agreeing_word(zero, 'has', 'have')} the survey weight 0, so that they stand for nobody; leave them out with [data] where",
+            f"{count_noun(zero, 'record')} {agreeing_word(zero, 'has', 'have')} the survey weight 0, so they represent no people; exclude them with [data] where",
         )
     if below := int((weights < 0).sum()):
         raise BadInput(

@@ -14,7 +14,7 @@ N_h is given, whatever is drawn inside them. Intervals are Student's, with as ma
 
     mean          z_i = w_i (y_i - ybar) / sum w                        (svymean)
     quantile      the least value with a weighted share of p or more at or below it; its interval is that of this share,
-                  taken back to values (Woodruff 1952)                  (svyquantile, qrule "math", interval "mean")
+                  inverted to values (Woodruff 1952)                    (svyquantile, qrule "math", interval "mean")
     coefficients  weighted score equations; z_i = A^-1 x_i w_i (y_i - mu_i), A their derivative: the sandwich of Binder (1983)
                                                                         (svyglm)
 
@@ -95,7 +95,7 @@ class SurveySample:
 
     weights: above 0, (n,)
     stratum, cluster: of each record as codes from 0; clusters are numbered over all strata, (n,)
-    population: clusters of the population in each stratum, infinite where nobody says, (strata,)
+    population: clusters of the population in each stratum, infinite where unknown, (strata,)
     """
 
     weights: Floats
@@ -149,7 +149,7 @@ class SurveySample:
         return int(((self.clusters_by_stratum == 1) & (self.population > 1)).sum())
 
     def require_variance(self) -> None:
-        """Raise NotComputable where a stratum has one cluster, or there are none to compare."""
+        """Raise NotComputable where a stratum has a single cluster, which cannot be compared with another."""
         if self.single_cluster_strata:
             what = "stratum has" if self.single_cluster_strata == 1 else "strata have"
             raise NotComputable(
@@ -272,7 +272,7 @@ def survey_logistic_coefficients(
 
 
 def _remaining_degrees(sample: SurveySample, inside: Mask, coefficients: int) -> int:
-    """Return the degrees of freedom of coefficients. Raises NotComputable where there are none."""
+    """Return the degrees of freedom of coefficients. Raises NotComputable where none remain."""
     degrees = sample.degrees_of_freedom(inside) + 1 - coefficients
     if degrees < 1:
         raise NotComputable(f"the clusters are too few for {coefficients} coefficients and their intervals")

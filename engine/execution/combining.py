@@ -3,7 +3,7 @@
 ``by_combining_rules`` is for methods whose rows hold, for each estimand and dataset, an ``estimate`` and its
 ``standard_error``, with ``synthesis`` ("partial" or "full") and ``confidence`` among their params; other measures are
 averaged. Intermediate outputs give the rest: the ``size_ratio`` n_l / n of each dataset, and ``lower_bound`` and
-``upper_bound`` of what the variable bounds, and the ``design_degrees`` of a survey estimate's variance, in rows that share target,
+``upper_bound`` of a quantity that the variable bounds, and the ``design_degrees`` of a survey estimate's variance, in rows that share target,
 params and
 level with it (``stated_bounds``).
 """
@@ -65,7 +65,7 @@ class _EstimatesByDataset:
         return self.values.get((estimand, measure), {})
 
     def bounds_of(self, estimand: Estimand) -> Range:
-        """Return the bounds that the rows give, None where there is none."""
+        """Return the bounds that the rows give, None for a missing one."""
         lower, upper = (self.values_of(estimand, output.name).values() for output in BOUNDS)
         return min(lower, default=None), max(upper, default=None)
 

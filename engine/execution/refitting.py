@@ -37,7 +37,7 @@ class RecipeShadows:
 
     @property
     def kept_variables(self) -> tuple[str, ...]:
-        """Return the variables that a release shows unchanged: none of a table of nobody's records."""
+        """Return the variables that a release shows unchanged: none where the records are of no real people."""
         return tuple(name for name in self.recipe.schema.non_identifiers if name not in self.recipe.released)
 
     @property

@@ -8,7 +8,7 @@ Streams of random numbers: what a keyed one is bound to beside seed, key and the
 Two runs of a workspace share random numbers only where they agree in all that makes their datasets, so that they make the
 same ones. Were seed and path enough, two runs that differ in one record, or in one setting, would have the same noise in
 nearly every place: who holds both releases takes one from the other, and what is left is the record, or the model without its
-noise, though nobody but the workspace could repeat either (``tests/attacks/test_differences.py`` measures it).
+noise, though only the workspace could repeat either (``tests/attacks/test_differences.py`` measures it).
 
 Public streams are bound to nothing: the seed alone decides, as in earlier versions.
 """
@@ -60,8 +60,8 @@ def synthesis_streams(recipe: Recipe, confidential: Microdata, key: bytes) -> Ra
     """Return the streams that fit, draw and anonymise: bound to the data, their weights, the variables, the steps, m, and all else that
     makes datasets.
 
-    What a recipe measures and how it judges does not enter: with another measure a run makes the same datasets. Weights that are all 1
-    are none.
+    Measures and thresholds of a recipe do not enter: with another measure a run makes the same datasets. Weights that are all 1
+    count as no weights.
     """
     bound_to = (confidential.sha256, _dataset_hash(recipe), *_weights_hash(confidential)) if key else ()
     return Randomness(recipe.seed, key, bound_to)
@@ -176,7 +176,7 @@ def points_of_task(recipe: Recipe, item: int, task: str) -> tuple[float, ...]:
 
 
 def block_name(item: int, block: float) -> str:
-    """Return the name of the task of one block of a measure of a whole release, and of what it leaves."""
+    """Return the name of the task of one block of a measure of a whole release, and of its artefact."""
     return f"measure/{item}/block/{block:g}"
 
 

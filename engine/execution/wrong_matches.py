@@ -106,7 +106,7 @@ def count_wrong_matches(
 
 
 def _pick_probability(candidates: Floats) -> Floats:
-    """Return the probability of being found by one of so many candidates, (n,); 0 of who has none or was not examined."""
+    """Return the probability of picking the right one of ``candidates`` candidates, (n,); 0 for records without any or not examined."""
     return np.divide(1.0, candidates, out=np.zeros(len(candidates)), where=candidates > 0)
 
 

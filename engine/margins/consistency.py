@@ -78,7 +78,7 @@ class MarginResiduals:
     def weighted_sum_variance(self, clique: Clique, weights: Floats) -> float:
         """Return the variance, by the noise, of the sum of ``weights`` times the cells of a rebuilt margin.
 
-        Residuals that no margin measures are taken as they are, 0: they add bias and no variance.
+        Residuals that no margin measures count as exactly 0: they add bias and no variance.
         """
         found = 0.0
         for part in subsets_of(clique):

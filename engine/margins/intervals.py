@@ -1,9 +1,8 @@
 """Shares and means by noisy margins, with intervals that include the noise.
 
 The estimate is a ratio of two sums over the least-squares margin, the wanted one and the number of records. Its variance is that of the
-linearised ratio (delta method): the noise by ``MarginResiduals.weighted_sum_variance``, and what a sample of so many records would vary
-    by, where the
-estimate is about the population and not the confidential table. Margins that were chosen by earlier ones are taken as if they had been
+linearised ratio (delta method): the noise by ``MarginResiduals.weighted_sum_variance``, and the variation of a sample of this size,
+where the estimate is about the population and not the confidential table. Margins that were chosen by earlier ones are taken as if they had been
 given.
 """
 

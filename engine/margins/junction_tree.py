@@ -104,7 +104,7 @@ class JunctionTree:
             yield from visit_subtree(root, None)
 
     def _carry_margin(self, tables: list[Floats], start: int, end: int) -> None:
-        """Give a clique the margin that its neighbour has of what they share."""
+        """Scale a clique to its neighbour's margin of the variables that they share."""
         separator = self.separators[max(start, end)]
         scale_to_margin(
             tables[end], self.cliques[end], separator, margin_of(tables[start], self.cliques[start], separator)
@@ -144,7 +144,7 @@ def _elimination_cost(at: int, neighbours: Mapping[int, set[int]], domain: Domai
 
 
 def _tree_of_cliques(cliques: tuple[Clique, ...]) -> tuple[tuple[Clique, ...], tuple[int, ...], tuple[Clique, ...]]:
-    """Return the cliques in the order of Prim's algorithm by the size of what they share, their parents and separators.
+    """Return the cliques in the order of Prim's algorithm by the number of shared variables, their parents and separators.
 
     That makes a junction tree of a chordal graph's cliques.
     """

@@ -467,7 +467,7 @@ class _CellProgram:
     def find_table_beyond(self, cells: Floats, sign: int, value: float) -> Floats | bool:
         """Return a table whose sum of cells lies beyond a value, above by ``sign`` 1, below by -1.
 
-        True where there is none, False where it was not found out.
+        True if no such table exists, False if the search was undecided.
         """
         solved = self._solve(-sign * cells, whole=False)
         if solved.status == 0 and sign * (-sign * solved.fun - value) < MIN_DIFFERENCE:

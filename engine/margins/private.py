@@ -2,7 +2,7 @@
 
 Every variable is measured alone first. Margins of two are then the given ones, all of them, those of a spanning tree (McKenna, Miklau &
 Sheldon
-2021, MST), or those in which a model of what was measured so far is worst (McKenna et al. 2022, AIM; a tree where the noise leaves no more
+2021, MST), or those in which a model of the margins measured so far is worst (McKenna et al. 2022, AIM; a tree where the noise leaves no more
 readable): in each round some margins are chosen by the exponential mechanism with the score ||margin - model||_1 less what the noise
     would add,
 which one record changes by 1, each at its share of the budget; they are measured, and the model is fitted to all measurements. The k
@@ -44,7 +44,7 @@ MarginChoice = Literal["given", "pairs", "mst", "aim"]
 SINGLES_SHARE, CHOICE_SHARE, DOMAIN_SHARE = 0.3, 0.05, 0.1
 """Shares of the budget: for the margins of single variables, for choosing, and for levels and ranges, taken first where any are looked for."""
 RARE = 1.5
-"""A category is rare whose noisy count is below so many standard deviations of the noise in a cell."""
+"""Noisy count below which a category is rare, in standard deviations of the noise in a cell."""
 BORNE = 0.2
 """The share of a table that noise may displace on average where the number of margins is chosen."""
 NOISE_PENALTY = 0.5
@@ -192,7 +192,7 @@ def measure_margins(
 
 
 def divide_cost(rho: float, cells: Sequence[int]) -> list[float]:
-    """Divide a cost over tables of so many cells so that all noise together is least: by cells to the power of 2/3 (Lagrange's multipliers)."""
+    """Divide a cost over tables with these numbers of cells so that the total noise is least: by cells to the power of 2/3 (Lagrange's multipliers)."""
     parts = [count ** (2 / 3) for count in cells]
     return [rho * part / sum(parts) for part in parts]
 
@@ -299,7 +299,7 @@ def _choose_margins(
     choice: MarginChoice,
     rng: np.random.Generator,
 ) -> list[Clique]:
-    """Choose the margins that a round measures: all candidates, or so many by the exponential mechanism at ``epsilon`` each."""
+    """Choose the margins that a round measures: all candidates, or ``size`` of them by the exponential mechanism at ``epsilon`` each."""
     if size >= len(wanted):
         return list(wanted)
     scores = {}

@@ -27,11 +27,11 @@ from ..data.arrays import Booleans, Floats, Integers
 from .zcdp import sigma_of_rho
 
 SMALLEST_POWER, LARGEST_POWER = -20, 60
-"""Powers of two that are told apart: numbers nearer to 0 count as 0, larger ones as the largest."""
+"""Powers of two that are distinguished: numbers nearer to 0 count as 0, larger ones as the largest."""
 PARTS_OF_POWER = 8
 """Cells of a power of two, of equal width."""
 FINEST_PART = 2.0**-10
-"""Of the range, the part below which powers of two are not told apart."""
+"""Part of the range below which powers of two are not distinguished."""
 EQUAL_PARTS = 128
 """Cells of the whole range besides: dates and the like lie within one power of two."""
 FALSE_ALARM_CHANCE = 0.01
@@ -112,7 +112,7 @@ class NoisyCells:
     cumulated_counts: Floats
 
     def cut_points(self, pieces: int) -> Floats:
-        """Return the edges nearest to where the records are cut into so many equal parts, (at most pieces - 1,), none of them twice or at
+        """Return the edges nearest to where the records are cut into ``pieces`` equal parts, (at most pieces - 1,), none of them twice or at
         an end.
         """
         if len(self.cumulated_counts) < 2 or self.cumulated_counts[-1] <= 0:

@@ -52,7 +52,7 @@ class PublishedBounds:
 
     clique: variables of the table
     low, high: bounds of the cells, in the shape of the table
-    groups: for each axis the category of the table that each category of the domain lies in; its own where there are none
+    groups: for each axis the category of the table that each category of the domain lies in; its own without groups
     """
 
     clique: Clique
@@ -253,7 +253,7 @@ def find_closed_groupings(
         tables: published counts; the counts of ``codes`` must lie within their bounds.
         codes: category of each record in each variable, (n, d).
         groupings: the categories by which counts are formed, as ``list_groupings`` lists them.
-        limit: counts of as many records are not small; records that so many others are equal to are open.
+        limit: counts of as many records are not small; records with this number of equal others are open.
         rng: decides which moves are tried.
         records: smallest and largest number of records that a reader can know of.
         walks: most walks.

@@ -8,7 +8,7 @@ matrices, whatever the number of cells of the joint table. Least squares, weight
 
 Equal weights of the components keep all of them in use; with free weights a fifth of them carries the fit, and margins of three
 variables that
-nobody measured are half again as far off. Nothing of the data enters but the margins.
+no margin measured are half again as far off. Nothing of the data enters but the margins.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class ComparisonBlocks:
 
     @classmethod
     def from_keys(cls, keys: Sequence[VariableComparison], records: tuple[int, int]) -> ComparisonBlocks:
-        """Form blocks of records that agree on all keys; one of all where there is none. ``records`` are n and m."""
+        """Form blocks of records that agree on all keys; one block without keys. ``records`` are n and m."""
         both = [np.concatenate([key.confidential_codes, key.released_codes]) for key in keys]
         joint = distinct_rows(both, sum(records)).combination_of
         return cls(joint[: records[0]], joint[records[0] :])

@@ -1,7 +1,7 @@
 """Comparison of a confidential and a released record variable by variable: equal, within a radius, near, or apart.
 
     level 0          the values are equal, or both are missing
-    level 1, 2       of a number or date with a radius: within it; within so many times it, ``near``
+    level 1, 2       of a number or date with a radius: within it; within ``near`` times it
     the last level   anything else
 
 What is compared are codes and ranks of values, so that whoever works on pairs is given no value of the data. The levels
@@ -101,7 +101,7 @@ def _value_codes(confidential: Microdata, released: Microdata, name: str) -> tup
 
 
 def _window_ranks(window: tuple[Floats, Floats], distinct: Floats) -> tuple[Integers, Integers]:
-    """Return the first and last of the ``distinct`` numbers inside each window; first after last where there is none."""
+    """Return the first and last of the ``distinct`` numbers inside each window; first after last for an empty window."""
     lower, upper = window
     missing = np.isnan(lower)
     first = np.searchsorted(distinct, np.where(missing, 0.0, lower), side="left")

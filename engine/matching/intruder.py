@@ -339,7 +339,7 @@ def draw_belief_windows(
 
 
 def _belief_window_ends(believed: Floats, model: NoiseModel, level: float, times: float) -> tuple[Floats, Floats]:
-    """Return the ends of the windows of so many standard deviations around each belief, (n,) and (n,), on the scale of the model.
+    """Return the ends of the windows of ``times`` standard deviations around each belief, (n,) and (n,), on the scale of the model.
 
     The intruder knows the model and its level and not the true value, so the belief stands in for it in the standard deviation.
     """
@@ -370,7 +370,7 @@ def _misclassified_key(
 def window_with_unknown(
     confidential: Microdata, name: str, radius: MatchTolerance | None, lacking: NDArray[np.bool_]
 ) -> Callable[[Microdata], WindowKey]:
-    """Return the window of each record against a release: any value for those ``lacking`` (n,) theirs, else as it is known."""
+    """Return the window of each record against a release: any value for those ``lacking`` (n,) theirs, else the window of the known value."""
 
     def match_window(released: Microdata) -> WindowKey:
         if radius:

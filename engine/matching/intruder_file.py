@@ -3,13 +3,13 @@
     external = "register.csv"          # a CSV table beside the recipe, with a column for each variable that it has
     key = "person"                     # the identifier that says whose record of the data is whose of the file
 
-    coverage = 0.6                     # or a file that is made up: so many of the people,
+    coverage = 0.6                     # or a simulated file: this share of the people,
     errors = { MAR = 0.05 }            # and a share of the values of a variable replaced by another record's
 
 The key pairs the file with the data to distinguish right matches from wrong; nothing is ever matched by it. What the file lacks of a
 record (an
 empty cell) the intruder does not know, and any value agrees with it. A record of the file that is not in the data has no right match:
-whatever it matches is wrong. A made-up file has nobody in it who is not in the data, which an intruder's own would have: it errs on the
+whatever it matches is wrong. A simulated file has only people who are in the data, unlike an intruder's own would have: it errs on the
 safe side.
 """
 
@@ -105,7 +105,7 @@ class IntruderRecords:
     """E records as the intruder has them, with the record of the data that each is.
 
     file: the records as a table
-    own: record of the data that each is, -1 where it is none of them, (E,)
+    own: record of the data that each is, -1 for people outside the data, (E,)
     gaps_unknown: whether a missing value is one the intruder does not know; else the intruder knows it to be missing
     """
 
@@ -204,7 +204,7 @@ def _add_file_levels(texts: pd.Series, data: Microdata, variable: Variable, plac
     if 2 * wrong > len(present):
         raise BadInput(
             f"{place}.{variable.name}",
-            f"{wrong:,} of {len(present):,} values of {FILE_NOUN} are no level of the data, so that they match nobody; write them as the data do",
+            f"{wrong:,} of {len(present):,} values of {FILE_NOUN} are not levels of the data, so they match no record; write them as the data do",
         )
     kind = Kind.CATEGORICAL if strange and variable.kind is Kind.BINARY else variable.kind
     return replace(variable, kind=kind, levels=(*levels, *strange)), known

@@ -20,7 +20,7 @@ from .comparisons import AgreementPatterns, PatternCodes, VariableComparison
 from .match_weights import LevelWeights
 
 MAX_WEIGHT_SPREAD = 500.0
-"""Weights further apart than so many bits would leave the range of floating-point numbers as powers of two."""
+"""Largest spread of weights in bits: beyond it, powers of two leave the range of floating-point numbers."""
 
 
 @dataclass(frozen=True, eq=False)

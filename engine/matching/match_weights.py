@@ -30,7 +30,7 @@ from .comparisons import AgreementPatterns, PatternCodes, VariableComparison
 WEIGHT_STEP = 2.0**-20
 """Weights are whole multiples of it, so that sums of equal weights are equal in whatever order."""
 MAX_TRAINING_PAIRS = 2_000_000
-"""Number of pairs that weights are learned from, at most: those of so many confidential records as have so few."""
+"""Number of pairs that weights are learned from, at most: confidential records are sampled until their pairs are no more."""
 START_PROBABILITIES = {2: (0.9, 0.1), 4: (0.5, 0.3, 0.1, 0.1)}
 """Start of m by level: people look like themselves. It decides where pairs teach nothing, such as where one variable alone is true."""
 CONVERGED = 2e-3
@@ -170,5 +170,5 @@ def _log_ratio_weights(m: NDArray[Any], u: NDArray[Any]) -> Floats:
 
 
 def _make_monotone(weights: Floats) -> Floats:
-    """Return weights of which a nearer level never has a smaller one: whatever was learned, to be nearer is evidence against nobody."""
+    """Return weights of which a nearer level never has a smaller one: whatever was learned, nearness is never evidence against a match."""
     return np.asarray(np.maximum.accumulate(weights[::-1])[::-1])

@@ -173,7 +173,7 @@ class SortedPoints:
     def from_groups(
         cls, group: Int64Array, point_group: Int64Array, side: BoxEdges, *, with_order: bool = True
     ) -> SortedPoints:
-        """Sort the points of the queries' groups by a side on which no point is missing; without the order where nobody needs it."""
+        """Sort the points of the queries' groups by a side on which no point is missing; without the order unless ``with_order``."""
         width = side.distinct_count + 1
         keys = point_group * width + side.rank
         order = np.argsort(keys) if with_order else None

@@ -2,7 +2,7 @@
 
 Guo & Hu §4.1-4.2 use 5 days (absolute), 5 % of the price (relative) and 5 % of its logarithm (log).
 
-Decimals are rounded as they are read: .315 - .3 is more than 5 % of .3 in floating-point arithmetic. A distance that differs
+Decimals are rounded when read: .315 - .3 is more than 5 % of .3 in floating-point arithmetic. A distance that differs
 from the radius by rounding, or by 1e-9 of the radius, is therefore at the edge: a closed radius includes it, an open one does not.
 """
 

@@ -37,7 +37,7 @@ BestOfBoth = tuple[tuple[float, Subset], tuple[float, Subset]]
 
 @dataclass(frozen=True, slots=True)
 class IntruderStrategy:
-    """Variables that an intruder uses and ignores, in the order of what is known.
+    """Variables that an intruder uses and ignores, in the order of the known ones.
 
     used: variables that are used
     ignored: variables that are ignored
@@ -50,7 +50,7 @@ class IntruderStrategy:
     is_searched: bool = False
     """Whether there were too many subsets to try all of them."""
     max_exhaustive: int = MAX_EXHAUSTIVE
-    """Up to so many variables all subsets are tried."""
+    """Number of variables up to which all subsets are tried."""
 
     @property
     def description(self) -> str:
@@ -303,7 +303,7 @@ def split_by_kind(keys: Iterable[MatchKey]) -> tuple[list[ExactKey], list[Window
 
 
 def _finds_and_true_rate(matches: MatchResults) -> tuple[float, float]:
-    """Return expected finds and the share found with certainty of q targets; 0 where there are none."""
+    """Return expected finds and the share found with certainty of q targets; 0 without targets."""
     expected = float(np.sum(1.0 / matches.candidates[matches.hit]))
     certain = np.count_nonzero((matches.candidates == 1) & matches.hit)
     return expected, certain / max(len(matches.hit), 1)

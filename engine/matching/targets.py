@@ -1,7 +1,7 @@
 """Targets of an intruder: all records, those that a condition describes, or some of them at random.
 
     among = { RACE = ["3", "4"], age = ["[60, 80)", "90+"] }    # levels, and intervals of numbers or of days
-    targets = 500                                               # so many of them, at random
+    targets = 500                                               # number of them, at random
 
 Every risk by matching is about the targets alone: N of Reiter & Mitra (2009) is how many they are.
 """
@@ -39,13 +39,13 @@ def check_conditions(schema: Schema, among: TargetConditions, place: str) -> Non
 
 def meets_conditions(data: Microdata, among: TargetConditions, place: str) -> NDArray[np.bool_]:
     """Return which records (n,) agree with every condition; a record without the value does not. Raises BadInput where none does, or a
-    level is none.
+    level is unknown.
     """
     found = np.ones(len(data), dtype=np.bool_)
     for name, texts in among.items():
         found &= _meets_condition(data, name, texts, f"{place}.among.{name}")
     if not found.any():
-        raise BadInput(f"{place}.among", "no record is so; there is nobody to look for")
+        raise BadInput(f"{place}.among", "no record matches")
     return found
 
 

@@ -23,7 +23,7 @@ from .registry import Method
 from .table_profile import TableProfile, VariableProfile
 
 Want = Literal["synthesis", "anonymisation", "evaluation"]
-"""What a plan is wanted for: datasets drawn from models, a table whose records stand in classes, or the scores of a table made elsewhere."""
+"""What a plan is wanted for: datasets drawn from models, a table whose records stand in classes, or an evaluation of existing files."""
 
 ALTERNATIVE, GENERAL, SUITED = -10, 0, 10
 """Ranks: a search may try it in place of another; it can do any variable of its kinds; this one looks as its model says."""
@@ -171,7 +171,7 @@ def drafts(offer: Offers, seconds: float | None = None, memory: float | None = N
 
 
 def declared_rate(method: Method) -> tuple[float | None, float | None]:
-    """Return the seconds and the bytes of memory that a method declares with ``drafts``; None where nobody has measured them."""
+    """Return the seconds and the bytes of memory that a method declares with ``drafts``; None where they were not measured."""
     found: tuple[float | None, float | None] = getattr(method.func, _RATE, (None, None))
     return found
 
@@ -198,7 +198,7 @@ def suggest_radius(seen: VariableProfile) -> tuple[int | float | str, str] | Non
     unit = " days" if kind is Kind.DATE else ""
     return (
         size,
-        f"{size:g}{unit}, about a fiftieth of what the middle nine tenths of the values span ({OURS.split(';', maxsplit=1)[0]})",
+        f"{size:g}{unit}, about a fiftieth of the span of the middle nine tenths of the values ({OURS.split(';', maxsplit=1)[0]})",
     )
 
 

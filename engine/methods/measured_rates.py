@@ -1,7 +1,7 @@
 """Measured rates of tasks by method: seconds, fixed bytes, bytes for each record, bytes for each value, and of one that
 looks at a sample its size (``task_rates.TaskRate``).
 
-Written by ``tests/benchmarks/task_rates.py --write``; measure anew where a method's computation changes.
+Written by ``tests/benchmarks/task_rates.py --write``; measure again when a method's computation changes.
 """
 
 from __future__ import annotations

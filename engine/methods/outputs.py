@@ -1,4 +1,4 @@
-"""Declarations of what a method computes; screens, commands and reports describe and draw its results from these alone."""
+"""Declarations of the outputs of a method; screens, commands and reports describe and draw its results from these alone."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from ..data.arrays import Floats
 
 Question = Literal["singling out", "linkability", "inference", "membership"]
-"""What is asked of a release before it may be called anonymous: the three of the Article 29 Working Party (WP216, 2014), and
-whether it gives away that a person is among the confidential data."""
+"""Questions to answer before a release may count as anonymous: the three of the Article 29 Working Party (WP216, 2014), and
+whether it reveals that a person is among the confidential data."""
 QUESTIONS: tuple[Question, ...] = get_args(Question)
 
 
@@ -30,9 +30,9 @@ ATTACK_PARTS = {
     "detectable_added_risk": "detectable_added",
     "excess_p_value": "p",
 }
-"""The outputs that every attack has which is held against control records, and what each is: how often a guess is right with the
+"""The outputs of every attack that is compared with control records, and what each is: how often a guess is right with the
 release, without it, and of controls, what is in excess of these, the smallest excess that would have been found, how many guesses there are,
-how much of the excess the release adds, the smallest such part that would have been found, and how probable as much is where nothing is told. They stand side by side in one table."""
+how much of the excess the release adds, the smallest such part that would have been found, and how probable as much is where the release reveals nothing. They stand side by side in one table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,8 +338,8 @@ class RecordArray:
     part: role of the value for a record at risk: how many released records match it, whether its own is among them, the probability
         that it is
         disclosed, or that probability before the release. ``best_candidates`` and ``best_hit`` are the first two for an intruder who
-        ignores some of
-        what is known; left out where nothing is ignored
+        ignores some of the
+        known variables; left out where nothing is ignored
 
     NaN stands for a record that was not examined.
     """

@@ -2,7 +2,7 @@
 
 A synthesis is eps-differentially private when one record more or less in the confidential data changes the probability of
 whatever it may release by a factor of exp(eps) at most (Dwork 2006; Park & Ghosh eq. 2). Changing a record is taking one out and
-putting another in: it costs twice as much. Costs of what is released together are added.
+putting another in: it costs twice as much. Costs of results that are released together are added.
 
 Gaussian noise is accounted for in zero-concentrated privacy, as rho (``zcdp``), and reported as the epsilon that holds but for a chance
 of delta.
@@ -232,7 +232,7 @@ class PrivacyAccount:
     def from_rho(
         cls, cost: ConcentratedCost, uncovered: tuple[UncoveredUse, ...] = (), epsilon: float | None = None
     ) -> PrivacyAccount:
-        """Create the account of what was measured once with Gaussian noise; ``epsilon`` is the one that the cost was found for, if it was."""
+        """Create the account of margins that were measured once with Gaussian noise; ``epsilon`` is the one that the cost was found for, if it was."""
         return cls(epsilon or cost.epsilon, 1, 1, uncovered, concentrated=cost)
 
     @property

@@ -543,12 +543,12 @@ def _register_method(
 
 
 def method_by_key(key: str) -> Method | None:
-    """Return the method with this key, one of our own imported without the others; None where there is none."""
+    """Return the method with this key, one of our own imported without the others; None if no such method exists."""
     return _own_method(key) or registry().get(key) if _is_method_key(key) else None
 
 
 def method_of_step(section: str, name: str) -> Method | None:
-    """Return the method that a step of a recipe's section names, with its family or without; None where there is none."""
+    """Return the method that a step of a recipe's section names, with its family or without; None if no such method exists."""
     return method_by_key(name if "." in name else f"{section}.{name}")
 
 

@@ -1,4 +1,4 @@
-"""Form of a release: how variables and records are released, by anonymisation or as ``[release]`` says of a table made elsewhere.
+"""Form of a release: how variables and records are released, by anonymisation or as ``[release]`` describes existing files.
 
     [release]
     title = "Visits to doctors, 2020"     # what the public files call the data
@@ -241,7 +241,7 @@ class ReleaseForm(Section):
         check_variable_names(form, schema, "release")
         for key in ("generalised", "micro_aggregated"):
             if getattr(form, key) and made:
-                raise BadInput(f"release.{key}", "the recipe's steps say what becomes of values; leave it out")
+                raise BadInput(f"release.{key}", "the recipe's steps already define how values change; leave it out")
         _check_recode(form, schema)
         _check_paid_epsilon(form)
         for i, name in enumerate(form.micro_aggregated):
@@ -251,9 +251,7 @@ class ReleaseForm(Section):
             raise BadInput("release.link", f'"{form.link}" links records, so it must have the role "identifier"')
         for name in schema.names_by_role(Role.IDENTIFIER) if form.records is not None else ():
             if name not in units:
-                raise BadInput(
-                    f"variables.{name}.role", "records that are made anew have no identifier; leave the column out"
-                )
+                raise BadInput(f"variables.{name}.role", "synthetic records have no identifier; leave the column out")
         return form
 
     def to_table(self, *, made: bool | None = None) -> dict[str, Any]:
@@ -293,7 +291,7 @@ def _check_recode(form: ReleaseForm, schema: Schema) -> None:
     for name in form.recode:
         role, where = schema[name].role, f"release.recode.{name}"
         if role in (Role.IDENTIFIER, Role.WEIGHT) or schema[name].design is not None:
-            what = "an identifier, which does not go out" if role is Role.IDENTIFIER else "part of the survey design"
+            what = "an identifier, which is never released" if role is Role.IDENTIFIER else "part of the survey design"
             raise BadInput(where, f'"{name}" is {what}; leave it out')
         if name in form.changed_variables:
             raise BadInput(where, f'"{name}" is generalised or micro-aggregated too; leave it out of one')

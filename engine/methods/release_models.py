@@ -144,7 +144,7 @@ class OwnRecordModel(ReleaseModel, Protocol):
     """Release model that also gives the probability of the released values of one record by themselves."""
 
     def own_record_log_likelihoods(self, guesses: IntruderGuesses, /) -> Floats:
-        """Return log p(z_i^(l) | D_y), (t, g, m), of each dataset's own row of the record. Raises NotComputable where there is none."""
+        """Return log p(z_i^(l) | D_y), (t, g, m), of each dataset's own row of the record. Raises NotComputable without such rows."""
 
 
 Models = Callable[[Microdata], tuple[ReleaseModel, ...]]

@@ -69,8 +69,8 @@ class WholeReleaseMeasure:
 
     whole: of all datasets together
     datasets: of each alone
-    guesses: arrays of what an intruder would guess of single records, most likely first: values of the data, and as confidential as
-        they are
+    guesses: arrays of an intruder's guesses at single records, most likely first: values of the data, and so
+        confidential
     """
 
     whole: Measure
@@ -85,7 +85,7 @@ class Diagnostic:
     name: of the statistic
     parameter: that it is about
     value: a value that was not a number is None once it is stored
-    rule: what the value is compared with (``at most 1.01``); empty when the statistic is only informative
+    rule: limit that the value is compared with (``at most 1.01``); empty when the statistic is only informative
     passed: whether it passes
     target: variable that the model is of, once it is stored
     """

@@ -51,7 +51,7 @@ class Randomness:
     - Within a stream the numbers are those of Philox 4x64 with 10 rounds (Salmon, Moraes, Dror & Shaw 2011) under a
       key of 128 bits: 10 keyed bijections of a counter, without a state that outputs could be solved for. NumPy's default, PCG64, has
       such a state and does not resist (Bouillaguet, Martinez & Sauvage 2020). Philox is no cipher, and its authors claim nothing
-      of that kind: nobody has published how to find its key, nobody has proved that there is no way. One stream alone depends on that,
+      of that kind: no published attack finds its key, and no proof excludes one. One stream alone depends on that,
       of which a release shows rounded and mixed numbers: the donors of one dataset, which lie in
       an order that says nothing, or the noise in one column of it.
 
@@ -142,12 +142,12 @@ class Run:
 
     @property
     def for_all(self) -> np.random.Generator:
-        """Return the generator of what every dataset of a measure has in common."""
+        """Return the generator of the numbers that all datasets of a measure have in common."""
         return self.rng if self.shared is None else self.shared
 
     @property
     def secret(self) -> bool:
-        """Return whether its random numbers are keyed, so that nobody without the key can repeat them."""
+        """Return whether its random numbers are keyed, so that only holders of the key can repeat them."""
         return isinstance(self.rng.bit_generator.seed_seq, KeyedSeed)
 
     def over(

@@ -80,7 +80,7 @@ class Spec(Section):
         return False
 
     def steady_seconds(self, variables: int) -> float:
-        """Return the processor seconds of a fit of so many variables that do not grow with the records: where something is fitted to
+        """Return the processor seconds of a fit of ``variables`` variables that do not grow with the records: where something is fitted to
         tables alone.
         """
         return 0.0

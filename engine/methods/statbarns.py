@@ -26,7 +26,7 @@ Statbarn = Literal[
     "StatisticalHypothesisTests",
     "none",
 ]
-"""``none`` is of what is no statistic of the records, such as a privacy account."""
+"""``none`` stands for numbers that are no statistic of the records, such as a privacy account."""
 STATBARNS: tuple[Statbarn, ...] = get_args(Statbarn)
 CONTEXT = "https://w3id.org/statbarnsdc#"
 RISKS: Mapping[Statbarn, tuple[str, ...]] = {

@@ -13,7 +13,7 @@ from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema, Variable
 
 SAMPLE = 2000
-"""Records by which variables are held against each other."""
+"""Number of records by which variables are compared with each other."""
 GROUPS = 8
 """Groups of values that each variable has then."""
 MOST_SKEWED = 2.0
@@ -118,7 +118,7 @@ def profile_table(data: Microdata, rng: np.random.Generator | None = None) -> Ta
 
 
 def placeholder_profile(schema: Schema, records: int) -> TableProfile:
-    """Create a profile of a table whose values nobody has read: numbers that all differ, a few levels, and variables that are not
+    """Create a profile of a table without reading its values: numbers that all differ, a few levels, and variables that are not
     informative about each other.
     """
     seen = tuple(VariableProfile(v, 0, 5 if v.kind.has_levels else max(2, records), 1 / 5, spread=1.0) for v in schema)
@@ -160,7 +160,7 @@ def _skewness(values: NDArray[np.float64]) -> float | None:
 
 
 def _value_groups(data: Microdata, name: str, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the group of each record's value, (k,), from 0: the most frequent levels and the rest, or quantiles; 0 where there is none."""
+    """Return the group of each record's value, (k,), from 0: the most frequent levels and the rest, or quantiles; 0 for a missing value."""
     values = data.numbers(name)[rows]
     present = ~np.isnan(values)
     found = np.zeros(len(rows), dtype=np.int64)

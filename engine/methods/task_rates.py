@@ -42,13 +42,13 @@ class TaskRate:
     bytes_a_record: float
     bytes_a_cell: float
     most_records: float = math.inf
-    """Records of which a method that looks at a sample takes no more: seconds, and what each record takes in memory, end there."""
+    """Size of the sample of a method that uses one: seconds, and the memory for each record, grow no further."""
 
     growth: float = 1.0
     """Seconds grow with this power of the records: 2 where every record is compared with every other."""
 
     def estimate_seconds(self, records: int, variables: int, releases: int = 0) -> float | None:
-        """Return the seconds for so many records and variables; None where nobody has measured them.
+        """Return the seconds for this number of records and variables; None where they were not measured.
 
         ``releases`` is how many released datasets it reads where it reads all, beside the confidential data.
         """
@@ -58,7 +58,7 @@ class TaskRate:
         return None if self.seconds is None else self.seconds * times
 
     def estimate_bytes(self, records: int, variables: int, releases: int = 0) -> int:
-        """Return the bytes for so many records and variables; ``releases`` is how many released datasets it reads where it reads all."""
+        """Return the bytes for this number of records and variables; ``releases`` is how many released datasets it reads where it reads all."""
         more = max(0, releases - RELEASES) * CELL * variables
         return int(
             self.fixed_bytes

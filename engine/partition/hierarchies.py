@@ -68,7 +68,7 @@ class Interval:
 
 
 def parse_interval(label: str, kind: Kind, levels: Sequence[str] = ()) -> Interval | None:
-    """Parse a label as an interval of numbers, of days since 1970, or of ranks of ``levels``; None if it is none.
+    """Parse a label as an interval of numbers, of days since 1970, or of ranks of ``levels``; None for other labels.
 
     ``20-29`` holds all that is below 30: whole ends are those of whole numbers.
     """
@@ -145,7 +145,7 @@ def lies_outside_label(
 
 
 def parse_single_number(label: str, kind: Kind) -> float | None:
-    """Parse a label as one number, or as one day since 1970; None where it is none."""
+    """Parse a label as one number, or as one day since 1970; None for other labels."""
     return _end_parser(kind, ())(label)
 
 
@@ -298,7 +298,7 @@ def interval_hierarchy(numbers: Floats, widths: Sequence[float], *, dates: bool 
     """
     for narrow, wide in pairwise(widths):
         if wide <= narrow or abs(wide / narrow - round(wide / narrow)) > ROUNDING:
-            raise ValueError(f"each width must be a multiple of the one before; {wide:g} is none of {narrow:g}")
+            raise ValueError(f"each width must be a multiple of the previous one, not {wide:g} after {narrow:g}")
     distinct, inverse = np.unique(numbers, return_inverse=True)
     span = float(np.ptp(distinct)) or 1.0
     rows, sizes = [], {ROOT: 1.0}

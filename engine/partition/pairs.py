@@ -180,7 +180,7 @@ def categorical_loss(
 
 
 def _common_node_size(tree: Hierarchy, leaves: Sequence[str]) -> float:
-    """Return the size of the lowest node over all these values; the root's where there are none, or one is not in the tree."""
+    """Return the size of the lowest node over all these values; the root's without values, or if one is not in the tree."""
     rows = [i for i, row in enumerate(tree.rows) if row[0] in leaves]
     if rows and len(rows) == len(set(leaves)):
         for nodes, sizes in zip(tree.node_numbers, tree.node_sizes, strict=True):

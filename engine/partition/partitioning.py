@@ -41,7 +41,7 @@ class Segments:
 
     @classmethod
     def from_sizes(cls, sizes: Integers, chosen: Integers) -> Segments:
-        """Choose segments that lie side by side with these sizes; numbered from 0 as they are chosen."""
+        """Choose segments that lie side by side with these sizes; numbered from 0 in the order of ``chosen``."""
         starts = np.cumsum(sizes) - sizes
         own = sizes[chosen]
         segment = np.repeat(np.arange(len(chosen)), own)
@@ -187,7 +187,7 @@ def mondrian_classes(
     have k records and the ``rule`` of the whole table allows both. Where no cut is, a strict side of fewer than k records is
     suppressed while their number keeps to ``most_suppressed``: of all such sides of a level those first that have, for
     each record, most records and range to win. Records that are left make another table, whose rule may be another:
-    cuts that it does not allow are taken back, until it allows all classes or one class is left.
+    cuts that it does not allow are undone, until it allows all classes or one class is left.
 
     ``dimensions`` are the d quasi-identifiers of n >= k records, in the order in which equally wide ones are cut.
     """
@@ -219,7 +219,7 @@ def _undo_refused_cuts(state: _PartitionState, rule: ClassRule) -> None:
 
 
 def _highest_chosen_ancestor(parents: Sequence[Integers], chosen: Integers) -> Integers:
-    """Return the highest of the chosen partitions that each partition is or lies in, -1 where there is none: (partitions,)."""
+    """Return the highest of the chosen partitions that each partition is or lies in, -1 without one: (partitions,)."""
     found = np.full(sum(map(len, parents)), -1, dtype=np.int64)
     found[chosen] = chosen
     first = len(parents[0])

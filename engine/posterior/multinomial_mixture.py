@@ -62,7 +62,7 @@ class ClassMembers:
     weights: Floats | None
 
     def row_counts(self, label: int, rows: int) -> Floats:
-        """Count the records of each of so many rows in one class, (rows,)."""
+        """Count the records of each of ``rows`` rows in one class, (rows,)."""
         own = self.class_keys == label
         return np.bincount(self.rows[own], None if self.weights is None else self.weights[own], rows).astype(np.float64)
 
@@ -580,7 +580,7 @@ class _GibbsChain:
 
 
 def _random_start(rows: DistinctRows, prior: MixturePrior, classes: int, rng: np.random.Generator) -> MixtureParameters:
-    """Draw parameters given records that are spread over so many classes at random."""
+    """Draw parameters given records that are spread over ``classes`` classes at random."""
     which = np.repeat(np.arange(len(rows.counts)), rows.counts)
     spread = ClassAllocation.from_assignments(rows, which, rng.integers(classes, size=len(which)), None, prior.classes)
     return spread.draw_parameters(prior, rows.level_starts, 1.0, rng)

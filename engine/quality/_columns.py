@@ -13,7 +13,7 @@ entropies of 10.26, 6.91, 4.61 and 2.37 nats at its four roundings, a share with
 in samples of 10,000, and 0.80 at the coarsest rounding (Figures 5 and 6). The plug-in entropy log n of values that never
 repeat is larger by 1.26 nats, psi(4), so shares are smaller: 0.23 in samples of 10,000 and 0.19 at 100,000. Where values
 repeat, as counts do, both agree to 0.01. Scaled, they agree within 0.02 everywhere. By the plug-in entropy a column of
-numbers that never repeat, left as it is, scores 0.86 unscaled in samples of 10,000; by the nearest-neighbour entropy 1.
+numbers that never repeat, unchanged, scores 0.86 unscaled in samples of 10,000; by the nearest-neighbour entropy 1.
 """
 
 from __future__ import annotations

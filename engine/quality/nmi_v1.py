@@ -15,12 +15,12 @@ LIMIT = Limit(0.80, "Lighthouse")
 
 
 def _draft_offer(case: Case) -> Offer | None:
-    """Return the offer for anonymised numbers: how much of their information is kept; None where there are none."""
+    """Return the offer for anonymised numbers: how much of their information is kept; None without such numbers."""
     numbers = numerical_quasi_identifiers(case)
     if not numbers:
         return None
     return Offer(
-        "how much of what the numbers tell is kept",
+        "how much information of the numbers is kept",
         {"variables": numbers},
         limits=(OfferedLimit("minimum_nmi", "min", LIMIT.least, LIMIT.source),),
     )

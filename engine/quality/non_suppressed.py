@@ -56,7 +56,7 @@ def _draft_offer(case: Case) -> Offer | None:
 )
 @drafts(_draft_offer)
 def non_suppressed(confidential: Microdata, released: Microdata, spec: NonSuppressedSpec, run: Run) -> Measure:
-    """Measure PCTNS = |A| / |O|: two counts, for which nobody need know whose record is whose."""
+    """Measure PCTNS = |A| / |O|: two counts, which need no link between the records."""
     if len(released) > len(confidential):
         raise NotComputable(
             f"the release has {count_noun(len(released), 'record')}, more than the {len(confidential):,} of the original"

@@ -38,7 +38,7 @@ def _standardise(values: Floats) -> Floats:
 
 
 def _draft_offer(case: Case) -> Offer | None:
-    """Return the offer for anonymised numbers: how well they correlate with the original ones; None where there are none."""
+    """Return the offer for anonymised numbers: how well they correlate with the original ones; None without such numbers."""
     numbers = numerical_quasi_identifiers(case)
     if not numbers:
         return None

@@ -74,7 +74,7 @@ class RilmSpec(Spec):
 
 
 def _draft_offer(case: Case) -> Offer | None:
-    """Return the offer for an anonymised table: how much its classes blur the quasi-identifiers; None where there are none."""
+    """Return the offer for an anonymised table: how much its classes blur the quasi-identifiers; None without quasi-identifiers."""
     names = [name for name in case.known if case.table[name].variable.kind in (*NUMBERS, *CATEGORIES)]
     if case.want != "anonymisation" or not names:
         return None

@@ -15,7 +15,7 @@ from ..methods.privacy import NoAccount, PrivacyAccount, UncoveredUse, sum_accou
 from .recipe import Recipe
 from .steps import RecipeStep
 
-LEAVE = "some variables leave as they are, or were made without an account"
+LEAVE = "some variables are released unchanged, or were synthesised without an account"
 LEARNED = "which rules the records keep to was learned from the confidential data"
 MAY_LACK = "whether a value may be missing was not fixed beforehand"
 WEIGHED = UncoveredUse(
@@ -27,7 +27,7 @@ SEARCHED = UncoveredUse(
     "which plan is carried out was learned from the confidential data",
 )
 PUBLIC_KEY = NoAccount("the random numbers follow from a public key, so anyone can repeat them and subtract the noise")
-"""What becomes of every account where the key is public: the datasets are a function of the confidential table."""
+"""The account of every step where the key is public: the datasets are a function of the confidential table."""
 AS_MANY = UncoveredUse(
     "as many records are released as there are (give a number, [release] records)",
     "how many records are released was not fixed beforehand",
@@ -123,11 +123,11 @@ def check_budget(recipe: Recipe, data: Microdata) -> None:
     place = "release.epsilon"
     for account in accounts:
         if isinstance(account, NoAccount):
-            raise BadInput(place, f"what the run costs cannot be told: {account.reason}")
+            raise BadInput(place, f"the privacy cost of the run is unknown: {account.reason}")
     whole = sum_accounts([account for account in accounts if isinstance(account, PrivacyAccount)])
     if not accounts or whole.release is None:
         why = f"the proof does not cover that {whole.uncovered[0].message}" if accounts else "no step keeps an account"
-        raise BadInput(place, f"what the run costs cannot be told: {why}")
+        raise BadInput(place, f"the privacy cost of the run is unknown: {why}")
     if whole.release > budget * (1 + 1e-12):
         raise BadInput(
             place,

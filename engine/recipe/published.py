@@ -97,7 +97,7 @@ def read_published_figures(
 
 
 def published_value_for(row: Row, published: Sequence[PublishedFigure]) -> float | None:
-    """Return the first published figure that is compared with a row; None when there is none."""
+    """Return the first published figure that is compared with a row; None if no figure is."""
     return next((one.figure for one in published if one.matches(row)), None)
 
 
@@ -152,7 +152,7 @@ class RunFigures:
 
 @dataclass(frozen=True, slots=True)
 class FigureComparison:
-    """Pair of a run's own value and the published one; None where there is none."""
+    """Pair of a run's own value and the published one; None for a missing one."""
 
     ours: float | None = None
     published: float | None = None

@@ -246,7 +246,7 @@ class Recipe:
     def linked(self) -> bool:
         """Return whether it is known whose record a released one is: of a release that is only scored, the recipe says.
 
-        Records of which one joint step has made every variable belong to nobody.
+        Records of which one joint step has synthesised every variable belong to no real person.
         """
         if self.makes_release:
             return not is_made_whole(self.synthesis, self.schema)

@@ -22,7 +22,7 @@ from .steps import RecipeStep, is_made_whole
 
 @dataclass(frozen=True, eq=False)
 class RecipeSections:
-    """The sections of a recipe as they are read, before any of them is held against another.
+    """The sections of a recipe as read, before they are compared with each other.
 
     datasets: how many datasets are released, and the variables of a release that is only scored
     form: how released records look
@@ -68,7 +68,7 @@ def require_own_number_of_records(sections: RecipeSections) -> None:
 
 
 def require_payable_public_figures(sections: RecipeSections) -> None:
-    """Raise BadInput for figures that a privacy account would have to pay for and does not, or cannot since there is none."""
+    """Raise BadInput for figures that a privacy account would have to pay for and does not, or that no account covers."""
     place = "release.public_figures"
     account = any(step.method.synthesis.privacy.account for step in sections.synthesis)
     if sections.form.public_figures == "rounded" and account:
@@ -248,7 +248,7 @@ RULES: Sequence[Callable[[RecipeSections], None]] = (
     refuse_repeated_settings,
     refuse_repeated_steps,
 )
-"""Rules of how a release is made, then of what is measured of it."""
+"""Rules for the steps that make a release, then for its measures."""
 
 
 def check_sections(sections: RecipeSections) -> None:

@@ -44,7 +44,7 @@ def _encodes_text(found: codecs.CodecInfo) -> bool:
 def _parse_one_of(known: Iterable[str]) -> Callable[[object], str]:
     def parse(value: object) -> str:
         if not isinstance(value, str) or value not in known:
-            raise ValueError(f"{value!r} is none of {', '.join(map(repr, known))}")
+            raise ValueError(f"{value!r} is not one of {', '.join(map(repr, known))}")
         return value
 
     return parse

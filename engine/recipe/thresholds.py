@@ -205,7 +205,7 @@ class Verdict:
 
 
 def threshold_output(value: str) -> Output | None:
-    """Return the output that a threshold's value names, ``risk.identification.true_match_rate``; None where there is none."""
+    """Return the output that a threshold's value names, ``risk.identification.true_match_rate``; None if it does not exist."""
     output = output_by_key(value)
     return None if output is None or output.intermediate else output
 

@@ -96,7 +96,7 @@ def attack_outputs(
     about = "about people in the data"
     p_value = Output(
         "excess_p_value",
-        "chance to find as much about people in the data where nothing is told of them, by permuted people and controls",
+        "chance to find as much about people in the data where the release reveals nothing, by permuted people and controls",
         "none",
         range=SHARE,
         short="p",
@@ -266,7 +266,7 @@ class SuccessRate:
 
     successes: number of right guesses, not whole where parts of guesses are counted
     guesses: number of guesses
-    scale: factor of the share, where only one in so many successes could be seen
+    scale: factor of the share, where only one in ``scale`` successes could be seen
     """
 
     successes: float
@@ -340,7 +340,7 @@ class AttackResult:
     """Success rates of an attack on the release's own records, without the release, and on control records.
 
     attack: on the records that the release was made of
-    baseline: without the release; None where there is none
+    baseline: without the release; None if not measured
     control: on control records
     limits: of the residual risk where the guesses are not independent of each other; None for ``residual_interval``
     p_value: that of ``sfumato.engine.adversary.permuted``; an interval does not exclude 0 from above where it finds nothing

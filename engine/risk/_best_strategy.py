@@ -1,6 +1,6 @@
 """Best strategy of an attack, chosen on one half of the people and judged on the other.
 
-An intruder who may ignore some of what is known has several strategies, and the largest success of many is large by chance. So people
+An intruder who may ignore some known variables has several strategies, and the largest success of many is large by chance. So people
 and controls
 are divided into halves at random. The strategy with the largest excess on one half is judged on the other half, and the reverse. No guess
 counts that had a part in its own choice, so that the excess is without bias, and its interval is that of a single attack.
@@ -77,7 +77,7 @@ def largest_excess_outputs(attack: str, questions: tuple[Question, ...], levers:
 
 
 def is_every_subset_tried(variables: int) -> bool:
-    """Return whether an intruder who may ignore any of so many variables has few enough choices to try them all."""
+    """Return whether all subsets of this number of known variables are few enough to try."""
     return 1 << variables <= MAX_STRATEGIES
 
 
@@ -138,7 +138,7 @@ class CrossFittedChances:
     """Chances of people (q,) and of controls (c,) by the strategy that is best for the other half.
 
     own: chance that the guess about each person is right, (q,)
-    controls: the same of controls, (c,)
+    controls: that chance for each control, (c,)
     chosen: strategy that is used for the first half of the people, and for the second one
     first_half: who of the people (q,) and of the controls (c,) is in the first half
     """
@@ -154,7 +154,7 @@ def cross_fit_strategies(own: Floats, controls: Floats, rng: np.random.Generator
 
     Args:
         own: the chance that the guess about a person of the data is right, by strategy, (s, q).
-        controls: the same of control records, (s, c).
+        controls: that chance for control records, (s, c).
         rng: divides both into halves.
 
     Of strategies that are equally good the first is taken. With fewer than two people or controls there are no halves, and the first strategy is taken.
@@ -202,7 +202,7 @@ def largest_excess_estimates(
 
     Args:
         own: chances of people to be guessed right with the release.
-        controls: the same of controls.
+        controls: those chances for controls.
         strategies: what is used by each of the s strategies.
         rng: divides people and controls into halves.
         n_strategies: how many strategies there are, tried or not: the reason says when they are more.

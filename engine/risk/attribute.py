@@ -123,7 +123,7 @@ def _draft_offer(case: Case) -> Offer | None:
     outputs=(
         Output(
             "risk",
-            "records whose sensitive values are given away, a sum of probabilities; of the confidential data: by "
+            "records whose sensitive values are disclosed, a sum of probabilities; of the confidential data: by "
             "releasing them unchanged",
             "low",
             "records",

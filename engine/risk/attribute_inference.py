@@ -129,9 +129,9 @@ class TargetNumbers:
     """Numbers of the guessed variable, without missing ones.
 
     offered: of the records to learn from, (r,)
-    around: lower and upper ends of what is near each of these, (r,) each; NaN where nothing is
+    around: lower and upper ends of the window around each of these, (r,) each; NaN where nothing is
     own: of the attacked records, (q,)
-    window: lower and upper ends of what is near each of these, (q,) each; NaN where nothing is
+    window: lower and upper ends of the window around each of these, (q,) each; NaN where nothing is
     """
 
     offered: Floats
@@ -173,7 +173,7 @@ def _largest_count_by_group(counts: Integers, group: Integers) -> tuple[Integers
 
 
 def windows_around(values: Floats, radius: Radius | None) -> tuple[Floats, Floats]:
-    """Return the ends of what counts as near each value (n,), (n,) and (n,), NaN where nothing is; without a radius the value alone."""
+    """Return the ends of the window around each value (n,), (n,) and (n,), NaN for an empty one; without a radius the value alone."""
     if radius is None:
         return values, values
     unfit = radius.kind == "log_relative"
@@ -393,7 +393,7 @@ class _AttackTables:
     halves: the controls in two tables
     of_half: from which half, 0 or 1, each training record and each control record is guessed without the release: one that does not have it
     places: where the records of each attacker lie by all that is known
-    asked: donors by some of what is known, kept for the next variable without missing values
+    asked: donors by some of the known variables, kept for the next variable without missing values
     """
 
     training: Microdata
@@ -432,7 +432,7 @@ class _AttackTables:
         def guess_from(
             which: str, learned: Microdata, attacked: Microdata, subsets: Sequence[Sequence[str]] = (known,)
         ) -> tuple[Integers, list[GuessAccuracy]]:
-            """Return the attacked records that have a value, and the guesses by each of these subsets of what is known."""
+            """Return the attacked records that have a value, and the guesses by each of these subsets of the known variables."""
             what, offered, rows = target_variable(learned, attacked, name, radius)
             every = len(offered) == len(learned) and len(rows) == len(attacked)
             if which not in self.places:

@@ -311,7 +311,7 @@ class MeanUncertainty:
     """Sources of uncertainty of a mean over the t targets.
 
     drawn: whether the targets were drawn from all records
-    blocks: block of each target, (t,), where each block has draws of its own; None where there are none
+    blocks: block of each target, (t,), where each block has draws of its own; None without blocks
     """
 
     is_sample: bool
@@ -448,7 +448,7 @@ def check_data(data: Microdata, targets: tuple[str, ...], spec: BayesianPosterio
 
 @dataclass(frozen=True, eq=False)
 class LogKernels:
-    """Logarithms of what posteriors are proportional to, of t records with g guesses.
+    """Logarithms of unnormalised posteriors of t records with g guesses.
 
     prior: before the release, (t, g)
     alone: with each dataset alone, (t, g, m)
@@ -490,7 +490,7 @@ class _StrongestIntruder:
     """Intruder with the fitted models of the release.
 
     spec: settings
-    models: models fitted to the data or, where several records are lacking, to each draw of what the others may be
+    models: models fitted to the data or, where several records are lacking, to each draw of the others' possible values
     """
 
     spec: BayesianPosteriorSpec
@@ -568,7 +568,7 @@ class _StrongestIntruder:
         return replace(kernels, by_dataset=alone, by_first_datasets=first)
 
     def _is_truth_outranked(self, kernels: LogKernels) -> NDArray[np.bool_]:
-        """Mark the records that have so many guesses above the truth, in the first column, whichever part of the release is used."""
+        """Mark the records with ``stop_after`` guesses or more above the truth, in the first column, whichever part of the release is used."""
         asked = [
             kernels.by_dataset,
             kernels.by_first_datasets,
@@ -639,7 +639,7 @@ def _pad_guesses(values: Floats) -> Floats:
 
 
 def _log_mean(logs: Sequence[Floats]) -> Floats:
-    """Return the logarithm of the mean of what these are the logarithms of."""
+    """Return the logarithm of the mean, given the logarithms of the values."""
     return logs[0] if len(logs) == 1 else np.asarray(logsumexp(np.stack(logs), axis=0) - np.log(len(logs)))
 
 
@@ -725,13 +725,13 @@ def _refitted_log_likelihoods(fitted: tuple[ReleaseModel, ...], data: Microdata,
     for g in range(1, guesses.shape[1]):
         values = {name: own[:, g] for name, own in guesses.values.items()}
         changed = replace_values(data, guesses.records, values)
-        anew = tuple(model.refit(changed) for model in fitted)
+        refitted = tuple(model.refit(changed) for model in fitted)
         if all(model.absolute for model in fitted):
             own = IntruderGuesses(guesses.records, {name: value[:, None] for name, value in values.items()})
-            found.append(float(total_refined_log_likelihoods(anew, own).sum()))
+            found.append(float(total_refined_log_likelihoods(refitted, own).sum()))
         else:  # the way back, from the other data
             pair = IntruderGuesses(guesses.records, {name: own[:, [0, g]] for name, own in guesses.values.items()})
-            back = total_plausibility(anew, pair).likelihood[0].sum(axis=1)
+            back = total_plausibility(refitted, pair).likelihood[0].sum(axis=1)
             found.append(found[0] + float(back[1] - back[0]))
     return np.array(found)
 
@@ -1031,7 +1031,7 @@ class BayesianPosteriorSpec(Spec):
         """Raise BadInput when strata are not kept, or settings contradict each other."""
         for i, name in enumerate(self.strata):
             if name in released:
-                raise BadInput(f"{place}.strata[{i}]", f'"{name}" is made anew; name kept variables')
+                raise BadInput(f"{place}.strata[{i}]", f'"{name}" is synthesised; name kept variables')
         if self.groups and self.by is None:
             raise BadInput(f"{place}.groups", "are groups of the values of by: name a variable there")
         if self.own_record and (self.lacks > 1 or self.stop_after is not None):

@@ -4,7 +4,7 @@ The intruder takes the released records with the person's keys q and picks the t
 and s_tq the confidential and the released records of keys q and value t, d_q and s_q those of keys q, N the confidential records:
 
     cap           sum s_tq^2 / s_q / m: the m released records attributed by the release itself       (Elliot 2014)
-    dcap          sum d_tq s_tq / s_q / N, a record whose keys nobody has counting 0                  (Taub, Elliot, Pampaka & Smith 2018)
+    dcap          sum d_tq s_tq / s_q / N, a record whose keys no row has counting 0                  (Taub, Elliot, Pampaka & Smith 2018)
     tcap          mean of d_tq / d_q over the released records whose keys have one value t alone (a WEAP of 1) and are some
                   confidential record's: how often an intruder who attributes only when certain is right        (Taub & Elliot 2019)
     disco         sum of d_tq with s_tq = s_q > 0, / N: certain and right                            (Raab, Nowok & Dibben 2024, Appendix 1)
@@ -207,7 +207,7 @@ def _reason_without_equal_values(
 
 
 def _unique_values_remark(confidential: Microdata, name: str, spec: CorrectAttributionSpec) -> str:
-    """Return how many records have a value of a continuous variable without bins that nobody else has, in words; empty without any."""
+    """Return how many records have a value of a continuous variable without bins that is unique, in words; empty without any."""
     if not _is_unbinned_number(confidential, name, spec):
         return ""
     alone = int(np.count_nonzero(np.unique(confidential.present_numbers(name), return_counts=True)[1] == 1))
@@ -454,7 +454,7 @@ def _draft_offer(case: Case) -> Offer | None:
             "share of the confidential records whose value is that of all released records with the same keys (disclosive "
             f"in synthetic, correct in original); {_BASELINE}",
         ),
-        _output("disco_beyond", f"the same without what the margin or a single key gives away anyway; {_BASELINE}"),
+        _output("disco_beyond", f"the same without what the margin or a single key reveals anyway; {_BASELINE}"),
         *(
             _output(
                 f"largest_{name}",

@@ -43,7 +43,7 @@ MAX_SHARE_FOUND = 0.05
 
 
 def check_data(data: Microdata, target: str, spec: IdentificationSpec, place: str) -> None:
-    """Raise BadInput where the confidential values do not suit a radius, nobody is a target, or the intruder's file is not of these data."""
+    """Raise BadInput where the confidential values do not suit a radius, no record is a target, or the intruder's file is not of these data."""
     check_log_scale(data, spec.radius, place)
     target_rows(data, spec.among, spec.targets, np.random.default_rng(0), place)
     if spec.external is not None and spec.key is not None:
@@ -95,7 +95,7 @@ def _summary_estimates(
 ) -> Iterator[Estimate]:
     """Yield the papers' four summaries and the largest over strategies, with a remark on how many targets they rest on.
 
-    They rest on so many independent ``cases``, infinite where on all. The reason of a summary says what a better strategy finds.
+    They rest on ``cases`` independent cases, infinite where on all. The reason of a summary says what a better strategy finds.
     """
     params = {"intruder": intruder} if intruder else {}
     largest = dict(zip(SUMMARY_OF_LARGEST.values(), best, strict=True))
@@ -131,7 +131,7 @@ def _summary_estimate(
 
 
 def summary_limits(name: str, value: float, matches: MatchResults, cases: float) -> tuple[float, float]:
-    """Return the 95 % limits of a summary of some targets, as an estimate of what it is of all eligible ones; the value itself where all
+    """Return the 95 % limits of a summary of some targets, as an estimate for all eligible ones; the value itself where all
     are targets.
 
     Each target adds between 0 and 1, so a share has a variance of p (1 - p) at most: Wilson's limits, by ``cases`` in place of the
@@ -331,7 +331,10 @@ class IdentificationSpec(Spec):
         """Raise BadInput when nothing is matched, a radius is missing or out of place, or targets and file do not fit."""
         matched = self.for_release(schema, released).matched_variables
         if self.kept_only and (made := [name for name in matched if name in released]):
-            raise BadInput(f"{place}.kept_only", f'"{made[0]}" is synthesised; leave it out of what the intruder knows')
+            raise BadInput(
+                f"{place}.kept_only",
+                f'"{made[0]}" is synthesised; remove it from the variables that the intruder knows',
+            )
         check_radii(schema, released, matched, self.radius, place)
         check_conditions(schema, self.among, place)
         for name in self.errors:
@@ -365,7 +368,7 @@ class IdentificationSpec(Spec):
             if name not in self.external.columns:
                 raise BadInput(
                     f"{place}.external",
-                    f'has no column "{name}"; leave it out of what is matched: {", ".join(matched)}',
+                    f'has no column "{name}"; remove it from the matched variables: {", ".join(matched)}',
                 )
 
 

@@ -83,7 +83,7 @@ class DonorRecords:
     def from_codes(cls, ours: KeyCodes, theirs: KeyCodes, features: sparse.csr_array, *, nearest: bool) -> DonorRecords:
         """Sum features (m, F) for n records; where none agrees on all d variables, of the nearest, or else of all.
 
-        The nearest fall apart into those that agree on each set of so many variables, and no record is in two of these, so counts and
+        The nearest are those that agree on each set of a given size, and no record is in two of these, so counts and
         sums over the sets add up: time and memory grow with the records, not with their product.
 
         Args:
@@ -216,7 +216,7 @@ class _KnownCodes:
 
 @dataclass(frozen=True, eq=False)
 class _InferenceErrors:
-    """Errors of an attack by measure, and arrays (n,) by name of what it is record by record."""
+    """Errors of an attack by measure, and arrays (n,) by name with its values for single records."""
 
     errors: Mapping[str, float]
     per_record: Mapping[str, Floats | Integers]
@@ -246,7 +246,7 @@ class _SensitiveNumbers:
 
     ours: numbers of the confidential records, (n,)
     theirs: numbers of the released records, (m,)
-    window: ends of what is near enough, (n,) each; None where that is not asked for
+    window: ends of the window of near enough values, (n,) each; None where that is not asked for
     remark: records without a number, in words
     """
 
@@ -298,7 +298,7 @@ def _target_values(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InferenceAttackSpec(Spec):
-    """Variables that the intruder knows and wants to learn, and what is done where nobody agrees."""
+    """Variables that the intruder knows and wants to learn, and what is done where no record agrees."""
 
     sensitive: Annotated[str, Param("the variable that the intruder infers", names="variables")]
     known: Known = ()

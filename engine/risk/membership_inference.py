@@ -469,7 +469,7 @@ class MembershipInferenceSpec(Spec):
 FAMILY_OUTPUTS = (
     Output(
         "family_auc",
-        "chance that the best of a family of attackers takes a record of the data for one rather than a control record; 0.5 where nothing is told. "
+        "chance that the best of a family of attackers takes a record of the data for one rather than a control record; 0.5 where the release reveals nothing. "
         "Its baseline is the chance without the release, where that is above 0.5",
         "low",
         "share",
@@ -508,7 +508,7 @@ FAMILY_OUTPUTS = (
     ),
     Output(
         "p_value",
-        "chance to find as much by the best of the family where nothing is told, by permuted labels",
+        "chance to find as much by the best of the family where the release reveals nothing, by permuted labels",
         "none",
         range=SHARE,
         short="p",
@@ -539,7 +539,7 @@ FAMILY_OUTPUTS = (
 OUTPUTS = (
     Output(
         "auc",
-        "chance that a record of the data looks more like one of the release than a control record does; 0.5 where nothing is told",
+        "chance that a record of the data looks more like one of the release than a control record does; 0.5 where the release reveals nothing",
         "low",
         "share",
         range=SHARE,

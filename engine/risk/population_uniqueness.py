@@ -111,7 +111,7 @@ class ExpectedCount:
 
     name: name of the output
     sides: chance of one record by x, with its derivatives
-    spread: variance of what one record adds, by x
+    spread: variance of one record's contribution, by x
     """
 
     name: str
@@ -238,7 +238,7 @@ def fit_pitman(sizes: Integers) -> tuple[float, float]:
 
 
 def pitman_share(alpha: float, theta: float, n: int, population: float) -> float:
-    """Return the share of the sample's uniques that are unique in a population of so many, at least n, by the Pitman model.
+    """Return the share of the sample's uniques that are unique in a population of ``population`` >= n, by the Pitman model.
 
     A class of 1 is still one of 1 in the population of N with probability
 
@@ -611,7 +611,7 @@ class PopulationUniquenessSpec(Spec):
         ),
         RecordArray(
             "population_unique",
-            "that nobody else in the population has its key, P(F = 1 | f); 0 where its row was drawn with another key",
+            "that no other person in the population has its key, P(F = 1 | f); 0 where its row was drawn with another key",
             "share",
             "high",
         ),

@@ -550,7 +550,7 @@ class RecordAuditSpec(Spec):
         return replace(self, known=self.known or schema.non_identifiers)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """Raise BadInput when the intruder has nothing of a person, or has none of what the release changes."""
+        """Raise BadInput when the intruder knows no variable of a person, or none that the release changes."""
         known = self.for_release(schema, released).known
         if not known:
             raise BadInput(f"{place}.known", "all variables are identifiers; name what the intruder has of a person")
@@ -582,7 +582,7 @@ AREA_OUTPUTS = (
     ),
     Output(
         "largest_auc",
-        "the same of the target that stands out most, with an interval that holds for all targets at once",
+        "the AUC of the target that stands out most, with an interval that holds for all targets at once",
         "low",
         "share",
         range=SHARE,
@@ -644,11 +644,11 @@ OUTPUTS = (
         "low",
         "records",
         range=NON_NEGATIVE,
-        short="given away",
+        short="recognised",
         estimated=True,
         row_defaults=ROW_DEFAULTS,
         label=Label(
-            "Audit: people given away",
+            "Audit: people recognised",
             "The audit recognises {value} in the releases beyond chance.",
             "Good is 0.",
             "Some people can be recognised in the release.",
@@ -758,7 +758,7 @@ OUTPUTS = (
     ),
     Output(
         "mu_lower",
-        "the same of Gaussian differential privacy: mu",
+        "the same bound for Gaussian differential privacy: mu",
         "none",
         range=NON_NEGATIVE,
         short="mu at least",
@@ -772,7 +772,7 @@ OUTPUTS = (
     ),
     Output(
         "p_value",
-        "chance of such a largest AUC where nothing is given away, by permuted labels",
+        "chance of such a largest AUC where the release reveals nothing, by permuted labels",
         "none",
         range=SHARE,
         short="p",
@@ -810,7 +810,7 @@ def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
     settings = {"datasets": 1} if case.want == "synthesis" and case.m > 1 else {}
     few = {"targets": most} if most < _DEFAULT_TARGETS else {}
     return Offer(
-        "what the release gives away of single people, by releases that the plan makes with them and without", {**few, **settings}
+        "what the release reveals about single people, by releases that the plan makes with them and without", {**few, **settings}
     )  # fmt: skip
 
 

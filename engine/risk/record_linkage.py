@@ -108,8 +108,8 @@ def _chance_excess(links: RecordLinks, choices: int) -> float:
     """Return how far above its mean the share lies by chance with probability .025 / ``choices``, where records are shuffled.
 
     Few records are linked by chance, and their number is skewed: its multiple with the same mean and variance is Poisson's. 0 where
-    these are so many that
-    the interval's standard deviations say it.
+    they are numerous enough for
+    the standard deviations of the interval.
     """
     mean, variance = float(links.random_link_chance.sum()), links.variance
     if mean <= 0 or mean**2 > NORMAL_FROM_LINKS * variance:
@@ -127,7 +127,7 @@ def _mean_in_any_order(values: NDArray[Any]) -> float:
 
 
 def _share_estimate(links: RecordLinks, remark: str, *, sample: float, interval: bool, choices: int = 1) -> Estimate:
-    """Return the share linked, with the interval of a release whose records are shuffled, simultaneous for so many ``choices``.
+    """Return the share linked, with the interval of a release whose records are shuffled, simultaneous for ``choices`` choices.
 
     The interval is 1.96 exact standard deviations (Hoeffding 1951) about the value, cut to [0, 1], with the error of the sample where
     only some records
@@ -208,7 +208,7 @@ class RecordLinkageSpec(Spec):
         return replace(self, keys=keys, blocks=self.blocks or kept)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """Raise BadInput when there is no key, a block is none, or a radius is missing or out of place."""
+        """Raise BadInput when there is no key, a block is not a key, or a radius is missing or out of place."""
         full = self.for_release(schema, released)
         if not full.keys:
             raise BadInput(
@@ -286,7 +286,7 @@ class RecordLinkageSpec(Spec):
         ),
         Output(
             "uniquely_linked",
-            "share of the records whose one most likely released record is their own",
+            "share of the records whose single most likely released record is their own",
             "low",
             "share",
             range=SHARE,

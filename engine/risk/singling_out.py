@@ -85,7 +85,7 @@ PERMUTATION_COUNT = 1000
 FEW_RIGHT_GUESSES = 10
 """With fewer right guesses than this, of people and controls together, permutations say too little."""
 MAX_MATCHED_RECORDS = 40
-"""A predicate that holds of more records, of as many confidential ones and controls, singles nobody out in any permutation (40 / 2^40)."""
+"""A predicate that holds of more records, of as many confidential ones and controls, singles no one out in any permutation (40 / 2^40)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -513,7 +513,7 @@ def singling_out(confidential: Microdata, released: Microdata, spec: SinglingOut
     names = sorted(name for name in spec.variables if _is_comparable(name, confidential, released))
     if not names:
         raise NotComputable(
-            "every variable is generalised: no predicate on labels or means of levels can be held against a value"
+            "every variable is generalised: no predicate on labels or means of levels can be compared with a value"
         )
     remark = "" if len(names) == len(spec.variables) else f"only of {', '.join(names)}: the others are generalised"
     people, others, shown = tables_as_floats((confidential, controls, released), names)

@@ -18,7 +18,7 @@ those of records with that value. An MSU of three keys counts in each, so that c
 
 The measure is about one table: of a release about the released records. Unique records of a release are not people by that: a synthetic
     one may have many
-and reveal nobody. A person's ``dis`` is 0 where the person's row was drawn with other keys. The sampling fraction is 1 where it is not
+and reveal no one. A person's ``dis`` is 0 where the person's row was drawn with other keys. The sampling fraction is 1 where it is not
 given: everybody of the
 population is in the table. A missing value is a value, equal to a missing one. Numbers and dates are compared exactly, or by ``bins``.
 """
@@ -76,8 +76,8 @@ def find_minimal_uniques(codes: Integers, largest: int) -> Iterator[SetWithRecor
     every proper subset some other does. The search goes down the subsets of the variables depth first, those with most different values
     first, and leaves behind what can have no more of them, as SUDA2 does for items (Manning, Haglin & Keane 2008):
 
-        a record that is unique on a subset has no MSU on larger sets, and agrees there with nobody;
-        records that agree with no record that is unique on all variables are nobody's rivals;
+        a record that is unique on a subset has no MSU on larger sets, and agrees there with no other;
+        records that agree with no record that is unique on all variables rule out no MSU;
         of records that agree on everything one stands for all.
 
     Args:
@@ -85,7 +85,7 @@ def find_minimal_uniques(codes: Integers, largest: int) -> Iterator[SetWithRecor
         largest: most variables of a set.
 
     Raises:
-        NotComputable: where the sets are so many that the search would not end, or not fit into memory.
+        NotComputable: where the number of sets is so large that the search would not end, or not fit into memory.
     """
     classes = equivalence_classes(list(codes.T), len(codes))
     single = class_sizes(classes) == 1
@@ -111,7 +111,7 @@ class _SubsetSearch:
     """Search through the subsets of the variables of n different records.
 
     Subsets are bit sets in ascending order, so that all subsets of one come before it. ``codes`` are (n, a), ``single`` (n,) marks
-    those that nobody repeats.
+    those that occur once.
     """
 
     def __init__(self, codes: Integers, single: NDArray[np.bool_], largest: int) -> None:

@@ -101,8 +101,8 @@ def _draft_offer(case: Case) -> Offer | None:
     if case.want == "anonymisation" or not kept:
         return None
     return Offer(
-        f"how many are alone with {', '.join(kept)}, which are kept: whoever knows these finds such a record, and what protects it is that the rest "
-        "is made anew",
+        f"how many records are unique on {', '.join(kept)}, which are kept: whoever knows these finds such a record, and only the synthesis "
+        "of the rest protects it",
         {"keys": kept},
     )
 

@@ -7,7 +7,7 @@ since the order on
 a sample is not theirs, and then judged on fresh random numbers, against hold-out records that no look before has read. What looks found
 before the judgement decides which plans continue and in which order the finalists stand; the first of them that passes the judgement is
 taken. The error of all judgements together is
-that of one: the first finalist has half of it, the next half of what is left, as in a fallback procedure (Wiens 2003, Pharmaceutical
+that of one: the first finalist has half of it, the next half of the rest, as in a fallback procedure (Wiens 2003, Pharmaceutical
     Statistics 2).
 Since no fresh figure chooses among finalists, the fresh utility of the one that is taken is not the best of several.
 
@@ -246,7 +246,7 @@ class SearchPlan:
     def _with_start(
         self, ranked: Sequence[LeverChoice], wanted: int, before: Sequence[SearchLook], found: Mapping[int, LookResult]
     ) -> list[LeverChoice]:
-        """Return the first choices, so many as wanted; the last one gives way to the plan that the search began with, where that passes so
+        """Return the first ``wanted`` choices; the last one gives way to the plan that the search began with, where that passes so
         far.
         """
         first = list(ranked[:wanted])
@@ -282,7 +282,7 @@ class SearchPlan:
         return _mean_result(every or [found[look.number] for look in before if look.choice == choice][-1:])
 
     def _judging_order(self, before: Sequence[SearchLook], found: Mapping[int, LookResult]) -> list[LeverChoice]:
-        """Return the finalists as they are judged: by the mean of their results on all records, after these those that were not compared
+        """Return the finalists in the order of judging: by the mean of their results on all records, after these those that were not compared
         there.
         """
         compared = [look for look in before if look.stage == "compare"]

@@ -319,7 +319,7 @@ def spread_choices(
 ) -> list[LeverChoice]:
     """Return at most ``count`` different plans spread over the space by a scrambled Sobol sequence (Owen 1998).
 
-    First come the plan as it is and the most protective one, then the sequence. All plans where there are no more. ``same`` gives the one
+    First come the unchanged plan and the most protective one, then the sequence. All plans where there are no more. ``same`` gives the one
     choice of all that are the same plan.
     """
     from scipy.stats import qmc

@@ -118,7 +118,7 @@ def _moments(estimates: Sequence[float], variances: Sequence[float]) -> tuple[fl
 
 
 def t_quantile(degrees: float, confidence: float) -> float:
-    """The t that a variable with so many degrees of freedom, infinite ones too, exceeds in size with 1 - confidence."""
+    """Return the t that a variable with ``degrees`` degrees of freedom, possibly infinite, exceeds in size with probability 1 - confidence."""
     tail = (1 + confidence) / 2
     return float(ndtri(tail) if degrees > _NORMAL_DEGREES else stdtrit(degrees, tail))
 

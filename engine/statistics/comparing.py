@@ -1,7 +1,7 @@
 """Comparisons of computed numbers with limits, in which rounding decides nothing. Free of numerical libraries.
 
 A share, a mean of shares or a sum of chances is a quotient of counts, and two ways to compute it may differ in the last digits of a float. A difference
-that is smaller than rounding can make is none: a value that equals its limit is neither above nor below it.
+that is smaller than rounding can make does not count: a value that equals its limit is neither above nor below it.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ class Gower:
         return np.stack(columns, axis=1) if columns else np.zeros((len(data), 0))
 
     def places_of(self, data: Microdata, name: str) -> Floats:
-        """The same of one variable, (n,)."""
+        """Return the places of the records in one variable, (n,)."""
         return self._level(data, name) if name in self.levels else self._place(data, name)
 
     def _level(self, data: Microdata, name: str) -> Floats:

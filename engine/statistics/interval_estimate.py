@@ -31,6 +31,6 @@ class IntervalEstimate:
 
 
 def symmetric(value: float, error: float, degrees: float, confidence: float) -> IntervalEstimate:
-    """The t interval on so many degrees of freedom."""
+    """Return the t interval with ``degrees`` degrees of freedom."""
     half = t_quantile(degrees, confidence) * error
     return IntervalEstimate(value, error, value - half, value + half, degrees)

@@ -37,7 +37,7 @@ class MultinomialLogit:
     """A fitted model of K classes and p columns.
 
     ``class_keys`` (K,), ascending, are the codes of the classes, ``coefficients`` (K, p) in their order, ``penalties`` (p,) those of the
-    columns. ``factor`` (K p, K p) is the lower Cholesky factor of the negative Hessian of what was maximised, at the coefficients read row by row, plus a term
+    columns. ``factor`` (K p, K p) is the lower Cholesky factor of the negative Hessian of the maximised function, at the coefficients read row by row, plus a term
     that only meets changes common to all classes, which change nothing. ``log_likelihood`` is without the penalty, ``decrement``
     the squared length of the last Newton step in standard errors, ``steps`` how many there were.
     """
@@ -96,7 +96,7 @@ def places_of(y: Integers, classes: Integers) -> Integers:
     """Where codes y (n,) stand in the ascending ``classes`` (K,). Raises EngineError where one does not."""
     found = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     if (classes[found] != y).any():
-        raise EngineError("a record is of none of the classes")
+        raise EngineError("a record belongs to none of the classes")
     return found.astype(np.int64)
 
 

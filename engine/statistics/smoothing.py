@@ -45,7 +45,7 @@ def smoothed(
     """Drawn values (n,) of donors' groups (n,), each moved by the kernel of its group: (n,).
 
     ``donors`` (d,) and their groups, from 0, say how wide each kernel is; groups of one value have that of all donors.
-    ``noise`` gives so many standard normal numbers. ``weight`` (d,) is how many donors each counts for, above 0; 1 where there is none.
+    ``noise`` returns the given number of standard normal draws. ``weight`` (d,) is how many donors each counts for, above 0; 1 by default.
     """
     groups = int(donor_group.max()) + 1
     mean, sd, width = _kernels(donors, donor_group, groups, weight)

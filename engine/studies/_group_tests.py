@@ -92,7 +92,7 @@ def g_test(codes: NDArray[np.int64], group: Groups) -> GroupTest:
     """Test by the likelihood-ratio (G) test that levels, coded from 0, are distributed alike in the group and the others.
 
     G = 2 sum O log(O / E), with one degree of freedom less than there are levels (Sokal & Rohlf). It has no sign. One
-    level alone, or nobody on a side, is no evidence: p = 1.
+    level alone, or an empty side, is no evidence: p = 1.
     """
     inside = np.bincount(codes[group], minlength=int(codes.max(initial=-1)) + 1)
     outside = np.bincount(codes[~group], minlength=len(inside))

@@ -12,7 +12,7 @@ Cells of a category that a class does not share are suppressed, as by a flat tre
 Scores are classifiers of good cases: ROC, precision and recall, and a threshold that keeps the errors few. Cases may stand
 for several labels: ``good`` and ``bad`` (n,) count them. A score of -inf passes no threshold.
 The areas are those of scikit-learn (a test holds that), from counts rather than a label each, and with the reason where
-there are none.
+they do not exist.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class ScoreCurve:
     def auc(self) -> float:
         """Return the area under the ROC curve: the chance that a good label scores above a bad one, ties by half."""
         if not (self.all_good and self.all_bad):
-            raise NotComputable(f"there are no {'good' if not self.all_good else 'bad'} labels to tell apart")
+            raise NotComputable(f"there are no {'good' if not self.all_good else 'bad'} labels to compare with")
         true = np.concatenate([[0], self.good]) / self.all_good
         false = np.concatenate([[0], self.bad]) / self.all_bad
         return float(np.trapezoid(true, false))
@@ -320,7 +320,7 @@ def _jackknife_row(
     level: float | None = None,
     **params: Any,
 ) -> Row:
-    """Return a row of all simulations, with its interval by leaving out each of so many generators, whose simulations are independent.
+    """Return a row of all simulations, with its interval by leaving out each of ``groups`` generators, whose simulations are independent.
 
     The delete-one jackknife (Tukey 1958) with ``groups`` - 1 degrees of freedom; no interval of one generator, or where a value is missing
     without one of them. ``value`` is that of some of the generators, numbered from 0.

@@ -210,7 +210,7 @@ def _mean_with_interval(values: Floats, within: Range) -> tuple[float, float | N
 
 
 def _interval_remark(values: Floats, level: float | None, *, banded: bool) -> str:
-    """Return what the interval of the mean of values (m, R) does not cover, or why there is none."""
+    """Return what the interval of the mean of values (m, R) does not cover, or why it is missing."""
     datasets, replicates = (many > 1 for many in values.shape)
     if banded:
         return NOISE_ALONE if not datasets else "" if replicates or level == 0 else DATASETS_ALONE
@@ -476,7 +476,7 @@ class _BestWindow:
 def _extend_matcher(
     known: RecordMatcher, within: Sequence[WindowKey], more: tuple[Sequence[ExactKey], Sequence[WindowKey]]
 ) -> CachedMatcher:
-    """Return the matcher of what is known already, and more."""
+    """Return the matcher of the known variables with further ones added."""
     exact, others = more
     return CachedMatcher(known.split_groups(*exact), [*within, *others])
 
@@ -516,7 +516,7 @@ OUTPUTS = (
     ),
     Output(
         "attribute_risk",
-        "records whose sensitive values are given away, a sum of probabilities",
+        "records whose sensitive values are disclosed, a sum of probabilities",
         "low",
         "records",
         range=NON_NEGATIVE,
@@ -534,7 +534,7 @@ OUTPUTS = (
     ),
     Output(
         "largest_attribute_risk",
-        "largest sum of probabilities that the sensitive values are given away, over the windows that an unsure intruder may choose",
+        "largest sum of probabilities that the sensitive values are disclosed, over the windows that an unsure intruder may choose",
         "low",
         "records",
         range=NON_NEGATIVE,

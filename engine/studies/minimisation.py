@@ -68,7 +68,7 @@ def check_data(data: Microdata, target: str, spec: MinimisationSpec, place: str)
 
 
 def smallest_size(rows: Sequence[Row]) -> list[Row]:
-    """Return the answer from the rows of all sizes: the smallest whose sub-samples all pass, or that there is none.
+    """Return the answer from the rows of all sizes: the smallest whose sub-samples all pass, or that no size passes.
 
     One for each study among the rows: those that differ in a setting.
     """

@@ -3,7 +3,7 @@
 Each synthesiser makes all variables at each epsilon, which is that of one drawn record: a block of ten with reset has ten times
 as much to spend (§3.4), so that all datasets at an epsilon cost the same. Utility is measured by distances of distributions and of
 regression coefficients; risk by an inference attack, by
-records that equal a confidential one, and by records that nobody shares the known values with. The distances are means over the
+records that equal a confidential one, and by records with unique known values. The distances are means over the
 variables (or pairs, or models), and over ``replicates`` datasets; of two or more of these every number has its 95 % interval.
 What a synthesiser learns of the confidential data is learned once; epsilon decides the noise, and the replicates do not tell what was
 learned by chance.
@@ -187,12 +187,12 @@ class Synthesiser:
         for _, column, any_order in spec.referenced_columns(schema, place):
             if any_order:
                 continue
-            raise BadInput(place, f'it keeps "{column}"; the study compares methods that make every variable anew')
+            raise BadInput(place, f'it keeps "{column}"; the study compares methods that synthesise every variable')
 
     def draw_records(
         self, data: Microdata, fit: Fit, spec: Spec, index: int, rng: np.random.Generator, records: int
     ) -> Microdata:
-        """Draw a dataset of so many records, which belong to nobody."""
+        """Draw a dataset of ``records`` records, which belong to no real person."""
         names = self.targets or data.schema.names
         values = self.joint_method("").draw_targets(fit, spec, names, data, data, index, rng, records)
         columns = {n: to_column(values[n], data, data.schema[n], self.key) for n in data.schema.names}
@@ -292,7 +292,7 @@ def epsilon_within_limit(points: Sequence[tuple[float, State]], asked: Answer) -
     value = onward[kept - 1][0] if kept else None
     if kept == len(onward):
         return value, ""
-    said = [f"at {onward[kept][0]:g} it cannot be told from the limit"] if onward[kept][1] == "unclear" else []
+    said = [f"at {onward[kept][0]:g} it cannot be distinguished from the limit"] if onward[kept][1] == "unclear" else []
     again = sorted(level for level, state in onward[kept:] if state == "within")
     if again:
         listed = ", ".join(f"{level:g}" for level in again)
@@ -420,7 +420,7 @@ def _regression_estimates(data: Microdata, made: Microdata, spec: RiskUtilitySpe
 
 
 def _estimates_of(key: str, table: Mapping[str, Any], data: Microdata, made: Microdata, run: Run) -> Sequence[Estimate]:
-    """Return the estimates of a measure of a dataset, or why there are none."""
+    """Return the estimates of a measure of a dataset, or rows that say why it is not computed."""
     found = find_method(key, "")
     spec = found.spec.from_table({name: value for name, value in table.items() if value}, key)
     try:

@@ -285,7 +285,7 @@ class MultinomialRelease:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Return that nobody draws conclusions from the weights, where there are some."""
+        """Return the remark that the weights give an intruder no information, where there are weights."""
         return () if self.data.weights is None else (WEIGHTS_KNOWN,)
 
     @classmethod
@@ -386,7 +386,7 @@ class MultinomialRelease:
         return self._design.build_matrix(few.guessed_table(self.data)).reshape(*few.shape, -1), which
 
     def own_record_log_likelihoods(self, guesses: IntruderGuesses) -> Floats:
-        """Return log p(z_i^(l) | D_y), (t, g, m), of what was released of the record itself alone. Raises NotComputable for drawn
+        """Return log p(z_i^(l) | D_y), (t, g, m), of the record's own released values alone. Raises NotComputable for drawn
         coefficients.
         """
         if self.drawn:

@@ -10,7 +10,7 @@ Missing values are values: a missing level is a level, and a missing predictor s
 A leaf's donors are sorted by value, so that their order does not reveal whose they are; with a public key they are in the records' order.
 
 ``smoothing`` draws a number near the donor's instead, from a kernel over the leaf's donors (``sfumato.engine.statistics.smoothing``), so
-that no value is a person's own. Values that ten records have are nobody's own; zeros and round numbers are donated unchanged. Smoothed
+that no value is a person's own. Values that ten records have belong to no single person; zeros and round numbers are donated unchanged. Smoothed
 numbers have the steps of their column, are reflected at its bounds, and at 0 where no confidential value is negative. ``proper`` fits each
 of the m trees to a bootstrap sample of the records, so that the datasets vary as much as the tree is uncertain.
 
@@ -49,7 +49,7 @@ from ..trees.trees import (
 from ..wording import count_noun
 
 RECORDS_OF_COMMON_VALUE = 10
-"""A value that so many records have is nobody's own."""
+"""Number of records from which on a shared value belongs to no single person."""
 GROWN = "a tree is grown once, not sampled"
 FEWEST_IN_LEAF = 5
 """What a drafted tree has in a leaf at least."""
@@ -188,7 +188,7 @@ def _grow_one_tree(
 
 
 def _training_table(data: Microdata, target: str, spec: CartSpec, some: Integers | None = None) -> _TrainingTable:
-    """Return the data of ``some`` rows, of all where there are none."""
+    """Return the data of ``some`` rows, by default of all."""
     rows: Integers | slice = slice(None) if some is None else some
     weights = None if data.weights is None else data.weights[rows]
     y, classes = _target_numbers(data, target)[rows], data.schema[target].kind.has_levels

@@ -1,7 +1,7 @@
 """Dirichlet-multinomial model of a contingency table: records drawn from its posterior (Reiter, Wang & Zhang §3.1).
 
 The K cells of the targets' categories have probabilities theta ~ Dirichlet(n_k + a); each dataset draws theta and then its records
-from it (Park & Ghosh Table 1, the contingency table as one end of what a synthesiser can be). Cells that no record has are drawn
+from it (Park & Ghosh Table 1, the contingency table as one end of the range of synthesisers). Cells that no record has are drawn
 without ever being listed: together they have a Gamma(a (K - K_seen)) share, and which of them a record takes follows the
 Polya urn that their own thetas amount to. Memory grows with the records, not with K.
 
@@ -239,7 +239,7 @@ class DirichletMultinomialRelease:
     in a cell multiplies it by (alpha + z) / alpha * A / (A + N).
 
     Where records have weights, n counts them by their weights, and a record of weight w multiplies it by
-    Gamma(alpha + w + z) Gamma(alpha) / (Gamma(alpha + z) Gamma(alpha + w)), and by the inverse of the same of A and N. The intruder
+    Gamma(alpha + w + z) Gamma(alpha) / (Gamma(alpha + z) Gamma(alpha + w)), and by the inverse of that ratio for A and N. The intruder
     knows the
     weights, that of the target record too; the belief before the release comes from all other records at full weight, since nothing
     keeps an
@@ -255,7 +255,7 @@ class DirichletMultinomialRelease:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Return that nobody draws conclusions from the weights, where there are some."""
+        """Return the remark that the weights give an intruder no information, where there are weights."""
         return () if self.data.weights is None else (WEIGHTS_KNOWN,)
 
     def refit(self, data: Microdata) -> DirichletMultinomialRelease:

@@ -100,7 +100,7 @@ class LinearRegressionRelease:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Return that bounds or whole numbers are weighed by draws, and that nobody draws conclusions from weights."""
+        """Return the remarks that draws weigh bounds or whole numbers, and that weights give an intruder no information."""
         said = [f"{self.target}: {WITH:,} draws of the posterior weigh a release in bounds or of whole numbers"]
         return (*(said if self._has_relevant_bounds else ()), *(() if self.data.weights is None else (WEIGHTS_KNOWN,)))
 
@@ -114,7 +114,7 @@ class LinearRegressionRelease:
 
     @cached_property
     def _full_weight_model(self) -> LinearRegressionRelease:
-        """Return the same of all records at full weight: its predictions are the beliefs before the release."""
+        """Return this model of all records at full weight: its predictions are the beliefs before the release."""
         return replace(self, data=replace(self.data, weights=None))
 
     @cached_property

@@ -93,7 +93,7 @@ def check_data(data: Microdata, target: str, spec: MultinomialLogisticSpec, plac
     if alike := [stratum for stratum in strata if len(stratum.class_keys) < 2]:
         raise BadInput(
             at,
-            f'in {len(alike):,} of {len(strata):,} strata no two values of "{target}" differ, so that they would leave as they are; '
+            f'in {len(alike):,} of {len(strata):,} strata no two values of "{target}" differ, so they would be released unchanged; '
             "join strata by groups, or use fewer",
         )
     most = max(stratum.coefficient_count for stratum in strata)
@@ -175,7 +175,7 @@ def release_model(
     variable = _strata_variable(target, spec)
     shares = [np.bincount(strata_of_records(one, variable, spec.groups)).tolist() for one in (data, *releases)]
     if any(share != shares[0] for share in shares):
-        raise NotComputable(f'"{target}" has strata that are made anew themselves')
+        raise NotComputable(f'"{target}" has strata that are synthesised themselves')
     filled = spec.missing == "filled"
     return MultinomialRelease.from_data(
         data,

@@ -1,8 +1,8 @@
 """Perturbed Gibbs sampler: categories drawn one feature after another from perturbed tables of counts (Park & Ghosh §3).
 
 For each feature a table counts its categories by key: some of the other features, and one bit of the rest. Virtual records are
-added to every category, so many that a drawn record costs epsilon (eq. 4-6). A synthetic record starts as a seed and takes a
-new value for each feature in turn, given the others as they are by then.
+added to every category, enough that a drawn record costs epsilon (eq. 4-6). A synthetic record starts as a seed and takes a
+new value for each feature in turn, given the current values of the others.
 
 A drawn record costs epsilon, n of them n epsilon. With ``reset`` (PeGS.rs, §3.4) a block of records costs it: a key that a draw has
 used is uniform for the rest of the block, each record being the seed of the next. With ``privacy = "l_diversity"`` each key has
@@ -96,7 +96,7 @@ def check_data(data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSp
         raise BadInput(f"{place}.neighbours", "neighbours are for differential privacy; leave them out with l")
     if spec.reset and spec.predictors:
         raise BadInput(
-            f"{place}.predictors", "a block with reset makes records anew; leave the predictors or reset out"
+            f"{place}.predictors", "a block with reset synthesises whole records; leave the predictors or reset out"
         )
     for name, first in spec.keys.items():
         if name not in targets:

@@ -11,7 +11,7 @@ penalised likelihood.
 
 In the release as an intruder weighs it (§3.2, eq. 10 and 11) p(Z | D_y) is the product over targets of the integral of p(Z_j | beta)
 N(beta; beta-hat_y, V-hat_y), or p(Z_j | beta-hat_y). A guess changes one record of each regression. Few changes are refitted; of many each
-is one Newton step from the fit: with x y the record as it is, x' y' as guessed,
+is one Newton step from the fit: with x y the unchanged record, x' y' the guessed one,
 
     H_y = H - p (1 - p) x x' + p'(1 - p') x' x'',   beta-hat_y = beta-hat + H_y^-1 (x'(y' - p') - x (y - p))
 
@@ -50,7 +50,7 @@ from ..recipe.checks import require_complete, require_full_rank
 from ..recipe.weights import WEIGHTS_KNOWN
 
 MOST_REFITS = 400
-"""Changes of a regression that are fitted anew."""
+"""Number of changes of a regression that are refitted."""
 DRAWS = 1024
 """Draws of the coefficients that the integral is taken by."""
 WIDER = 1.2
@@ -66,7 +66,7 @@ DIRECT = "coefficients are drawn from a normal distribution, or are the maximum 
 class SequentialLogisticRelease:
     """The regressions of the confidential data, and the datasets.
 
-    ``noise`` (DRAWS, widest) are standard normal draws, ``drawn`` says whether coefficients were drawn, ``anew`` is the largest number of
+    ``noise`` (DRAWS, widest) are standard normal draws, ``drawn`` says whether coefficients were drawn, ``max_refits`` is the largest number of
     changes that are refitted.
     """
 
@@ -79,13 +79,13 @@ class SequentialLogisticRelease:
     prior: LogisticPrior
     releases: Sequence[Microdata]
     noise: Floats
-    anew: int = MOST_REFITS
+    max_refits: int = MOST_REFITS
     absolute: bool = True
     approximate: bool = True
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Return that nobody draws conclusions from the weights, where there are some."""
+        """Return the remark that the weights give an intruder no information, where there are weights."""
         return () if self.data.weights is None else (WEIGHTS_KNOWN,)
 
     @cached_property
@@ -96,7 +96,7 @@ class SequentialLogisticRelease:
 
     @cached_property
     def _full_weight_model(self) -> SequentialLogisticRelease:
-        """Return the same of all records at full weight, without a dataset: its predictions are the beliefs before the release."""
+        """Return this model of all records at full weight, without a dataset: its predictions are the beliefs before the release."""
         return replace(self, data=replace(self.data, weights=None), releases=())
 
     def refit(self, data: Microdata) -> SequentialLogisticRelease:
@@ -107,16 +107,18 @@ class SequentialLogisticRelease:
         return self._weigh_with_refits(guesses, guesses.values[self.targets[0]].size).likelihood
 
     def plausibility_of(self, guesses: IntruderGuesses) -> Plausibility:
-        return self._weigh_with_refits(guesses, self.anew)
+        return self._weigh_with_refits(guesses, self.max_refits)
 
-    def _weigh_with_refits(self, guesses: IntruderGuesses, anew: int) -> Plausibility:
-        """Weigh guesses with at most ``anew`` changes of a regression refitted."""
+    def _weigh_with_refits(self, guesses: IntruderGuesses, max_refits: int) -> Plausibility:
+        """Weigh guesses with at most ``max_refits`` changes of a regression refitted."""
         guessed, own = guesses.guessed_table(self.data), guesses.true_records(self.data)
         weight, parts = self.data.effective_weights[guesses.records], []
         for target in self.targets:
             if target in self._fitted_regressions:
                 parts.append(
-                    self._weigh_regression(*self._fitted_regressions[target], guessed, own, weight, guesses.shape, anew)
+                    self._weigh_regression(
+                        *self._fitted_regressions[target], guessed, own, weight, guesses.shape, max_refits
+                    )
                 )
             else:
                 parts.append(self._weigh_share(target, guessed, own, weight, guesses.shape))
@@ -155,7 +157,7 @@ class SequentialLogisticRelease:
         own: Microdata,
         weight: Floats,
         shape: tuple[int, int],
-        anew: int,
+        max_refits: int,
     ) -> Plausibility:
         design = Design.from_terms(model.terms, self.data)
         x = (
@@ -170,7 +172,7 @@ class SequentialLogisticRelease:
         changes = LogisticChanges(
             distinct[:, :k], distinct[:, k], distinct[:, k + 1 : -2], distinct[:, -2], distinct[:, -1]
         )
-        coefficients, information = changes.changed_fits(model, fit, self.prior, anew)
+        coefficients, information = changes.changed_fits(model, fit, self.prior, max_refits)
         without = changes.fits_without_record(fit)
         likelihood = np.empty((len(distinct), len(self.releases)))
         for draw, release in enumerate(self.releases):
@@ -221,11 +223,11 @@ class LogisticChanges:
     weight: Floats
 
     def changed_fits(
-        self, model: SequentialRegression, fit: LogisticFit, prior: LogisticPrior, anew: int
+        self, model: SequentialRegression, fit: LogisticFit, prior: LogisticPrior, max_refits: int
     ) -> tuple[Floats, Floats]:
         """Return the maximum (c, K) and the information there (c, K, K) with each change."""
         coefficients, information = self._newton_fits(fit)
-        if len(self.y) > anew:
+        if len(self.y) > max_refits:
             return coefficients, information
         for c in map(int, np.flatnonzero(self.weight > 0)):
             x, records, ones = self._changed_rows(model, c)

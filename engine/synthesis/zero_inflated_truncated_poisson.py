@@ -179,7 +179,7 @@ class ZeroInflatedRelease:
                     release.require_linked()
                     if not _has_same_design(self._design, self.data, release):
                         raise NotComputable(
-                            f"{self.target} has effects of its records and predictors that are made anew"
+                            f"{self.target} has effects of its records and predictors that are synthesised"
                         )
                     found.append(self._draw_weighted(self._paired_posterior(release).joint_density(), mode, index))
                     continue

@@ -2,7 +2,7 @@
 
 Breiman, Friedman, Olshen & Stone (1984). Growth and pruning follow rpart (Therneau & Atkinson 2019): leaves
 of at least ``minbucket`` records, no split of fewer than 3 ``minbucket``, depth at most 30, and no branch that saves less
-than ``cp`` of what the root has for each of its splits: of squared error where the target is a number (grown by scikit-learn,
+than ``cp`` of the root's impurity for each of its splits: of squared error where the target is a number (grown by scikit-learn,
 whose ``ccp_alpha`` is ``cp`` x root variance), of misclassified records where it is a class
 (``sfumato.engine.trees.class_trees``). A split after which the leaves differ in their class shares but not in
 their majority saves nothing and is removed, as in rpart.
@@ -142,7 +142,7 @@ def fit_regression_tree(
 ) -> TreeArrays:
     """Fit one tree for numbers ``y`` (n,) by ``x`` (n, P); ``seed`` decides between equal splits, and nothing else.
 
-    ``weights`` (n,) are the weights of records, above 0 and at most 1; all 1 where there are none.
+    ``weights`` (n,) are the weights of records, above 0 and at most 1; all 1 by default.
 
     Numbers may be missing (NaN): such records donate NaN, and the tree is that of two responses, the number and whether it
     is missing, whose shares of unexplained variance are averaged (Segal 1992; De'ath 2002). The tree sees ranks, so that it

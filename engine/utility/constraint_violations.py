@@ -49,7 +49,7 @@ class ConstraintViolationsSpec(Spec):
             raise BadInput(error.place.replace("constraints", f"{place}.rules", 1), error.message) from None
 
     def check(self, schema: Schema, place: str) -> None:
-        """Raise BadInput where a rule is none, or there is none."""
+        """Raise BadInput for an invalid rule, or without rules."""
         if not self.read_rules(schema, place):
             raise BadInput(place, "neither the recipe nor this step has rules; add [constraints], or leave it out")
 

@@ -13,7 +13,7 @@ A missing value is a value of its own, of the variable and of u.
 
 The baseline is what two samples of one distribution give: given the pooled values, every split into n and m equally likely,
 each term has the mean H(v) (1 - H(v)) (1/n + 1/m) N / (N - 1), with H the pooled share and N = n + m; of a conditional distance
-within each level. Where a table lacks a level there is none. Where a variable is the survey weight, shares are of the population,
+within each level. It does not exist where a table lacks a level. Where a variable is the survey weight, shares are of the population,
 each table's by its own weights, and n, m and N of the baseline are Kish's effective sample sizes, within each level.
 """
 

@@ -173,7 +173,7 @@ def _draft_offer(case: Case) -> Offer | None:
     source = (
         OURS
         if limit == LARGEST_GAP
-        else "what two samples of so many records differ by once in a hundred (Kolmogorov-Smirnov)"
+        else "the difference that two samples of this size exceed once in a hundred (Kolmogorov-Smirnov)"
     )
     return Offer(
         "whether each variable alone is distributed as in the data",

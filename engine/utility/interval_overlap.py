@@ -76,7 +76,7 @@ class OverlapEstimand:
 def _estimate_all(
     confidential: Microdata, data: Microdata, spec: IntervalOverlapSpec
 ) -> Iterator[tuple[OverlapEstimand, EstimateOrReason]]:
-    """Yield every estimand with its estimate on ``data``, or why there is none."""
+    """Yield every estimand with its estimate on ``data``, or why it is not estimable."""
     design = SurveyDesign.from_schema(confidential.schema)
     sample = None if design is None else design.sample_of(data)
     for name in spec.means:

@@ -81,7 +81,7 @@ def are_columns_repeated(ours: Sequence[Floats], theirs: Sequence[Floats]) -> li
 
     That is: one after another, those whose values, with those of the columns found before, make the same records in both tables.
 
-    Most are found or excluded without a sort: tables in the same order are compared as they are, and where the hashes of two
+    Most are found or excluded without a sort: tables in the same order are compared directly, and where the hashes of two
     tables' records add up to different sums, so do the tables. What is found is compared value by value.
     """
     mine: list[Floats] = []
@@ -348,7 +348,7 @@ def _draft_offer(case: Case) -> Offer | None:
         Output(
             "pmse",
             "mean squared distance of the propensity scores from the share c of released records; 0 when a classifier "
-            "cannot tell the tables apart, at most c (1 - c), 1/4 for tables of equal size",
+            "cannot distinguish the tables, at most c (1 - c), 1/4 for tables of equal size",
             "low",
             range=PMSE_RANGE,
             statbarn="StatisticalHypothesisTests",
@@ -406,7 +406,7 @@ def propensity(confidential: Microdata, released: Microdata, spec: PropensitySpe
     stacked = {name: _stack_variable(confidential, released, name) for name in names}
     varying = {name: values for name, values in stacked.items() if _is_varying(values)}
     if not varying:
-        raise NotComputable("no variable varies, so no classifier can tell the tables apart")
+        raise NotComputable("no variable varies, so no classifier can distinguish the tables")
     y = np.repeat([0.0, 1.0], [len(confidential), len(released)])
     levels = [released.schema[name].kind.has_levels for name in varying]
     if spec.model == "cart":

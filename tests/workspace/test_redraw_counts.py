@@ -139,12 +139,12 @@ def test_summary_app_json_and_report_say_the_same(done: Workspace) -> None:
     assert result_object(done, 1)["redrawn"] == redraws_objects(found)
     page = report_page(done, 1)
     assert said.replace("'", "&#x27;") in page
-    assert "Records drawn anew" in page
+    assert "Records redrawn" in page
     # and of a run without constraints nothing
     assert "redrawn" not in result_object(done, 2)
     assert read_run_detail(done, 2).redrawn_text == ""
     assert "Constraints:" not in run_summary_text(done, find_run(done, 2))
-    assert "Records drawn anew" not in report_page(done, 2)
+    assert "Records redrawn" not in report_page(done, 2)
 
 
 @pytest.mark.slow

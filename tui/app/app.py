@@ -65,7 +65,7 @@ POLLS_PER_SWEEP = 10
 GC_THRESHOLDS = (10_000, 20, 20)
 """Allocations, and collections of younger objects, before Python looks for garbage: by default it holds up every key."""
 KEYS_PER_COLLECTION = 10
-"""After so many keys it is looked for when nobody presses one."""
+"""Number of keys after which the app collects garbage at the next pause without a key."""
 SWITCH_SECONDS = 0.0005
 """For how long a thread that computes may keep the event loop waiting: for each key it waits several times."""
 

@@ -56,7 +56,7 @@ def available_commands(screen: Screen[Any]) -> dict[str, HelpAct]:
 
 
 def parse_command(text: str, known: Mapping[str, HelpAct]) -> TypedCommand | str:
-    """Return the command of a typed line, or why there is none. A name may be cut short where only one begins so."""
+    """Return the command of a typed line, or why it is not valid. A name may be cut short where only one begins so."""
     name, _, words = text.strip().removeprefix(":").strip().partition(" ")
     if not name:
         return "Type the name of a place or an act"

@@ -19,7 +19,7 @@ from sfumato.workspace.jobs.settings import (
 from ..parts.form import Form
 
 FIELDS = {
-    "memory": f'what tasks may have together, such as 8 GB; empty: most of what the machine has left, "{NO_LIMIT}": no limit',
+    "memory": f'memory for all tasks together, such as 8 GB; empty: most of the free memory; "{NO_LIMIT}": no limit',
     "dask": "the scheduler of a Dask cluster that computes in place of this machine, such as tls://HOST:8786; empty for none. "
     "Its machines read the confidential tables",
 }

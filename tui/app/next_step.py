@@ -136,7 +136,7 @@ def next_step_text(stage: ProjectStage, line: RunSummary | None, tab: str) -> st
         return _step_before_run(stage, tab)
     run = line.run
     if line.is_stalled:
-        return f"next: nobody works on run {run.id}: {{interrupt}} in Runs{_key_hint('runs', tab)} gives it a worker"
+        return f"next: run {run.id} has no worker: {{interrupt}} in Runs{_key_hint('runs', tab)} gives it one"
     if not run.state.is_final:
         where = "" if tab == "runs" else "; {runs} Runs says how far it is"
         return f"run {run.id} keeps running if you quit{where}"

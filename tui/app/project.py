@@ -137,7 +137,7 @@ class ProjectScreen(LeadsBehind, ChecksRunSeals, PageScreen):
 
     @dataclass
     class PlanFingerprint(Message, bubble=False):
-        """The fingerprint of the recipe in a text; empty where it is none."""
+        """The fingerprint of the recipe in a text; empty for a text that is no recipe."""
 
         toml: str
         sha256: str
@@ -206,7 +206,7 @@ class ProjectScreen(LeadsBehind, ChecksRunSeals, PageScreen):
 
     @property
     def row_to_remember(self) -> str:
-        """Return the row that is to be remembered; empty where there is none."""
+        """Return the row that is to be remembered; empty without one."""
         return self._shown_grid.cursor_place if self._shown_grid is not None and self._shown_grid.row_count else ""
 
     def return_to_row(self) -> None:
@@ -371,7 +371,7 @@ class ProjectScreen(LeadsBehind, ChecksRunSeals, PageScreen):
 
     @property
     def _is_run_missing(self) -> bool:
-        """Whether the tab would show a run, and there is none."""
+        """Return whether the tab would show a run, but no run exists."""
         return self._is_read and not self._lines and self._tab in RUN_TABS
 
     def _show_run_hint(self) -> None:

@@ -8,7 +8,7 @@ from sfumato.workspace.store.workspace import Workspace
 from ..parts.page import CallInProcess, WorkspaceReader
 
 ROWS_CHECKED_IN_APP = 2_000
-"""A seal over so many rows is checked in a thread in less time than a process needs to start."""
+"""Number of rows up to which a seal is checked in a thread in less time than a process needs to start."""
 
 
 class ChecksRunSeals(WorkspaceReader):

@@ -239,7 +239,7 @@ def accept(directory: Path | None, reason: str) -> None:
     from sfumato.workspace.upkeep.maintenance import accept_rollback
 
     head = accept_rollback(open_workspace(directory, unchecked=True), reason)
-    echo(f"accepted; the audit log goes on from row {head.number}, head {head}")
+    echo(f"accepted; the audit log continues from row {head.number}, head {head}")
 
 
 @click.command()

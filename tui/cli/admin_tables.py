@@ -69,7 +69,7 @@ def _run_remark(workspace: Workspace, run: StoredRun) -> str:
     """Return ``+ 7 met`` or ``x 2 of 7 not met``; before the run is done only whether it has no worker."""
     line = summarise_run(workspace, run.id)
     if line.is_stalled:
-        return f"nobody works on it; sfumato resume {run.id}"
+        return f"no worker; sfumato resume {run.id}"
     return outcome_tally_text(line.verdicts.by_outcome, ASCII_MARKS.__getitem__)
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from sfumato.engine.methods.spec import ParamInfo
 
 INTERVALS_REMARK = (
-    "Intervals stay inside the range: they are computed on the logarithm of the distance from one end, on the log odds between "
-    "two ends, and taken back. A mean or a quantile has the bounds of its variable."
+    "Intervals stay inside the range: they are computed on the logarithm of the distance from one end, or on the log odds between "
+    "two ends. A mean or a quantile has the bounds of its variable."
 )
 
 

@@ -61,7 +61,7 @@ def constraints(
         parts += [table_text(declared_rules_table(view.said))] if view.said else []
         if view.found:
             parts += [table_text(suggested_rules_table(view.found))]
-            parts += ["They hold for these records, and nobody knows of others. --toml prints them for a recipe."]
+            parts += ["They hold for these records; other records may break them. --toml prints them for a recipe."]
         elif search:
             parts.append("No rule holds for all records beyond what chance explains.")
         echo("\n\n".join(parts))

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from sfumato.workspace.store.workspace import Workspace
 
 OWNER_ONLY_UMASK = 0o077
-"""The permissions that nobody else gets."""
+"""The umask that leaves permissions to the owner alone."""
 
 
 @click.group(
@@ -71,7 +71,7 @@ OWNER_ONLY_UMASK = 0o077
 @PLAIN_OPTION
 @click.pass_context
 def sfumato(context: click.Context, directory: Path | None, glyphs: str | None, *, no_mouse: bool, plain: bool) -> None:
-    """Synthesise or anonymise confidential data, measure what the release keeps and gives away, decide, and show why.
+    """Synthesise or anonymise confidential data, measure what the release keeps and reveals, decide, and show why.
 
     Without a command, opens the terminal app on the last workspace.
     """

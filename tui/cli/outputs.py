@@ -130,14 +130,14 @@ class FormName(click.ParamType[str]):
     "--output",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Where to: empty, or not there yet.",
+    help="Output folder (new or empty).",
 )
 @click.option("--request", "asking", is_flag=True, help="Ask for it instead, where the policy wants a second person.")
 @click.option(
     "--reason",
     default="",
     metavar="TEXT",
-    help="Why it goes out although the gate blocks it; kept in the audit log.",
+    help="Reason to release despite a block; kept in the audit log.",
 )
 @click.option(
     "--waive",

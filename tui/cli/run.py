@@ -40,7 +40,7 @@ def follow_run(workspace: Workspace, run_id: int, jobs: int, *, quiet: bool) -> 
 def follow_runs(
     workspace: Workspace, run_ids: Sequence[int], jobs: int, *, quiet: bool, worker_of: WorkerStarter | None = None
 ) -> list[StoredRun]:
-    """Wait for runs with a line of progress; return them as they are at their end, or when Ctrl+C has interrupted them."""
+    """Wait for runs with a line of progress; return them in their state at the end, or when Ctrl+C has interrupted them."""
     try:
         return wait_for(workspace, run_ids, jobs, _discard_text if quiet else _progress_writer(), worker_of)
     except KeyboardInterrupt:
@@ -87,7 +87,7 @@ def run_to_end(workspace: Workspace, run_ids: Sequence[int], jobs: int, json_fil
         raise EngineError(f"run {runs[0].id} failed: {runs[0].error}")
     stopped = [run for run in runs if run.state not in (RunState.DONE, RunState.FAILED)]
     for run in stopped:
-        echo(f"run {run.id} is {run.state}; go on with: sfumato resume {run.id}", err=True)
+        echo(f"run {run.id} is {run.state}; resume it with: sfumato resume {run.id}", err=True)
     if stopped:
         return INTERRUPTED
     show_results(workspace, runs, json_file, quiet=quiet)

@@ -21,7 +21,7 @@ def echo(text: str, *, err: bool = False, nl: bool = True, verbatim: bool = Fals
     """Print ``text`` in its lines, with signs in place of escape sequences, direction marks and all else that is not printable.
 
     On a terminal a line that is longer than its width continues below, broken at a blank and indented; ``verbatim`` text, to be read by a
-    machine, is not broken. A ``TerminalDrawing`` is printed as it is.
+    machine, is not broken. A ``TerminalDrawing`` is printed unchanged.
     """
     stream = sys.stderr if err else sys.stdout
     if not isinstance(text, TerminalDrawing):
@@ -48,7 +48,7 @@ def _fold_to_width(line: str, width: int) -> list[str]:
 
 
 def print_paged(text: str) -> None:
-    """Print ``text`` in the user's pager where it is longer than the terminal, else as it is."""
+    """Print ``text`` in the user's pager where it is longer than the terminal, else directly."""
     said = replace_unprintable_in_lines(text)
     if sys.stdout.isatty() and sys.stdin.isatty() and said.count("\n") >= shutil.get_terminal_size().lines - 1:
         click.echo_via_pager(f"{said}\n")

@@ -283,7 +283,7 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
             self._change_variables({line.variable.name: line.variable.to_table() for line in chosen}, "included")
 
     def ask_roles(self) -> None:
-        """Ask for the role of every variable as soon as they are listed, unless some have one."""
+        """Ask for the role of every variable once they are listed, unless some have one."""
         self._ask_when_read = True
 
     @on(Grid.SourceOpened)

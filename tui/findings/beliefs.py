@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from sfumato.workspace.store.workspace import Workspace
 
 NARROW = 100
-NOT_THERE = "This run has left nothing of what an intruder believes."
+NOT_THERE = "This run kept no beliefs of an intruder."
 HINT = "Left and right read a plot; the Records tab ranks the records."
 
 
@@ -190,7 +190,7 @@ def moved_reading(found: MeasureBeliefs, x: float) -> str:
 
 
 def first_reading(found: MeasureBeliefs, x: float) -> str:
-    """The share guessed right by so many datasets, beside the share before."""
+    """Return the share guessed right by a number of datasets, and the share before."""
     row = found.right_by_first_datasets.get(round(x))
     if row is None:
         return HINT

@@ -199,7 +199,7 @@ class Distributions(Dialog[None], OffersExport):
 
     @dataclass
     class Opened(Message):
-        """The data were found; None where there are none."""
+        """Message with the data that were found; None without data."""
 
         subject: Subject | None
 

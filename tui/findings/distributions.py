@@ -43,7 +43,7 @@ SHELVED = 6
 
 @dataclass(frozen=True)
 class Subject:
-    """Which data: a dataset, what a run released of it (``run`` None where there is none), and how many datasets."""
+    """The data to show: a dataset, a run's release of it (``run`` None without one), and how many datasets."""
 
     dataset_id: int
     variables: tuple[Variable, ...]
@@ -57,7 +57,7 @@ class Subject:
 
 
 def subject_of(workspace: Workspace, project_id: int, run_id: int | None) -> Subject | None:
-    """The data of a run, or without one of the project's plan; None where there are none."""
+    """Return the data of a run, or without one of the project's plan; None without data."""
     from sfumato.workspace.plan.drafts import find_draft
     from sfumato.workspace.views.columns_beside import released_dataset_hashes
 
@@ -190,7 +190,7 @@ def with_variable(wanted: DistributionQuery, name: str) -> DistributionQuery:
 
 
 def with_second(wanted: DistributionQuery, name: str | None) -> DistributionQuery:
-    """A picture of the variable with another beside it, a heat map at first; of the variable alone where that is None."""
+    """Return a picture of the variable with another beside it, a heat map at first; of the variable alone where that is None."""
     if name is None:
         one = "histogram" if wanted.picture in TWO else wanted.picture
         return replace(wanted, y=None, picture=one, log_up=False)
@@ -198,7 +198,7 @@ def with_second(wanted: DistributionQuery, name: str | None) -> DistributionQuer
 
 
 def with_draws(wanted: DistributionQuery, draws: int, step: int) -> DistributionQuery:
-    """All datasets as mean and band, each of them, then every single one of so many."""
+    """All datasets as mean and band, each of them, then every single one of ``draws``."""
     ways: list[DatasetChoice] = ["band", "each", *range(draws)]
     return replace(wanted, draws=ways[(ways.index(wanted.draws) + step) % len(ways)])
 

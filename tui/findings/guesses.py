@@ -55,7 +55,7 @@ class Guesses(TableDialog[Sequence[Any], None], RevealsValues, OffersExport):
 
     @property
     def question(self) -> str:
-        """What is asked before values are shown."""
+        """Return the question to confirm before values are shown."""
         return f"Show the values of record {self._record:,} and of the guesses at it?"
 
     def on_mount(self) -> None:

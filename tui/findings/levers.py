@@ -63,7 +63,7 @@ class ExplainVerdict(ResultExplanation):
 
     @property
     def keys_text(self) -> str:
-        people = "" if self._of_run is None else "] who is given away, "
+        people = "" if self._of_run is None else "] people recognised, "
         return f"{people}enter changes the plan, esc closes"
 
     def action_pages(self, pages: int) -> None:

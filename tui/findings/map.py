@@ -173,7 +173,7 @@ class Map(RunPane):
         yield Line(name="map-reading")
 
     def show_run(self, line: RunSummary | None) -> None:
-        """Show the project of this run, with its thresholds; it is read anew when another of its runs is done."""
+        """Show the project of this run, with its thresholds; it is read again when another of its runs is done."""
         self.line = line
         if line is None:
             return

@@ -1,4 +1,4 @@
-"""The quality board: every column by every measure of data quality, held against the limits of minimum data quality."""
+"""The quality board: every column by every measure of data quality, compared with the limits of minimum data quality."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Quality(TableDialog[int, None], OffersExport, SplitView):
         self._found: QualityBoard | None = None
 
     def compose_above_table(self) -> Iterator[Widget]:
-        """Why the verdict is as it is."""
+        """Yield the line with the reasons for the verdict."""
         yield Line(name="quality-why")
 
     def make_grid(self) -> QualityGrid:

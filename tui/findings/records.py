@@ -178,7 +178,7 @@ class Record(RevealsValues, OffersExport):
 
     @property
     def question(self) -> str:
-        """What is asked before values are shown."""
+        """Return the question to confirm before values are shown."""
         return f"Show the values of record {self._record:,} and of its candidates?"
 
     def forget_values(self) -> None:
@@ -190,7 +190,7 @@ def explanation(found: MatchingCandidates, records: int, own: Values | None, wid
     """How many match and whether the own record is among them; then each known variable with what it contributes."""
     matching = len(found.matching)
     among = {
-        None: "they are nobody's: nothing says whose record a released one is",
+        None: "their owners are unknown: no released record is linked to a person",
         True: "its own record is among them",
         False: "its own record is not among them",
     }[found.has_own_record]
@@ -233,7 +233,7 @@ def measure_name(key: str) -> str:
 
 
 def record_table(records: OpenRecords, drivers: Mapping[int, str]) -> GridTable[RecordLine]:
-    """The columns that the measure fills; drivers by record number, as far as they are known."""
+    """Return the columns that the measure fills; drivers by record number, where known."""
     prior = records.ranking.risk.prior is not None
     filled = {
         "unique": records.ranking.risk.unique is not None,

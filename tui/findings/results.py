@@ -59,7 +59,7 @@ EMPTY = "The run has no results yet."
 SPARE = {"baseline": 1, "interval": 2}
 """The columns that leave where there is little room, the lowest first."""
 MANY = 5_000
-"""With fewer rows every order is found as soon as it is asked for."""
+"""Number of rows below which the table is sorted again for every order."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class Results(RunPane, SplitView):
         return None if self.line is None else ResultSelection(self.line.run.id, state.draws, state.filter, state.sort)
 
     def load_run(self) -> None:
-        """Open the selection in the table; the cursor stays where it is while a run goes on."""
+        """Open the selection in the table; the cursor stays where it is while a run continues."""
         selection = self.selection
         if selection is None:
             return

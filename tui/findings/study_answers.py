@@ -1,4 +1,4 @@
-"""Studies that sum their points up, as the screen shows them: held against limits, or drawn against each other.
+"""Studies that sum their points up, as the screen shows them: compared with limits, or drawn against each other.
 
 Studies whose curves are drawn together, as the screen shows them: a plane at a time, a line a curve.
 """
@@ -181,7 +181,7 @@ def _nearest_stop_text(series: Series, x: float, label: str) -> str:
 
 @dataclass(frozen=True)
 class LimitView(StudyView):
-    """A study whose points are held against limits: all measures at once or one, the limits level, the answer upright."""
+    """A study whose points are compared with limits: all measures at once or one, the limits level, the answer upright."""
 
     study: StudyResult
 
@@ -260,7 +260,7 @@ def _point_text(value: float) -> str:
 
 
 def answer_text(study: StudyResult) -> Content:
-    """Each answer in words: ``✓ 1,250 records are enough: …``, or why there is none; and later points that fail."""
+    """Return each answer in words, ``✓ 1,250 records are enough: …`` or why it is missing, and later points that fail."""
     said: list[Content] = []
     for output in study.method.answer_outputs:
         found = study.find_answer(output.name)
@@ -390,7 +390,7 @@ def suggested_place(study: StudyResult, name: str) -> int:
 
 
 def spread_text(study: StudyResult, name: str) -> str:
-    """``AUC 0.98 (0.96 .. 0.99) · AP 0.99``, the worst and the best by themselves in brackets, or why there is none."""
+    """``AUC 0.98 (0.96 .. 0.99) · AP 0.99``, the worst and the best by themselves in brackets, or why it is missing."""
     parts = []
     for output in (output for output in study.method.answer_outputs if output.study.spread):
         whole, worst, best = (

@@ -1,4 +1,4 @@
-"""A study of every subset of what can be known, as the screen shows it: from subset to subset, a variable more or less at a time."""
+"""A study of every subset of the variables that an intruder may know, as the screen shows it: from subset to subset, a variable more or less at a time."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def study_figure(title: str, panels: Sequence[Panel], *, log: bool = False) -> F
 
 @dataclass(frozen=True)
 class CurveView(StudyView):
-    """A study of what becomes of each measure along the axis, confidential data beside the release; a measure at a time.
+    """A study of how each measure changes along the axis, confidential data beside the release; a measure at a time.
 
     ``other_runs`` are the studies of other runs, by run.
     """

@@ -121,7 +121,7 @@ class KeysDialog(TableScreen[HelpAct], Dialog[HelpAct]):
         with DialogBox("Keys of this place", "enter runs one, / searches, q closes", tall=True):
             yield LiveGrid(empty="No act has these words.")
             yield Line(name="keys-said")
-            yield FilterField(placeholder="words of what it does, or a key such as R or ctrl+r", id="keys-words")
+            yield FilterField(placeholder="words of its description, or a key such as R or ctrl+r", id="keys-words")
 
     def on_mount(self) -> None:
         """Show all acts of the place."""

@@ -39,7 +39,7 @@ def _link_text(found: re.Match[str]) -> str:
 
 
 def page_lines(markdown: str, width: int) -> list[PageLine]:
-    """Return the lines of a page, none of its words wider than ``width``; code and tables of figures stay as they are."""
+    """Return the lines of a page, none of its words wider than ``width``; code and tables of figures stay unchanged."""
     lines: list[PageLine] = []
     listed = False
     for block in _split_blocks(markdown):

@@ -137,7 +137,7 @@ class ResultExplanation(NumberExplanation):
 
     @property
     def keys_text(self) -> str:
-        return "q closes" if self._of_run is None else "enter who is given away, q closes"
+        return "q closes" if self._of_run is None else "enter people recognised, q closes"
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return self._of_run is not None if action == "people" else super().check_action(action, parameters)

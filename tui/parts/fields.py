@@ -23,7 +23,7 @@ class FormField:
 
     value: value in the recipe; None if it has none and ``default`` applies
     choices: values of a field that offers a few
-    words: completions of what is typed, in a list of its last item
+    words: completions of the typed text, in a list of its last item
     paths: whether file names are completed
     offers: entries to choose from a list; by default ``words``
     joined: sign that may join two chosen entries
@@ -84,7 +84,7 @@ class FormField:
 
 
 def value_text(value: object) -> str:
-    """Return a value as it is typed: ``5``, ``price``, ``a, log(b)``, ``price = 5, days = 10%``."""
+    """Return a value as a user types it: ``5``, ``price``, ``a, log(b)``, ``price = 5, days = 10%``."""
     if value is None:
         return ""
     if isinstance(value, bool):

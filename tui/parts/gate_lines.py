@@ -31,7 +31,7 @@ INKS = {"block": "$error bold", "warn": "$warning bold", "not checked": "$text-m
 
 
 def most_answer_lines(height: int) -> int:
-    """Return how many lines the answer may take in a terminal of ``height`` lines."""
+    """Return how many lines the answer may have in a terminal of ``height`` lines."""
     return next(lines for below, lines in MOST_LINES if height < below)
 
 

@@ -317,7 +317,7 @@ class RunPane(Backdrop, Vertical, WorkspaceReader):
 
     line: RunSummary | None = None
     command_name: ClassVar[str] = ""
-    """The command that shows the same of a run."""
+    """The command that shows the same contents of a run."""
     heading_count = ""
     """What the frame says after the name of the place."""
 
@@ -377,7 +377,7 @@ def run_progress(line: RunSummary | None) -> tuple[object, ...]:
 class Dialog(SinglePaintScreen[ScreenResult], WorkspaceReader, ModalScreen[ScreenResult]):
     """Dialog above a screen; q and escape close it.
 
-    The screen below stays as it is: blending its colours takes longer than painting the dialog, and sends it all again. A child of the
+    The screen below stays unchanged: blending its colours takes longer than painting the dialog, and sends it all again. A child of the
     class ``whole`` fills the terminal and hides it.
     """
 

@@ -23,7 +23,7 @@ from .page import Dialog
 
 MOST_SHOWN = 200
 WIDEST = 44
-AS_TYPED = "as it is typed"
+AS_TYPED = "as typed"
 
 
 class PickList(Dialog[tuple[str, ...]]):

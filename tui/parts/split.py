@@ -32,7 +32,7 @@ FRAME = 4
 REST_SECONDS = 0.15
 """A row is read in detail once the cursor has stood on it for so long."""
 WAIT_SECONDS = 0.4
-"""What takes longer to read gives way to a word that it is being read: by then nobody takes it for the row before."""
+"""What takes longer to read gives way to a word that it is being read: by then no one mistakes it for the previous row."""
 READING = "Reading …"
 DETAIL = "detail"
 """The group of the threads that read a row."""

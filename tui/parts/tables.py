@@ -45,7 +45,7 @@ class TableScreen(_WidgetMixin, Generic[Row]):
 
     @property
     def current_row(self) -> Row | None:
-        """Return the row under the cursor; None if there is none."""
+        """Return the row under the cursor; None in an empty table."""
         found: Row | None = self.grid.current_row
         return found
 
@@ -93,7 +93,7 @@ class TableScreen(_WidgetMixin, Generic[Row]):
         self.grid.focus()
 
     def make_exportable(self) -> ScreenExport | None:
-        """Return the table as it is shown."""
+        """Return the table as shown, for export."""
         return grid_exportable(self.grid, self.export_name) if self.export_file else None
 
     @property

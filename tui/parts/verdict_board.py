@@ -337,7 +337,7 @@ class VerdictBoard(Scroll):
         self.show_text(text)
 
     def action_lines(self, lines: int) -> None:
-        """Go to the next line or the previous one, or scroll if there are none."""
+        """Go to the next line or the previous one, or scroll without lines."""
         if self._last_entry < 0:
             super().action_lines(lines)
             return
@@ -404,7 +404,7 @@ class VerdictBoard(Scroll):
         self.show_text(Content("\n").join([line if isinstance(line, Content) else Content(line) for line in shown]))
 
     def _gate_head(self) -> list[Content | str]:
-        """Return the lines of the answer, or why there is none."""
+        """Return the lines of the answer, or why it is missing."""
         if self._gate.answer is not None:
             return [*answer_lines(self._gate.answer, self._width, most_answer_lines(self.app.size.height))]
         if not self._gate.text:

@@ -33,7 +33,7 @@ AUDIENCES_TEXT = (
     "enclave: users inside a secure environment; kept columns are reported",
 )
 HEAD_SECTIONS = ("data", "release", "weights")
-"""The tables of a plan that are no steps and no variables, as they are listed."""
+"""The tables of a plan that are no steps and no variables, in the order listed."""
 
 
 def draft_plan(session: PlainSession) -> None:

@@ -172,9 +172,7 @@ def write_release(session: PlainSession) -> None:
     form = known[talk.choose("In which format?", known, own, what="Format")]
     if second and not _check_approval(session, looked, form):
         return
-    folder = talk.ask(
-        "Into which folder?", "the path of a folder that is empty or not there yet", _check_release_folder
-    )
+    folder = talk.ask("Into which folder?", "the path of a new or empty folder", _check_release_folder)
     talk.say(f"Folder: {folder}.")
     if not talk.confirm(
         f"Release {looked.confirmation_headline if not second else f'run {run_text(looked.run)}, as approved'}, to {folder}?",

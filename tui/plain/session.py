@@ -77,7 +77,7 @@ class PlainSession:
         )
 
     def ask_run(self, question: str, *, must_be_done: bool = False) -> StoredRun:
-        """Ask for a run of the open project, the open one by default. Raises ActNotPossible where there is none, or it has not ended well."""
+        """Ask for a run of the open project, the open one by default. Raises ActNotPossible without a run, or if it has not ended well."""
         project = self.current_project()
         if not project.runs:
             raise ActNotPossible(f"project {project.name} has no run. In Runs, start one first.")

@@ -20,7 +20,7 @@ SPOKEN_SIGNS = {
     "×": "times", "·": ",", "–": "-", "—": "-", "‑": "-", "−": "-", "…": "...", "≥": "at least", "≤": "at most", "±": "plus or minus",
     "→": "to", "§": "section ", "›": ">", "≈": "about", "“": '"', "”": '"', "‘": "'", "’": "'", "²": "^2", "\N{NO-BREAK SPACE}": " ",
 }  # fmt: skip
-"""Signs of our own texts, as they are read aloud. They are ASCII, so that every locale shows the same."""
+"""Signs of our own texts, in the words for reading aloud. They are ASCII, so that every locale shows the same."""
 DRAWING_CHARACTERS = re.compile("[\u2190-\u21ff\u2300-\u23ff\u2500-\u27bf\u2800-\u28ff\u2900-\u297f\u2b00-\u2bff]")
 """Arrows, boxes, blocks, dots and dingbats."""
 STATE_WORDS = ("met", "not met", "undecided", "not computed", "pass", "warn", "block", "not checked")
@@ -43,7 +43,7 @@ class ActNotPossible(Exception):
 
 
 def text_for_speech(text: str) -> str:
-    """Return ``text`` in one line as it is read aloud: without control characters, signs of states beside their words, and drawings."""
+    """Return ``text`` in one line for reading aloud: without control characters, signs of states beside their words, and drawings."""
     line = replace_unprintable(text)
     for state in STATE_WORDS:
         if line.startswith(signed := outcome_text(state)):

@@ -103,7 +103,7 @@ def minimisation_fields(data: ProjectTable) -> list[FormField]:
     return [
         FormField("known", "quasi-identifiers: what somebody might know of a person and find them by, such as age, sex, "
               f"town. To choose from: {', '.join(free)}", "list", list(data.known) or None, words=free),
-        FormField("k", "at least so many people look alike in the anonymous data, so that nobody stands out; 5 is usual",
+        FormField("k", "smallest number of people who look alike in the anonymous data; 5 is usual",
               "value", default=5),
         FormField("n", "records that the analysis would need without anonymisation; sizes from n to 2 n are tried",
               "value", default=data.records // 2),

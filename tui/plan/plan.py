@@ -164,7 +164,7 @@ def run_plan_text(view: PlanView, cost: str = "") -> str:
     weights = _mapping_or_empty(view.table.get("weights"))
     less = f"Records at risk in run {value_text(weights.get('run'))} have less influence." if weights else ""
     doubts = " ".join(f"{sign_for('warn')} {said}." for said in view.threshold_warnings)
-    return " ".join(filter(None, (f"{', '.join(parts)}.", less, cost, doubts, "It goes on when you leave the app.")))
+    return " ".join(filter(None, (f"{', '.join(parts)}.", less, cost, doubts, "It keeps running if you quit.")))
 
 
 def _mapping_or_empty(value: object) -> Mapping[str, Any]:
@@ -278,7 +278,7 @@ def _step_row(key: str, section: str, words: StepDescription, *, wrong: bool) ->
 
 
 def plan_section(value: object) -> Mapping[str, Any]:
-    """Return a section of a plan; empty where it is none."""
+    """Return a section of a plan; empty for a value that is not a table."""
     return value if isinstance(value, Mapping) else {}
 
 
@@ -509,7 +509,7 @@ class PlanTab(EditQueue):
 
     @on(events.DescendantBlur)
     def _apply_typed_text(self) -> None:
-        """Make the typed text the plan, as soon as it is known to be valid."""
+        """Make the typed text the plan, once it is known to be valid."""
         text = self.query_one(TomlText).text
         self._due = self._view is None or self._view.toml != text
         if self._history is not None and self._is_typed and not self._due:

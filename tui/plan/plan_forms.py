@@ -1,6 +1,6 @@
 """The forms to edit a plan: the fields of a step, of its settings, and the choice of a step to add.
 
-The form of a threshold offers the values that the plan measures, and checks the limit against direction and range as it is typed.
+The form of a threshold offers the values that the plan measures, and checks the limit against direction and range while it is typed.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ def threshold_fields(step: Mapping[str, Any], table: Mapping[str, Any]) -> list[
     value = step.get("value", offers[0].value if offers else None)
     bound = next((name for name in BOUNDS if name in step), None)
     return [
-        FormField("value", "what is held against the limit", value=step.get("value"), default=offers[0].value if offers else None,
+        FormField("value", "value that is compared with the limit", value=step.get("value"), default=offers[0].value if offers else None,
               offers=offers),
-        FormField("bound", "at most, at least, or at most so many times (max_ratio) or so much above (max_increase) the confidential data's own value",
+        FormField("bound", "at most, at least, or relative to the confidential data's own value: times it (max_ratio) or above it (max_increase)",
               value=bound or _natural_bound_of(str(value)), choices=BOUNDS),
         FormField("limit", "the number that must not be passed", "value", step.get(bound) if bound else None, has_remark_line=True),
         FormField("target", "only for this variable; left out, for all", value=step.get("target"), words=tuple(table.get("variables", {}))),
@@ -182,7 +182,7 @@ def method_of_step(place: StepPlace, step: Mapping[str, Any]) -> Method:
     for key in (f"{place.section}.{name}", name):
         if (method := method_by_key(key)) is not None:
             return method
-    raise BadInput(f"{place}.method", f'no method "{name}"; correct it in the TOML, or add the step anew')
+    raise BadInput(f"{place}.method", f'no method "{name}"; correct it in the TOML, or add the step again')
 
 
 def has_extra_cost(method: Method, step: Mapping[str, Any]) -> bool:

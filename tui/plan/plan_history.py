@@ -15,8 +15,8 @@ from sfumato.workspace.plan.drafts import PlanDraft
 
 from ..parts.page import PlanPane
 
-NOTHING_TO_UNDO = "There is no edit to take back"
-NOTHING_TO_REDO = "There is no edit that was taken back"
+NOTHING_TO_UNDO = "There is no edit to undo"
+NOTHING_TO_REDO = "There is no edit to redo"
 
 
 @dataclass(frozen=True)

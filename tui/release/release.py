@@ -72,7 +72,7 @@ GATE_COLUMNS = {
 """Columns as the app has them: what a check looks for in words, and before all other numbers the one that is compared with the limit, both in
 their unit.
 """
-APPROVED_AS_REQUESTED = "The release is approved as it was asked for; to waive more, ask for it anew"
+APPROVED_AS_REQUESTED = "The release is approved as requested; to waive more, request it again"
 GateRow: TypeAlias = "Finding | FoldedRow"
 JUSTIFY_HINT = "Justify the release as a whole here, or each finding in step 1. The audit log keeps the reasons."
 UNEXAMINED = "The gate could not look at the tables: nothing can be released"
@@ -460,7 +460,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         return super().check_action(action, parameters)
 
     async def action_request(self) -> None:
-        """Ask, then write the request for another account to answer; first go to the reason where there is none."""
+        """Ask, then write the request for another account to answer; first go to the reason if it is empty."""
         looked, reason = self._looked, self.query_one(f"#{REASON}", Input).value.strip()
         if looked is None or self._writing:
             return
@@ -730,7 +730,7 @@ def _contents_rows(plan: ReleasePlan, form: DatasetForm) -> list[tuple[str, str]
     parts = [
         ("datasets", f"{plan.datasets} of {plan.records:,} records, {plan.row_order_text}"),
         ("replaced", ", ".join(plan.replaced)),
-        ("as they are in the confidential data", ", ".join(plan.unchanged_variables)),
+        ("unchanged from the confidential data", ", ".join(plan.unchanged_variables)),
         ("coarser by a public rule", ", ".join(plan.recoded_variables)),
         ("left out, identifiers", ", ".join(plan.left_out)),
         ("public/", f"datasets as {form}, codebook, manifest: this leaves the building"),

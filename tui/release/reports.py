@@ -24,7 +24,7 @@ def report_form(app: AppProtocol, run_id: int) -> tuple[Form, Callable[[dict[str
     fields = [
         FormField(
             "file",
-            "an HTML file that is not there yet; right completes the path",
+            "a new HTML file; right completes the path",
             completes_paths=True,
             value=proposed_report_file(run_id),
         ),

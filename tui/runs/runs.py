@@ -53,11 +53,11 @@ FIELDS = {
 LEAST_HEIGHT = 14
 """With fewer lines all are for the table."""
 LEAST_SPARE = 6
-"""Beside the run in full its plan stands below the list where that leaves so many lines."""
+"""Number of spare lines from which on the plan of the selected run stands below the list."""
 MOST_MARKED = 6
-"""So many of the marked runs, those marked last, lie over each other."""
+"""Number of marked runs, the latest marked ones, that are overlaid."""
 MOST_ROWS = 200
-"""So many of a run's rows are read to stand beside the list of runs; Results has all."""
+"""Number of a run's rows that are read to stand beside the list of runs; Results has all."""
 
 
 def weighing_form(found: ReweightableRun) -> Form:

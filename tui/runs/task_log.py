@@ -1,4 +1,4 @@
-"""The tasks of a run, and below them the log entries of the one under the cursor, as they are written."""
+"""The tasks of a run, and below them the log entries of the one under the cursor, as they arrive."""
 
 from __future__ import annotations
 

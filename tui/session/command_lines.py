@@ -16,11 +16,11 @@ Words = tuple[str, ...]
 THEN = ("&&",)
 """Between two commands of which the second needs the first."""
 MOST_REMEMBERED = 200
-"""So many acts are remembered; with one more the first goes."""
+"""Number of remembered acts; one more removes the oldest."""
 
 
 def command_text(directory: Path, words: Sequence[str]) -> str:
-    """Return the command as it is typed in a shell; ``THEN`` separates two commands, and both get the workspace."""
+    """Return the command as a user types it in a shell; ``THEN`` separates two commands, and both get the workspace."""
     commands: list[list[str]] = [[]]
     for word in words:
         if (word,) == THEN:

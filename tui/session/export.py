@@ -1,4 +1,4 @@
-"""Export of what a screen shows to files: a table as CSV, a plot as SVG or PNG. Called in threads."""
+"""Export of a screen's contents to files: a table as CSV, a plot as SVG or PNG. Called in threads."""
 
 from __future__ import annotations
 

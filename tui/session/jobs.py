@@ -147,7 +147,7 @@ def import_file(directory: Path, file: str, project: str, format_settings: Mappi
 
 
 def open_workspace(directory: Path) -> WorkspaceOpened:
-    """Open another workspace, created if there is none. Raises NotAWorkspace."""
+    """Open another workspace, created if needed. Raises NotAWorkspace."""
     from .places import remember_workspace
 
     Workspace.create(directory).close()

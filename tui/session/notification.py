@@ -17,7 +17,7 @@ NOTIFICATION_WAYS = {
     "osc9": "ring it, and have the terminal show a message of the desktop (OSC 9)",
 }
 LONG_SECONDS = 10.0
-"""Nobody has looked away from a run that ends sooner."""
+"""Length of a run from which on its end is announced: users still watch shorter ones."""
 NOTIFIED_STATES = ("done", "failed")
 """How a run ends by itself; who stops one knows."""
 EndedRuns = Sequence[tuple[int, str]]

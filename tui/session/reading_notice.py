@@ -12,7 +12,7 @@ BYTES_A_SECOND = 4 << 20
 
 class ShowsNotices(Protocol):
     def say(self, text: str, severity: Any = "information", seconds: float | None = None) -> None:
-        """Show a message for so many seconds, and keep it in the list of notices."""
+        """Show a message for ``seconds`` seconds, and keep it in the list of notices."""
 
     def clear_notifications(self) -> None: ...
 

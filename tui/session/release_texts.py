@@ -23,7 +23,7 @@ def release_contents_lines(plan: ReleasePlan) -> list[str]:
     tables = f"{count_noun(plan.datasets, 'dataset')} of {count_records(plan.records)}, {plan.row_order_text}"
     parts = {
         "replaced": plan.replaced,
-        "as they are in the confidential data": plan.unchanged_variables,
+        "unchanged from the confidential data": plan.unchanged_variables,
         "coarser by a public rule": plan.recoded_variables,
         "left out, identifiers": plan.left_out,
     }

@@ -294,16 +294,16 @@ def _parse_codes(codes: str) -> SgrCodes:
 
 @lru_cache(16384)
 def sgr_change(current: str | None, wanted: str) -> str:
-    """The escape sequence that makes ``wanted`` of ``current``: only what differs, unless to begin anew is shorter.
+    """Return the escape sequence that turns ``current`` into ``wanted``: only the differences, unless a reset is shorter.
 
     Where ``current`` is None nothing is known of it.
     """
-    anew = f"\x1b[0;{wanted}m" if wanted else "\x1b[0m"
+    from_reset = f"\x1b[0;{wanted}m" if wanted else "\x1b[0m"
     if current is None:
         return anew
     have, want = _parse_codes(current), _parse_codes(wanted)
     if have.attributes - want.attributes:
-        return anew
+        return from_reset
     changes = sorted(want.attributes - have.attributes)
     changes += [want.colour or "39"] if want.colour != have.colour else []
     changes += [want.background or "49"] if want.background != have.background else []

@@ -1,4 +1,4 @@
-"""A text edited with the user's own editor, in a file that nobody else can read and that is gone afterwards."""
+"""A text edited with the user's own editor, in a file that only the user can read and that is deleted afterwards."""
 
 from __future__ import annotations
 

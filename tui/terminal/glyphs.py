@@ -127,7 +127,7 @@ GLYPHS = {glyphs.name: glyphs for glyphs in (BRAILLE, BLOCK, ASCII)}
 def find_glyphs(name: str | None = None) -> Glyphs:
     """Return the set called ``name``, otherwise the one in SFUMATO_GLYPHS, otherwise braille.
 
-    Raises ValueError for a name that is none of braille, block, ascii.
+    Raises ValueError for a name other than braille, block, ascii.
     """
     wanted = name or os.environ.get("SFUMATO_GLYPHS") or BRAILLE.name
     if wanted not in GLYPHS:

@@ -81,7 +81,7 @@ def draw_raw_lines(widget: Widget) -> None:
 
 @cache
 def _raw_lines_type() -> Callable[[Callable[[int], Strip]], Any]:
-    """A subclass of what keeps the lines of a widget in Textual until they are to be drawn anew; made when the part is on."""
+    """Return a subclass of Textual's cache of a widget's lines, which it keeps until they must be redrawn; made when the part is on."""
     from textual._styles_cache import StylesCache
 
     class RawLines(StylesCache):

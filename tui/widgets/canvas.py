@@ -151,7 +151,7 @@ def covered_cells(mask: Mask, glyphs: Glyphs) -> Mask:
 
 
 BLANK, TEXT, FAINT, STRONG, CURSOR, SERIES = range(6)
-"""Inks. Series k (from 0) is drawn in ink SERIES + k; a fill of k + 1 is the tint of series k, 0 is none."""
+"""Inks. Series k (from 0) is drawn in ink SERIES + k; a fill of k + 1 is the tint of series k, 0 no fill."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +160,7 @@ class CharacterPicture:
 
     characters: characters, (height, width)
     inks: ink of each character, (height, width)
-    fills: fill behind each character, (height, width); 0 is none
+    fills: fill behind each character, (height, width); 0 means no fill
     """
 
     characters: NDArray[np.str_]
@@ -199,7 +199,7 @@ class CharacterPicture:
 
 
 def _extend_inks(characters: Sequence[str], inks: Sequence[int]) -> list[int]:
-    """Return ``inks`` with every blank in the ink before it, or at the start in the first one; BLANK if there is none."""
+    """Return ``inks`` with every blank in the ink before it, or at the start in the first one; BLANK if all are blank."""
     own = [BLANK if character == " " else ink for character, ink in zip(characters, inks, strict=True)]
     carried = next((ink for ink in own if ink not in (BLANK, CURSOR)), BLANK)
     spread = []

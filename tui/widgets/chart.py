@@ -35,11 +35,11 @@ MARKS = "ox+*#%@&"
 BLOCKS = " ▂▄▆█"
 """A cell of a bar by its height."""
 FEW_POINTS = 60
-"""So many points, or fewer, get a mark each; more become single dots."""
+"""Number of points up to which each gets a mark; more become single dots."""
 _PATTERNS = ("1", "11100", "100", "1111100100", "10000", "110000", "1111111001001000", "111111000000")
 DASHES = tuple(tuple(dot == "1" for dot in pattern) for pattern in _PATTERNS)
 PALETTE = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#f0e442", "#0072b2")
-"""Okabe and Ito's colours, told apart by all common kinds of colour vision."""
+"""Okabe and Ito's colours, distinguishable with all common kinds of colour vision."""
 
 
 @dataclass(frozen=True, eq=False)

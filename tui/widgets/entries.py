@@ -105,7 +105,7 @@ class PathSuggester(Suggester):
         self._last = last
 
     async def get_suggestion(self, value: str) -> str | None:
-        """Complete the last part of the path to the first name that begins so; None if there is none."""
+        """Complete the last part of the path to the first name that begins so; None without such a name."""
         before, path = re.fullmatch(r"(.*,\s*)?(.*)", value, re.DOTALL).groups("") if self._last else ("", value)  # type: ignore[union-attr]
         completed = await asyncio.to_thread(_complete_path, path)
         return None if completed is None else f"{before}{completed}"

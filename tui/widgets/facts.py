@@ -18,7 +18,7 @@ MOST_OF_NAME = 20
 LEAST = 20
 """Cells for what a fact says, however narrow the place is."""
 ONE_COLUMN = 48
-"""In fewer cells the text of a fact starts behind its name and goes on below it, so that it has the whole width."""
+"""In fewer cells the text of a fact starts behind its name and continues below it, so that it has the whole width."""
 INDENT = "  "
 _UNITS = re.compile(r"(?<=\d) (?=[%×])")
 

@@ -26,7 +26,7 @@ from sfumato.workspace.visible_text import replace_unprintable
 
 Shade = Literal["background", "dots"]
 LEAST_NAME = 4
-"""Cells of the name of a place on an axis, the sign that it goes on among them."""
+"""Cells of the name of a place on an axis, with the sign of its continuation."""
 CLOSEST = 1e-9
 """The narrowest view, as a share of the whole."""
 

@@ -136,7 +136,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         id: str | None = None,  # noqa: A002  (Textual's name)
         classes: str | None = None,
     ) -> None:
-        """``empty`` is shown in place of rows when there are none; ``glyphs`` is braille, block or ascii."""
+        """``empty`` is shown in place of missing rows; ``glyphs`` is braille, block or ascii."""
         super().__init__(name=name, id=id, classes=classes)
         draw_raw_lines(self)
         self._table = RowLayout((), find_glyphs(glyphs).ellipsis)
@@ -189,7 +189,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
     def show_pages(
         self, pages_in: Callable[[int], PageSource], *, empty: str | None = None, keep_cursor: bool = False
     ) -> None:
-        """Show the source for the grid's width as soon as it is known, and again when other columns fit."""
+        """Show the source for the grid's width once it is known, and again when other columns fit."""
         self._pages_in, self._laid = pages_in, None
         self._next_empty, self._next_keep = empty, keep_cursor
         self._lay_out_columns()
@@ -415,7 +415,7 @@ class LiveGrid(Grid):
 
     @property
     def row_key(self) -> Hashable | None:
-        """Return the key of the row under the cursor; None if there is none."""
+        """Return the key of the row under the cursor; None in an empty grid."""
         row = self.row_at(self.cursor)
         return None if row is None else row[-1]
 
@@ -425,7 +425,7 @@ class LiveGrid(Grid):
         return "" if self.row_key is None else str(self.row_key)
 
     def set_empty_text(self, text: str) -> None:
-        """Set the text in place of rows if there are none, from the next table on."""
+        """Set the text in place of missing rows, from the next table on."""
         self._empty = text
 
     def show_table(self, table: GridTable[Row], rows: Sequence[Row], want: Hashable | None = None) -> None:
@@ -457,12 +457,12 @@ class LiveGrid(Grid):
         return tuple(self._declared_rows.values())
 
     def row_with_key(self, key: Hashable) -> Any:
-        """Return the row with this key, as it was given; None if there is none."""
+        """Return the row with this key, as it was given; None without such a row."""
         return self._declared_rows.get(key)
 
     @property
     def current_row(self) -> Any:
-        """Return the row under the cursor, as it was given; None if there is none."""
+        """Return the row under the cursor, as it was given; None in an empty grid."""
         return self.row_with_key(self.row_key)
 
     def show_keyed_rows(

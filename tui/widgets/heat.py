@@ -33,7 +33,7 @@ FEWER, MORE = "-=%@", "+*#&"
 LEFT_MOST, GAP, PATCH = 14, 1, 2
 ROWS_AROUND = 4
 MOST_RUNS = 2800
-"""So many changes of shade, of under 20 bytes each, stay below 55 kB with what else is on the page."""
+"""Number of changes of shade, of under 20 bytes each, that keep a page below 55 kB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class HeatFrame:
         return (np.arange(self.rows) * bins // self.rows)[::-1]
 
     def bin_at(self, x: int, y: int, bins: tuple[int, int]) -> tuple[int, int] | None:
-        """Return the bin (across, up) under a cell of the picture; None if there is none."""
+        """Return the bin (across, up) under a cell of the picture; None outside the bins."""
         pane, column = divmod(x - self.left, self.columns + GAP)
         row = y - 1
         if not (0 <= pane < self.n_panes and 0 <= column < self.columns and 0 <= row < self.rows):

@@ -69,7 +69,7 @@ class Scroll(VerticalScroll, can_focus=True, inherit_bindings=False):
     ]
 
     class _ScrolledText(Static):
-        """Text that posts a message when its size changes: before that nobody can scroll to its end."""
+        """Text that posts a message when its size changes: only then can users scroll to its end."""
 
         class TextResized(Message):
             """Message that the text is laid out."""
@@ -206,7 +206,7 @@ class FooterKey:
     """Key at the foot of the screen.
 
     key: key as bindings name it
-    shown: key as it is shown
+    shown: key in its displayed form
     does: what it does
     enabled: whether it can be used now
     reach: where it is declared: 0 the focused widget or its parents, 1 the screen, 2 the app

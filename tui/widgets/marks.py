@@ -20,7 +20,7 @@ MARK = "*"
 
 
 class MarkedGrid(LiveGrid):
-    """Grid in which space marks a row and goes on to the next. Rows hidden by a filter keep their marks."""
+    """Grid in which space marks a row and moves to the next. Rows hidden by a filter keep their marks."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("mark", "mark"),
@@ -85,7 +85,7 @@ class MarkedGrid(LiveGrid):
             self._show_rows(None)
 
     def set_empty_text(self, text: str) -> None:
-        """Set the text in place of rows if there are none at all."""
+        """Set the text in place of the rows of an empty list."""
         self._unsifted = text
 
     def _show_rows(self, want: Hashable | None) -> None:
@@ -100,7 +100,7 @@ class MarkedGrid(LiveGrid):
         self.show_keyed_rows(self._columns, [self._rows[i] for i in shown], [self._all[i] for i in shown], want)
 
     def action_mark(self) -> None:
-        """Mark the row under the cursor, or remove its mark, and go on to the next."""
+        """Mark the row under the cursor, or remove its mark, and move to the next."""
         if self.row_key is None:
             return
         others = tuple(key for key in self._marked if key != self.row_key)

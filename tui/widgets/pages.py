@@ -88,7 +88,7 @@ class PageCache:
         self._stale.update(self._pages)
 
     def missing_page(self, first: int, last: int) -> int | None:
-        """Return the first page that rows ``first`` to ``last`` need and that is missing or outdated; None if there is none."""
+        """Return the first page that rows ``first`` to ``last`` need and that is missing or outdated; None if all are current."""
         needed = range(first // PAGE, last // PAGE + 1)
         return next((page for page in needed if page not in self._pages or page in self._stale), None)
 
@@ -166,7 +166,7 @@ class PageFeed:
         return self._cache.row_at(index)
 
     def next_request(self, wanted: Iterable[tuple[int, int]]) -> PageRequest | None:
-        """Return the request for the next page needed by the rows ``wanted`` (first, last), most urgent first; None if there is none."""
+        """Return the request for the next page needed by the rows ``wanted`` (first, last), most urgent first; None if no page is needed."""
         order = None if self._waiting else self._opening or self._missing_request(wanted)
         self._waiting = self._waiting or order is not None
         return order

@@ -1,7 +1,7 @@
 """Results as ACRO lays them out for output checking, so that SACRO-Viewer opens the folder: ``acro_files/results.json`` and its files.
 
 Tables are CSV files with the measurements, the verdicts and the gate's findings; figures are PNG pictures where the extra ``png``
-is installed, since ACRO takes no SVG, and are said to be missing where it is not. Each file has its SHA-256 under ``checksums/``.
+is installed, since ACRO takes no SVG, and are listed as missing where it is not. Each file has its SHA-256 under ``checksums/``.
 Each output is of one statbarn, whose name and risks stand under ``fair`` as ACRO writes them, and in its summary. The folder is
 internal: who checks outputs sees what the report shows.
 """

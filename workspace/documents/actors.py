@@ -87,7 +87,7 @@ class RiskActor:
 
 
 def risk_actors(dossier: ReleaseDossier) -> tuple[RiskActor, ...]:
-    """Return the four actors, in the order of what they know.
+    """Return the four actors, in the order of their knowledge.
 
     A motivated intruder may be among those who receive the release, so that their line holds all open findings of such an intruder: no
     line is better than the gate's answer for its audience.

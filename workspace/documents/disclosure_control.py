@@ -77,7 +77,7 @@ def _release_table(dossier: ReleaseDossier) -> dict[str, Any]:
 
 
 def _bound_hashes(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> dict[str, Any]:
-    """Return the hashes of what the record speaks of."""
+    """Return the hashes of the files and tables that the record refers to."""
     plan = dossier.plan
     manifest = next((one.sha256 for one in written if (one.package, one.name) == ("public", "manifest.json")), None)
     return {

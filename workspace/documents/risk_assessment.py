@@ -1,7 +1,7 @@
 """The risk assessment of a release, under the clauses of ISO/IEC 27559:2022: what was measured, what was not, what a person has to judge.
 
 Which of the four questions a measure answers its method declares (``RiskOutput.questions``); what is measured and declares none
-is listed as such, and a question that nothing answers is said to be open, not safe.
+is listed as such, and a question that no measure answers is reported as open, not as safe.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def _next_step_text(dossier: ReleaseDossier) -> str:
 
 
 def _waiver_text(dossier: ReleaseDossier, check: str) -> str:
-    """Return why and by whom a finding was waived; empty where nobody did."""
+    """Return why and by whom a finding was waived; empty if it was not waived."""
     waivers = {one.check: f"{one.reason} ({one.user})" for one in dossier.examination.waivers}
     return waivers.get(check) or waivers.get(WHOLE_RELEASE, "")
 
@@ -483,7 +483,7 @@ def _mitigation_chapter(dossier: ReleaseDossier) -> Chapter:
     told = (
         f"{count_noun(len(failed), 'rule')} for the models not met: {', '.join(f'{one.target} {one.parameter} {one.name}'.strip() for one in failed)}."
         if failed
-        else "Every rule that the models are held against is met."
+        else "The models meet every rule."
         if any(one.passed for one in dossier.diagnostics)
         else ""
     )

@@ -171,7 +171,7 @@ def _run_action(dossier: ReleaseDossier, results: Sequence[Entity]) -> Entity:
 
 
 def _disclosure_check_action(dossier: ReleaseDossier) -> Entity:
-    """Return the gate's check as an action; it is failed where a finding blocks that nobody has waived."""
+    """Return the gate's check as an action; it has failed where an unwaived finding blocks."""
     examination = dossier.examination
     waived = (
         f"; waived by {', '.join(dict.fromkeys(one.user for one in examination.waivers))}"

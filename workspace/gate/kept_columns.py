@@ -2,7 +2,7 @@
 
 The intruder knows these columns of a person and looks for the row. What may be known follows from the audience, not from roles
 alone: among the public somebody knows any column that is released unchanged, so that a role cannot hide one. A contract or an enclave
-binds its users, and there the quasi-identifiers count. Nobody is taken to know a survey weight, which has a check of its own too.
+binds its users, and there the quasi-identifiers count. No one is taken to know a survey weight, which has a check of its own too.
 """
 
 from __future__ import annotations

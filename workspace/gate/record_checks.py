@@ -65,7 +65,7 @@ def _kept_and_drawn(case: ExaminedRelease) -> tuple[tuple[str, ...], tuple[str, 
 def _same_treatment(
     case: ExaminedRelease, kept: tuple[str, ...], drawn: tuple[str, ...]
 ) -> Callable[[ReleasedData], bool]:
-    """Return a test whether an earlier release has these variables, keeps the same of them, and draws the same: then both have one baseline."""
+    """Return a test whether an earlier release has these variables, keeps the same ones, and draws the same: then both have one baseline."""
 
     def fits(one: ReleasedData) -> bool:
         names = (*kept, *drawn)
@@ -111,7 +111,7 @@ def _limit_by_holdout(
 ) -> CheckResult:
     """Return the result for rows in these variables, which only warns where rows of hold-out people are released as often as those of members.
 
-    Without a hold-out it blocks where no release with independently drawn rows would repeat so many records.
+    Without a hold-out it blocks where no release with independently drawn rows would repeat as many records.
     """
     if result.compared_value <= 0:
         return result

@@ -1,7 +1,7 @@
-"""Guesses at the kind of each column of a file, from its values and from what the file says of it.
+"""Guesses at the kind of each column of a file, from its values and from the file's own description.
 
 A column whose values are all labelled has levels; a scale of which only some values are labelled is a number, and a code on it whose
-label says that nobody answered is a missing code, as those are that the file declares. Columns that may say who a record is are
+label means "no answer" is a missing code, as those are that the file declares. Columns that may say who a record is are
 taken for identifiers (``identifiers``), and one without any value is left out.
 """
 

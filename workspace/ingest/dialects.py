@@ -350,9 +350,9 @@ def _detect_header(rows: list[list[str]]) -> SettingReason:
             return SettingReason("header", "yes", "the first line has words where others have numbers or dates")
         again = [name for name, column in zip(first, columns, strict=True) if name in column]
         if again:
-            return SettingReason("header", "no", "values of the first line come again below it", ("yes",))
+            return SettingReason("header", "no", "values of the first line occur again below it", ("yes",))
         return SettingReason(
-            "header", "yes", "values of the first line do not come again; all columns are text", ("no",)
+            "header", "yes", "values of the first line do not occur again; all columns are text", ("no",)
         )
     if any(has and _is_number_or_date(cell) for cell, has in zip(first, typed, strict=True)):
         years = all(re.fullmatch(r"(19|20)\d\d", cell) for cell in first if _is_number_or_date(cell)) and len(

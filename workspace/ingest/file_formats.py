@@ -162,7 +162,7 @@ def all_formats() -> tuple[FileFormat, ...]:
 
 
 def format_by_name(name: str) -> FileFormat:
-    """Return the format of this name, loaded without the others. Raises KeyError where there is none."""
+    """Return the format of this name, loaded without the others. Raises KeyError for an unknown name."""
     module = name.replace("-", "_")
     if module not in _module_names(_format_directories()):
         raise KeyError(name)

@@ -85,7 +85,7 @@ def draw_screening_records(members: Microdata, sha256: str, data: DataSource, se
     """Draw ``data.screen`` of the records that releases are made of, with some of these as controls where the file has controls.
 
     The records are as if the file had no others. The controls of the file are given up: a search that looks at these records has not
-    read them. Raises BadInput where there are not so many records.
+    read them. Raises BadInput where there are too few records.
     """
     assert data.screen is not None
     if data.screen > len(members):

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 import pandas as pd
 
 MAX_LEVELS_NOT_IDENTIFYING = 20
-"""A column of at most so many distinct values distinguishes records too little to be an identifier."""
+"""Number of distinct values up to which a column distinguishes records too little to be an identifier."""
 MAX_VALUES_EXAMINED = 2_000
 """Number of distinct values whose form is examined."""
 MIN_FORM_SHARE = 0.8
 FREE_TEXT_WORDS = 5
 MIN_DISTINCT_SHARE = 0.1
-"""Share of the records: a column with the name of an identifier is suspected if it has at least so many distinct values."""
+"""Share of the records: a column with the name of an identifier is suspected if its distinct values reach this share."""
 
 VALUE_FORMS = (
     (re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+"), "most values are written like e-mail addresses"),

@@ -102,7 +102,7 @@ def _limit_data_segment(allowed: int) -> Iterator[None]:
 
 
 def _data_segment_bytes() -> int:
-    """Return how much this process uses now, by Linux's count. Raises OSError where there is none."""
+    """Return how much this process uses now, by Linux's count. Raises OSError where Linux gives none."""
     with open("/proc/self/status", encoding="utf-8") as status:  # noqa: PTH123  (no file of a user)
         line = next((line for line in status if line.startswith("VmData:")), "")
     if not line:

@@ -4,7 +4,7 @@ Text is parsed by pandas. What a column is, whole numbers, numbers, flags or tex
 agree, that is
 what it finds of the whole. Where they do not, or where a block may have been read otherwise (``-0`` is 0 among whole numbers, -0.0
 among others),
-the column is read again as it is written, and each of its different texts is parsed once, all of them together. A table of one block is
+the column is read again as text, and each of its different texts is parsed once, all of them together. A table of one block is
 never
 read again. Text is held as its different values and a code a record, whole numbers in the fewest bytes, and nothing is written to a disk.
 Untrusted: the file.

@@ -76,7 +76,7 @@ def convert_texts(frame: pd.DataFrame, form: TextFormat | None, levels: set[str]
 
 
 def _mask_missing_texts(values: pd.Series, form: TextFormat) -> pd.Series | None:
-    """Mask the texts that stand for a missing value; None where there are none or the column is not text.
+    """Mask the texts that stand for a missing value; None where no text does or the column is not text.
 
     pandas leaves them where a whole number of 2^64 or more comes before all else.
     """

@@ -127,7 +127,7 @@ def _remove_byte_order_mark(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _skip_lines(pieces: Iterator[bytes], skip: int) -> Iterator[bytes]:
-    """Leave out so many lines before the table."""
+    """Skip the first ``skip`` lines before the table."""
     left = skip
     for piece in pieces:
         rest = piece

@@ -47,7 +47,7 @@ def cluster_limit(state: ClusterState) -> MemoryLimit:
         return MemoryLimit(None)
     return MemoryLimit(
         int(FREE_MEMORY_SHARE * state.memory),
-        f"{FREE_MEMORY_SHARE:.0%} of what the largest worker of the Dask cluster has",
+        f"{FREE_MEMORY_SHARE:.0%} of the memory of the largest worker of the Dask cluster",
     )
 
 
@@ -69,7 +69,7 @@ def computing_limit() -> MemoryLimit:
 
 
 def check_runs_fit(workspace: Workspace, runs: Sequence[tuple[Recipe, int]]) -> None:
-    """Raise NotEnoughMemory where a task of a recipe on so many records has no room where it would be computed, and NoCluster."""
+    """Raise NotEnoughMemory where a task of a recipe on its number of records has no room where it would be computed, and NoCluster."""
     limit = computing_limit()
     if limit.max_bytes is not None:
         for recipe, records in runs:

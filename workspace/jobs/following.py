@@ -59,11 +59,11 @@ def wait_for_runs(
         report(going_on[0])
         if (trouble := DISK_ERRORS.get(worker.poll() or 0)) is not None:
             stopped = going_on[0].id
-            raise WorkspaceError(f"run {stopped} stands still: {trouble}. Go on with: sfumato resume {stopped}")
+            raise WorkspaceError(f"run {stopped} stands still: {trouble}. Resume it with: sfumato resume {stopped}")
         if worker.poll() == NO_CLUSTER_STATUS:
             raise NoCluster(
                 f"run {going_on[0].id} stands still: its Dask cluster cannot be used, {worker_log_path(workspace.directory)} says why. "
-                f"Go on with: sfumato resume {going_on[0].id}"
+                f"Resume it with: sfumato resume {going_on[0].id}"
             )
         if worker.poll() is not None:
             so_far = sum(run.tasks_done for run in runs)

@@ -15,7 +15,7 @@ ALWAYS_ALLOWED_BYTES = 512_000_000
 """A task that needs no more is started wherever there is room for a process at all."""
 PROC, CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 UNLIMITED_FROM = 1 << 60
-"""From here on a limit of a control group is none: version 1 writes so large a number instead."""
+"""From here on a limit of a control group means no limit: version 1 writes such a large number instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class MemoryLimit:
     """Whether somebody gave it: it does not change with what the machine has left."""
 
     def refuses(self, needed: int) -> bool:
-        """Return whether a task that needs so many bytes cannot be started, were it alone."""
+        """Return whether a task that needs this number of bytes cannot start even alone."""
         return self.max_bytes is not None and needed > max(self.max_bytes, ALWAYS_ALLOWED_BYTES)
 
 
@@ -52,13 +52,13 @@ def local_memory_limit() -> MemoryLimit:
     left = available_bytes()
     if left is None:
         return MemoryLimit(None)
-    return MemoryLimit(int(FREE_MEMORY_SHARE * left), f"{FREE_MEMORY_SHARE:.0%} of what this machine has left")
+    return MemoryLimit(int(FREE_MEMORY_SHARE * left), f"{FREE_MEMORY_SHARE:.0%} of the free memory of this machine")
 
 
 def available_bytes() -> int | None:
     """Return the bytes that new processes can have here; None where the system does not tell.
 
-    The least of what the kernel reports as available and what each control group above this process has left (versions 1 and 2 of them;
+    The least of the kernel's available memory and the memory that each control group above this process has left (versions 1 and 2 of them;
     what a group only caches counts as left). Without /proc, half of the machine's memory.
     """
     known = [found for found in (_kernel_available_bytes(), _bytes_left_in_groups()) if found is not None]

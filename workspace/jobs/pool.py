@@ -61,7 +61,7 @@ class TaskPool:
         return future
 
     def stop_task(self, future: Future[Any]) -> None:
-        """End a computation whose answer nobody wants."""
+        """End a computation whose result is no longer wanted."""
 
     def close(self) -> None: ...
 
@@ -143,7 +143,7 @@ def _exit_with_parent(parent: int) -> None:
 
 @contextmanager
 def open_pool(jobs: int, dask: str = "") -> Iterator[TaskPool]:
-    """Open a pool for so many tasks at a time, closed with the block: in this process for 0 jobs.
+    """Open a pool for ``jobs`` tasks at a time, closed with the block: in this process for 0 jobs.
 
     ``dask`` is the address of a scheduler whose cluster computes in place of processes here.
     """
@@ -166,7 +166,7 @@ class DaskPool(TaskPool):
     is_local = False
 
     def __init__(self, address: str) -> None:
-        """Connect to the scheduler. Raises NoCluster when there is none, or its workers have several threads."""
+        """Connect to the scheduler. Raises NoCluster if it does not answer, or its workers have several threads."""
         try:
             from distributed import Client
         except ImportError:

@@ -44,7 +44,7 @@ def call_in_process(
     """Call ``function(*arguments)``, of a module's top level, in another process, which does not outlive this one.
 
     Raises its BadInput, and WorkspaceError for all else that goes wrong, in words that name ``what`` and hold no value of the
-    data, also after so many ``seconds``; Cancelled, once ``is_unwanted`` returns true.
+    data, also after ``seconds`` seconds; Cancelled, once ``is_unwanted`` returns true.
     """
     command = [sys.executable, "-P", "-m", "sfumato.workspace.jobs.processes", str(os.getpid())]
     given: str | None = json.dumps([function.__module__, function.__name__, to_json(arguments)])
@@ -115,7 +115,7 @@ def from_json(kind: Any, value: Any) -> Any:
 
 
 def _answer_call(module: str, name: str, arguments: Sequence[Any]) -> dict[str, Any]:
-    """Return the result of the call, or why there is none; other errors than ours may quote values, and only their type is reported."""
+    """Return the result of the call, or why it failed; other errors than ours may quote values, and only their type is reported."""
     function = getattr(importlib.import_module(module), name)
     hints = get_type_hints(function) if hasattr(function, "__annotations__") else {}
     kinds = [kind for name, kind in hints.items() if name != "return"] or [Any] * len(arguments)

@@ -27,7 +27,7 @@ LEASE_SECONDS = 30.0
 MAX_LOST_ATTEMPTS = 5
 LOST_MESSAGE = f"the worker died {MAX_LOST_ATTEMPTS} times in the midst of one task; the machine may be short of memory"
 STUCK_MESSAGE = (
-    "no task of it can ever be ready: the workspace was changed by other means than Sfumato; enter the run anew"
+    "no task of it can ever be ready: the workspace was changed by other means than Sfumato; run the recipe again"
 )
 MAX_CLOCK_SHIFT_SECONDS = 2 * 86_400.0
 """A lease that ends later than this from now was never given: clocks are set back by less. It counts as run out."""
@@ -107,7 +107,7 @@ class WaitingTask:
 def claim_task(
     workspace: Workspace, worker: str, fits: Callable[[WaitingTask], bool] = lambda _: True
 ) -> TaskLease | None:
-    """Claim the next task that is ready, or whose holder's lease has run out, and that ``fits``; None when there is none.
+    """Claim the next task that is ready, or whose holder's lease has run out, and that ``fits``; None if no task is ready.
 
     A task whose holders died ``MAX_LOST_ATTEMPTS`` times is not tried again: its run fails. So does a run whose tasks all wait for
     each other, or for nothing there is.
@@ -217,7 +217,7 @@ def extend_leases(workspace: Workspace, worker: str) -> None:
 
 
 def is_run_wanted(workspace: Workspace, run_id: int) -> bool:
-    """Return whether the run continues: nobody has cancelled or interrupted it, and none of its tasks has failed."""
+    """Return whether the run continues: no one has cancelled or interrupted it, and none of its tasks has failed."""
     row = workspace.connection.execute("SELECT state FROM run WHERE id = ?", (run_id,)).fetchone()
     return row is not None and not RunState(row["state"]).is_final
 

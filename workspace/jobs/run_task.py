@@ -133,7 +133,7 @@ class TaskInput:
     schema: schema of the confidential table, JSON
     table_sha256: hash of the confidential table
     tables: hash of each fit, released dataset and block of a measure, of the classes of anonymised datasets, of the records' weights,
-        of control records, and for the last task of what measures left of every record
+        of control records, and for the last task of the measures' values of every record
     rows: rows to combine
     key_fingerprint: fingerprint of the key; whoever computes reads the key from the workspace
     """
@@ -164,7 +164,7 @@ def read_task_input(workspace: Workspace, lease: TaskLease) -> TaskInput:
 
 
 class ProgressReporter:
-    """Reporter that writes progress twice a second at most, and stops the computation when nobody wants the run any more."""
+    """Reporter that writes progress twice a second at most, and stops the computation when the run is cancelled or interrupted."""
 
     def __init__(self, directory: Path, held: TaskLease) -> None:
         self.directory = directory
@@ -273,7 +273,7 @@ def _data_for_fit(tables: TableStore, task: TaskInput) -> Microdata:
     if _parse_recipe(task.recipe).weights is None:
         return _confidential_data(tables, task)
     if WEIGHTS not in task.tables:
-        raise EngineError("the weights of the records are not there; enter the run anew")
+        raise EngineError("the weights of the records are missing; run the recipe again")
     return _read_weighted_table(tables.directory, task.schema, task.table_sha256, task.tables[WEIGHTS])
 
 
@@ -292,7 +292,7 @@ def _data_for_measure(tables: TableStore, task: TaskInput) -> Microdata:
     method = _parse_recipe(task.recipe).measures[task.lease.item].method
     if method.measurement.controls:
         if CONTROLS not in task.tables:
-            raise EngineError("the control records of the run are not there; enter the run anew")
+            raise EngineError("the control records of the run are missing; run the recipe again")
         return _read_table_with_controls(tables.directory, task.schema, task.table_sha256, task.tables[CONTROLS])
     return _data_for_fit(tables, task) if method.uses_weights else _confidential_data(tables, task)
 
@@ -418,7 +418,7 @@ class TaskReturned:
 
 
 def run_task(directory: Path, task: TaskInput, *, database: bool = True) -> TaskResult | TaskFailure | TaskReturned:
-    """Compute a claimed task and return its result, or why there is none.
+    """Compute a claimed task and return its result, or why it failed.
 
     ``database`` tells whether its progress can be written into the database, which must be on this machine's own disk.
     The engine's and the workspace's own errors are written for people and contain no values of the data. Those of other

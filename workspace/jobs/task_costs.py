@@ -1,6 +1,6 @@
-"""Estimates of the time and memory of a run's tasks: by what the same took here, else by measured rates.
+"""Estimates of the time and memory of a run's tasks: by costs measured here, else by declared rates.
 
-Both grow with the records. What a task of a method took in the newest runs of the workspace replaces its rate
+Both grow with the records. The cost of a method's tasks in the newest runs of the workspace replaces its rate
 (``engine.methods.task_rates``).
 """
 
@@ -20,7 +20,7 @@ from ..store.workspace import Workspace
 from .memory import MemoryLimit, memory_text
 
 SECONDS_PER_TASK = 0.05
-"""Seconds that every task takes in addition to its computation."""
+"""Seconds of every task beyond its computation."""
 RECENT_RUNS = 20
 """Number of earlier runs that are considered."""
 IDLE_PROCESS_BYTES = 120_000_000
@@ -73,7 +73,7 @@ class TaskCost:
 
 
 def estimate_task_costs(recipe: Recipe, records: int, measured: MeasuredCosts | None = None) -> tuple[TaskCost, ...]:
-    """Estimate what each task of a run of a recipe on so many records will take, in their order."""
+    """Estimate the cost of each task of a run of a recipe on ``records`` records, in their order."""
     return tuple(_estimate_task_cost(recipe, task, records, measured or {}) for task in plan_tasks(recipe))
 
 
@@ -104,7 +104,7 @@ def _estimate_task_cost(recipe: Recipe, task: Task, records: int, earlier: Measu
 
 
 def _seconds_of_refits(recipe: Recipe, records: int, columns: int, times: float) -> float | None:
-    """Return the seconds in which the recipe's steps are carried out so many times; None where unknown."""
+    """Return the seconds in which the recipe's steps are carried out ``times`` times; None where unknown."""
     steps = (*recipe.synthesis, *recipe.anonymisation)
     each = [task_rate_of(step.method).estimate_seconds(records, columns, 0) for step in steps]
     each += [step.spec.steady_seconds(columns) for step in recipe.synthesis]
@@ -153,10 +153,10 @@ def memory_refusal(costs: Sequence[TaskCost], limit: MemoryLimit) -> str:
 
 
 def measure_recent_costs(workspace: Workspace, records: int) -> MeasuredCosts:
-    """Return what tasks took in the newest finished runs of a workspace, for each record, by kind and method: seconds on average, memory
+    """Return the costs of tasks in the newest finished runs of a workspace, for each record, by kind and method: seconds on average, memory
     at most.
 
-    Runs of less than a tenth as many ``records`` tell little of so many, and do not count.
+    Runs of less than a tenth as many ``records`` say little about larger ones, and do not count.
     """
     rows = workspace.connection.execute(
         """SELECT task.kind, task.item, task.seconds, task.peak_bytes, run.recipe, dataset.records FROM task JOIN run ON run.id = task.run_id

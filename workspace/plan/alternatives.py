@@ -53,7 +53,7 @@ JOINT_LEVER = "joint synthesis"
 """Name of the lever that replaces the plan's steps by one step of a joint method."""
 BINS = "bins"
 RECODE = "recode"
-"""The key of what is offered to make quasi-identifiers coarser: by variable rules of ``[release] recode``, the finest first."""
+"""The key of the offer to make quasi-identifiers coarser: by variable rules of ``[release] recode``, the finest first."""
 COARSENING_LEVER = "coarsening of {}"
 PROTECTION_LEVER = "kept columns"
 """Name of the lever that coarsens kept columns and synthesises others until the audience may have the rest."""
@@ -64,7 +64,7 @@ MIN_UNIQUE_SHARE = 0.01
 RARE_LEVEL_PEOPLE = 10
 """People: the gate's rare level, where no policy says otherwise."""
 RARE_LEVEL_MULTIPLES = (1, 5)
-"""Multiples of the rare level: a level of so many people is common enough to stay."""
+"""Multiples of the rare level: a level with this number of people is common enough to stay."""
 WEIGHTS_LEVER = "weights of records at risk"
 WEIGHT_STRENGTHS = (0.5, 1.0)
 """Weight that a unique record loses."""
@@ -233,7 +233,7 @@ def _steps_by_other_methods(recipe: Recipe, profile: TableProfile, data: Microda
 def _joint_steps(recipe: Recipe, profile: TableProfile, data: Microdata) -> Iterator[RecipeTable]:
     """Yield one step of each joint method that offers to make what the plan's steps make, given what these keep; else to make every variable.
 
-    Records that are made whole are nobody's: what an intruder finds of single people cannot be computed of them, so they are of no use
+    Records that are synthesised whole belong to no real person: risks of single people cannot be computed for them, so they are of no use
     to a plan that has a limit
     on it. Nor are joint methods to one of which a step makes several variables already, or has survey weights.
     """
@@ -393,7 +393,7 @@ def _coarser_quasi_identifiers(recipe: Recipe, data: Microdata, rare: int) -> Re
 
     Which levels these are, and how wide steps are where no bounds are declared, is learnt from the records, and public once a plan with
     them is released.
-    Empty where hardly anybody is alone with the quasi-identifiers: then they hide nobody, and a search has fewer looks for all else.
+    Empty where hardly anybody is alone with the quasi-identifiers: then they protect no one, and a search has fewer looks for all else.
     """
     found: RecipeTable = {}
     known = recipe.schema.names_by_role(Role.QUASI_IDENTIFIER)

@@ -501,7 +501,7 @@ class _PlanDrafter:
         found = self._ranked_offers(case, "anonymisation")
         if not found:
             reasons = "; ".join(self.declined_methods) or "no method offers that"
-            raise BadInput("anonymisation", f"nothing can be drafted for what is asked: {reasons}")
+            raise BadInput("anonymisation", f"no plan can be drafted for this goal: {reasons}")
         method, offer = found[0]
         self.declined_methods.clear()
         self.warnings += [f"{_as_sentence(said)}." for said in offer.missed]
@@ -587,7 +587,7 @@ class _PlanDrafter:
     def _add_summary_notes(
         self, schema: Schema, case: Case, measures: Sequence[tuple[DraftedStep, list[DraftedStep]]]
     ) -> None:
-        """Note what becomes of which variables, and which questions stay open."""
+        """Note how each variable is treated, and which questions stay open."""
         kept = [v.name for v in schema if v.name not in case.released and not _is_not_personal(v)]
         identifiers = [v.name for v in schema if v.role is Role.IDENTIFIER]
         made = {"synthesis": "Synthesised", "anonymisation": "Coarsened", "evaluation": "Scored as released"}[case.want]

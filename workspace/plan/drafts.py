@@ -175,7 +175,7 @@ def save_draft(workspace: Workspace, draft: PlanDraft, expected_revision: int | 
             raise NotFound(f"there is no project {draft.project_id}")
         stored = connection.execute("SELECT revision FROM draft WHERE project_id = ?", (draft.project_id,)).fetchone()
         if expected_revision is not None and (0 if stored is None else stored[0]) != expected_revision:
-            raise NotReady("it was edited elsewhere meanwhile, and is shown now as it is stored")
+            raise NotReady("it was edited elsewhere meanwhile; the stored version is shown now")
         return store_draft(connection, draft)
 
 

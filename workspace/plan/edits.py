@@ -51,7 +51,7 @@ class PlanView:
     problem: why it cannot be run, empty if it can
     problem_place: place of the problem
     threshold_warnings: remarks on limits that can hardly be meant
-    sha256: fingerprint of the recipe, which a run has too, empty where it is none
+    sha256: fingerprint of the recipe, which a run has too, empty for a text that is no recipe
     """
 
     toml: str
@@ -159,7 +159,7 @@ def move_step(toml: str, place: StepPlace, by: int) -> str:
 
 
 def _parse_document(toml: str) -> PlanDocument:
-    """Parse the text as a plan. Raises BadInput where it is none."""
+    """Parse the text as a plan. Raises BadInput for any other text."""
     table = read_toml(toml)
     list_step_places(table)
     if not isinstance(table.get("variables", {}), dict):

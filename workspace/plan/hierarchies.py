@@ -48,7 +48,7 @@ class HierarchyNodeLine:
     node: the node
     values: number of distinct values
     records: number of records, None where that is hidden
-    is_few: hidden because fewer than the policy's smallest cell, not because another node would be given away
+    is_few: hidden because fewer than the policy's smallest cell, not because another node would be disclosed
     """
 
     node: HierarchyNode
@@ -109,7 +109,7 @@ class EditedHierarchy:
         return interval_hierarchy(np.unique(self.numbers), self.widths, dates=self.variable.kind is Kind.DATE)[0]
 
     def shown_records(self, line: HierarchyNodeLine) -> str:
-        """Return a line's number of records as it is shown."""
+        """Return a line's number of records for display."""
         return f"{line.records:,}" if line.records is not None else f"<{self.smallest}" if line.is_few else "hidden"
 
     @property

@@ -172,7 +172,7 @@ class KeptColumnDraft:
         return " or ".join(part for part in (classes, average) if part)
 
     def _reason_of_change(self, lever: KeptColumnChange, limits: KeptColumnLimits) -> str:
-        """Describe what becomes of a column, and how many people that protects."""
+        """Describe the change of a column, and how many people it protects."""
         alone = self.count_combinations([lever.variable]).n_unique
         if lever.rule is None and alone >= len(self.data) / 2:
             return f"{lever.variable} is synthesised: {self._share_of_all_text(alone)} are alone with it"
@@ -190,9 +190,9 @@ class KeptColumnDraft:
         return f"{name} is shown with {joined:,} of its {levels:,} levels joined under fewer names"
 
     def _rare_levels_joined(self, name: str, limits: KeptColumnLimits) -> RecodeRule | None:
-        """Return the finest rule by which each level of a synthesised column has enough people; None where none is needed or possible.
+        """Return the finest rule by which each level of a synthesised column has enough people; None where no rule is needed or possible.
 
-        A model draws levels that somebody in the data has. A level of two people gives away that one of them is there, which attacks on membership find.
+        A model draws levels that somebody in the data has. A level of two people reveals that one of them is there, which attacks on membership find.
         """
         variable = self.data.schema[name]
         if not variable.kind.has_levels or variable.levels or limits.smallest_class is None:
@@ -263,7 +263,7 @@ class KeptColumnDraft:
         return found
 
     def _coarse_steps_text(self, name: str) -> str:
-        """Return the finest steps of a number or date in which few people are alone; empty where there are none."""
+        """Return the finest steps of a number or date in which few people are unique; empty where no steps do that."""
         is_date = self.data.schema[name].kind is Kind.DATE
         for rule in coarser_rules(self.data, name, 2):
             if rule.width is None:
@@ -295,7 +295,7 @@ def choose_quasi_identifiers(
     """Choose which of the ``others`` become quasi-identifiers.
 
     Each of n records stays in a class of k, so that classes can be halved log2(n / k) times in all. A column that is never cut shows nothing, so
-    there is room for so many quasi-identifiers. Those stay that tell most of a sensitive variable; no class covers a missing value.
+    there is room for that number of quasi-identifiers. Those stay that tell most of a sensitive variable; no class covers a missing value.
     """
     cuts = max(0, int(math.log2(max(1.0, profile.records / k))))
     possible = [name for name in others if profile[name].distinct <= profile.records / 2 and not profile[name].missing]
@@ -313,7 +313,7 @@ def is_counted(role: Role) -> bool:
 
 
 def evaluation_warning(draft: KeptColumnDraft, kept_columns: Sequence[str]) -> list[str]:
-    """Return how many people the gate will find by columns that a release of another tool keeps; nothing where it finds nobody."""
+    """Return how many people the gate will find by columns that a release of another tool keeps; nothing where it finds no one."""
     counting = [name for name in kept_columns if draft.audience.counts_column(name, draft.known)]
     over = draft.audience.limits.limits.count_unprotected(draft.count_combinations(counting)) if counting else 0
     if not over:

@@ -395,7 +395,7 @@ def _split_entry(part: str) -> tuple[str, str, str, str]:
 
 
 def _leading_comment(text: str) -> str:
-    """Return the comment with which the text's first line continues or ends; empty where there is none."""
+    """Return the comment with which the text's first line continues or ends; empty without one."""
     found = LINE_COMMENT.match(text)
     return found[0] if found else ""
 

@@ -106,7 +106,7 @@ def _read_plan_table(toml: str) -> Mapping[str, Any]:
 
 @lru_cache(maxsize=8)
 def _read_other_tables(text: str) -> Mapping[str, Any] | None:
-    """Read the table of what stands around those lines; None where that cannot be read without them."""
+    """Read the table around those lines; None where it cannot be read without them."""
     try:
         return read_toml(text)
     except BadInput:

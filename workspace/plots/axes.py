@@ -20,7 +20,7 @@ MONTHS = (1, 3, 6)
 
 
 def finite_limits(values: Floats) -> Limits | None:
-    """Return the lowest and highest of the finite ``values`` (n,), widened when all are equal; None when there is none."""
+    """Return the lowest and highest of the finite ``values`` (n,), widened when all are equal; None without finite values."""
     known = values[np.abs(values) < LARGEST_VALUE]
     if known.size == 0:
         return None

@@ -21,7 +21,7 @@ CELLS_PER_BANDWIDTH = 20
 MOST_CELLS = 200_000
 KERNEL_SUPPORT = 5.0
 LEAST_RECORDS = 3
-"""A bar, or a stretch of a curve, speaks of at least so many confidential records."""
+"""Smallest number of confidential records behind a bar, or a stretch of a curve."""
 
 
 @dataclass(frozen=True, eq=False)

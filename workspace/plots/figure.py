@@ -1,4 +1,4 @@
-"""A figure as a value: panels of series with their labels, independent of what draws them."""
+"""A figure as a value: panels of series with their labels, independent of the code that draws them."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Figure:
         }[self.kind]  # type: ignore[return-value]
 
     def drawn_series(self, panel: Panel) -> list[Series]:
-        """Return a panel's series as they are drawn, thin ones last: each with its marker, over logarithms where the axis has them."""
+        """Return a panel's series in drawing order, thin ones last: each with its marker, over logarithms where the axis has them."""
         return [
             replace(one, x=np.log10(one.x) if panel.log_x else one.x, marker=one.marker or self.marker)
             for one in sorted(panel.series, key=lambda one: one.thin)

@@ -60,7 +60,7 @@ class JointDistribution:
 
 
 def bin_axis(column: VariableValues, window: BinWindow) -> AxisBins:
-    """Return the bins of an axis: round ones of numbers and dates; levels as they are, of many the most frequent ones."""
+    """Return the bins of an axis: round ones of numbers and dates; levels one by one, of many the most frequent ones."""
     if column.levels:
         return _level_bins(column, window.most_bins)
     values = np.concatenate([_log_if_requested(one, log=window.log) for one in (column.confidential, *column.released)])
@@ -226,7 +226,7 @@ def sample_scatter(
 
 def _streams_text(streams: Randomness | None) -> str:
     if streams is None:
-        return "anew each time, without the key"
+        return "at random each time, without the key"
     return f"by {'the key and ' if streams.key else ''}seed {streams.seed}"
 
 

@@ -140,7 +140,7 @@ def _nan_if_none(value: float | None) -> float:
 def plane_figures(runs: Sequence[RunRows]) -> list[Figure]:
     """Draw the planes of every study of the runs whose curves are drawn together, those of one heading in one figure.
 
-    A run has figures of its own: lines of several would be too many to tell apart.
+    A run has figures of its own: lines of several would be too many to distinguish.
     """
     found: list[Figure] = []
     for run in runs:

@@ -22,7 +22,7 @@ MARKING = f"{INTERNAL}. It does not leave the building."
 INFORMATION_LOSS = ("utility", "quality")
 """The families whose measures may be public: risks and studies of risk stay inside, whatever a method declares."""
 FEWEST_INDISTINGUISHABLE_COUNTS = 3
-"""So many counts at least lie behind a protected one, whatever base and smallest cell a policy names."""
+"""Smallest number of true counts behind a protected one, whatever base and smallest cell a policy names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +83,9 @@ class DisclosureRules:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PublicFigure:
-    """A figure of utility that may be released: the row as it is written, with the protected numbers that it follows from.
+    """A figure of utility that may be released: the row as written, with the protected numbers that it follows from.
 
-    row: the row as it is written
+    row: the row, as written
     counts: protected counts (k,) of the confidential table, one array for each dataset; none where noise protects the figure
     released: counts (k,) of the same cells in each dataset
     noisy: the gap and the number of all records, in records with noise; None where rounding protects the figure

@@ -95,7 +95,7 @@ class AudienceLimits:
 
     @property
     def limits(self) -> KeptColumnLimits:
-        """Return the limits as the engine compares them, None where there is none."""
+        """Return the limits as the engine compares them, None for no limit."""
         return KeptColumnLimits(self.smallest_class or None, self.average_risk if self.average_risk < 1 else None)
 
 
@@ -150,7 +150,7 @@ class Policy:
 
     @property
     def sha256(self) -> str:
-        """Return the hash of what the policy says, however it is written; a key of a later version that is left out does not count."""
+        """Return the hash of the policy's settings, however they are written; a key of a later version that is left out does not count."""
         settings = asdict(self)
         for later, default in (("epsilon", None), ("heads", ""), ("audience", None), ("audiences", {})):
             if settings[later] == default:

@@ -49,13 +49,13 @@ from .forms import DatasetForm
 
 MOST_BYTES = 64 << 20
 OVERFLOW_UID = 65_534
-"""The number that Linux shows for every account that it cannot name here; ``nobody``."""
+"""The number that Linux shows for every account that it cannot name here."""
 UID_MAP, SUBUIDS = Path("/proc/self/uid_map"), Path("/etc/subuid")
 RequestDecision = Literal["approved", "refused"]
 
 
 def hash_request_subject(plan: ReleasePlan, examination: Examination, form: DatasetForm, earlier: int) -> str:
-    """Return the hash of what is requested: run, recipe, tables, form, policy, the status of each check, and how many releases the run had."""
+    """Return the hash of the requested release: run, recipe, tables, form, policy, the status of each check, and how many releases the run had."""
     said = {
         "form": form,
         "releases": earlier,
@@ -148,13 +148,13 @@ def apply_approval(
         served = [one for one in past if one.get("request_sha256")]
         used = f"; the last approval served one release, as {served[-1].get('form', '')}" if served else ""
         raise NotReleased(
-            f"the policy asks for a second person, and the release of run {plan.run.id} as {form}, as it is now, was not asked for{used}: "
+            f"the policy requires a second person, and the release of run {plan.run.id} as {form} was not requested in its current state{used}: "
             f"sfumato release {plan.run.id} --request --format {form} --reason TEXT"
         )
     content, asked_by, _, asked = _read_with_owner(request)
     if asked_by != os.geteuid():
         raise NotReleased(
-            f"{request} belongs to {account_name(asked_by)}, not to this account; ask for the release anew"
+            f"{request} belongs to {account_name(asked_by)}, not to this account; request the release again"
         )
     if not os.path.lexists(_answer_path(request)):
         raise NotReleased(f"run {plan.run.id} waits for another account: sfumato approve {request} --reason TEXT")
@@ -170,7 +170,7 @@ def apply_approval(
     digest = hashlib.sha256(content).hexdigest()
     check_approval_unused(workspace.connection, plan.run.id, digest)
     if found.get("request_sha256") != digest:
-        raise NotReleased("the request was changed after it was approved; ask for the release anew")
+        raise NotReleased("the request was changed after it was approved; request the release again")
     if found.get("decision") != "approved":
         raise NotReleased(f'{account_name(decided_by)} refused the release: "{found.get("reason", "")}"')
     waivers: list[Waiver] = []
@@ -264,7 +264,7 @@ def _answer_path(request: Path) -> Path:
 
 
 def _write_table(path: Path, table: Mapping[str, Any]) -> None:
-    """Write a new file that others may read and nobody else may change; it replaces one of this account. Raises BadInput."""
+    """Write a new file that others may read and only this account may change; it replaces one of this account. Raises BadInput."""
     content = (json.dumps(table, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
     try:
         if os.path.lexists(path) and path.lstat().st_uid == os.geteuid():

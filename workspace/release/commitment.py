@@ -1,4 +1,4 @@
-"""The commitment in the public manifest: an HMAC, by the workspace's key, of what the manifest must not show (seed and hashes).
+"""The commitment in the public manifest: an HMAC, by the workspace's key, of values that the manifest must not show (seed and hashes).
 
 To anybody without the key it is a random number: no guess at a value, a seed or a table can be compared with it. Whoever has the
 key and the workspace can show which run a release came from, and could not have prepared another run that fits. It covers the
@@ -40,9 +40,9 @@ class ReleaseCommitment:
     versions: versions of the programs
     policy_sha256: the policy
     key_fingerprint: the workspace's key
-    files: hashes of public files that the recipe took something from, by place; left out where there are none
-    weights_sha256: the records' weights; left out where there are none
-    controls_sha256: the records that were held out; left out where there are none
+    files: hashes of public files that the recipe took something from, by place; left out without such files
+    weights_sha256: the records' weights; left out without weights
+    controls_sha256: the records that were held out; left out without a hold-out
     """
 
     recipe_sha256: str
@@ -59,7 +59,7 @@ class ReleaseCommitment:
     controls_sha256: str = ""
 
     def to_table(self) -> dict[str, Any]:
-        """Return all of it by name, as it is bound and as ``commitments.json`` has it."""
+        """Return all fields by name, as bound and as ``commitments.json`` has them."""
         return {
             name: value
             for name, value in asdict(self).items()
@@ -77,7 +77,7 @@ class ReleaseCommitment:
 
 
 def hashes_of_named_files(recipe: Recipe) -> dict[str, str]:
-    """Return the SHA-256 of what a recipe took from public files that it named, by place."""
+    """Return the SHA-256 of the contents that a recipe took from public files that it named, by place."""
     found = {}
     for step in (*recipe.synthesis, *recipe.anonymisation, *recipe.measures, *recipe.studies):
         for info in step.spec.params():

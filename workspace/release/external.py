@@ -272,7 +272,7 @@ def restore_original_values(
 ) -> Microdata:
     """Return the released table (k,) with the original's values where it has them, in whatever way they are written.
 
-    ``places`` (k,) are the original records, None where nobody knows them. ``advice`` ends a message on records that differ.
+    ``places`` (k,) are the original records, None where unknown. ``advice`` ends a message on records that differ.
     Raises BadInput where a column is not released and yet not the original's.
     """
     columns: dict[str, pd.Series] = {}

@@ -101,7 +101,7 @@ PUBLICATION = (
         is_per_run=True,
     ),
 )
-"""What the public documents say of the publication; it leaves the building as it is written."""
+"""What the public documents say of the publication; it is published as written."""
 ALL_QUESTIONS = (*CONTEXT, *DATA, *JUDGEMENTS.values(), RESIDUAL, *GOVERNANCE, *PUBLICATION)
 
 

@@ -67,7 +67,7 @@ def released_missing_kinds(
 ) -> pd.DataFrame:
     """Return the kind of each missing value of a released table (n, k), of the variables with ``named`` kinds; None is system missing.
 
-    ``kept`` are the variables that are as they are in the confidential table.
+    ``kept`` are the variables that are unchanged from the confidential table.
     """
     own = confidential_missing_kinds(confidential)
     found: dict[str, pd.Series] = {}

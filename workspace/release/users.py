@@ -62,7 +62,7 @@ def privacy_promise_of_run(
 ) -> PrivacyPromise | None:
     """Return what the privacy accounts of a run promise together; None where no step keeps one. ``secret``: the key of the run is.
 
-    The totals are those among its results. Why there is none is told in new words that name nothing of the data: reasons
+    The totals are those among its results. The reason for a missing promise is given in new words that name nothing of the data: reasons
     among results stay inside.
     """
     accounts = [account for _, account in privacy_accounts(recipe, confidential, secret=secret)]
@@ -85,13 +85,13 @@ def privacy_promise_of_run(
 
 
 def _account_total(rows: Sequence[Row], measure: str) -> float | None:
-    """Return the sum of an account's measure over the steps that have it; None where one is not computed, or there is none."""
+    """Return the sum of an account's measure over the steps that have it; None where one is not computed, or no step has it."""
     found = [row.value for row in rows if row.family == "synthesis" and row.measure == measure and row.draw is None]
     return math.fsum(one for one in found if one is not None) if found and None not in found else None
 
 
 def _combined_mean_of_first(plan: ReleasePlan, released: Callable[[int], pa.Table]) -> CombinedMean | None:
-    """Return the combined mean of the first replaced number; None where there is none."""
+    """Return the combined mean of the first replaced number; None without such a number."""
     schema = plan.run.recipe.released_schema
     name = next((name for name in plan.replaced if schema[name].kind in NUMBERS), None)
     if name is None:
@@ -108,7 +108,7 @@ def _combined_mean_of_first(plan: ReleasePlan, released: Callable[[int], pa.Tabl
 
 
 def _bounded_mean_of_first(recipe: Recipe, plan: ReleasePlan, released: pa.Table) -> BoundedMean | None:
-    """Return the bounded mean of the first generalised number; None where there is none."""
+    """Return the bounded mean of the first generalised number; None without such a number."""
     kinds = {name: recipe.schema[name].kind for name in plan.replaced if name in recipe.generalised}
     name = next((name for name, kind in kinds.items() if kind in NUMBERS), None)
     return None if name is None else bounded_mean(name, released.column(name).to_pylist(), kinds[name])
@@ -132,7 +132,7 @@ def public_results(release: PublicRelease) -> dict[str, Any]:
 
 
 def privacy_table(privacy: PrivacyPromise) -> dict[str, Any]:
-    """Return the promise as JSON has it; ``epsilon`` is left out where there is none."""
+    """Return the promise as JSON has it; ``epsilon`` is left out if it is unknown."""
     costs = {
         "epsilon": privacy.epsilon,
         "epsilon_substitution": privacy.substitution_epsilon,

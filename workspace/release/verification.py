@@ -52,7 +52,7 @@ class VerifiedFolder:
 
 
 def verify_release(directory: Path) -> VerifiedFolder:
-    """Compare every file of a release, or of one of its packages, with the manifests. Raises BadInput where there is none."""
+    """Compare every file of a release, or of one of its packages, with the manifests. Raises BadInput where they are missing."""
     packages = _find_packages(directory)
     manifests = {name: _read_manifest(path, name) for name, path in packages.items()}
     wrong = [
@@ -184,7 +184,7 @@ def find_origin(workspace: Workspace, verified: VerifiedFolder) -> ReleaseOrigin
     if value is None:
         return ReleaseOrigin(None, f"it carries no commitment: {NO_COMMITMENT}")
     if not is_hash(value):
-        return ReleaseOrigin(None, "what stands in the place of its commitment is none")
+        return ReleaseOrigin(None, "the value in the place of its commitment is not a commitment")
     policies = _policy_hashes(workspace)
     rows = workspace.connection.execute(
         "SELECT id FROM run WHERE state = ? AND NOT key_public ORDER BY id DESC", (RunState.DONE.value,)

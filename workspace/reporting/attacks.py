@@ -27,7 +27,7 @@ from .words import (
 TITLE = "Attacks beside control records"
 FULL_TITLE = (
     "Attacks beside control records: how often guesses are right of the release's own records, of controls, whom it has never seen, and without it. "
-    "The excess is (attack - control) / (1 - control): 0 where nothing is given away, 1 where every guess is right. Added is the excess less what it is without the release; p is the chance of as much without a leak."
+    "The excess is (attack - control) / (1 - control): 0 where nothing is disclosed, 1 where every guess is right. Added is the excess less what it is without the release; p is the chance of as much without a leak."
 )
 COLUMNS = (
     DisplayColumn("attack", "attack on"),
@@ -74,7 +74,7 @@ def group_attack_rows(rows: Iterable[Row]) -> list[dict[str, Row]]:
 
 
 def attack_table(rows: Iterable[Row], apart: SettingsByMethod = NO_SETTINGS) -> DisplayTable | None:
-    """Return a table with a line for each attack, on the confidential data as they are and on the release; None without attacks."""
+    """Return a table with a line for each attack, on the unchanged confidential data and on the release; None without attacks."""
     lines = [_attack_line(parts, apart) for parts in group_attack_rows(rows)]
     return DisplayTable(COLUMNS, lines, TITLE, FULL_TITLE) if lines else None
 
@@ -154,7 +154,7 @@ def _attack_text(parts: Mapping[str, Row]) -> str:
 
 
 def attack_objects(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return the attacks as ``--json`` writes them: one table each, of averages and of the confidential data as they are."""
+    """Return the attacks as ``--json`` writes them: one table each, of averages and of the unchanged confidential data."""
     found = []
     for parts in group_attack_rows(row for row in rows if row.draw is None):
         row = parts["excess"]

@@ -80,7 +80,7 @@ def audited_strip_facts(targets: Sequence[AuditedRecord]) -> list[tuple[str, str
     """Return a strip for each of the targets that stand out most."""
     away = sum(one.is_given_away for one in targets)
     facts = (
-        [("people", f"{away} of {len(targets)} people asked about are given away (interval above 0.5)")]
+        [("people", f"{away} of {len(targets)} people asked about are recognised (interval above 0.5)")]
         if targets
         else []
     )
@@ -109,10 +109,10 @@ def _feature_text(feature: str, weight: float) -> str:
 def audited_record_facts(one: AuditedRecord, levers: Sequence[str] = ()) -> list[tuple[str, str]]:
     """Return everything about one target: the area, what gives the person away, what to change."""
     said = (
-        "given away: the interval is above 0.5"
+        "recognised: the interval is above 0.5"
         if one.is_given_away
         else "not distinguished beyond chance: the interval contains 0.5"
     )
     facts = [("AUC", f"{interval_strip(one)} {auc_text(one)}"), ("result", said)]
-    facts += [("what gives away" if not k else "", reason) for k, reason in enumerate(give_away_reasons(one))]
+    facts += [("recognised by" if not k else "", reason) for k, reason in enumerate(give_away_reasons(one))]
     return [*facts, *(("what to change" if not k else "", lever) for k, lever in enumerate(levers))]

@@ -22,7 +22,7 @@ ONLY_ATTACKED_RECORDS = (
     "Only records that were asked about count. A record of which nothing is said here is not a record without risk."
 )
 MOST_RANKED_RECORDS = 20
-"""So many records a report ranks."""
+"""Number of records that a report ranks."""
 DIAGONAL_REMARK = "Above the diagonal the truth has become more probable."
 
 

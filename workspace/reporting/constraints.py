@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 LONGEST_RULE = 120
 RedrawsByDataset = Mapping[int, "Sequence[RedrawCounts]"]
-"""What each dataset drew anew, by its number."""
+"""Counts of redrawn records of each dataset, by its number."""
 REDRAWS_EXPLANATION = (
-    "Records of a dataset that broke a rule when a step had drawn them and were drawn anew by the same model, on average over the datasets and at most; how often "
+    "Records of a dataset that broke a rule when a step had drawn them and were redrawn by the same model, on average over the datasets and at most; how often "
     "that was done in all datasets; records of a dataset that break it in the end. What is accepted has the model's distribution given the rules: where many "
     "records are redrawn, the model did not know the rule."
 )
@@ -28,7 +28,7 @@ REDRAWS_EXPLANATION = (
 class RuleLine:
     """A constraint and how many records comply with it.
 
-    name, text: its name and the rule as it is written
+    name, text: its name and the rule, as written
     source: what a recipe states about its origin
     broken: records that break it
     unknown: records for which it cannot be decided
@@ -146,7 +146,7 @@ def _mean_text(counts: Sequence[int]) -> str:
 
 
 def redraws_table(redraws: RedrawsByDataset) -> DisplayTable | None:
-    """Return redrawn records by step and rule; None where there are none.
+    """Return redrawn records by step and rule; None if no record was redrawn.
 
     Columns: records of a dataset redrawn on average and at most, redraws in all, and records that still break the rule.
     """

@@ -45,7 +45,7 @@ _LINKS = re.compile(r"(?i)(https?|ftp|mailto|www)(?=[:.])")
 class OpenQuestion:
     """A question that only a person can answer.
 
-    question: what is asked
+    question: text of the question
     answer_place: where the answer can be written so that the next document has it
     """
 
@@ -78,7 +78,7 @@ class DefinitionList:
 
 @dataclass(frozen=True, slots=True)
 class PreformattedText:
-    """Text that is shown as it is written, such as a recipe."""
+    """Text that is shown verbatim, such as a recipe."""
 
     text: str
 

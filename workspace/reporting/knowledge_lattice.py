@@ -101,7 +101,7 @@ class KnowledgeLattice:
         said = f"Most is found by who knows {self.subset_text(self.strongest_subset)}: {number(largest.value)} {largest.unit}{own}{beside}."
         if first is None or first.value is None:
             return said
-        return f"{said} Coarsen {first.target} first: without it nobody finds more than {number(first.value)}."
+        return f"{said} Coarsen {first.target} first: without it no intruder finds more than {number(first.value)}."
 
     def short_summary_text(self) -> str:
         """Return the summary in as few words as a line has room for."""
@@ -116,7 +116,7 @@ class KnowledgeLattice:
         )
 
     def variable_table(self) -> DisplayTable:
-        """Return a line a variable: the risk by it alone, the measures of each variable, and on a page the same of the confidential data."""
+        """Return a line a variable: the risk by it alone, the measures of each variable, and on a page those of the confidential data."""
         columns = [DisplayColumn("variable", "variable"), DisplayColumn("alone", "alone", align="right")]
         for own in (False, True):
             columns += [

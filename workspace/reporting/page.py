@@ -359,7 +359,7 @@ def _recipe_section(run: ReportedRun) -> Chapter:
 def _redraw_section(run: ReportedRun, of: str) -> Chapter | None:
     """Return how many records each step redrew for each constraint; None where no step had constraints."""
     made = redraws_table(run.redraws)
-    return Chapter(f"Records drawn anew{of}", [made, Paragraph(REDRAWS_EXPLANATION)]) if made else None
+    return Chapter(f"Records redrawn{of}", [made, Paragraph(REDRAWS_EXPLANATION)]) if made else None
 
 
 def _diagnostic_section(runs: Sequence[ReportedRun]) -> Chapter | None:

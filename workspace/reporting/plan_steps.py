@@ -79,7 +79,7 @@ def _limits_on_results(results: set[str], table: Mapping[str, Any]) -> list[str]
 
 
 def _describe_threshold(step: Mapping[str, Any]) -> StepDescription:
-    """Describe a threshold by its number and limit; as it is written where it cannot be read."""
+    """Describe a threshold by its number and limit; verbatim where it cannot be read."""
     value = step.get("value")
     bound = next(
         (one for one in BOUNDS if isinstance(step.get(one), int | float) and not isinstance(step[one], bool)), None

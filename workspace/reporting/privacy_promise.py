@@ -65,7 +65,7 @@ def promise_sentences(privacy: PrivacyPromise) -> list[str]:
         f"Had a record been another one, epsilon is {round_up_text(privacy.substitution_epsilon)}.",
         *map(_sample_cost_sentence, dict.fromkeys(privacy.samples)),
         "An epsilon of 0.1 promises that hardly anything can be learned of one person, one of 1 that little can; from 10 on the promise "
-        "alone protects nobody.",
+        "alone gives no protection.",
         "It is proved for the counts that values were drawn from, and so for all that anybody computes from the datasets, whatever else they know.",
         f"The proof does not cover {'; '.join(_proof_exclusions(privacy))}.",
     ]

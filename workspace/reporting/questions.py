@@ -22,10 +22,10 @@ from .words import row_settings, settings_text
 
 QUESTION_TEXTS: Mapping[Question, str] = MappingProxyType(
     {
-        "singling out": "Can a person be told apart from all others in the release, even without a name?",
+        "singling out": "Can a person be distinguished from all others in the release, even without a name?",
         "linkability": "Can a record of the release be linked to a person, by what somebody knows of that person already?",
         "inference": "Can a value that is not known of a person be deduced from the release, better than from people like them?",
-        "membership": "Can it be told from the release that a person is among the confidential records?",
+        "membership": "Does the release reveal that a person is among the confidential records?",
     }
 )
 NO_LIMITS: Mapping[Question, float | None] = MappingProxyType({})

@@ -13,7 +13,7 @@ from .tables import DisplayColumn, DisplayTable
 
 NO_DIFFERENCE = "The two plans are the same"
 LONGEST_VALUE = 200
-"""Of a value so many characters are shown; two that differ only beyond them are said to."""
+"""Number of characters shown of a value; values that differ only beyond them are marked so."""
 COLUMNS = (
     DisplayColumn("where", "plan", 24, grow_order=1),
     DisplayColumn("setting", "setting", 16),

@@ -99,7 +99,7 @@ def driver_text(driver: RiskDriver | None) -> str:
 def column_legend(key: str, *, unique: bool, own: bool, drivers: bool = True) -> str:
     """Return what the columns mean, for records by measure ``key``."""
     method = method_by_key(key)
-    meaning = (method and method.record_meaning) or "that the record is given away"
+    meaning = (method and method.record_meaning) or "that the record is disclosed"
     said = ["record: row of the confidential table, from 1", f"probability: {meaning}"]
     if _record_array(key, "best_hit") is not None:
         said[-1] += "; the larger of matching by all that is known and by the best choice of it"

@@ -22,7 +22,7 @@ from .words import limit_text, observed_text, thresholds_text
 
 PREPARED, OWNER, APPROVED = "Prepared by", "Owner of the data", "Approved by"
 ROLES = (PREPARED, OWNER, "Data protection officer")
-"""Who signs where nobody is named."""
+"""Roles that sign where no names are given."""
 RECODING_REMARK = (
     "Risks apply this rule to what an intruder knows; utility and data quality compare with the exact values."
 )
@@ -95,7 +95,7 @@ def release_overview(recipe: Recipe, datasets: int, records: int | None = None) 
 def thresholds_sentence(verdicts: Sequence[Verdict]) -> str:
     """Return whether the thresholds are met, and which are not."""
     if not verdicts:
-        return "The recipe sets no threshold: nothing was held against a limit."
+        return "The recipe sets no threshold: nothing was compared with a limit."
     said = thresholds_text(verdicts)
     unmet = [_unmet_text(one) for one in verdicts if one.outcome != "met"]
     return f"{said[:1].upper()}{said[1:]}{': ' if unmet else ''}{'; '.join(unmet)}."

@@ -370,7 +370,7 @@ class AnswerLike(Protocol):
 
     @property
     def value(self) -> float | None:
-        """Return the value; None where there is none."""
+        """Return the value; None where it is missing."""
         ...
 
     @property

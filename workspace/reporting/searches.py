@@ -197,7 +197,7 @@ def conclusion_lines(found: SearchOutcome) -> list[str]:
         return [*lines, "No plan could be carried out on all records."]
     start, winner = found.unchanged_finalist, found.winner
     if start is not None and start.is_passing:
-        lines.append(f"The plan passes as it is: run {start.run_id}.")
+        lines.append(f"The plan passes unchanged: run {start.run_id}.")
     lines.append(f"Utility: {measure_name(found.objective)}. The first finalist that passes is taken.")
     if winner is not None:
         return [
@@ -206,7 +206,7 @@ def conclusion_lines(found: SearchOutcome) -> list[str]:
             f"Run {winner.run_id} passes: {winner.label}.",
             *found.gate_answer,
         ]
-    lines.append("No finalist passes. In the way of the nearest one:")
+    lines.append("No finalist passes. What stops the nearest one:")
     for one in found.blocking_limits():
         verdict = one.best_verdict
         limit = limit_text(verdict.bound, verdict.limit, verdict.value)

@@ -58,7 +58,7 @@ class PublicRelease:
 
     @property
     def figure_rows(self) -> list[Row]:
-        """Return the rows of the figures, as they are written."""
+        """Return the rows of the figures, as written."""
         return [figure.row for figure in self.figures]
 
     @property
@@ -203,7 +203,7 @@ def _combining_parts(release: PublicRelease) -> list[DocumentPart]:
             ]
         ),
         Paragraph(
-            "The rule holds where the models drew their parameters anew for each dataset and hold for the population. Estimates that "
+            "The rule holds where the models drew new parameters for each dataset and hold for the population. Estimates that "
             "need what the models left out, such as interactions or tails that they do not have, can be wrong in all datasets alike."
         ),
     ]
@@ -236,7 +236,7 @@ def _generalised_values_parts(release: PublicRelease) -> list[DocumentPart]:
             f"Values of {_names_text(labels)} may be intervals: [20, 30) holds 20 and everything below 30, [20, 30] holds 30 too. {{a, b}} is "
             "one of a and b, the name of a group one of its members, and * anything at all.",
             "Do not put the middle of an interval in its place: that invents values, and correlations with them come out wrong. "
-            "Analyse the intervals as categories, or give both ends of what may be true, as below.",
+            "Analyse the intervals as categories, or give the lowest and the highest possible result, as below.",
         ]
     if means:
         items.append(
@@ -251,7 +251,7 @@ def _generalised_values_parts(release: PublicRelease) -> list[DocumentPart]:
         found = release.example
         said = (
             f"The lower ends of the {count_noun(found.n_intervals, 'value')} of {found.variable} that are intervals have the mean "
-            f"{number(found.lower_mean)}, the upper ends {number(found.upper_mean)}: the mean of what they stand for lies between."
+            f"{number(found.lower_mean)}, the upper ends {number(found.upper_mean)}: the mean of the exact values lies between."
         )
         left = found.n_records - found.n_intervals
         more = f" Of {count_noun(left, 'record')} more nothing can be said." if left else ""

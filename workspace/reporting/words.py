@@ -27,7 +27,7 @@ FAMILY_HEADINGS = {
     "risk": "Disclosure risk",
     "studies": "Studies",
 }
-"""The headings of what is measured, in the order in which it is shown."""
+"""The headings of the kinds of measures, in the order of display."""
 DIRECTION_TEXTS = {
     "low": "lower is better",
     "high": "higher is better",
@@ -113,7 +113,7 @@ def limit_text(bound: str, limit: float | str, value: str = "") -> str:
     """Return a limit in the unit of measure ``value``, whose method is loaded: ``at most 2 %``, ``at least 5 records``.
 
     A ratio and an increase name the reference: the confidential data's own value unless the measure has a baseline for that,
-    ``at most 1.2 × before the release``. A text stands as it is.
+    ``at most 1.2 × before the release``. A text stays unchanged.
     """
     text, against = limit if isinstance(limit, str) else limit_quantity(bound, limit, value), ""
     if bound in ("max_ratio", "max_increase") and value:

@@ -1,4 +1,4 @@
-"""What a plan will take in time and memory before it is run: a rough estimate, and from which source.
+"""Rough estimate of the time and memory of a plan before it is run, with its source.
 
 Where this workspace has runs that are done, a task of a method takes what it took there, in proportion to the records; else what it
 took when the

@@ -63,7 +63,7 @@ def delete_project(workspace: Workspace, project_id: int) -> int:
         runs = [find_run(workspace, int(one[0])) for one in _ids_in_project(connection, "run", project_id)]
         going = [run.id for run in runs if not run.state.is_final]
         if going:
-            raise NotReady(f"run {going[0]} of this project goes on; interrupt it first")
+            raise NotReady(f"run {going[0]} of this project is not finished; interrupt it first")
         tables = connection.execute("SELECT table_sha256 FROM dataset WHERE project_id = ?", (project_id,))
         hashes = {str(one[0]) for one in tables}
         for run in runs:

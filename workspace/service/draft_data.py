@@ -206,7 +206,7 @@ def assign_roles(table: Mapping[str, Any], roles: RoleAssignment) -> dict[str, A
                 f'no column "{name}"{near_miss_hint(name, list(variables)) or "; columns: " + ", ".join(variables)}',
             )
     if both := [name for name in roles.quasi_identifiers if name in roles.sensitive]:
-        raise BadInput(f"variables.{both[0]}", "is said to be known and sensitive; say one")
+        raise BadInput(f"variables.{both[0]}", "is given as a quasi-identifier and as sensitive; choose one")
     described = {
         name: {**one, "role": given[name]} if name in given else one
         for name, one in variables.items()

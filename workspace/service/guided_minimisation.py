@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SEED = 1
 KNOWN = ("quasi_identifier", "known")
-"""The role of what an intruder knows, in its word and its older one."""
+"""The role of variables that an intruder knows, in its current and its older word."""
 
 
 @dataclass(frozen=True)

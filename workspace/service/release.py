@@ -1,7 +1,7 @@
 """A run's release, written whole or not at all: ``public/`` is what leaves the building, ``internal/`` what its keepers need.
 
 Where the gate blocks, the release needs a written reason, which the audit log keeps. The log has the hash of the internal
-manifest, that one the hash of the public one, and both those of their files: released files can be told from others.
+manifest, that one the hash of the public one, and both those of their files: released files can be recognised.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def write_run_release(
 
     Findings that block are waived by ``waive``, a reason for each check, or by one ``reason`` for the whole release; where the policy
     requires a second person, both are those of the request that another account approved. Raises NotFound,
-    NotReady, BadInput for a policy or a waiver that cannot be, and NotReleased: where the gate blocks and nobody who may
+    NotReady, BadInput for a policy or a waiver that cannot be, and NotReleased: where the gate blocks and no one who may
     waives it, or when the directory has something in it. Whatever happens, there is either the whole release with its row in
     the audit log, or neither; cut off, it is completed or removed by ``resume`` and by the next release.
     """
@@ -112,7 +112,7 @@ def _check_target_is_empty(target: Path) -> None:
     if not target.parent.is_dir():
         raise NotReleased(f'there is no directory "{target.parent}"; make it first')
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise NotReleased(f'"{target}" is not an empty directory; name one that is empty or not there yet')
+        raise NotReleased(f'"{target}" is not an empty directory; name an empty or a new one')
 
 
 def _write_packages(workspace: Workspace, dossier: ReleaseDossier, aside: Path) -> tuple[str, ...]:

@@ -219,7 +219,7 @@ class _SearchState:
         return cls(workspace, stored, table, recipe, plan, stored_looks(workspace, stored.id))
 
     def evaluate_looks(self) -> dict[int, LookResult]:
-        """Return the results of the looks that have ended; the gate examines those that went on to a larger sample."""
+        """Return the results of the looks that have ended; the gate examines those that continued to a larger sample."""
         found: dict[int, LookResult] = {}
         while due := [look for look in self.plan.next_looks(found) if look.number not in found]:
             before = len(found)

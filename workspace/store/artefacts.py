@@ -54,7 +54,7 @@ def read_released_table(
 def read_released_dataset(
     workspace: Workspace, run_id: int, recipe: Recipe, draw: int, names: Sequence[str] | None = None
 ) -> Microdata | None:
-    """Read dataset ``draw`` (from 1) of a run, or some of its variables, with the classes of an anonymised table; None where there is none."""
+    """Read dataset ``draw`` (from 1) of a run, or some of its variables, with the classes of an anonymised table; None if it does not exist."""
     rows = workspace.connection.execute(
         "SELECT name, sha256 FROM artefact WHERE run_id = ? AND name IN (?, ?)",
         (run_id, f"draw/{draw}", classes_name(draw)),
@@ -91,7 +91,7 @@ def write_weights(tables: TableStore, weights: NDArray[Any]) -> str:
 
 
 def read_weights(tables: TableStore, sha256: str) -> NDArray[Any]:
-    """Read the weights (n,) that ``write_weights`` stored. Raises DamagedTable, also where they are none."""
+    """Read the weights (n,) that ``write_weights`` stored. Raises DamagedTable, also where the arrays are no weights."""
     found = tables.read_arrays(sha256).get(WEIGHTS)
     if found is None or found.ndim != 1 or found.dtype.kind != "f" or not ((found >= 0) & (found <= 1)).all():
         raise DamagedTable(f"the table {sha256[:8]} does not hold weights of records")
@@ -99,7 +99,7 @@ def read_weights(tables: TableStore, sha256: str) -> NDArray[Any]:
 
 
 def released_dataset_hash(workspace: Workspace, run_id: int, draw: int) -> str:
-    """Return the hash of dataset ``draw`` (from 1) of a run; empty where there is none."""
+    """Return the hash of dataset ``draw`` (from 1) of a run; empty if it does not exist."""
     return _artefact_hash(workspace, run_id, f"draw/{draw}")
 
 

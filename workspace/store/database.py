@@ -37,7 +37,7 @@ MIGRATIONS: list[Migration] = []
 def open_database(path: Path) -> sqlite3.Connection:
     """Open a connection in autocommit mode: WAL, full synchronisation, foreign keys, five seconds of patience.
 
-    Where nothing may be written and nobody is writing (there is no log), the database is only read.
+    Where nothing may be written and no process is writing (there is no log), the database is only read.
     """
     still = not os.access(path.parent, os.W_OK) and path.is_file() and not path.with_name(f"{path.name}-wal").exists()
     name = f"{path.resolve().as_uri()}?immutable=1" if still else str(path)
@@ -64,7 +64,7 @@ def check_nothing_computed(connection: sqlite3.Connection) -> None:
     """Raise NotAWorkspace where something in the database is computed when it is read, by whoever made it: it may never end."""
     if row := connection.execute(_COMPUTED_OBJECT).fetchone():
         raise NotAWorkspace(
-            f'"{row[0]}" in its database is computed and not stored, so it is none of ours; it is left alone'
+            f'"{row[0]}" in its database is computed and not stored, so Sfumato did not write it; the workspace is left unchanged'
         )
 
 
@@ -96,7 +96,7 @@ def _wrong_value_condition(table: str, column: str, kind: str, not_null: int, _:
 
 
 def find_wrong_value(connection: sqlite3.Connection) -> str:
-    """Return where a value stands that no version of ours writes, such as text in a column of numbers; empty where there is none.
+    """Return where a value stands that no version of ours writes, such as text in a column of numbers; empty if all are right.
 
     SQLite keeps whatever a column was given. Raises sqlite3.Error where a table or column is missing.
     """
@@ -204,8 +204,8 @@ def migrate_database(
         )
     if look and version < len(MIGRATIONS):
         raise NotAWorkspace(
-            f"the workspace belongs to another user and is of version {version}, not {len(MIGRATIONS)}: it cannot be looked at "
-            "as it is; its owner can bring it up to date by opening it"
+            f"the workspace belongs to another user and is of version {version}, not {len(MIGRATIONS)}: it cannot be read "
+            "before its owner updates it by opening it"
         )
     if 0 < version < len(MIGRATIONS):
         back_up_database(connection, version)
@@ -386,7 +386,7 @@ def releases_in_progress(connection: sqlite3.Connection) -> None:
 
 @register_migration
 def run_names(connection: sqlite3.Connection) -> None:
-    """Create the name and the note that an analyst gave a run; ``folded`` is the form that is compared, null where there is none."""
+    """Create the name and the note that an analyst gave a run; ``folded`` is the form that is compared, null without a name."""
     _execute_script(
         connection,
         """

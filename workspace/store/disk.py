@@ -40,7 +40,7 @@ class NotEnoughDisk(WorkspaceError):
 def estimate_run_bytes(recipe: Recipe, data: Microdata) -> int:
     """Estimate from above what a run leaves on the disk, in bytes.
 
-    The confidential table with its control records and m released ones as they are in memory, the values of single records of every risk
+    The confidential table with its control records and m released ones at their size in memory, the values of single records of every risk
     measure, and room for the database and its log.
     """
     frames = (data.frame, *(() if data.controls is None else (data.controls.frame,)))

@@ -316,7 +316,7 @@ def _parse_head(text: str) -> AuditHead | None:
 
 
 def _read_small_file(path: Path) -> str:
-    """Return the text of a small file; empty where there is none. Raises OSError."""
+    """Return the text of a small file; empty if it does not exist. Raises OSError."""
     try:
         return read_plain(path, MAX_HEAD_BYTES).decode("utf-8", "replace")
     except FileNotFoundError:

@@ -1,6 +1,6 @@
 """Key of a workspace: 32 random bytes in a file of their own, used beside the seed in every random stream.
 
-Without it nobody can repeat a run, and so nobody can undo a release by repeating it. It is in no recipe, report, log, result or
+Without it no one can repeat a run, and so no one can undo a release by repeating it. It is in no recipe, report, log, result or
 row of the database: there stands its fingerprint, an HMAC of a fixed label by it. A public key is the word ``public`` in place
 of 32 bytes: its runs have the streams that the seed alone gives, for studies that strangers shall repeat.
 """

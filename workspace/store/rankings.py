@@ -136,7 +136,7 @@ def write_ranking(tables: TableStore, ranking: RecordRanking) -> str:
 
 
 def read_ranking(tables: TableStore, sha256: str) -> RecordRanking:
-    """Read the ranking that ``write_ranking`` stored. Raises DamagedTable, also where it is none."""
+    """Read the ranking that ``write_ranking`` stored. Raises DamagedTable, also for other contents."""
     arrays = tables.read_arrays(sha256)
     try:
         asked, total, datasets = (int(count) for count in arrays["counts"])

@@ -15,7 +15,7 @@ Value = TypeVar("Value")
 
 
 def raise_damaged_record(record_kind: str) -> Callable[[Callable[Given, Value]], Callable[Given, Value]]:
-    """Return a decorator for a function that makes a value of a row: raises DamagedRecord with ``record_kind`` where the row is none of ours."""
+    """Return a decorator for a function that makes a value of a row: raises DamagedRecord with ``record_kind`` where Sfumato did not write the row."""
 
     def reads(func: Callable[Given, Value]) -> Callable[Given, Value]:
         @wraps(func)

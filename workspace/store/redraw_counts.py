@@ -21,7 +21,7 @@ _TABLE_SCHEMA = pa.schema([(one.name, _ARROW_TYPES[str(one.type)]) for one in fi
 
 
 def redraws_name(draw: int) -> str:
-    """Return ``redraws/3``, the name of what dataset 3 redrew."""
+    """Return ``redraws/3``, the name of the redraw counts of dataset 3."""
     return f"redraws/{draw}"
 
 

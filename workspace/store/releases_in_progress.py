@@ -184,7 +184,7 @@ def _noted_manifest(workspace: Workspace, number: int) -> str | None:
 
 
 def _manifest_hash(directory: Path) -> str:
-    """Return the SHA-256 of the internal manifest in a directory; empty where there is none."""
+    """Return the SHA-256 of the internal manifest in a directory; empty if it does not exist."""
     try:
         return hashlib.sha256(read_plain(directory / INTERNAL_FOLDER / MANIFEST_FILE)).hexdigest()
     except (OSError, StrangeFile):

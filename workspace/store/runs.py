@@ -157,7 +157,7 @@ class StoredRun:
     """Whether its random numbers are those of the seed alone, so that whoever has the seed can repeat them."""
     key_fingerprint: str
     seconds_left: float | None = None
-    """An estimate while the run goes on; None before there is anything to judge by."""
+    """An estimate while the run continues; None before there is anything to judge by."""
     name: str = ""
     """What its analyst calls it, of which there is one in a workspace; empty for none. Internal, as the note."""
     note: str = ""
@@ -304,7 +304,7 @@ class RunSummary:
 
     @property
     def is_stalled(self) -> bool:
-        """Return whether the run should continue and nobody works on it."""
+        """Return whether the run should continue but has no worker."""
         return not self.run.state.is_final and not self.is_attended
 
     @property
@@ -385,7 +385,7 @@ def _count_verdicts(workspace: Workspace, run_id: int) -> VerdictCounts:
 
 
 def _current_task_text(workspace: Workspace, run: StoredRun) -> str:
-    """Return the first task that is being computed, as ``fit 400/2,000 emcee``; empty when there is none."""
+    """Return the first task that is being computed, as ``fit 400/2,000 emcee``; empty if no task is."""
     if run.state is not RunState.RUNNING:
         return ""
     query = "SELECT kind, done, total, what FROM task WHERE run_id = ? AND state = 'running' ORDER BY id LIMIT 1"
@@ -406,7 +406,7 @@ def finished_with_companions(workspace: Workspace, run_id: int | str) -> list[St
     """Return a run that is done, and its companions that are. Raises NotFound and NotReady."""
     main = find_run(workspace, run_id)
     if main.state is not RunState.DONE:
-        raise NotReady(f"run {main.id} is {main.state}; wait for it, or go on with: sfumato resume {main.id}")
+        raise NotReady(f"run {main.id} is {main.state}; wait for it, or resume it with: sfumato resume {main.id}")
     beside = [find_run(workspace, other) for other in companion_ids(workspace, main.id)]
     return [main, *(run for run in beside if run.state is RunState.DONE)]
 

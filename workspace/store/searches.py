@@ -124,7 +124,7 @@ def seconds_worked(workspace: Workspace, search_id: int, look: int | None = None
 
 
 def _parse_stored_list(text: str, what: str, kind: type[Item]) -> tuple[Item, ...]:
-    """Return the items of a stored list. Raises NotFound where it is none."""
+    """Return the items of a stored list. Raises NotFound for other contents."""
     try:
         found = json.loads(text)
     except ValueError:

@@ -44,7 +44,7 @@ MISSING_LEVEL_CODE = -1
 
 
 class HashingFile:
-    """File that is written from beginning to end, with the SHA-256 of what was written."""
+    """File that is written from beginning to end, with the SHA-256 of the bytes written."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -52,7 +52,7 @@ class HashingFile:
 
     @property
     def sha256(self) -> str:
-        """Return the hash of what was written so far."""
+        """Return the hash of the bytes written so far."""
         return self._found.hexdigest()
 
     @property
@@ -138,7 +138,7 @@ def read_verified_parquet(
 
 
 def _read_pieces(file: BufferedReader, most: int) -> Iterator[memoryview]:
-    """Yield the bytes from the beginning, at most so many at a time in the same memory.
+    """Yield the bytes from the beginning, at most ``most`` at a time in the same memory.
 
     No more than a small table has, since clearing the memory takes longer than reading.
     """
@@ -149,7 +149,7 @@ def _read_pieces(file: BufferedReader, most: int) -> Iterator[memoryview]:
 
 
 def _spans_of_part(file: Any, size: int, part: TablePart) -> list[ByteSpan]:
-    """Return the spans of a part and the footer; the whole file where it is none of plain columns."""
+    """Return the spans of a part and the footer; the whole file where it is not a part of plain columns."""
     file.seek(0)
     try:
         found = pq.read_metadata(file)
@@ -388,7 +388,7 @@ def _read_column_values(file: pq.ParquetFile, name: str, groups: Sequence[int]) 
 class _LevelCodes:
     """Levels of a column as codes.
 
-    codes: codes of levels, (n,), MISSING_LEVEL_CODE where there is none
+    codes: codes of levels, (n,), MISSING_LEVEL_CODE for a missing value
     levels: the levels
     ordered: whether they have an order
     """

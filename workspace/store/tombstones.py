@@ -57,7 +57,7 @@ class Tombstone:
     """Released run that was deleted.
 
     tables: hashes of its datasets as the run stored them
-    datasets: hashes of what is left of these: the released columns, and no level that no released record has
+    datasets: hashes of their remaining parts: the released columns, and no level that no released record has
     schema: schema of these, as JSON
     marks: HMACs of the confidential records by the sealing key
     key: fingerprint of the sealing key

@@ -497,7 +497,7 @@ def _directory_lock(directory: Path) -> Iterator[None]:
 
 
 def _make_database(directory: Path, key: bytes | None) -> None:
-    """Make the database aside and rename it when it is whole, so that nobody opens half a database."""
+    """Make the database aside and rename it when it is whole, so that no one opens half a database."""
     if any(map(_is_foreign_file, directory.iterdir())):
         raise NotAWorkspace(f"{directory} has other things in it; name a new or empty directory")
     directory.chmod(0o700)

@@ -43,7 +43,7 @@ def adopt_workspace(directory: Path, target: Path) -> AdoptionResult:
     is recorded outside; then nothing is left in ``target``. A workspace that has lost its seals is copied: the runs of a copy have none.
     """
     if target.exists() or target.is_symlink():
-        raise NotAWorkspace(f'"{target}" exists already; name a directory that is not there yet')
+        raise NotAWorkspace(f'"{target}" exists already; name a new directory')
     with Workspace.open(directory, read_only=True, unchecked=True) as workspace:
         if not workspace.owner and (wrong := workspace.history_problem()):
             raise BrokenHistory(wrong)

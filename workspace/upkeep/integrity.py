@@ -294,7 +294,7 @@ def _mismatched_parts(
 def _seal_parts_now(
     workspace: Workspace, run_id: int, quick: bool, sealers: Sequence[RecordSealer]
 ) -> dict[str, dict[str, RunPartSeal]]:
-    """Return every part of a run as it is now, its seal by each key; a ``quick`` check leaves out what single tasks left."""
+    """Return every part of a run in its current state, its seal by each key; a ``quick`` check leaves out what single tasks left."""
     found: dict[str, dict[str, RunPartSeal]] = {}
     for sealer in sealers:
         connection = workspace.connection

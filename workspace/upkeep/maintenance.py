@@ -227,4 +227,4 @@ def _check_log_out() -> WorkspaceCheck:
         return WorkspaceCheck(
             "log-out", "problem", "KillUserProcesses=yes ends workers at log-out; run: loginctl enable-linger"
         )
-    return WorkspaceCheck("log-out", "ok", "workers go on")
+    return WorkspaceCheck("log-out", "ok", "workers keep running")

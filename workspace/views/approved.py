@@ -14,7 +14,7 @@ from ..store.workspace import Workspace
 
 
 def read_approved_tables(workspace: Workspace, run: StoredRun) -> tuple[ApprovedTable, ...]:
-    """Return the approved tables of all synthesis steps; none of a step that publishes none, or whose fit is not there yet."""
+    """Return the approved tables of all synthesis steps; none of a step that publishes none, or that is not fitted yet."""
     found: list[ApprovedTable] = []
     for step, fit in read_publishing_fits(workspace, run):
         if (give := step.method.synthesis.privacy.publishable_tables) is not None:
@@ -26,7 +26,7 @@ def read_approved_tables(workspace: Workspace, run: StoredRun) -> tuple[Approved
 
 
 def read_publishing_fits(workspace: Workspace, run: StoredRun) -> Iterator[tuple[RecipeStep, Fit]]:
-    """Yield the synthesis steps that may publish tables, and their stored fits; steps whose fit is not there yet are left out."""
+    """Yield the synthesis steps that may publish tables, and their stored fits; steps that are not fitted yet are left out."""
     for item, step in enumerate(run.recipe.synthesis):
         if step.method.synthesis.privacy.publishable_tables is None:
             continue

@@ -41,7 +41,7 @@ def read_beliefs(workspace: Workspace, run_id: int, measure: RecordMeasure) -> M
     """Read the beliefs about all attacked records. Raises NotFound, NotReady, DamagedTable."""
     run, method = find_run(workspace, run_id), method_by_key(measure.key)
     if measure.guesses_hash is None or method is None or method.measurement.beliefs is None:
-        raise NotReady(f"{measure.key} of run {run_id} says nothing of what an intruder believes")
+        raise NotReady(f"{measure.key} of run {run_id} keeps no beliefs of an intruder")
     told = method.measurement.beliefs
     step = run.recipe.measures[measure.position]
     settings = run.recipe.settings(step)

@@ -33,7 +33,7 @@ def released_dataset_hashes(workspace: Workspace, run_id: int) -> Mapping[int, s
 def read_variable_values(
     workspace: Workspace, dataset_id: int, run: StoredRun | None, names: Sequence[str]
 ) -> dict[str, VariableValues]:
-    """Read some variables of a dataset, and of what a run released of it. Raises DamagedTable and NotFound."""
+    """Read some variables of a dataset, and of a run's release of it. Raises DamagedTable and NotFound."""
     stored = workspace.find_dataset(dataset_id)
     schema = Schema(tuple(variable for variable in stored.schema if variable.name in names))
     own = workspace.tables.read_microdata(stored.table_sha256, schema, stored.origin)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 READ_AT_ONCE = 20_000_000
-"""Values of a table, of as many columns as have so many, one at least."""
+"""Number of values that are read at once: as many columns as have no more, at least one."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class ProfiledColumn:
     """Profile of a column's values.
 
     name: its name
-    profile: the profile; None where there is none
+    profile: the profile; None if it could not be made
     missing: share of the stored records without a value; None where that is not known
     problem: why its records do not fit
     """

@@ -138,7 +138,7 @@ def _is_matching(recipe: Recipe, item: int) -> bool:
 def select_measure(measures: Sequence[RecordMeasure], name: str = "", run_id: int = 0) -> RecordMeasure:
     """Return the first measure with this key (``risk.identification``, or a part of it), or at this place (``measure[2]``).
 
-    Without a name the first measure. Raises NotFound with the list, and NotReady where there is none.
+    Without a name the first measure. Raises NotFound with the list, and NotReady without such a measure.
     """
     if not measures:
         raise NotReady(
@@ -245,7 +245,7 @@ def read_record_risks(workspace: Workspace, measure: RecordMeasure, draw: int | 
 
 
 def read_confidential_risks(workspace: Workspace, measure: RecordMeasure) -> RecordRisk | None:
-    """Read the risk of every record, (n,), if the confidential data were released as they are; None where that was not measured. Raises
+    """Read the risk of every record, (n,), if the confidential data were released unchanged; None where that was not measured. Raises
     DamagedTable.
     """
     if measure.confidential_hash is None:

@@ -47,7 +47,7 @@ def run_completions(directory: Path) -> list[tuple[str, str]]:
 
 
 def recipe_text_of_run(directory: Path, word: str) -> str:
-    """Return the recipe text of the run that a word names; empty where there is none."""
+    """Return the recipe text of the run that a word names; empty if there is no such run."""
     of = f"SELECT substr(CAST(recipe AS TEXT), 1, {LONGEST_RECIPE}) FROM run"
     try:
         with _open_read_only(directory) as connection:

@@ -126,7 +126,7 @@ def _study_curve(name: tuple[str, ...], points: Sequence[sqlite3.Row], shares: _
 
 @dataclass(frozen=True, slots=True)
 class StudyAnswer:
-    """An answer from the points of a study together: a value, or the reason why there is none; ``params`` distinguish answers of a measure."""
+    """An answer from the points of a study together: a value, or the reason why it is missing; ``params`` distinguish answers of a measure."""
 
     measure: str
     value: float | None
@@ -168,7 +168,7 @@ class StudyResult:
         return [output for output in self.method.curve_outputs if (curve, output.name) in self.values]
 
     def find_answer(self, measure: str, curve: str = "", **params: Any) -> StudyAnswer | None:
-        """Return the answer of a measure for a curve, with these parameters; None where there is none."""
+        """Return the answer of a measure for a curve, with these parameters; None if it has no answer."""
         wanted = {**params, self.axis.curve: curve} if self.axis.curve and curve else params
         for one in self.answers:
             if one.measure == measure and all(one.params.get(name) == value for name, value in wanted.items()):

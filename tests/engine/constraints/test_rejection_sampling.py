@@ -245,7 +245,7 @@ def test_a_variable_computed_early_waits_for_its_own_step_where_a_part_is_missin
 
 
 def test_a_variable_that_would_follow_from_confidential_values_is_refused() -> None:
-    with pytest.raises(BadInput, match="leave as they are in the confidential data") as refused:
+    with pytest.raises(BadInput, match="are released unchanged") as refused:
         recipe(SUM, [STEPS[4]])
     assert refused.value.place == "constraints.total"
 
@@ -330,7 +330,7 @@ def private(constraints: Mapping[str, Any], **step: Any) -> Recipe:
 
 
 def test_a_step_with_a_privacy_account_draws_nothing_anew() -> None:
-    with pytest.raises(BadInput, match=r"privacy account of synthesis\.perturbed_gibbs is of records drawn once"):
+    with pytest.raises(BadInput, match=r"privacy account of synthesis\.perturbed_gibbs covers records drawn once"):
         private({"c": "region = 'n' -> married = 'no'"})
 
 
@@ -372,7 +372,7 @@ def test_whoever_asks_how_probable_the_release_is_is_refused() -> None:
     step = {"target": "rent", "method": "linear_regression", "predictors": ["age"]}
     measure = [{"method": "risk.bayesian_posterior"}]
     recipe({"kept": "married = 'yes' -> age >= 15"}, [step], measure=measure)  # of variables that nobody draws
-    with pytest.raises(BadInput, match="do not know that records are drawn anew"):
+    with pytest.raises(BadInput, match="do not know that records are redrawn"):
         recipe({"c": "rent <= wage"}, [step], measure=measure)
 
 

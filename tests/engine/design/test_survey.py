@@ -83,7 +83,7 @@ def test_a_design_that_cannot_be_is_refused_where_it_stands(of: dict[str, Any], 
 @pytest.mark.parametrize(
     ("column", "values", "place", "said"),
     [
-        ("weight", 0.0, "variables.weight", "3 records have the survey weight 0, so that they stand for nobody"),
+        ("weight", 0.0, "variables.weight", "3 records have the survey weight 0, so they represent no people"),
         ("weight", -1.0, "variables.weight", "3 records have a survey weight below 0"),
         ("weight", np.nan, "variables.weight", "3 records have no survey weight"),
         ("school", np.nan, "variables.schools", 'records have no value of "school"'),

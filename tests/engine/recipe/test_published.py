@@ -70,7 +70,7 @@ def test_figures_of_one_table_share_what_it_says() -> None:
         ({"value": "utility.ecdf.max_abs_diference"}, ".value", f'did you mean "{GAP}"?'),
         ({"value": "zzz"}, ".value", f"measured: {GAP}"),
         ({"value": 3}, ".value", "3 must be text"),
-        ({"dataset": "syntetic"}, ".dataset", "none of confidential, synthetic, anonymised"),
+        ({"dataset": "syntetic"}, ".dataset", "not one of confidential, synthetic, anonymised"),
         ({"figure": "0.1"}, ".figure", "must be a number"),
         ({"figure": True}, ".figure", "must be a number"),
         ({"figure": float("nan")}, ".figure", "must be a number"),

@@ -123,7 +123,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"data": {"file": 5}}, "data.file", "5 must be text"),
     ({"data": {"sample": 0}}, "data.sample", "0 must be at least 1; leave it out for all records"),
     ({"data": {"sample": True}}, "data.sample", "True must be a whole number"),
-    ({"data": {"missing": "ignore"}}, "data.missing", '"ignore" is none of refuse, drop'),
+    ({"data": {"missing": "ignore"}}, "data.missing", '"ignore" is not one of refuse, drop'),
     ({"data": []}, "data", "must be a table, [data]"),
     ({"release": {"m": 0}}, "release.m", "0 must be at least 1"),
     ({"release": {"m": 2.0}}, "release.m", "2.0 must be a whole number"),

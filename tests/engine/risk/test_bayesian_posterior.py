@@ -292,7 +292,7 @@ def test_strata_bound_what_is_guessed() -> None:
 @pytest.mark.parametrize(
     ("measure", "message"),
     [
-        ({"strata": ["a"]}, r"measure\[0\].strata\[0\]: \"a\" is made anew"),
+        ({"strata": ["a"]}, r"measure\[0\].strata\[0\]: \"a\" is synthesised"),
         ({"groups": {"one": ["0"]}}, r"measure\[0\].groups: are groups of the values of by"),
         ({"guesses": "neighbours", "prior": "marginal"}, r"measure\[0\].prior: neighbours"),
     ],

@@ -193,7 +193,7 @@ def test_who_is_drawn_hangs_on_the_key_and_not_on_the_order_of_the_file() -> Non
         ({"among": {"region": []}}, "among.region", "names no value"),
         ({"among": {"age": ["old"]}}, "among.age[0]", '"old" is no interval of "age"; write one value'),
         ({"among": {"since": ["20-29"]}}, "among.since[0]", "2020-01-01"),
-        ({"among": {"age": [">90"]}}, "among", "nobody to look for"),
+        ({"among": {"age": [">90"]}}, "among", "no record matches"),
         ({"targets": 0}, "targets", "at least 1"),
     ],
 )

@@ -208,7 +208,7 @@ def test_effects_of_records_need_predictors_that_stay_in_every_block(monkeypatch
     data = grouped(of, rng)
     moved = data.frame.assign(x=data.frame["x"].where(np.arange(70) < 69, 0.5))
     asked(of, data, [Microdata(of.schema, data.frame, "synthetic")], 0, np.array([0.0, 1]))
-    with pytest.raises(NotComputable, match="made anew"):
+    with pytest.raises(NotComputable, match="are synthesised"):
         asked(of, data, [Microdata(of.schema, moved, "synthetic")], 0, np.array([0.0, 1]))
 
 

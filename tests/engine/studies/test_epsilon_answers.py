@@ -63,7 +63,7 @@ def test_a_measure_that_turns_back_is_told() -> None:
     assert broken.value is None
     assert broken.reason == "at 10 it is within, but not at 100"
     assert answered([0.9, 0.9, 0.9], LEAST, 0.5).reason == answering.NO_EPSILON
-    assert answered([0.9, 0.9, 0.5], LEAST, 0.5, half=0.1).reason == "at 100 it cannot be told from the limit"
+    assert answered([0.9, 0.9, 0.5], LEAST, 0.5, half=0.1).reason == "at 100 it cannot be distinguished from the limit"
     assert answered([0.1, 0.9, 0.4], LARGEST, 0.5).reason == "at 100 it is within too, but not at 10"
     assert answered([0.9, 0.4, 0.1], LEAST, 0.5).reason == ""
 
@@ -72,7 +72,7 @@ def test_an_interval_that_holds_the_limit_answers_nothing() -> None:
     assert answered([0.9, 0.45, 0.1], LEAST, 0.5, half=0.01).value == 10.0
     unclear = answered([0.9, 0.45, 0.1], LEAST, 0.5, half=0.1)
     assert unclear.value == 100.0
-    assert unclear.reason == "at 10 it cannot be told from the limit"
+    assert unclear.reason == "at 10 it cannot be distinguished from the limit"
     assert answered([0.1, 0.45, 0.9], LARGEST, 0.5, half=0.1).value == 1.0
     assert answered([0.9, 0.55, 0.2], LARGEST, 0.5, half=0.1, goal="high").value == 1.0
 

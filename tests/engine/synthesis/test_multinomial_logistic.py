@@ -177,7 +177,7 @@ def test_the_second_variable_is_drawn_given_the_synthetic_values_of_the_first() 
     [
         ({"groups": {"large": ["e", "q"]}}, "synthesis[0].groups.large[1]", 'no level "q"'),
         ({"groups": {"large": ["e", "f"], "small": ["f"]}}, "synthesis[0].groups.small[0]", "two groups"),
-        ({"groups": {"one": ["e"]}}, "synthesis[0].groups", "would leave as they are"),
+        ({"groups": {"one": ["e"]}}, "synthesis[0].groups", "would be released unchanged"),
         ({"predictors": ["age", "age"]}, "synthesis[0].predictors[1]", "aliased"),
         ({"penalty": 0.0, "predictors": ["age", "separates"]}, "synthesis[0].penalty", "give a penalty"),
     ],

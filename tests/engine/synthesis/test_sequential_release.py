@@ -133,7 +133,7 @@ def test_one_newton_step_is_near_a_fit_anew(monkeypatch: pytest.MonkeyPatch) -> 
     )
     anew = model(of, data, [release]).plausibility_of(guesses).likelihood[..., 0]
     found = model(of, data, [release])
-    stepped = release_module.replace(found, anew=0).plausibility_of(guesses).likelihood[..., 0]
+    stepped = release_module.replace(found, max_refits=0).plausibility_of(guesses).likelihood[..., 0]
     difference = (stepped - stepped[:, :1]) - (anew - anew[:, :1])
     assert 0 < np.abs(difference).max() < 0.05
     assert np.abs(anew - anew[:, :1]).max() > 0.2  # what is told apart is larger

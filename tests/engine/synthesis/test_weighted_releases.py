@@ -82,7 +82,7 @@ def asked(
         data, step.targets, step.spec, releases, Run(np.random.default_rng(1))
     )
     if steps and isinstance(model, SequentialLogisticRelease):
-        model = replace(model, anew=0)
+        model = replace(model, max_refits=0)
     assert (WEIGHTS_KNOWN in model.remarks) == (data.weights is not None)
     guesses = IntruderGuesses(np.arange(len(values)), {"y": values})
     found = total_plausibility((model,), guesses)

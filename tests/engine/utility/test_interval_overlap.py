@@ -258,7 +258,7 @@ def test_a_recipe_with_models_comes_back_the_same() -> None:
         ({"quantiles": ["smoker"]}, "measure[0].quantiles[0]", '"smoker" is binary'),
         ({"probabilities": [1.5]}, "measure[0].probabilities[0]", "at most 1"),
         ({"confidence": 1}, "measure[0].confidence", "below 1"),
-        ({"synthesis": "whole"}, "measure[0].synthesis", "none of partial, full"),
+        ({"synthesis": "whole"}, "measure[0].synthesis", "not one of partial, full"),
     ],
 )
 def test_a_recipe_that_cannot_be_used_is_refused_at_its_place(table: dict[str, Any], place: str, message: str) -> None:

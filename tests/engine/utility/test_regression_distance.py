@@ -175,7 +175,7 @@ def test_shares_in_place_of_two_levels_are_no_response() -> None:
     released = Microdata(shares, means, "anonymised")
     found = measured(frame(300, 1), released, models=["logit: cat ~ age"])
     assert {(e.value, e.reason.partition(": ")[2]) for e in found} == {
-        (None, '"cat" is released as class means, which are none of its two levels')
+        (None, '"cat" is released as class means, which are not among its two levels')
     }
 
 

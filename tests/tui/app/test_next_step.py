@@ -147,7 +147,7 @@ def test_no_thresholds_alone_lead_to_a_release(line):
     ("state", "attended", "words"),
     [
         (RunState.RUNNING, True, "keeps running if you quit"),
-        (RunState.RUNNING, False, "nobody works on run 1"),
+        (RunState.RUNNING, False, "run 1 has no worker"),
         (RunState.INTERRUPTED, True, "{interrupt} in Runs resumes run 1"),
         (RunState.CANCELLED, True, "{interrupt} in Runs resumes run 1"),
         (RunState.FAILED, True, "{plan} Plan to fix why run 1 failed"),

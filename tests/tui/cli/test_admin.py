@@ -90,7 +90,7 @@ def test_a_run_that_nobody_works_on_says_how_to_go_on(
 ) -> None:
     monkeypatch.setattr("sfumato.workspace.store.runs.WORKER_START_SECONDS", -60.0)
     assert sfumato("runs", "--workspace", str(place)) == 0
-    assert "nobody works on it; sfumato resume 1" in capsys.readouterr().out
+    assert "no worker; sfumato resume 1" in capsys.readouterr().out
 
 
 def test_a_disk_that_stops_a_worker_has_a_status_and_a_message(

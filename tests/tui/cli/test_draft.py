@@ -95,7 +95,7 @@ def test_a_project_is_drafted_for_by_its_name(
     [
         ((), "no variable has a role yet"),
         (("--known", "twon"), 'no column "twon"; did you mean "town"?'),
-        (("--known", "town", "--sensitive", "town"), "is said to be known and sensitive"),
+        (("--known", "town", "--sensitive", "town"), "is given as a quasi-identifier and as sensitive"),
         (("--want", "anonymisation", "--sensitive", "smoker"), "needs quasi-identifiers"),
         (("--want", "anonymisation", "--known", "town", "-k", "500"), "cannot make a class of 500"),
         (("--want", "evaluation", "--known", "town"), "no variable is sensitive"),

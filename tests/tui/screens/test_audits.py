@@ -33,7 +33,7 @@ async def test_records_lists_the_targets_and_enter_says_what_gives_one_away(sit,
         text = await seat.press("enter")
         assert isinstance(seat.app.screen, AuditedTargetDialog)
         assert f"record {first.record:,}" in text
-        assert "what gives away" in text
+        assert "recognised by" in text
         assert "what to change" in text
 
 
@@ -52,7 +52,7 @@ async def test_findings_show_a_strip_of_every_target(sit, made):
     save_state(made, AppState(project=1, run=1, tab="verdicts"))
     async with sit(made, size=(140, 50)) as seat:
         text = await explain_verdict(seat)
-        assert "people asked about are given away" in text
+        assert "people asked about are recognised" in text
         assert "●" in text
 
 
@@ -63,11 +63,11 @@ async def test_from_findings_two_keys_lead_to_what_gives_the_first_target_away_a
     save_state(made, AppState(project=1, run=1, tab="verdicts"))
     async with sit(made, size=(80, 24)) as seat:
         text = await explain_verdict(seat)
-        assert "] who is given away" in text
+        assert "] people recognised" in text
         text = await seat.press("right_square_bracket")
         assert isinstance(seat.app.screen, AuditedTargetDialog)
         assert f"record {targets[0].record:,} of run 1 · 1 of {len(targets)} targets" in text
-        assert "what gives away" in text
+        assert "recognised by" in text
         await seat.press("end")
         assert "what to change" in seat.text
         text = await seat.press("right_square_bracket")
@@ -80,7 +80,7 @@ async def test_a_number_of_an_audit_in_the_table_leads_there_with_enter(sit, mad
     save_state(made, AppState(project=1, run=1, tab="results"))
     async with sit(made, size=(80, 24)) as seat:
         text = await seat.press("enter")
-        assert "enter who is given away" in text
+        assert "enter people recognised" in text
         await seat.press("enter")
         assert isinstance(seat.app.screen, AuditedTargetDialog)
 
@@ -88,6 +88,6 @@ async def test_a_number_of_an_audit_in_the_table_leads_there_with_enter(sit, mad
 async def test_a_number_that_no_audit_made_leads_to_nobody(sit, built_data):
     save_state(built_data, AppState(project=1, run=1, tab="verdicts"))
     async with sit(built_data, size=(80, 24)) as seat:
-        assert "who is given away" not in await seat.press("enter")
+        assert "people recognised" not in await seat.press("enter")
         await seat.press("right_square_bracket")
         assert not isinstance(seat.app.screen, AuditedTargetDialog)

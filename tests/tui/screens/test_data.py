@@ -302,7 +302,7 @@ async def test_an_edit_that_there_is_not_is_not_taken_back_silently(sit, anonymi
         said = []
         monkeypatch.setattr(seat.app, "say", lambda text, *_, **__: said.append(text))
         await seat.press("u", "ctrl+r")
-        assert said == ["There is no edit to take back", "There is no edit that was taken back"]
+        assert said == ["There is no edit to undo", "There is no edit to redo"]
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from sfumato.workspace.views.records import MatchingCandidates
     [
         (True, "its own record is among them"),
         (False, "its own record is not among them"),
-        (None, "they are nobody's: nothing says whose record a released one is"),
+        (None, "their owners are unknown: no released record is linked to a person"),
     ],
 )
 def test_whose_the_matching_records_are_is_said_where_something_says_it(hit: bool | None, words: str) -> None:

@@ -286,10 +286,10 @@ def answer(monkeypatch):
 async def test_keys_alone_ask_a_second_person_and_take_the_answer(sit, second, answer, tmp_path, size):
     async with sit(second, "w", tab="verdicts", size=size) as seat:
         shown = await seat.press("right_square_bracket") + "".join([await seat.press("ctrl+d") for _ in range(3)])
-        assert "was not asked for" in shown
+        assert "was not requested" in shown
         await seat.press("left_square_bracket")
         await seat.press("w")
-        assert "was not asked for" in seat.app.notices[-1]
+        assert "was not requested" in seat.app.notices[-1]
         await seat.press("g", "a", *"known", "enter", "act:request")
         assert seat.app.focused.id == "release-reason"
         await seat.press(*"teaching", "enter", "y")
@@ -303,7 +303,7 @@ async def test_keys_alone_ask_a_second_person_and_take_the_answer(sit, second, a
         assert seat.app.notices[-1].endswith(f'{OTHER} approved it: "looked at it"')
         seat.app.screen.go_to("findings")
         await seat.press("g", "a")
-        assert "ask for it anew" in seat.app.notices[-1]
+        assert "request it again" in seat.app.notices[-1]
         await type_in(seat, "directory", str(tmp_path / "out"))
         await seat.press("w", "y")
         assert "released to" in seat.app.notices[-1]

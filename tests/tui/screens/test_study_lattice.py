@@ -80,7 +80,7 @@ def test_report_and_command_show_the_same_lattice(towns_once) -> None:
         rows = [row for row in read_result_rows(workspace, 1) if row.method_key == KEY and row.draw is None]
     method = registry()[KEY]
     sentence, variables, subsets = study_parts(method, rows)
-    assert "first: without it nobody finds more than" in str(sentence)
+    assert "first: without it no intruder finds more than" in str(sentence)
     assert isinstance(variables, DisplayTable)
     assert isinstance(subsets, DisplayTable)
     assert [line[0] for line in variables.rows] == ["town", "age", "pay"]

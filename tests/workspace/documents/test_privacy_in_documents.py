@@ -153,7 +153,7 @@ def test_a_block_says_what_it_costs_and_a_sample_whose_promise_it_is(written: Wr
         ({"order": "mutual_information"}, {}, ["which variables are drawn given which others was learned from the"]),
         ({}, {"variables": UNBOUNDED, "gaps": True}, ["which values there can be, or how numbers are grouped, was learned"]),
         ({}, {"gaps": True}, ["whether a value may be missing was not fixed beforehand"]),
-        ({"target": ["area", "age"]}, {"records": None}, ["some variables leave as they are, or were made without an account"]),
+        ({"target": ["area", "age"]}, {"records": None}, ["some variables are released unchanged, or were synthesised without an account"]),
         ({"epsilon": None, "privacy": "l_diversity", "l": 1.5}, {}, ["l-diversity is no differential privacy: it has no epsilon"]),
     ],
     ids=["number", "seeds", "donors", "order", "levels", "missing", "kept", "l-diversity"],

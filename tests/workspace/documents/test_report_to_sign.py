@@ -97,7 +97,7 @@ def test_a_number_that_could_not_be_computed_is_no_threshold_met(
     assert thresholds_sentence([replace(verdict, outcome="met")]) == "The threshold is met."
     missing = replace(verdict, outcome="not computed", observed=None)
     assert ": not computed, limit" in thresholds_sentence([missing])
-    assert thresholds_sentence([]) == "The recipe sets no threshold: nothing was held against a limit."
+    assert thresholds_sentence([]) == "The recipe sets no threshold: nothing was compared with a limit."
 
 
 def test_without_measures_every_question_is_open(done: int, dossier_for: Read) -> None:

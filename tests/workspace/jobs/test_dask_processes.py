@@ -154,7 +154,7 @@ def test_a_task_goes_where_it_has_room_and_is_refused_where_none_has(
     monkeypatch.setitem(measured_rates.RATES, "synthesis.linear_regression", (1.0, 3.5e9, 0.0, 0.0))
     with pytest.raises(
         NotEnoughMemory,
-        match=r"needs about 3.5 GB of memory, and there is about 3.2 GB \(80% of what the largest worker",
+        match=r"needs about 3.5 GB of memory, and there is about 3.2 GB \(80% of the memory of the largest worker",
     ):
         enter()
     assert list_runs(workspace) == []

@@ -169,7 +169,7 @@ def test_controls_that_somebody_changed_or_took_away_are_found_out(own: Workspac
         connection.execute("DELETE FROM artefact WHERE run_id = ? AND name = 'controls'", (lost,))
     run_worker(own.directory, idle=0)
     assert find_run(own, lost).state is RunState.FAILED
-    assert "the control records of the run are not there" in find_run(own, lost).error
+    assert "the control records of the run are missing" in find_run(own, lost).error
 
 
 @pytest.mark.slow

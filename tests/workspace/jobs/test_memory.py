@@ -48,7 +48,7 @@ TWO = ("max", "current", "inactive_file")
 
 def test_what_the_kernel_says_is_available(machine: Path) -> None:
     assert available_bytes() == 6 * GIB
-    assert local_memory_limit() == MemoryLimit(int(0.8 * 6 * GIB), "80% of what this machine has left")
+    assert local_memory_limit() == MemoryLimit(int(0.8 * 6 * GIB), "80% of the free memory of this machine")
 
 
 def test_a_control_group_of_version_2_bounds_it_and_what_it_caches_counts_as_left(machine: Path) -> None:

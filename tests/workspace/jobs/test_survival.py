@@ -250,7 +250,7 @@ def test_a_command_that_is_interrupted_says_how_to_go_on_and_leaves_a_run_that_c
             process.send_signal(number)
             said = process.communicate(timeout=PATIENCE)[1].decode()
             assert process.returncode == 3
-        assert f"run {run_id} is interrupted; go on with: sfumato resume {run_id}" in said
+        assert f"run {run_id} is interrupted; resume it with: sfumato resume {run_id}" in said
         kill(*workers(workspace))
     requeue_run(workspace, run_id)
     run_worker(workspace.directory, idle=0)

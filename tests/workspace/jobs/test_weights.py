@@ -144,7 +144,7 @@ def test_a_run_whose_weights_are_lost_fails_rather_than_goes_without(workspace: 
     run_worker(workspace.directory, idle=0)
     run = find_run(workspace, made)
     assert run.state is RunState.FAILED
-    assert "weights of the records are not there" in run.error
+    assert "weights of the records are missing" in run.error
     with workspace.write_transaction() as connection:
         connection.execute("INSERT INTO artefact VALUES (?, ?, ?)", tuple(kept))
     requeue_run(workspace, made)

@@ -130,7 +130,7 @@ def test_points_are_drawn_by_key_and_seed_from_whole_records_and_said():
     assert f"confidential 2,000 of 50,000 ({np.isnan(missing).sum():,} cannot be drawn)" in first.note
     assert "drawn by the key and seed 1:" in first.note
     assert ["by seed 1:" in one.note for one in others] == [False, True, False, False]
-    assert "drawn anew each time, without the key:" in others[2].note
+    assert "drawn at random each time, without the key:" in others[2].note
     assert sample_scatter(x, y, 1, drawn_by[0]).series[1].name == "synthetic 2"
     assert set(first.series[0].x) <= set(own)
 

@@ -71,7 +71,9 @@ def as_other(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
 def test_a_release_is_asked_for_approved_and_written(
     workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path]
 ) -> None:
-    with pytest.raises(NotReleased, match=r"was not asked for: sfumato release 1 --request --format csv"):
+    with pytest.raises(
+        NotReleased, match=r"was not requested in its current state: sfumato release 1 --request --format csv"
+    ):
         write_run_release(workspace, run_id, tmp_path / "out", reason="in a hurry")
     request = request_release(workspace, run_id, "for teaching")
     with pytest.raises(NotReleased, match=r"waits for another account: sfumato approve"):
@@ -158,7 +160,7 @@ def test_what_was_changed_since_is_asked_for_anew(
         write_run_release(workspace, run_id, tmp_path / "out")
     request.write_text(content, "utf-8")
     write_policy(workspace, tmp_path, before="digits = 4")
-    with pytest.raises(NotReleased, match="was not asked for"):
+    with pytest.raises(NotReleased, match="was not requested"):
         write_run_release(workspace, run_id, tmp_path / "out")
     write_policy(workspace, tmp_path)
     with workspace.write_transaction() as connection:
@@ -295,7 +297,7 @@ def test_an_approval_is_for_one_form_and_one_release(
     workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path]
 ) -> None:
     as_other(request_release(workspace, run_id, "for teaching", form="parquet"), "approved", "looked at it")
-    with pytest.raises(NotReleased, match=r"as csv, as it is now, was not asked for: .* --format csv"):
+    with pytest.raises(NotReleased, match=r"as csv was not requested in its current state: .* --format csv"):
         write_run_release(workspace, run_id, tmp_path / "other", "csv")
     write_run_release(workspace, run_id, tmp_path / "out", "parquet")
     for form in ("parquet", "csv"):

@@ -99,7 +99,7 @@ GAINS = (
 )
 
 
-@pytest.mark.parametrize(("verdict", "first"), [(RATIO, "The plan passes as it is: run 8."), (MATCHES, "Utility: ")])
+@pytest.mark.parametrize(("verdict", "first"), [(RATIO, "The plan passes unchanged: run 8."), (MATCHES, "Utility: ")])
 def test_what_the_winner_gained_and_gave_up_against_the_plan_is_one_sentence(verdict, first):
     better = replace(finalist(7, RATIO), label="m 3")
     lines = conclusion_lines(replace(found(better, finalist(8, verdict)), gains=GAINS))
@@ -114,7 +114,7 @@ def test_what_the_winner_gained_and_gave_up_against_the_plan_is_one_sentence(ver
 
 def test_where_the_plan_itself_is_taken_it_is_said_that_none_was_better():
     lines = conclusion_lines(found(finalist(8, RATIO), replace(finalist(9, RATIO), label="m 3")))
-    assert lines[0] == "The plan passes as it is: run 8."
+    assert lines[0] == "The plan passes unchanged: run 8."
     assert lines[-2] == "No finalist was better than it by more measures of utility than it was worse."
     alone = conclusion_lines(found(replace(finalist(9, RATIO), label="m 3")))
     assert not any("unchanged" in line or "as it is" in line for line in alone)

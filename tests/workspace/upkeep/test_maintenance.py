@@ -87,7 +87,7 @@ def test_a_run_that_goes_on_is_not_deleted(workspace: Workspace, enter: Enter) -
     for _ in range(2):  # queued, then running
         with pytest.raises(NotReady, match=f"run {run_id} is .*; interrupt it first"):
             delete_run(workspace, run_id)
-        with pytest.raises(NotReady, match="goes on; interrupt it first"):
+        with pytest.raises(NotReady, match="is not finished; interrupt it first"):
             delete_project(workspace, 1)
         claim_task(workspace, "worker")
     assert counts(workspace, run_id)["task"] > 0

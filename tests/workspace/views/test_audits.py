@@ -74,7 +74,7 @@ def test_what_an_audit_found_is_said_in_people_and_names_nobody() -> None:
     assert audit_sentences(rows) == [
         "The audit recognises 2 people in the releases beyond chance (vulnerable people), of 20 targets; 95 % interval 0.6 .. 6.",
         "The audit recognises 1 person in the releases beyond chance, of 20 targets; 95 % interval 0.6 .. 6.",
-        "Audit: people given away (shadows 40) was not computed: a shadow could not be made.",
+        "Audit: people recognised (shadows 40) was not computed: a shadow could not be made.",
     ]
     assert audit_sentences([replace(rows[0], draw=1), replace(rows[0], measure="auc")]) == []
 
@@ -118,12 +118,12 @@ def test_the_command_shows_targets_and_one_of_them(workspace: Workspace) -> None
     (measure,) = record_measures(workspace, 1)
     found = read_records_at_risk(workspace, 1, "", 10, None, with_values=False)
     listed = records_at_risk_text(found)
-    assert "people asked about are given away" in listed
+    assert "people asked about are recognised" in listed
     assert "nan" not in listed.lower()
     assert json.loads(json.dumps(records_at_risk_object(found), allow_nan=False))
     record = read_audited_records(workspace, measure)[1].record
     alone = records_at_risk_text(read_records_at_risk(workspace, 1, "", 10, None, record, with_values=False))
-    assert "what gives away" in alone
+    assert "recognised by" in alone
 
 
 @pytest.mark.slow

@@ -28,7 +28,7 @@ MAX_MISSING_LETTERS = 26
 
 
 class WrittenColumn:
-    """Column as it is written: values, labels, missing codes of SPSS or letters of Stata, kinds of SAS, and a format."""
+    """Column to be written: values, labels, missing codes of SPSS or letters of Stata, kinds of SAS, and a format."""
 
     def __init__(self, values: pd.Series) -> None:
         self.values = values
@@ -240,7 +240,7 @@ def _check_written_file(content: bytes, columns: Columns, rules: FileRules) -> N
     ]
     if wrong or len(found.names) != len(columns):
         named = ", ".join(f'"{name}"' for name in wrong[:3]) or "a column"
-        raise NotReleased(f"a {rules.title} file does not keep {named} as it is; choose another --format")
+        raise NotReleased(f"a {rules.title} file changes {named}; choose another --format")
 
 
 def _same_column(found: RawTable, name: str, column: WrittenColumn, rules: FileRules) -> bool:
