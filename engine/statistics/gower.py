@@ -35,7 +35,7 @@ MOST_EXACT = 256
 """Variables whose distances add up exactly in single precision."""
 AT_ONCE = 250_000
 """Pairs of records in a block."""
-_MEANS = '"{}" is released as class means, which are none of its levels'
+_MEANS = '"{}" is released as class means, which are not among its levels'
 Singles = NDArray[np.float32]
 Codes = NDArray[np.unsignedinteger]
 Gaps = TypeVar("Gaps", Floats, Singles)

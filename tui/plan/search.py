@@ -63,7 +63,7 @@ class SearchFinalists(Dialog[SearchAnswer]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("run", "answer('continue')", "Continue it", show=True),
-        bind_act("search", "answer('new')", "Search from the plan as it is now", show=True),
+        bind_act("search", "answer('new')", "Search from the current plan", show=True),
         bind_act("down", "focused.cursor_down"),
         bind_act("up", "focused.cursor_up"),
     ]

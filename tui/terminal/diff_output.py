@@ -300,14 +300,14 @@ def sgr_change(current: str | None, wanted: str) -> str:
     """
     from_reset = f"\x1b[0;{wanted}m" if wanted else "\x1b[0m"
     if current is None:
-        return anew
+        return from_reset
     have, want = _parse_codes(current), _parse_codes(wanted)
     if have.attributes - want.attributes:
         return from_reset
     changes = sorted(want.attributes - have.attributes)
     changes += [want.colour or "39"] if want.colour != have.colour else []
     changes += [want.background or "49"] if want.background != have.background else []
-    return min(f"\x1b[{';'.join(changes)}m" if changes else "", anew, key=len)
+    return min(f"\x1b[{';'.join(changes)}m" if changes else "", from_reset, key=len)
 
 
 @lru_cache(4096)

@@ -54,8 +54,8 @@ class Plot(Widget, can_focus=True):
         bind_act("zoom_out", "zoom(2)"),
         bind_act("zoom_in_up", "zoom_up(0.5)"),
         bind_act("zoom_out_up", "zoom_up(2)"),
-        bind_act("up", "pan(1)", "Look higher"),
-        bind_act("down", "pan(-1)", "Look lower"),
+        bind_act("up", "pan(1)", "Scroll up"),
+        bind_act("down", "pan(-1)", "Scroll down"),
         bind_act("zoom_all", "reset"),
     ]
 

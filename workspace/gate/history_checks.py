@@ -255,7 +255,8 @@ def _check_kept_tables(case: ExaminedRelease) -> CheckResult:
     own = _published_fits(case, case.plan.run)
     if not own:
         if any(
-            step.method.synthesis.privacy.implied_counts is not None for step, _ in read_publishing_fits(case.workspace, case.plan.run)
+            step.method.synthesis.privacy.implied_counts is not None
+            for step, _ in read_publishing_fits(case.workspace, case.plan.run)
         ):
             raise NotComputable(sentences.TABLES_WITHHELD)
         raise CheckNotApplicable(sentences.NO_TABLES)
@@ -404,7 +405,7 @@ HISTORY_CHECKS = (
     ),
     GateCheck(
         "earlier_records", "records of earlier releases that are missing or changed", "records", None, 0,
-        "without them nothing shows what the releases together give away; somebody may have removed them",
+        "without them nothing shows what the releases together reveal; somebody may have removed them",
         "run sfumato audit verify, and restore the workspace from a backup", _check_earlier_records, waivable=False,
     ),
     GateCheck(

@@ -434,7 +434,7 @@ def _hidden_columns(case: ExaminedRelease) -> dict[str, str]:
     schema = case.recipe.schema
     found = {v.name: "an identifier" for v in schema if v.role is Role.IDENTIFIER}
     if case.is_synthetic:
-        found |= {n: "drawn anew" for n in case.plan.replaced if schema[n].role is Role.SENSITIVE}
+        found |= {n: "synthesised" for n in case.plan.replaced if schema[n].role is Role.SENSITIVE}
         found |= {n: "sensitive" for n in case.plan.kept if schema[n].role is Role.SENSITIVE}
     else:
         found |= dict.fromkeys(case.plan.replaced, "generalised or suppressed")
@@ -537,7 +537,7 @@ RECORD_CHECKS = (
         check_extremes, "maxima and minima are not released: ESSnet SDC guidelines for output checking (Brandt et al. 2010)",
     ),
     GateCheck(
-        "agreed_values", "values that the datasets give away together", "excess (0 as for similar people, 1 for all)", 0.05, 0.2,
+        "agreed_values", "values that the datasets reveal together", "excess (0 as for similar people, 1 for all)", 0.05, 0.2,
         "beyond what a person like it would lose, it is what the model remembers of the record; " + OWN_CHOICE, f"fewer datasets, {MORE_ROOM}",
         _check_agreed_values, "attack against a control: Giomi et al. (2023)",
     ),
@@ -565,6 +565,6 @@ RECORD_CHECKS = (
     GateCheck(
         "constraints", "records that break a constraint of the recipe", "records of a dataset", 0, 0,
         "a record that cannot be is of no use, and says that a model did not know the rule", "let synthesis keep to it ([release] redraws, "
-        "another order or model), or mend the rule", _check_constraints, "edit rules: Fellegi & Holt (1976)", intruder="none",
+        "another order or model), or fix the rule", _check_constraints, "edit rules: Fellegi & Holt (1976)", intruder="none",
     ),
 )  # fmt: skip

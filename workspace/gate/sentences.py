@@ -83,7 +83,7 @@ RELEASE_GONE = "run {run}, released before, is gone, and the audit log does not 
 TOO_FEW_IDENTIFIED = "the columns in common ({names:commas}) identify too few people"
 NO_COMMON_COLUMN = "no column in common"
 TOO_FEW_COLUMNS_LEFT = "too few columns are left in common"
-UNCERTAIN_PEOPLE = "; it cannot be told whether the people of run {run}, released before, are the same: {reason}"
+UNCERTAIN_PEOPLE = "; it is unknown whether the people of run {run}, released before, are the same: {reason}"
 POOL_OF_ONE_RUN = "{datasets:count dataset} of {rows:,} records, compared with {records:,}{alone}"
 POOL_ALONE = "; this release alone"
 POOL_OF_RUNS = (
@@ -126,21 +126,21 @@ EXTREMES = "released unchanged: {columns} ({size}){uncontrolled}"
 EXTREMES_OF_COLUMN = "{name}: the {ends} value"
 ONE_DATASET = "there is one dataset"
 ROWS_OF_ONE_RECORD_UNKNOWN = "rows of the datasets are not known to be of the same record"
-ROWS_NOT_LINKED = "rows of different datasets cannot be told to be of the same record"
+ROWS_NOT_LINKED = "rows of different datasets cannot be linked to the same record"
 AGREED_VALUES = (
-    "{name}: the {datasets:count value} together give away {share:share} of the {linked:count record} whose rows can be linked, and "
+    "{name}: the {datasets:count value} together reveal {share:share} of the {linked:count record} whose rows can be linked, and "
     "{baseline:share} of the records most like them ({size}){chance}"
 )
-AGREED_BY_CHANCE = "; so few records cannot be told from chance"
+AGREED_BY_CHANCE = "; with so few records it may be chance"
 NOTHING_REPLACED = "nothing is replaced"
-NO_KEPT_WEIGHT = "no survey weight leaves as it is"
+NO_KEPT_WEIGHT = "no survey weight is released unchanged"
 KEPT_WEIGHT = (
     "{few:,} of {records:,} {noun} ({share:share}) have a survey weight ({weight}) that fewer than {smallest_cell} {noun} share; "
-    "{alone:,} of them share theirs with nobody: whoever knows how the weights were made knows their strata and classes"
+    "{alone:,} of them have a unique one: whoever knows how the weights were made knows their strata and classes"
 )
-NO_KEPT_VARIABLE = "no variable leaves as it is"
+NO_KEPT_VARIABLE = "no variable is released unchanged"
 IDENTIFYING_COLUMN = (
-    "{name} is released unchanged, and {alone:,} of {records:,} {noun} ({share:share}) share their value with nobody"
+    "{name} is released unchanged, and {alone:,} of {records:,} {noun} ({share:share}) have a unique value"
 )
 FOUND_BY_COLUMN = "can be found by {name} alone, which is released unchanged"
 SMALL_CLASSES = (
@@ -159,7 +159,7 @@ NO_CONSTRAINTS = "the recipe declares no constraints"
 CONSTRAINTS_KEPT = "no record of {datasets} datasets breaks one of {rules} rules"
 CONSTRAINTS_BROKEN = "broken: {rules}"
 CONSTRAINT_BROKEN = "constraint {name}: {broken:,} of {records:,} records of dataset {dataset}"
-CONSTRAINTS_UNKNOWN = "; of some records nobody can say whether they keep to {names:commas}"
+CONSTRAINTS_UNKNOWN = "; for some records it is unknown whether they keep to {names:commas}"
 
 # People.
 CLASSES_ARE_CHECKED = "small_classes looks at the quasi-identifiers of an anonymised table"
@@ -170,7 +170,7 @@ KEPT_BY_RULES = "released unchanged or by public rules"
 KEPT_AS_RELEASED = "as released"
 KEPT_COLUMNS = (
     "{few:,} of {people:,} {noun} ({few_share:percent}) share their values of {columns}, {how}, with fewer than {others} others; {alone:,} "
-    "share theirs with nobody; an intruder who picks a matching row for each finds {found:number} on average ({found_share:percent}){population}"
+    "have a unique combination; an intruder who picks a matching row for each finds {found:number} on average ({found_share:percent}){population}"
 )
 KEPT_IN_POPULATION = ", {found:number} without knowing who of the population is in the file"
 KEPT_OTHER_COLUMNS = "; who also knows {names:list} finds {found:,} in classes of fewer than {limit}: judge whether this audience can know these columns"
@@ -221,13 +221,13 @@ UNANIMOUS_IN_HOLDOUT = "of {controls:,} hold-out {noun} like them {share:percent
 UNANIMOUS_IN_ALL = "{share:percent .0f} of all {noun} have such a value"
 INFERENCE_JUDGED_ELSEWHERE = "{message}; inference_excess judges what is so of these people alone"
 OTHERS_UNMEASURED = (
-    "{message}; no measure asked about all records: the gate takes the others to be given away with more than {likely:g}, since they are "
+    "{message}; no measure asked about all records: the gate assumes that the others are disclosed with more than {likely:g}, since they are "
     "not known to be safer"
 )
 NO_RECORD_MEASURED = "no measure of the run says anything of single records"
 RECORD_NOT_ASKED = "{key}: no record was asked about in all releases"
 WORST_RECORD = (
-    "{key}: record {record} is given away with probability {probability:.3g} over {datasets:count dataset}, and {likely_records:,} of "
+    "{key}: record {record} is disclosed with probability {probability:.3g} over {datasets:count dataset}, and {likely_records:,} of "
     "{asked:,} with more than {likely:g}{one_dataset}{matches}{compared}{releases}{alone}"
 )
 CHANCE_OF_ONE_DATASET = "; of one dataset it may be chance"
@@ -238,7 +238,7 @@ WRONG_MATCHES = (
 MAY_BE_CHANCE = ": it may be chance"
 COMPARED_LESS = (
     "; the gate compares {compared:number} and not {highest:number}: whoever is found by columns that stay is counted by {check}, and "
-    "nobody else is given away with more than {others:number}"
+    "no other record is disclosed with more than {others:number}"
 )
 RELEASES_TOGETHER = " ({releases} releases together, this one and {runs} before)"
 ALONE_WITH_KEPT = (
@@ -264,7 +264,7 @@ EARLIER_NOT_COUNTED = (
     "{message}; this release alone; with the {releases:count earlier release} of these people the intruder learns more"
 )
 PRIOR_KNOWS_NOTHING = (
-    "the strongest intruder was asked only with a prior that knows nothing, so that nobody knows what the release adds; measure it with a "
+    "the strongest intruder was asked only with a prior that knows nothing, so it is unknown what the release adds; measure it with a "
     "prior of the models too"
 )
 GUESSED_RIGHT = "{key} ({measure}): of {attacked} a share of {after:.4g} is guessed right once the release is known, {before:.4g} before"
@@ -282,7 +282,7 @@ THRESHOLDS_SET = "the recipe sets {number:count threshold}"
 NO_THRESHOLD_SET = "the recipe sets no threshold: nothing was judged by it"
 KEEPS_SENSITIVE = "an anonymised table keeps its sensitive variables"
 NOTHING_EXPOSED = "no sensitive variable of a synthetic release is kept"
-EXPOSED = "sensitive variables would go out as they are in the confidential data ({names:commas})"
+EXPOSED = "sensitive variables would be released unchanged ({names:commas})"
 NOT_REPEATABLE = "its random numbers cannot be repeated without the key of the workspace"
 REPEATABLE_BY_ANYBODY = (
     "run {run} has a public key, so that whoever has the seed can repeat its random numbers and take the datasets apart"
@@ -314,7 +314,7 @@ CHANCE_ALONE = "; chance alone may give as much, so that it {consequence}"
 ONLY_WARNS = "only warns"
 NO_FINDING = "is no finding"
 NOT_WEIGHTED = "every record says as much to the models as any other"
-WEIGHTED = "the run is weighted: {weights}. What it measured is of its own release; what the weights give away themselves no number says"
+WEIGHTED = "the run is weighted: {weights}. What it measured is of its own release; no number measures what the weights themselves reveal"
 COARSER_HIDES = (
     "coarser values are further from the exact ones than a fitted model is, and would hide that the others are repeated"
 )
@@ -343,7 +343,7 @@ DIFFERENCE = (
 ) + ELSEWHERE
 EVIDENCE_OF_DIFFERENCE = " ({evidence})"
 POSSIBLE_DIFFERENCE = (
-    "it cannot be told whether run {run}, released before, is of the same people ({reason}); it has {more:,} {fewer_or_more} of them if "
+    "it is unknown whether run {run}, released before, is of the same people ({reason}); it has {more:,} {fewer_or_more} of them if "
     "so; "
 ) + ELSEWHERE
 FEWER = "fewer"
