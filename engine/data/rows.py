@@ -72,11 +72,11 @@ def distinct_codes(numbers: Array) -> DistinctNumbers:
         rank[there] = np.arange(len(there))
         return DistinctNumbers(values[there], rank[place])
     if has_few_distinct(numbers):
-        place, values = pd.factorize(numbers, use_na_sentinel=False)
+        appearance, values = pd.factorize(numbers, use_na_sentinel=False)
         order = np.argsort(values)
         rank = np.empty(len(values), dtype=np.int32)
         rank[order] = np.arange(len(values))
-        return DistinctNumbers(values[order], rank[place])
+        return DistinctNumbers(values[order], rank[appearance])
     order, ascending = sort_with_order(numbers)
     first = is_run_start(ascending)
     if numbers.dtype.kind == "f":

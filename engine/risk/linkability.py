@@ -180,7 +180,7 @@ class _NearestOfPlaces:
     def from_places(cls, gower: Gower, own: Floats, table: Floats, k: int) -> _NearestOfPlaces:
         near = NearestRecords.from_places(gower, own, table, k)
         certain = near.distances < near.kth_distance[near.row]
-        row, sure = (np.repeat(one, near.record_counts) for one in (near.row, certain))
+        row, sure = np.repeat(near.row, near.record_counts), np.repeat(certain, near.record_counts)
         column = near.table.records_of(near.column)
         order = np.lexsort((column, row))
         return cls(

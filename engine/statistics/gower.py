@@ -50,7 +50,8 @@ def variable_distances(
     is not missing; without ``may_be_missing`` none is looked for. The shapes of ``own`` and ``other`` are broadcast to that of ``out``.
     """
     if has_levels:
-        return np.multiply(own != other, most, out=out)
+        np.multiply(own != other, most, out=out)
+        return out
     np.abs(np.subtract(own, other, out=out), out=out)
     if may_be_missing:
         lacking = (own < 0) | (other < 0)

@@ -405,7 +405,8 @@ class MultinomialRelease:
             one.require_linked()
         theirs = [Microdata(one.schema, one.frame.iloc[records].reset_index(drop=True)) for one in self.releases]
         x, z = (
-            np.stack([of(one) for one in theirs], axis=1) for of in (self._design.matrix, categories.category_codes)
+            np.stack([of(one) for one in theirs], axis=1)
+            for of in (self._design.build_matrix, categories.category_codes)
         )
         found, weight = np.full((t, g, len(theirs)), -np.inf), self.data.effective_weights[records]
         for stratum in self.strata:
