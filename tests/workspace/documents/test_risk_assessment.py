@@ -284,11 +284,11 @@ def test_the_first_lines_are_the_answer_with_the_waivers(
     dossier = replace(dossier_for(done), examination=Examination(done, "0" * 64, found, waivers))
     first, second = kinds(chapter(assessment_document(dossier), "Summary"), Paragraph)[:2]
     assert first == Paragraph(f"May this leave into an enclave? {answer}", is_strong=True)
-    assert second.words == dossier.answer.sentence
-    assert ("waived by maria" in str(second.words)) == (len(waivers) > 0 and answer != "NO")
+    assert second.content == dossier.answer.sentence
+    assert ("waived by maria" in str(second.content)) == (len(waivers) > 0 and answer != "NO")
     clean = replace(dossier, examination=Examination(done, "0" * 64, ()))
     assert (
-        kinds(chapter(assessment_document(clean), "Summary"), Paragraph)[0].words
+        kinds(chapter(assessment_document(clean), "Summary"), Paragraph)[0].content
         == "May this leave into an enclave? YES"
     )
 
@@ -318,7 +318,7 @@ def test_the_summary_says_in_people_what_was_found_and_what_to_do(
     summary = chapter(made, "Summary")
     said = [str(one) for one in kinds(summary, BulletList)[0].items]
     assert sum(one.startswith("What to do: ") and step in one for one in said) == 1
-    answer = [str(one.words) for one in kinds(summary, Paragraph)]
+    answer = [str(one.content) for one in kinds(summary, Paragraph)]
     assert (people in answer[1]) if people else "35" not in answer[1]
     assert "more often than chance" not in " ".join([*answer, *said])
     if status == "block":
@@ -353,7 +353,7 @@ def test_the_first_page_says_how_many_people_unique_columns_find_and_no_line_of_
     run_id = run_recipe(workspace, recipe, frame, "kept.csv")
     dossier = dossier_for(run_id)
     made = assessment_document(dossier)
-    title, sentence = (str(one.words) for one in kinds(chapter(made, "Summary"), Paragraph)[:2])
+    title, sentence = (str(one.content) for one in kinds(chapter(made, "Summary"), Paragraph)[:2])
     assert title == "May this leave to the public? NO"
     assert sentence.startswith("120 of 120 people (100 %) can be found by ")
     assert "more often than chance does" not in made.to_markdown()
