@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .methods.drafting import Case, Offer, drafts
     from .methods.intruder import KeyVariables, Known, QuasiIdentifiers, SensitiveVariables
     from .methods.outputs import (
+        AnswerColumns,
         Axis,
         Beliefs,
         Label,
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
         QualityOutput,
         RecordArray,
         RiskOutput,
-        Split,
         StudyOutput,
     )
     from .methods.registry import (
@@ -85,7 +85,7 @@ __all__ = [  # noqa: RUF022  (by subject)
     "Known", "KeyVariables", "SensitiveVariables", "Radii",
     "Microdata", "Schema", "Variable", "Kind", "Role",
     "Estimate", "Measure", "Fit", "Diagnostic", "StudyPoint", "Goal",
-    "Output", "Label", "QualityOutput", "StudyOutput", "RiskOutput", "RecordArray", "Limit", "Axis", "Plane", "Beliefs", "Split",
+    "Output", "Label", "QualityOutput", "StudyOutput", "RiskOutput", "RecordArray", "Limit", "Axis", "Plane", "Beliefs", "AnswerColumns",
     "AnonymisationSpec", "Anonymised", "QuasiIdentifiers", "Limits", "anonymised_table", "notes_of", "equivalence_classes",
     "drafts", "Offer", "Case",
     "BadInput", "NotComputable", "NotConverged",

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..data.arrays import Floats, Integers
-from ..statistics.score_interval import Z
+from ..statistics.score_interval import Z_95
 
 
 def roc_area(positives: Floats | Integers, negatives: Floats | Integers) -> float:
@@ -28,7 +28,7 @@ def de_long_variance(positives: Floats, negatives: Floats) -> float:
     return found
 
 
-def area_interval(area: float, above: int, below: int, z: float = Z) -> tuple[float, float]:
+def area_interval(area: float, above: int, below: int, z: float = Z_95) -> tuple[float, float]:
     """Return the interval of an area of ``above`` times ``below`` pairs: every θ that lies at most z standard errors from the area.
 
     Newcombe (2006, Part 2, method 5), of the kind of Wilson's: the variance, by Hanley & McNeil (1982) with exponential scores and

@@ -33,7 +33,7 @@ import numpy as np
 
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.rows import distinct_codes
-from ..statistics.gower import UNIT, Gower, Singles, SubsetGowerDistances
+from ..statistics.gower import UNIT, GowerDistance, Singles, SubsetGowerDistances
 from .cells import Keys, count_occurrences, mix_bits
 from .density import NeighbourDistances, log_density_ratio
 from .nearest_records import NearestRecords, smallest_of_each_row
@@ -97,7 +97,7 @@ class AttackerFamily:
         return cls(np.concatenate([whole, *kinds, variable_halves]), alike, names)
 
     def membership_scores(
-        self, gower: Gower, own: Floats, releases: Sequence[Floats], reference: Floats, density: Floats
+        self, gower: GowerDistance, own: Floats, releases: Sequence[Floats], reference: Floats, density: Floats
     ) -> Floats:
         """Score people at places ``own`` (q, d), by all released datasets together and by each: (1 + m, q, K).
 
@@ -131,7 +131,7 @@ class AttackerFamily:
         found[:, :, 2 * s + 2 :] = self._agreement_log_ratios(gower, own, releases, reference)
         return found
 
-    def scores_without_release(self, gower: Gower, own: Floats, reference: Floats) -> Floats:
+    def scores_without_release(self, gower: GowerDistance, own: Floats, reference: Floats) -> Floats:
         """Score people at places ``own`` (q, d) by an attacker who has no release: their distances from the ``reference`` (c, d) by each
         set of variables, (q, s).
         """
@@ -143,7 +143,9 @@ class AttackerFamily:
             found[rows, k] = block.min(axis=1) * UNIT
         return found
 
-    def _agreement_log_ratios(self, gower: Gower, own: Floats, releases: Sequence[Floats], reference: Floats) -> Floats:
+    def _agreement_log_ratios(
+        self, gower: GowerDistance, own: Floats, releases: Sequence[Floats], reference: Floats
+    ) -> Floats:
         """Return the log ratio of exact agreement in the releases and in the reference, by each set of variables: (1 + m, q, e)."""
         counts = np.empty((1 + len(releases), len(own), len(self.agreement_sets)))
         sides = [_column_keys(places) for places in (own, reference, *releases)]

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data.arrays import Booleans, Floats
-from ..statistics.score_interval import Z
+from ..statistics.score_interval import Z_95
 from .areas import de_long_variance, roc_area
 from .power import POWER
 
@@ -96,8 +96,8 @@ def evaluate_best_attacker(
     low, high = np.quantile(areas[1:] - 0.5, (0.025, 0.975))
     return AttackEvaluation(
         area,
-        max(0.0, min(area, area - max(high, Z * de_long))),
-        min(1.0, max(area, area + max(-low, Z * de_long))),
+        max(0.0, min(area, area - max(high, Z_95 * de_long))),
+        min(1.0, max(area, area + max(-low, Z_95 * de_long))),
         float(positives[0]),
         float(np.mean([one.false_positives for one in halves])),
         p_value,

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Booleans, Floats, Integers
-from ..statistics.score_interval import Z, score_interval
+from ..statistics.score_interval import Z_95, score_interval
 from .areas import de_long_variance
 
 FOLDS = 5
@@ -112,7 +112,7 @@ class TargetEvaluations:
         """Return by how many standard errors no area lies above 1/2 in 97.5 % of the permutations, and none below, each at least 1.96."""
         apart = (self.areas[1:] - 0.5) / self.standard_errors
         above, below = (float(np.quantile((sign * apart).max(axis=1), 0.975)) for sign in (1, -1))
-        return max(Z, above), max(Z, below)
+        return max(Z_95, above), max(Z_95, below)
 
     def mean_advantage(self, some: Booleans) -> tuple[float, float, float]:
         """Return the mean of hits less false hits of some targets with its interval.
@@ -133,7 +133,7 @@ class TargetEvaluations:
 
     def area_limits(self, simultaneous: bool) -> tuple[Floats, Floats]:
         """Return intervals of the areas, (T,) each: the lower limit is as far below as areas lie above 1/2 by chance, and the reverse."""
-        above, below = self.critical_deviations if simultaneous else (Z, Z)
+        above, below = self.critical_deviations if simultaneous else (Z_95, Z_95)
         area = self.areas[0]
         return np.maximum(area - above * self.standard_errors, 0.0), np.minimum(
             area + below * self.standard_errors, 1.0
@@ -143,7 +143,7 @@ class TargetEvaluations:
         """Return the mean area of some targets with its interval."""
         value = self.areas[:, some].mean(axis=1)
         spread = max(float(value[1:].std()), float(np.sqrt((self.standard_errors[some] ** 2).sum()) / some.sum()))
-        return float(value[0]), max(0.0, float(value[0]) - Z * spread), min(1.0, float(value[0]) + Z * spread)
+        return float(value[0]), max(0.0, float(value[0]) - Z_95 * spread), min(1.0, float(value[0]) + Z_95 * spread)
 
     def p_value(self, some: Booleans) -> float:
         """Return the share of permutations, the true labels among them, whose largest area over some targets is as large."""

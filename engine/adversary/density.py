@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data.arrays import Floats
-from ..statistics.gower import Gower
+from ..statistics.gower import GowerDistance
 from .nearest_records import NearestRecords
 
 
@@ -34,7 +34,7 @@ class NeighbourDistances:
     n_records: int
 
     @classmethod
-    def from_places(cls, gower: Gower, places: Floats, table: Floats, neighbours: int) -> NeighbourDistances:
+    def from_places(cls, gower: GowerDistance, places: Floats, table: Floats, neighbours: int) -> NeighbourDistances:
         """Find the nearest of the records at places ``table`` (r, d), r at least 1, to those at ``places`` (q, d)."""
         near = NearestRecords.from_places(gower, places, table, neighbours)
         which = near.searched.combination_of

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.rows import DistinctRecords, distinct_rows
 from ..data.sorting import sort_order
-from ..statistics.gower import MOST_EXACT, UNIT, Codes, Gower, Singles, SubsetGowerDistances, variable_distances
+from ..statistics.gower import MOST_EXACT, UNIT, Codes, GowerDistance, Singles, SubsetGowerDistances, variable_distances
 
 FIRST_PIECE, PIECE = 2048, 4096
 """Records of a table in the first piece, of which every pair is compared, and in each further one."""
@@ -63,7 +63,7 @@ class NearestRecords:
     distances: Floats
 
     @classmethod
-    def from_places(cls, gower: Gower, own: Floats, table: Floats, k: int) -> NearestRecords:
+    def from_places(cls, gower: GowerDistance, own: Floats, table: Floats, k: int) -> NearestRecords:
         """Find the ``k`` nearest records of a table at these places (r, d), all where r is smaller, to those at places ``own`` (q, d).
 
         Single precision selects pairs that contain them all; the distances of these are exact.
@@ -77,7 +77,7 @@ class NearestRecords:
         row, column, _ = _join_near_pairs(
             rough, rough.round_places(queries), rough.round_places(places), min(k, len(others)), slack
         )
-        exact = gower.pairs(queries, places, row, column)
+        exact = gower.pair_distances(queries, places, row, column)
         return cls._within_kth(min(k, len(table)), searched, others, row, column, exact)
 
     @classmethod

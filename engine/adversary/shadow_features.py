@@ -27,7 +27,7 @@ from ..data.rows import distinct_rows
 from ..data.schema import Schema
 from ..errors import NotComputable
 from ..partition.hierarchies import Hierarchy, parse_single_number, values_in_label
-from ..statistics.gower import Gower, variable_distances
+from ..statistics.gower import GowerDistance, variable_distances
 from .attackers import MOST_LEFT_OUT, draw_variable_halves
 
 SETS, PARTS, NEAREST_AVERAGED = 100, 20, 5
@@ -53,7 +53,7 @@ class TargetFeatures:
     """
 
     schema: Schema
-    gower: Gower
+    gower: GowerDistance
     levels: Mapping[str, tuple[str, ...]]
     hierarchies: Mapping[str, Hierarchy]
     places: Floats
@@ -76,7 +76,7 @@ class TargetFeatures:
     ) -> TargetFeatures:
         names = tuple(names)
         d = len(names)
-        gower = Gower.of([data.without_controls], names)
+        gower = GowerDistance.from_tables([data.without_controls], names)
         own = data.select_rows(list(map(int, targets)))
         levelled = np.array([data.schema[name].kind.has_levels for name in names], dtype=np.bool_)
         levels = {
@@ -90,7 +90,7 @@ class TargetFeatures:
         near = np.concatenate([whole, *kinds, draw_variable_halves(d, rng)])
         values = np.stack([own.numbers(name) for name in names], axis=1)
         return cls(
-            data.schema, gower, levels, trees, gower.places(own), values, sets, near,
+            data.schema, gower, levels, trees, gower.record_places(own), values, sets, near,
             np.isin(names, list(known)), tuple(names.index(name) for name in sensitive),
         )  # fmt: skip
 
@@ -175,10 +175,10 @@ class TargetFeatures:
             return _NumberComparison(
                 self.values[:, k] / max(1, len(self.levels[name]) - 1), number / max(1, len(self.levels[name]) - 1), 0.5
             )
-        own, theirs = self.places[:, k], self.gower.places_of(release, name)
+        own, theirs = self.places[:, k], self.gower.variable_places(release, name)
         if has_levels:
             return _LevelComparison(own, theirs)
-        return _NumberComparison(own / self.gower.unit, theirs / self.gower.unit, None)
+        return _NumberComparison(own / self.gower.unit_distance, theirs / self.gower.unit_distance, None)
 
 
 class _ColumnComparison:

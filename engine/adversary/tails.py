@@ -15,7 +15,7 @@ import numpy as np
 
 from ..data.arrays import Floats, Integers
 from ..data.sorting import sorted_unique
-from ..statistics.smoothing import steps
+from ..statistics.smoothing import common_step
 from .likeness import MemorisationShare, share_standard_error
 
 LARGEST_CHANCE = 0.05
@@ -63,7 +63,7 @@ def measure_released_tails(
     present = own[~missing] if missing.any() else own
     if not len(present):
         return ReleasedTails(MemorisationShare(0.0, 0.0, 0.0))
-    step = steps(present)
+    step = common_step(present)
     low, high = (_tail_values(sign * present, size) for sign in (-1, 1))
     inner = [-low[0] if len(low) else -np.inf, high[0] if len(high) else np.inf]
     pooled = sorted_unique(

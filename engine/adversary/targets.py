@@ -185,7 +185,7 @@ class _ScoredTable:
     @classmethod
     def from_data(cls, people: Microdata, controls: Microdata, names: tuple[str, ...], asked: Integers) -> _ScoredTable:
         distances = SubsetGowerDistances.from_tables([people, controls], names)
-        own, others = (distances.gower.places(data) for data in (people, controls))
+        own, others = (distances.gower.record_places(data) for data in (people, controls))
         own = own[asked]
         values = np.concatenate([own, others])
         coarse = [

@@ -36,9 +36,9 @@ from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema
 from ..data.terms import PredictorTerm, TermFactor, check_domain, parse_term
 from ..errors import BadInput, NotComputable
-from ..statistics.columns import column_scales, factorised, independent_columns, left_out
+from ..statistics.columns import column_scales, independent_columns, missing_values_text, qr_factors
 from ..statistics.combining import t_quantile
-from ..statistics.interval_estimate import NO_ERROR, IntervalEstimate, symmetric
+from ..statistics.interval_estimate import RESIDUAL_ROUNDING, IntervalEstimate, t_interval
 from ..wording import count_noun
 from .design_matrix import Design
 from .design_triangle import design_triangle
@@ -182,15 +182,15 @@ def linear_coefficients(
     n, k = len(x) if records is None else records, x.shape[1]
     if n <= k:
         raise NotComputable(f"{count_noun(n, 'record')} cannot determine {k} coefficients and a standard deviation")
-    factors, scale = factorised(x), float(column_scales(y))
+    factors, scale = qr_factors(x), float(column_scales(y))
     scaled = y / scale
     on_q = factors.q.T @ scaled
     rest = float(np.linalg.norm(scaled - factors.q @ on_q))
-    if rest <= NO_ERROR * np.linalg.norm(scaled):
+    if rest <= RESIDUAL_ROUNDING * np.linalg.norm(scaled):
         raise NotComputable("the response is a linear function of the predictors, without error")
-    values = factors.coefficients(on_q) * scale
-    errors = factors.errors(np.eye(k)) * (rest / np.sqrt(n - k) * scale)
-    return [symmetric(float(b), float(e), n - k, confidence) for b, e in zip(values, errors, strict=True)]
+    values = factors.coefficients_from_q(on_q) * scale
+    errors = factors.standard_errors(np.eye(k)) * (rest / np.sqrt(n - k) * scale)
+    return [t_interval(float(b), float(e), n - k, confidence) for b, e in zip(values, errors, strict=True)]
 
 
 def logistic_coefficients(x: Floats, y: Floats, confidence: float = 0.95) -> list[IntervalEstimate]:
@@ -206,7 +206,7 @@ def _with_intervals(fit: LogisticFit | LogisticCoefficients, confidence: float) 
     if fit.separated:
         raise NotComputable("a combination of the predictors separates the two levels of the response")
     found = zip(fit.coefficients, fit.errors, strict=True)
-    return [symmetric(float(b), float(e), np.inf, confidence) for b, e in found]
+    return [t_interval(float(b), float(e), np.inf, confidence) for b, e in found]
 
 
 _FITS = {"linear": linear_coefficients, "logit": logistic_coefficients}
@@ -368,4 +368,4 @@ def check_models(models: Sequence[RegressionModel], schema: Schema, place: str) 
 
 def left_out_remark(data: Microdata, columns: Sequence[str]) -> str:
     """Return how many records lack one of the columns, in words; empty where none does."""
-    return left_out(int(np.any([data.missing_mask(name) for name in columns], axis=0).sum()), len(data))
+    return missing_values_text(int(np.any([data.missing_mask(name) for name in columns], axis=0).sum()), len(data))

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import expit
 
 from ..data.arrays import Floats
-from ..statistics.columns import Factors, factorised
+from ..statistics.columns import QRFactors, qr_factors
 from .sparse_design import ColumnBasis, cross_products, multiply_entries, multiply_transposed
 
 _MOST_STEPS = 100
@@ -137,15 +137,15 @@ def logistic_regression(
     """
     w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
     root = np.sqrt(w)[:, None]
-    factors = factorised(x * root)
+    factors = qr_factors(x * root)
     problem = _LogisticProblem(factors.q, factors.q / root, np.asarray(y, dtype=np.float64), w)
     gamma, steps = _jeffreys_maximum(problem) if prior == "jeffreys" else _find_maximum(problem)
     p = problem.probabilities(gamma)
     axes, separated = _covariance_axes(problem.information(p))
     separated = prior == "none" and separated
     return LogisticFit(
-        factors.coefficients(gamma),
-        factors.errors(axes),
+        factors.coefficients_from_q(gamma),
+        factors.standard_errors(axes),
         _covariance_of_coefficients(factors, axes),
         p,
         separated,
@@ -204,10 +204,10 @@ class BlockedLogistic:
             yield expit(multiply_entries(entries, coefficients, rows.stop - rows.start))
 
 
-def _covariance_of_coefficients(factors: Factors, axes: Floats) -> Floats:
+def _covariance_of_coefficients(factors: QRFactors, axes: Floats) -> Floats:
     """Return the covariance (K, K) of coefficients of x, where those of q have ``axes`` axes', (K, K)."""
     with np.errstate(over="ignore", invalid="ignore"):
-        root = factors.coefficients_of(axes)
+        root = factors.coefficients_by_column(axes)
         return np.asarray(root @ root.T)
 
 

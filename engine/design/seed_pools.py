@@ -30,7 +30,13 @@ from ..data.schema import MissingPolicy, Schema
 from ..errors import BadInput
 from ..methods.privacy import UncoveredUse
 from ..methods.spec import Param
-from ..statistics.csv_lines import cells_of, check_cells, check_size, lines_of, sha256_of
+from ..statistics.csv_lines import (
+    check_table_cells,
+    check_table_size,
+    sha256_of_lines,
+    split_table_cells,
+    split_table_lines,
+)
 from ..wording import count_noun
 from .categories import Codes, VariableCategories
 
@@ -71,12 +77,12 @@ class SeedPool:
     @classmethod
     def from_text(cls, text: str) -> SeedPool:
         """Read a pool from the text of a CSV file. Raises ValueError."""
-        return cls.parse(lines_of(text))
+        return cls.parse(split_table_lines(text))
 
     def check_lines(self) -> None:
         """Raise ValueError where the lines are no table with commas, or too many."""
-        check_size(self.lines, WHAT)
-        check_cells(self._cells, WHAT)
+        check_table_size(self.lines, WHAT)
+        check_table_cells(self._cells, WHAT)
 
     @property
     def written(self) -> str | list[str]:
@@ -99,11 +105,11 @@ class SeedPool:
     @cached_property
     def sha256(self) -> str:
         """Return the hash of the file, where every line of it ends with a line feed."""
-        return sha256_of(self.lines)
+        return sha256_of_lines(self.lines)
 
     @cached_property
     def _cells(self) -> list[list[str]]:
-        return cells_of(self.lines, WHAT)
+        return split_table_cells(self.lines, WHAT)
 
     def to_table(self, data: Microdata, names: Sequence[str], place: str) -> Microdata:
         """Return the records of a public file with these variables of the confidential data, (records,). Raises BadInput at ``place``."""

@@ -17,7 +17,7 @@ from ..data.microdata import Microdata
 from ..data.rows import distinct_records
 from ..errors import BadInput, near_miss_hint
 from ..statistics.columns import independent_columns
-from ..statistics.multinomial_logit import MultinomialLogit, fit
+from ..statistics.multinomial_logit import MultinomialLogit, fit_multinomial_logit
 from .categories import categories_of_variable
 from .completed_design import CompletedDesign
 
@@ -66,8 +66,10 @@ class StratumRecords:
     def fit(self, penalty: float, weights: Floats | None = None) -> MultinomialLogit:
         """Fit its model; ``weights`` (n,) are those of all records of the table, not of the stratum alone."""
         if self.weights is not None:
-            return fit(self.x, self.y, self.class_keys, penalty, self.weights)
-        return fit(self.x, self.y, self.class_keys, penalty, None if weights is None else weights[self.rows])
+            return fit_multinomial_logit(self.x, self.y, self.class_keys, penalty, self.weights)
+        return fit_multinomial_logit(
+            self.x, self.y, self.class_keys, penalty, None if weights is None else weights[self.rows]
+        )
 
 
 def find_places(values: Integers, ascending: Integers) -> tuple[Integers, NDArray[np.bool_]]:

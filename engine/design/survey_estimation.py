@@ -34,9 +34,9 @@ from ..data.arrays import Floats, Integers
 from ..data.intervals import UNBOUNDED, Range, bounded_interval
 from ..data.rows import distinct_codes, distinct_rows
 from ..errors import NotComputable
-from ..statistics.columns import column_scales, factorised
+from ..statistics.columns import column_scales, qr_factors
 from ..statistics.combining import t_quantile
-from ..statistics.interval_estimate import NO_ERROR, IntervalEstimate, symmetric
+from ..statistics.interval_estimate import RESIDUAL_ROUNDING, IntervalEstimate, t_interval
 from .logistic import logistic_regression
 
 _ROUNDING = 1e-12
@@ -215,13 +215,13 @@ def survey_quantile(values: Floats, sample: SurveySample, p: float, confidence: 
     present, weights = values[inside], sample.weights[inside]
     found = weighted_quantile(present, weights, p)
     share = survey_mean(np.where(inside, values <= found, np.nan), sample, confidence)
-    half = t_quantile(share.degrees, confidence) * share.standard_error
+    half = t_quantile(share.degrees_of_freedom, confidence) * share.standard_error
     ends = share.value - half, share.value + half
     if ends[0] < 0 or ends[1] > 1:
         raise NotComputable(f"too few records lie beyond the {p:g} quantile for an interval of it")
     lower, upper = map(float, _weighted_quantiles(present, weights, ends))
-    error = (upper - lower) / (2 * t_quantile(share.degrees, confidence))
-    return IntervalEstimate(found, error, lower, upper, share.degrees)
+    error = (upper - lower) / (2 * t_quantile(share.degrees_of_freedom, confidence))
+    return IntervalEstimate(found, error, lower, upper, share.degrees_of_freedom)
 
 
 def survey_linear_coefficients(
@@ -234,17 +234,17 @@ def survey_linear_coefficients(
     """
     degrees = _remaining_degrees(sample, inside, x.shape[1])
     root = np.sqrt(sample.weights[inside])
-    factors, scale = factorised(x * root[:, None]), float(column_scales(y))
+    factors, scale = qr_factors(x * root[:, None]), float(column_scales(y))
     scaled = y / scale * root
     on_q = factors.q.T @ scaled
     rest = scaled - factors.q @ on_q
-    if np.linalg.norm(rest) <= NO_ERROR * np.linalg.norm(scaled):
+    if np.linalg.norm(rest) <= RESIDUAL_ROUNDING * np.linalg.norm(scaled):
         raise NotComputable("the response is a linear function of the predictors, without error")
     z = np.zeros((len(inside), x.shape[1]))
     z[inside] = factors.q * rest[:, None]
-    values = factors.coefficients(on_q) * scale
-    errors = factors.errors(sample.root_of_variance(z).T) * scale
-    return [symmetric(float(b), float(e), degrees, confidence) for b, e in zip(values, errors, strict=True)]
+    values = factors.coefficients_from_q(on_q) * scale
+    errors = factors.standard_errors(sample.root_of_variance(z).T) * scale
+    return [t_interval(float(b), float(e), degrees, confidence) for b, e in zip(values, errors, strict=True)]
 
 
 def survey_logistic_coefficients(
@@ -262,13 +262,13 @@ def survey_logistic_coefficients(
         raise NotComputable("a combination of the predictors separates the two levels of the response")
     p = expit(x @ fit.coefficients)
     root = np.sqrt(weights * p * (1 - p))
-    factors = factorised(x * root[:, None])
+    factors = qr_factors(x * root[:, None])
     z = np.zeros((len(inside), x.shape[1]))
     residuals = np.divide(weights * (y - p), root, out=np.zeros_like(root), where=root > 0)
     z[inside] = factors.q * residuals[:, None]
-    errors = factors.errors(sample.root_of_variance(z).T)
+    errors = factors.standard_errors(sample.root_of_variance(z).T)
     found = zip(fit.coefficients, errors, strict=True)
-    return [symmetric(float(b), float(e), degrees, confidence) for b, e in found]
+    return [t_interval(float(b), float(e), degrees, confidence) for b, e in found]
 
 
 def _remaining_degrees(sample: SurveySample, inside: Mask, coefficients: int) -> int:

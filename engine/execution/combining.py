@@ -21,7 +21,7 @@ from ..methods.outputs import Output
 from ..methods.results import Estimate
 from ..methods.rows import Row, average_each_series, average_series, group_by_series
 from ..statistics.columns import column_scales
-from ..statistics.combining import Combined, full_synthesis, partial_synthesis
+from ..statistics.combining import CombinedEstimate, combine_full_synthesis, combine_partial_synthesis
 
 BOUNDS = (
     Output("lower_bound", "smallest value that what has these parameters can have", "none", intermediate=True),
@@ -69,7 +69,7 @@ class _EstimatesByDataset:
         lower, upper = (self.values_of(estimand, output.name).values() for output in BOUNDS)
         return min(lower, default=None), max(upper, default=None)
 
-    def combine(self, row: Row) -> tuple[Combined, float]:
+    def combine(self, row: Row) -> tuple[CombinedEstimate, float]:
         """Combine the estimates of the row's estimand on all datasets by the rule that it names; return them with their unit.
 
         The unit is a power of two near them, so that no square leaves the range of floating-point numbers.
@@ -80,9 +80,9 @@ class _EstimatesByDataset:
         variances = [(error / unit) ** 2 for error in errors.values()]
         degrees = min(self.values_of(row.series[1:], DEGREES.name).values(), default=np.inf)
         if row.params["synthesis"] == "partial":
-            return partial_synthesis(values, variances, degrees), unit
+            return combine_partial_synthesis(values, variances, degrees), unit
         ratios = [self.size_ratios.get(draw, 1.0) for draw in estimates]
-        return full_synthesis(values, variances, ratios, degrees), unit
+        return combine_full_synthesis(values, variances, ratios, degrees), unit
 
 
 def stated_bounds(within: Range, target: str, params: Mapping[str, Any]) -> Iterator[Estimate]:
@@ -113,7 +113,7 @@ def _apply_rule(row: Row, rows: _EstimatesByDataset) -> Row:
         kept = replace(row, lower=None, upper=None, reason=_join_reasons(row.reason, ONE_DATASET))
         return kept if row.measure == "estimate" else replace(kept, value=None, status="not computed")
     found, unit = rows.combine(row)
-    reason = _join_reasons(row.reason, ADJUSTED if found.adjusted else "")
+    reason = _join_reasons(row.reason, ADJUSTED if found.is_adjusted else "")
     if row.measure == "standard_error":
         return replace(row, value=found.variance**0.5 * unit, lower=None, upper=None, reason=reason)
     low, high = rows.bounds_of(row.series[1:])

@@ -29,7 +29,13 @@ from ..data.recoding import recode_data
 from ..data.schema import Kind, MissingPolicy, Schema, Variable
 from ..data.spelling import spell_as_whole
 from ..errors import BadInput
-from ..statistics.csv_lines import cells_of, check_cells, check_size, lines_of, sha256_of
+from ..statistics.csv_lines import (
+    check_table_cells,
+    check_table_size,
+    sha256_of_lines,
+    split_table_cells,
+    split_table_lines,
+)
 from ..wording import agreeing_word, count_noun
 from .intruder import IntruderKnowledge, MatchTolerance, require_equal_values, window_with_unknown
 from .matching import ExactKey, MatchResults, RecordMatcher, WindowKey
@@ -54,14 +60,14 @@ class IntruderFile:
         if not isinstance(value, (list, tuple)) or not all(isinstance(line, str) for line in value):
             raise ValueError("must be a CSV file beside the recipe, or the lines of one")
         found = cls(tuple(value))
-        check_size(found.lines, FILE_NOUN)
-        check_cells(found._table_cells, FILE_NOUN)
+        check_table_size(found.lines, FILE_NOUN)
+        check_table_cells(found._table_cells, FILE_NOUN)
         return found
 
     @classmethod
     def from_text(cls, text: str) -> IntruderFile:
         """Read the text of a CSV file. Raises ValueError."""
-        return cls.parse(lines_of(text))
+        return cls.parse(split_table_lines(text))
 
     @property
     def written(self) -> list[str]:
@@ -82,11 +88,11 @@ class IntruderFile:
     @cached_property
     def sha256(self) -> str:
         """Return the hash of the file, where every line of it ends with a line feed."""
-        return sha256_of(self.lines)
+        return sha256_of_lines(self.lines)
 
     @cached_property
     def _table_cells(self) -> list[list[str]]:
-        return cells_of(self.lines, FILE_NOUN)
+        return split_table_cells(self.lines, FILE_NOUN)
 
     def link_to_data(self, data: Microdata, names: Sequence[str], key: str, place: str) -> IntruderRecords:
         """Return its records with these variables, each with its own record of the data by the key. Raises BadInput at ``place.external``

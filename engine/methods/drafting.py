@@ -77,17 +77,17 @@ class Case:
     recoded: tuple[str, ...] = ()
 
     @property
-    def compared(self) -> tuple[str, ...]:
+    def compared_variables(self) -> tuple[str, ...]:
         """Return the names of all variables that are no identifiers."""
         return tuple(seen.name for seen in self.table if seen.variable.role is not Role.IDENTIFIER)
 
     @property
-    def kept(self) -> tuple[str, ...]:
+    def kept_variables(self) -> tuple[str, ...]:
         """Return the variables that are released unchanged."""
-        return tuple(name for name in self.compared if name not in self.released)
+        return tuple(name for name in self.compared_variables if name not in self.released)
 
     @property
-    def guessed(self) -> tuple[str, ...]:
+    def guessed_variables(self) -> tuple[str, ...]:
         """Return the variables that an intruder wants to learn.
 
         These are the sensitive ones, or else the released ones that are not known.

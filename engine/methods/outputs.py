@@ -292,7 +292,7 @@ class Plane:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class AnswerColumns:
     """Layout of the answers of a study in columns, by the values of a row parameter.
 
     by: row parameter

@@ -27,7 +27,7 @@ from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from ..errors import BadInput, PackageExtra, near_miss_hint
-from .outputs import Axis, Beliefs, LatticeOutputs, Output, Plane, RecordArray, Split
+from .outputs import AnswerColumns, Axis, Beliefs, LatticeOutputs, Output, Plane, RecordArray
 from .protocols import (  # fmt: skip
     ENGINE,
     FAMILIES,
@@ -181,7 +181,7 @@ class StudyDeclaration:
 
     axis: Axis | None = None
     planes: tuple[Plane, ...] = ()
-    split: Split | None = None
+    split: AnswerColumns | None = None
     lattice: LatticeOutputs | None = None
     summarise: SummarisePoints | None = None
     points: ComputeStudyPoints[Any] | None = None
@@ -503,7 +503,7 @@ def study_method(
     extra: PackageExtra | None = None,
     axis: Axis | None = None,
     planes: tuple[Plane, ...] = (),
-    split: Split | None = None,
+    split: AnswerColumns | None = None,
     lattice: LatticeOutputs | None = None,
 ) -> Callable[[StudyMethod[P]], StudyMethod[P]]:
     """Register a study, which goes along its ``axis``. ``source`` cites paper and section. With ``points`` a task computes half of the grid."""

@@ -40,11 +40,11 @@ from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..partition.pairs import NUMBERS, LinkedTables, compared_quasi_identifiers
 from ..statistics.combining import monte_carlo_mean
-from ..statistics.estimated import Estimated, simultaneous
+from ..statistics.estimated import ValueWithInterval, widen_for_series
 
 EntropyEstimate = Literal["plug_in", "nearest_neighbour"]
 SAMPLE_SIZE = 10_000
-ColumnScore = Callable[[Floats, Floats], Sequence[float | Estimated]]
+ColumnScore = Callable[[Floats, Floats], Sequence[float | ValueWithInterval]]
 Divisor = Literal["original", "released"]
 
 
@@ -98,8 +98,8 @@ class NormalisedInformation:
     Where neither was drawn the intervals have no width; a single drawing has none.
     """
 
-    unscaled: Estimated
-    scaled: Estimated
+    unscaled: ValueWithInterval
+    scaled: ValueWithInterval
 
 
 def normalised_information(
@@ -127,8 +127,10 @@ def normalised_information(
         information = nearest_neighbour_information(anonymised[rows], original[rows], neighbours, child)
         share = min(1.0, information / shared)
         found.append((share, scale_information_share(share, own)))
-    means = [Estimated(*monte_carlo_mean(values, within=SHARE)) for values in zip(*found, strict=True)]
-    return NormalisedInformation(*(one if drawn else Estimated(one.value, one.value, one.value) for one in means))
+    means = [ValueWithInterval(*monte_carlo_mean(values, within=SHARE)) for values in zip(*found, strict=True)]
+    return NormalisedInformation(
+        *(one if drawn else ValueWithInterval(one.value, one.value, one.value) for one in means)
+    )
 
 
 def _draw_samples(
@@ -197,7 +199,9 @@ def _column_estimates(
         yield from (Estimate.not_computed(measure, error.reason, name) for measure in names)
         return
     for measure, found in zip(names, values, strict=True):
-        value, *ends = (found.value, found.lower, found.upper) if isinstance(found, Estimated) else (found, None, None)
+        value, *ends = (
+            (found.value, found.lower, found.upper) if isinstance(found, ValueWithInterval) else (found, None, None)
+        )
         lower, upper = (None if end is None else factor * end for end in ends)
         yield Estimate(measure, factor * value, name, lower, upper)
 
@@ -296,7 +300,7 @@ def measure_information_kept(
 
 def _column_information(
     spec: InformationSpec, rng: np.random.Generator, divisor: Divisor, original: Floats, released: Floats
-) -> tuple[Estimated, Estimated]:
+) -> tuple[ValueWithInterval, ValueWithInterval]:
     """Return the scaled and the unscaled information of values (n,). Raises NotComputable where there is no entropy to share."""
     by = original if divisor == "original" else released
     found = normalised_information(
@@ -318,10 +322,12 @@ def minimum_estimate(measure: str, columns: Sequence[Estimate], constant_columns
     for column in missing:
         if column.target not in constant_columns:
             return Estimate.not_computed(measure, f"{column.target}: {column.reason}")
-    known = [Estimated(column.value, column.lower, column.upper) for column in columns if column.value is not None]
+    known = [
+        ValueWithInterval(column.value, column.lower, column.upper) for column in columns if column.value is not None
+    ]
     if not known:
         return Estimate.not_computed(measure, missing[0].reason if missing else "there is no such variable")
     drawn = sum(one.lower != one.upper for one in known)
-    ends = [ends for one in known if (ends := simultaneous(one, drawn, SHARE).ends) is not None]
+    ends = [ends for one in known if (ends := widen_for_series(one, drawn, SHARE).interval) is not None]
     lower, upper = map(min, zip(*ends, strict=True)) if len(ends) == len(known) else (None, None)
     return Estimate(measure, min(one.value for one in known), "", lower, upper)

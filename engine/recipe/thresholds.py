@@ -26,8 +26,8 @@ from ..methods.outputs import Output
 from ..methods.registry import Method, method_by_key, output_by_key
 from ..methods.rows import exact_series
 from ..methods.spec import to_plain_value
-from ..statistics.comparing import distance, is_above, is_below
-from ..statistics.estimated import Estimated, difference, ratio, simultaneous
+from ..statistics.comparing import distance_from_limit, is_above, is_below
+from ..statistics.estimated import ValueWithInterval, difference_with_interval, ratio_with_interval, widen_for_series
 from .outcomes import Outcome
 from .published import includes_params
 
@@ -270,7 +270,7 @@ class _ThresholdJudge:
         if reason:
             return replace(verdict, reason=reason)
         observed = self._ratio_or_difference(self._with_simultaneous_interval(row, row.value), base)
-        margin = distance(observed.value, one.limit) * (1 if one.bound == "min" else -1)
+        margin = distance_from_limit(observed.value, one.limit) * (1 if one.bound == "min" else -1)
         verdict = replace(verdict, observed=observed.value, margin=margin)
         outcome, reason, ends = self._decide_outcome(observed, margin)
         if outcome == "met" and (weak := self._lacking_power_reason(row, base)):
@@ -279,20 +279,20 @@ class _ThresholdJudge:
             reason = "; ".join(filter(None, (reason, row.reason)))
         return replace(verdict, outcome=outcome, reason=reason or row.reason, lower=ends[0], upper=ends[1])
 
-    def _with_simultaneous_interval(self, row: Row, value: float) -> Estimated:
+    def _with_simultaneous_interval(self, row: Row, value: float) -> ValueWithInterval:
         """Return a row's value, with the simultaneous interval where it is an estimate that has one."""
         if self.estimated and self._is_exact(row):
-            return Estimated(value, value, value)
+            return ValueWithInterval(value, value, value)
         if not self.estimated or row.lower is None or row.upper is None:
-            return Estimated(value)
-        return simultaneous(Estimated(value, row.lower, row.upper), self.series, self.range)
+            return ValueWithInterval(value)
+        return widen_for_series(ValueWithInterval(value, row.lower, row.upper), self.series, self.range)
 
-    def _comparison_base(self, row: Row) -> tuple[Estimated | None, str]:
+    def _comparison_base(self, row: Row) -> tuple[ValueWithInterval | None, str]:
         """Return what the row's value is compared with, None where it is the limit alone; and why it cannot be."""
         if self.threshold.bound in ("max", "min"):
             return None, ""
         if said := baseline_words(row.key):
-            base = None if row.baseline is None else Estimated(row.baseline, row.baseline, row.baseline)
+            base = None if row.baseline is None else ValueWithInterval(row.baseline, row.baseline, row.baseline)
             name, missing = f"the value {said}", f"the value {said} is not known"
         else:
             own = self.own.get(row.series)
@@ -307,13 +307,17 @@ class _ThresholdJudge:
                 return None, f"{name} is {base.value:g}; {INSTEAD}"
         return base, ""
 
-    def _ratio_or_difference(self, value: Estimated, base: Estimated | None) -> Estimated:
+    def _ratio_or_difference(self, value: ValueWithInterval, base: ValueWithInterval | None) -> ValueWithInterval:
         if base is None:
             return value
-        return ratio(value, base) if self.threshold.bound == "max_ratio" else difference(value, base)
+        return (
+            ratio_with_interval(value, base)
+            if self.threshold.bound == "max_ratio"
+            else difference_with_interval(value, base)
+        )
 
     def _decide_outcome(
-        self, observed: Estimated, margin: float
+        self, observed: ValueWithInterval, margin: float
     ) -> tuple[Outcome, str, tuple[float | None, float | None]]:
         """Decide the outcome, with why it is undecided, and the ends of the interval that decided."""
         if not self.estimated:
@@ -334,7 +338,7 @@ class _ThresholdJudge:
         upto = f"to {high:.4g}" if math.isfinite(high) else "upwards"
         return "undecided", f"the interval {low:.4g} {upto}{of} contains the limit {limit:g}", ends
 
-    def _lacking_power_reason(self, row: Row, base: Estimated | None) -> str:
+    def _lacking_power_reason(self, row: Row, base: ValueWithInterval | None) -> str:
         """Return why the measure cannot show that a largest value is kept to; empty where it can."""
         if self.threshold.bound == "min" or self.output is None or not self.output.detectable:
             return ""

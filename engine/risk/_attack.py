@@ -46,7 +46,7 @@ from ..methods.drafting import OURS, Case, OfferedLimit
 from ..methods.outputs import Label, Output, Question, RiskOutput
 from ..methods.results import Estimate
 from ..methods.rows import Row, average_with_intervals
-from ..statistics.score_interval import Z, score_interval
+from ..statistics.score_interval import Z_95, score_interval
 
 LEVEL = 0.95
 NOTHING_LEFT = "every guess about a control record is right too: there is nothing left that the release could add"
@@ -231,7 +231,7 @@ def limits_for_all_variables(
     """Return the threshold of a draft for an attack through all variables; none where some are released unchanged, which it finds whatever
     is drawn.
     """
-    return () if case.kept else (replace(added_risk_limit(question, case, right, scored), output=output),)
+    return () if case.kept_variables else (replace(added_risk_limit(question, case, right, scored), output=output),)
 
 
 def planned_sizes(case: Case, scored: float = 1.0) -> tuple[int, int] | None:
@@ -399,7 +399,7 @@ class AttackResult:
         value = (
             detectable_excess(self.control.value, self.attack.guesses, self.control.guesses)
             if self.limits is None
-            else detectable_excess_from_error((self.limits[1] - self.limits[0]) / (2 * Z))
+            else detectable_excess_from_error((self.limits[1] - self.limits[0]) / (2 * Z_95))
         )
         return Estimate("detectable_excess", value, target, reason=reason, params=params)
 
@@ -431,7 +431,7 @@ class AttackResult:
         assert self.added_success is not None
         left = 1 - self.control.value
         value = min(1.0, (self.added_success.members - self.added_success.controls) / left)
-        below, above = self.added_success.reach or (Z * self.added_success.spread / left,) * 2
+        below, above = self.added_success.reach or (Z_95 * self.added_success.spread / left,) * 2
         low, high = value - below, min(1.0, value + above)
         if self.added_success.p_value is not None and self.added_success.p_value > (1 - LEVEL) / 2:
             low = min(low, 0.0)

@@ -108,7 +108,7 @@ class AttributeSpec(Spec):
 def _draft_offer(case: Case) -> Offer | None:
     """Offer to measure whether those who are alike in the kept variables reveal a person's synthesised values."""
     kept = [name for name in case.known if name not in case.released]
-    guessed = [name for name in case.guessed if name in case.released and name not in kept]
+    guessed = [name for name in case.guessed_variables if name in case.released and name not in kept]
     if case.want == "anonymisation" or not kept or not guessed:
         return None
     radius, alike = suggest_radii(case, tuple(guessed))

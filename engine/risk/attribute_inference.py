@@ -57,8 +57,8 @@ from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec, Variant
-from ..statistics.columns import left_out
-from ..statistics.gower import Gower
+from ..statistics.columns import missing_values_text
+from ..statistics.gower import GowerDistance
 from ._attack import (
     WITHOUT_CONTROLS,
     AddedSuccess,
@@ -264,8 +264,8 @@ def target_variable(
     Raises NotComputable where the records to learn from have no value, or labels or means in place of values.
     """
     if attacked.schema[name].kind.has_levels:
-        alone = Gower.of([learned], [name])
-        codes = alone.places(learned)[:, 0], alone.places(attacked)[:, 0]
+        alone = GowerDistance.from_tables([learned], [name])
+        codes = alone.record_places(learned)[:, 0], alone.record_places(attacked)[:, 0]
         return TargetLevels(*codes), np.arange(len(learned)), np.arange(len(attacked))
     values = learned.numbers(name), attacked.numbers(name)
     rows = tuple(np.flatnonzero(~np.isnan(one)) for one in values)
@@ -402,7 +402,7 @@ class _AttackTables:
     released: Microdata
     halves: tuple[Microdata, Microdata]
     of_half: tuple[Integers, Integers]
-    places: dict[str, tuple[Gower, Floats, Floats]] = field(default_factory=dict)
+    places: dict[str, tuple[GowerDistance, Floats, Floats]] = field(default_factory=dict)
     nearest_records: dict[tuple[str, tuple[str, ...]], NearestRecords] = field(default_factory=dict)
 
     @classmethod
@@ -436,8 +436,8 @@ class _AttackTables:
             what, offered, rows = target_variable(learned, attacked, name, radius)
             every = len(offered) == len(learned) and len(rows) == len(attacked)
             if which not in self.places:
-                whole = Gower.of([learned], known)
-                self.places[which] = whole, whole.places(learned), whole.places(attacked)
+                whole = GowerDistance.from_tables([learned], known)
+                self.places[which] = whole, whole.record_places(learned), whole.record_places(attacked)
             gower, learned_places, attacked_places = self.places[which]
             guesses = list[GuessAccuracy]()
             for used in map(tuple, subsets):
@@ -445,7 +445,7 @@ class _AttackTables:
                 if near is None:
                     at = [known.index(one) for one in used]
                     sides = learned_places[offered][:, at], attacked_places[rows][:, at]
-                    near = NearestRecords.from_places(gower.of_some(used), sides[1], sides[0], spec.neighbours)
+                    near = NearestRecords.from_places(gower.select_variables(used), sides[1], sides[0], spec.neighbours)
                 if every:
                     self.nearest_records[which, used] = near
                 guesses.append(guess_values(near, what))
@@ -496,7 +496,7 @@ class _AttackTables:
             return
         sides = (("training", self.training), ("controls", self.control), ("released", self.released))
         for what, data in sides:
-            if words := left_out(int(data.missing_mask(name).sum()), len(data)):
+            if words := missing_values_text(int(data.missing_mask(name).sum()), len(data)):
                 yield f"{what}: {words}"
 
 
@@ -583,7 +583,7 @@ OUTPUTS = (
 
 def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
     """Offer to measure whether sensitive values are guessed better of those in the data than of others."""
-    guessed = [name for name in case.guessed if name not in case.known]
+    guessed = [name for name in case.guessed_variables if name not in case.known]
     if case.want != "synthesis":
         return None
     if not case.holdout:

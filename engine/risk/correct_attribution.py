@@ -417,7 +417,7 @@ class CorrectAttributionSpec(Spec):
 
 def _draft_offer(case: Case) -> Offer | None:
     """Offer to measure what a release reveals of sensitive values by equal keys, where no records are held out to attack it with."""
-    guessed = [name for name in case.guessed if name not in case.known]
+    guessed = [name for name in case.guessed_variables if name not in case.known]
     if case.want == "anonymisation" or case.holdout or not case.known or not guessed:
         return None
     numbers = [

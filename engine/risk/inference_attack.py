@@ -54,7 +54,7 @@ from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import equivalence_classes, joint_classes
-from ..statistics.columns import column_scales, left_out
+from ..statistics.columns import column_scales, missing_values_text
 from ._compared import comparison_codes
 
 KeyCodes = Sequence[Integers]
@@ -290,7 +290,7 @@ def _target_values(
     said = [
         f"{table}: {words}"
         for table, values in (("confidential", own), ("released", drawn))
-        if (words := left_out(int(np.isnan(values).sum()), len(values)))
+        if (words := missing_values_text(int(np.isnan(values).sum()), len(values)))
     ]
     window = None if spec.within is None else spec.within.window(own)
     return _SensitiveNumbers(own, drawn, window, "; ".join(said))

@@ -49,7 +49,7 @@ from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec, Variant
-from ..statistics.gower import Gower
+from ..statistics.gower import GowerDistance
 from ..wording import count_noun
 from ._attack import (
     LARGEST_ADDED,
@@ -90,9 +90,11 @@ def _linked_through_controls(
         k = min(neighbours, len(learned))
         near = []
         for names in sides:
-            gower = Gower.of([learned], names)
+            gower = GowerDistance.from_tables([learned], names)
             near.append(
-                _NearestOfPlaces.from_places(gower, gower.places(some), gower.places(learned), k).expand_to_people()
+                _NearestOfPlaces.from_places(
+                    gower, gower.record_places(some), gower.record_places(learned), k
+                ).expand_to_people()
             )
         found[at] = link_probability(*near)
     return found
@@ -151,7 +153,7 @@ class _NearestOfPeople:
     n_released: int
 
     @classmethod
-    def from_places(cls, gower: Gower, own: Floats, table: Floats, k: int) -> _NearestOfPeople:
+    def from_places(cls, gower: GowerDistance, own: Floats, table: Floats, k: int) -> _NearestOfPeople:
         return _NearestOfPlaces.from_places(gower, own, table, k).expand_to_people()
 
 
@@ -177,7 +179,7 @@ class _NearestOfPlaces:
     n_released: int
 
     @classmethod
-    def from_places(cls, gower: Gower, own: Floats, table: Floats, k: int) -> _NearestOfPlaces:
+    def from_places(cls, gower: GowerDistance, own: Floats, table: Floats, k: int) -> _NearestOfPlaces:
         near = NearestRecords.from_places(gower, own, table, k)
         certain = near.distances < near.kth_distance[near.row]
         row, sure = np.repeat(near.row, near.record_counts), np.repeat(certain, near.record_counts)
@@ -301,7 +303,7 @@ def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
         return None
     if not case.holdout:
         return DeclinedOffer(WITHOUT_CONTROLS)
-    other = [name for name in case.compared if name not in case.known]
+    other = [name for name in case.compared_variables if name not in case.known]
     if not case.known or not other:
         return DeclinedOffer(
             "all variables are quasi-identifiers, or none is: there are no two sets of variables to link"
@@ -340,7 +342,10 @@ def linkability(confidential: Microdata, released: Microdata, spec: LinkabilityS
         kinds["vulnerable"] = draw_vulnerable_rows(confidential, controls, spec.vulnerable, spec.records, rng)
     k = min(spec.neighbours, len(released))
     choices = _VariableChoices.from_tables(confidential, released, spec)
-    shown = {names: (gower := Gower.of([released], names), gower.places(released)) for names in choices.variable_sets}
+    shown = {
+        names: (gower := GowerDistance.from_tables([released], names), gower.record_places(released))
+        for names in choices.variable_sets
+    }
     found: list[Estimate] = []
     for kind, (own, others) in kinds.items():
         if kind not in spec.people:
@@ -354,7 +359,7 @@ def linkability(confidential: Microdata, released: Microdata, spec: LinkabilityS
         for data, rows in ((confidential, own), (controls, others)):
             some = select_rows(data, rows)
             near.append(
-                {n: _NearestOfPlaces.from_places(g, g.places(some), table, k) for n, (g, table) in shown.items()}
+                {n: _NearestOfPlaces.from_places(g, g.record_places(some), table, k) for n, (g, table) in shown.items()}
             )
         tried = [
             at

@@ -57,7 +57,7 @@ from ..methods.release_models import Models
 from ..methods.results import Estimate, Measure, WholeReleaseMeasure
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, Spec, Variant
-from ..statistics.gower import Gower
+from ..statistics.gower import GowerDistance
 from ..wording import count_noun
 from ._attack import (
     EXCESS_LIMIT,
@@ -271,7 +271,7 @@ class _MembershipAttack:
 
     data: Microdata
     controls: Microdata
-    gower: Gower
+    gower: GowerDistance
     released: tuple[Floats, ...]
     reference: Floats
 
@@ -281,8 +281,8 @@ class _MembershipAttack:
     ) -> _MembershipAttack:
         assert data.controls is not None
         outside = select_rows(data.controls, reference)
-        gower = Gower.of([*releases, outside], sorted(spec.known))
-        return cls(data, data.controls, gower, tuple(map(gower.places, releases)), gower.places(outside))
+        gower = GowerDistance.from_tables([*releases, outside], sorted(spec.known))
+        return cls(data, data.controls, gower, tuple(map(gower.record_places, releases)), gower.record_places(outside))
 
     def attacked_block(self, own: Integers, controls: Integers, block: int, blocks: int) -> _AttackedBlock:
         """Return one block of some records and controls, records first."""
@@ -290,7 +290,7 @@ class _MembershipAttack:
         mine = slice(block, None, blocks)
         rows, training = rows[mine], training[mine]
         parts = ((self.data, rows[training]), (self.controls, rows[~training]))
-        places = np.concatenate([self.gower.places(select_rows(table, some)) for table, some in parts])
+        places = np.concatenate([self.gower.record_places(select_rows(table, some)) for table, some in parts])
         order = np.argsort(~training, kind="stable")
         which = np.arange(len(own) + len(controls))[mine]
         return _AttackedBlock(which[order], rows[order], training[order], places)
@@ -308,7 +308,7 @@ class _MembershipAttack:
         if not len(left):
             unscored = np.zeros((0, len(side.row), 0))
             return FamilyScores(side.number, side.is_member, unscored, np.zeros((len(side.row), 0)))
-        reference = self.gower.places(select_rows(self.controls, left))
+        reference = self.gower.record_places(select_rows(self.controls, left))
         inside = [
             NeighbourDistances.from_places(self.gower, side.places, places, spec.neighbours) for places in self.released
         ]

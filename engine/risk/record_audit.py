@@ -69,7 +69,7 @@ from ..methods.release_models import IntruderGuesses, total_plausibility
 from ..methods.results import Estimate, Measure, WholeReleaseMeasure
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, Spec, Variant
-from ..statistics.score_interval import Z, score_interval
+from ..statistics.score_interval import Z_95, score_interval
 from ..wording import count_noun
 
 _DEFAULT_TARGETS = 20
@@ -449,7 +449,7 @@ class _ScoredShadows:
             outside.append(right[~there].mean())
             variance.append(right[there].var(ddof=1) / there.sum() + right[~there].var(ddof=1) / (~there).sum())
         value, base = float(np.mean(inside)), float(np.mean(outside))
-        half = Z * float(np.sqrt(np.sum(variance))) / len(rows)
+        half = Z_95 * float(np.sqrt(np.sum(variance))) / len(rows)
         yield said("reconstruction", value, max(0.0, value - half), min(1.0, value + half), base)
         more = value - base
         yield said("memorisation", more, max(-1.0, more - half), min(1.0, more + half), 0.0)

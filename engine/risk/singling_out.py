@@ -61,7 +61,7 @@ from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
-from ..statistics.score_interval import Z
+from ..statistics.score_interval import Z_95
 from ._attack import (
     WITHOUT_CONTROLS,
     AddedSuccess,
@@ -393,10 +393,10 @@ class _PredicateCounts:
         members = (int((self.people_counts[some] == 1).sum()) - int((without.people_counts[some] == 1).sum())) / total
         controls = control - without._control_rate(some)
         apart = without._permuted_risks(some, rng)
-        more = Z * float(np.std(apart))
+        more = Z_95 * float(np.std(apart))
         p_value = randomised_p_value((members - controls) / left, dealt - apart, rng)
         ends = math.hypot(reach[0], more), math.hypot(reach[1], more)
-        return AddedSuccess(members, controls, (ends[0] + ends[1]) / (2 * Z) * left, p_value, ends)
+        return AddedSuccess(members, controls, (ends[0] + ends[1]) / (2 * Z_95) * left, p_value, ends)
 
     def _control_rate(self, some: NDArray[np.bool_]) -> float:
         """Return how often some of the predicates (P,) single out a control in place of one of the people."""

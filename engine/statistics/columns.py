@@ -9,42 +9,46 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats
 
-OWN_LEVEL = -1.0
+MISSING_LEVEL = -1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Factors:
-    """x = q triangle diag(scales): q (n, K) with orthonormal columns, an upper triangle (K, K), powers of two (K,).
+class QRFactors:
+    """Factors of a matrix: x = q triangle diag(scales).
 
     What is computed on q is as precise as if the columns of x were uncorrelated and of one length, however nearly collinear
     and of whatever scales they are: only the way back to coefficients of x sees that.
+
+    q: orthonormal columns, (n, K)
+    triangle: upper triangle, (K, K)
+    scales: powers of two, (K,)
     """
 
     q: Floats
     triangle: Floats
     scales: Floats
 
-    def coefficients(self, on_q: Floats) -> Floats:
-        """Coefficients (K,) of x from those of q; infinite where a double has no room for them."""
+    def coefficients_from_q(self, on_q: Floats) -> Floats:
+        """Return the coefficients (K,) of x from those of q; infinite where a double has no room for them."""
         with np.errstate(over="ignore"):
-            return np.asarray(_solved(self.triangle, on_q) / self.scales)
+            return np.asarray(_solve_triangle(self.triangle, on_q) / self.scales)
 
-    def coefficients_of(self, on_q: Floats) -> Floats:
-        """As ``coefficients``, of every column of ``on_q`` (K, k): (K, k)."""
+    def coefficients_by_column(self, on_q: Floats) -> Floats:
+        """Return the coefficients of x from every column of ``on_q`` (K, k), as ``coefficients_from_q`` does: (K, k)."""
         with np.errstate(over="ignore"):
-            return np.asarray(_solved(self.triangle, on_q) / self.scales[:, None])
+            return np.asarray(_solve_triangle(self.triangle, on_q) / self.scales[:, None])
 
-    def errors(self, root: Floats) -> Floats:
-        """Standard errors (K,) of coefficients of x, where those of q have the covariance ``root`` root', (K, K).
+    def standard_errors(self, root: Floats) -> Floats:
+        """Return the standard errors (K,) of coefficients of x, where those of q have the covariance ``root`` root', (K, K).
 
         Infinite where a double has no room for them.
         """
         with np.errstate(over="ignore"):
-            return np.asarray(np.linalg.norm(_solved(self.triangle, root), axis=1) / self.scales)
+            return np.asarray(np.linalg.norm(_solve_triangle(self.triangle, root), axis=1) / self.scales)
 
 
-def _solved(triangle: Floats, right: Floats) -> Floats:
-    """The solution (K, ...) of triangle b = right."""
+def _solve_triangle(triangle: Floats, right: Floats) -> Floats:
+    """Return the solution (K, ...) of triangle b = right."""
     from scipy.linalg import (
         solve_triangular,
     )  # which a process that fits nothing does without
@@ -62,11 +66,11 @@ def column_scales(x: Floats) -> Floats:
     return np.asarray(np.ldexp(1.0, np.clip(exponents, -1021, 1023)), dtype=np.float64)
 
 
-def factorised(x: Floats) -> Factors:
-    """The factors of x (n, K), finite and of independent columns."""
+def qr_factors(x: Floats) -> QRFactors:
+    """Return the factors of x (n, K), finite and of independent columns."""
     scales = column_scales(x)
     q, triangle = np.linalg.qr(x / scales)
-    return Factors(np.asarray(q), np.asarray(triangle), scales)
+    return QRFactors(np.asarray(q), np.asarray(triangle), scales)
 
 
 def independent_columns(x: Floats, tolerance: float = 1e-10) -> NDArray[np.bool_]:
@@ -88,13 +92,13 @@ def independent_columns(x: Floats, tolerance: float = 1e-10) -> NDArray[np.bool_
     return kept
 
 
-def with_own_level(codes: Floats) -> Floats:
-    """Codes of levels (n,), at least 0, with one level more for those that are missing (NaN)."""
-    return np.where(np.isnan(codes), OWN_LEVEL, codes)
+def missing_as_level(codes: Floats) -> Floats:
+    """Return codes of levels (n,), at least 0, with one level more for those that are missing (NaN)."""
+    return np.where(np.isnan(codes), MISSING_LEVEL, codes)
 
 
-def filled_with_mean(values: Floats) -> tuple[Floats, Floats]:
-    """Numbers (n,), the missing ones (NaN) at the mean of the others, and who is missing: both (n,).
+def fill_with_mean(values: Floats) -> tuple[Floats, Floats]:
+    """Return numbers (n,), the missing ones (NaN) at the mean of the others, and who is missing: both (n,).
 
     The mean does not depend on the order of the records. Where no number is present all are 0.
     """
@@ -106,6 +110,6 @@ def filled_with_mean(values: Floats) -> tuple[Floats, Floats]:
     return np.where(missing, mean, values), missing.astype(np.float64)
 
 
-def left_out(missing: int, records: int) -> str:
-    """``12 of 120 records have no value``; empty where none is missing."""
+def missing_values_text(missing: int, records: int) -> str:
+    """Return ``12 of 120 records have no value``; empty where none is missing."""
     return f"{missing:,} of {records:,} records have no value" if missing else ""

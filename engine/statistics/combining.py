@@ -48,56 +48,71 @@ from ..data.arrays import Floats
 from ..data.intervals import UNBOUNDED, Range, bounded_interval
 
 _NORMAL_DEGREES = 1e9
-_FEW = 4
-_ROUNDING = 1e-9
+_MIN_FOR_SATTERTHWAITE = 4
+_ROUNDING_SHARE = 1e-9
 _CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Combined:
-    """An estimate from m datasets, its variance, the degrees of freedom of its t distribution (infinite: normal).
+class CombinedEstimate:
+    """Estimate from m datasets.
 
-    ``adjusted`` says that the variance is the adjusted one, because T_f is negative or has less than one degree of freedom.
+    estimate: the combined estimate
+    variance: its variance
+    degrees: degrees of freedom of its t distribution, infinite: normal
+    adjusted: whether the variance is the adjusted one, because T_f is negative or has less than one degree of freedom
     """
 
     estimate: float
     variance: float
-    degrees: float
-    adjusted: bool = False
+    degrees_of_freedom: float
+    is_adjusted: bool = False
 
     def interval(self, confidence: float = 0.95, within: Range = UNBOUNDED) -> tuple[float, float]:
-        """The confidence interval, lower and upper, inside the range of the quantity."""
-        half = t_quantile(self.degrees, confidence) * float(np.sqrt(self.variance))
+        """Return the confidence interval, lower and upper, inside the range of the quantity."""
+        half = t_quantile(self.degrees_of_freedom, confidence) * float(np.sqrt(self.variance))
         return bounded_interval(self.estimate, half, within)
 
 
-def partial_synthesis(estimates: Sequence[float], variances: Sequence[float], degrees: float = np.inf) -> Combined:
-    """Estimates q_l and variances u_l of m >= 2 partially synthetic datasets combined (Reiter 2003).
+def combine_partial_synthesis(
+    estimates: Sequence[float], variances: Sequence[float], degrees: float = np.inf
+) -> CombinedEstimate:
+    """Combine estimates q_l and variances u_l of m >= 2 partially synthetic datasets (Reiter 2003).
 
     ``degrees`` are those of the variances, infinite where these count as known.
     """
-    q, b, u, m = _moments(estimates, variances)
-    return Combined(q, u + b / m, _satterthwaite_degrees(u + b / m, b / m, m, u, degrees))
+    q, b, u, m = _combining_moments(estimates, variances)
+    return CombinedEstimate(q, u + b / m, _satterthwaite_degrees(u + b / m, b / m, m, u, degrees))
 
 
-def full_synthesis(
+def combine_full_synthesis(
     estimates: Sequence[float],
     variances: Sequence[float],
     size_ratios: Sequence[float] | None = None,
     degrees: float = np.inf,
-) -> Combined:
-    """Estimates q_l and variances u_l of m >= 2 fully synthetic datasets combined (Raghunathan et al. 2003).
+) -> CombinedEstimate:
+    """Combine estimates q_l and variances u_l of m >= 2 fully synthetic datasets (Raghunathan et al. 2003).
 
     ``size_ratios`` are the r_l = n_l / n, the records of each released dataset for each confidential one; None where all
     are 1. ``degrees`` are those of the variances, infinite where these count as known.
+
+    T_f can be negative. Reiter (2002) then takes (n_syn / n) u: what the variance of the confidential estimate would be. Where the
+    datasets differ in size
+    it is the mean of (n_l / n) u_l, since each of them says that; T_f itself needs no change, as b contains the noise of each size with
+    its share. We take it,
+    with a normal interval, also where T_f is so near to 0 that it has less than one df: there t intervals are anything from no width to
+    1e100 standard
+    errors, and adjusting them brings the coverage nearer to what it should be (simulated means: 99.1 to 98.6 % for m = 20, 97.9 to 94.9
+    % for m = 5; 96 to
+    91 % for m = 3, too few datasets for full synthesis).
     """
-    q, b, u, m = _moments(estimates, variances)
+    q, b, u, m = _combining_moments(estimates, variances)
     total, between = (1 + 1 / m) * b - u, (1 + 1 / m) * b
     own = _satterthwaite_degrees(total, between, m, u, degrees) if total > 0 else 0.0
     if own >= 1:
-        return Combined(q, total, own)
+        return CombinedEstimate(q, total, own)
     adjusted = u if size_ratios is None else float(np.mean(np.multiply(size_ratios, variances)))
-    return Combined(q, adjusted, degrees, adjusted=True)
+    return CombinedEstimate(q, adjusted, degrees, is_adjusted=True)
 
 
 def _satterthwaite_degrees(total: float, between: float, m: int, within: float, degrees: float) -> float:
@@ -111,7 +126,7 @@ def _satterthwaite_degrees(total: float, between: float, m: int, within: float, 
     return 1 / squares if squares > 0 else np.inf
 
 
-def _moments(estimates: Sequence[float], variances: Sequence[float]) -> tuple[float, float, float, int]:
+def _combining_moments(estimates: Sequence[float], variances: Sequence[float]) -> tuple[float, float, float, int]:
     if len(estimates) < 2:
         raise ValueError("the variance between datasets needs two or more of them")
     return float(np.mean(estimates)), float(np.var(estimates, ddof=1)), float(np.mean(variances)), len(estimates)
@@ -140,8 +155,8 @@ def monte_carlo_mean(
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
-    """What the datasets, the noise and their interaction make of the variance of the mean: three shares, 1 in all."""
+class VarianceShares:
+    """Shares of the variance of the mean: of the datasets, the noise and their interaction, 1 in all."""
 
     datasets: float
     noise: float
@@ -155,8 +170,8 @@ class CrossedMean:
     ``shares`` is None where all values are equal: there is no variance to share.
     """
 
-    combined: Combined
-    shares: Shares | None
+    combined: CombinedEstimate
+    shares: VarianceShares | None
 
 
 def crossed_mean(values: Floats) -> CrossedMean:
@@ -165,12 +180,16 @@ def crossed_mean(values: Floats) -> CrossedMean:
     if min(m, replicates) < 2:
         raise ValueError("a crossed layout needs two or more rows and columns")
     if np.ptp(values) == 0:
-        return CrossedMean(Combined(float(values[0, 0]), 0.0, np.inf), None)
+        return CrossedMean(CombinedEstimate(float(values[0, 0]), 0.0, np.inf), None)
     squares, degrees = _analysis_of_variance(values)
-    parts = _parts(squares)
-    shares = Shares(*(float(part) for part in parts / parts.sum()))
-    total, df = _conservative(squares, degrees) if min(values.shape) < _FEW else _satterthwaite(squares, degrees)
-    return CrossedMean(Combined(float(values.mean()), total / values.size, df), shares)
+    parts = _variance_components(squares)
+    shares = VarianceShares(*(float(part) for part in parts / parts.sum()))
+    total, df = (
+        _conservative_variance(squares, degrees)
+        if min(values.shape) < _MIN_FOR_SATTERTHWAITE
+        else _satterthwaite_variance(squares, degrees)
+    )
+    return CrossedMean(CombinedEstimate(float(values.mean()), total / values.size, df), shares)
 
 
 def _analysis_of_variance(values: Floats) -> tuple[Floats, Floats]:
@@ -183,26 +202,26 @@ def _analysis_of_variance(values: Floats) -> tuple[Floats, Floats]:
     return np.array(sums) / degrees, degrees
 
 
-def _parts(squares: Floats) -> Floats:
-    """The variance of the mean times m R by its sources, rows, columns and residuals, none below 0: (3,)."""
+def _variance_components(squares: Floats) -> Floats:
+    """Return the variance of the mean times m R by its sources, rows, columns and residuals, none below 0: (3,)."""
     rows, columns, residuals = squares
     return np.array([max(rows - residuals, 0.0), max(columns - residuals, 0.0), residuals])
 
 
-def _satterthwaite(squares: Floats, degrees: Floats) -> tuple[float, float]:
-    """The variance of the mean times m R, and its degrees of freedom."""
+def _satterthwaite_variance(squares: Floats, degrees: Floats) -> tuple[float, float]:
+    """Return the variance of the mean times m R, and its degrees of freedom."""
     residuals = squares[2]
-    present = squares[:2] > residuals * (1 + _ROUNDING)
+    present = squares[:2] > residuals * (1 + _ROUNDING_SHARE)
     if not present.any():
         return float(np.average(squares, weights=degrees)), float(degrees.sum())
     kept = np.array([*present, present.all()])
-    total = float(_parts(squares).sum())
+    total = float(_variance_components(squares).sum())
     df = total**2 / float(np.sum((squares**2 / degrees)[kept]))
     return total, max(df, float(degrees.min()))
 
 
-def _conservative(squares: Floats, degrees: Floats) -> tuple[float, float]:
-    """The sum of the mean squares of rows and columns, and the df at which Student's interval is the conservative one.
+def _conservative_variance(squares: Floats, degrees: Floats) -> tuple[float, float]:
+    """Return the sum of the mean squares of rows and columns, and the df at which Student's interval is the conservative one.
 
     Whole numbers can have all their variance in the residuals, which are then the ones to go by.
     """
@@ -213,8 +232,8 @@ def _conservative(squares: Floats, degrees: Floats) -> tuple[float, float]:
     return total, float(stdtridf((1 + _CONFIDENCE) / 2, np.sqrt(wide / total)))
 
 
-def without_holes(values: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Rows (m,) and columns (R,) to keep so that no value is missing: the emptiest one leaves until none is, rows first."""
+def complete_rows_and_columns(values: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return the rows (m,) and columns (R,) to keep so that no value is missing: the emptiest one leaves until none is, rows first."""
     rows, columns = np.ones(values.shape[0], dtype=np.bool_), np.ones(values.shape[1], dtype=np.bool_)
     holes = np.isnan(values)
     while (left := holes & rows[:, None] & columns[None, :]).any():

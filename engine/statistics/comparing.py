@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, overload
 if TYPE_CHECKING:
     from ..data.arrays import Booleans, Floats
 
-ROUNDING = 1e-12
+ROUNDING_SHARE = 1e-12
 """Differences that rounding may make, as a share of the limit, and at least of 1: far below one in 10^10 records."""
 
 
-def _slack(limit: float) -> float:
-    return ROUNDING * max(1.0, abs(limit)) if math.isfinite(limit) else 0.0
+def _rounding_slack(limit: float) -> float:
+    return ROUNDING_SHARE * max(1.0, abs(limit)) if math.isfinite(limit) else 0.0
 
 
 @overload
@@ -26,7 +26,7 @@ def is_above(value: float, limit: float) -> bool: ...
 def is_above(value: Floats, limit: float) -> Booleans: ...
 def is_above(value: Floats | float, limit: float) -> Booleans | bool:
     """Return whether numbers are above a limit by more than rounding makes; false of NaN."""
-    return value > limit + _slack(limit)
+    return value > limit + _rounding_slack(limit)
 
 
 @overload
@@ -35,9 +35,9 @@ def is_below(value: float, limit: float) -> bool: ...
 def is_below(value: Floats, limit: float) -> Booleans: ...
 def is_below(value: Floats | float, limit: float) -> Booleans | bool:
     """Return whether numbers are below a limit by more than rounding makes; false of NaN."""
-    return value < limit - _slack(limit)
+    return value < limit - _rounding_slack(limit)
 
 
-def distance(value: float, limit: float) -> float:
-    """Return how far a value is above a limit, negative below it, and exactly 0 where only rounding tells them apart."""
+def distance_from_limit(value: float, limit: float) -> float:
+    """Return how far a value is above a limit, negative below it, and exactly 0 where the two differ by rounding alone."""
     return value - limit if is_above(value, limit) or is_below(value, limit) else 0.0

@@ -10,26 +10,26 @@ import csv
 import hashlib
 from collections.abc import Sequence
 
-MOST_RECORDS = 10_000
-MOST_BYTES = 512 << 10
-"""So that a recipe with it is still read as a file."""
+MAX_TABLE_RECORDS = 10_000
+MAX_TABLE_BYTES = 512 << 10
+"""Largest size of a table, so that a recipe with it is still read as a file."""
 
 
-def lines_of(text: str) -> list[str]:
-    """The lines of a file's text that are not empty."""
+def split_table_lines(text: str) -> list[str]:
+    """Return the lines of a file's text that are not empty."""
     return [line for line in text.splitlines() if line.strip()]
 
 
-def cells_of(lines: Sequence[str], what: str) -> list[list[str]]:
-    """The cells of each line. Raises ValueError where ``what``, such as "the seed pool", has quotes that do not close."""
+def split_table_cells(lines: Sequence[str], what: str) -> list[list[str]]:
+    """Return the cells of each line. Raises ValueError where ``what``, such as "the seed pool", has quotes that do not close."""
     try:
         return list(csv.reader(lines, strict=True))
     except csv.Error:
         raise ValueError(f"{what} is not a table with commas, a record a line") from None
 
 
-def check_cells(cells: Sequence[Sequence[str]], what: str) -> None:
-    """ValueError where the cells are no table with as many on each line and a name for each column."""
+def check_table_cells(cells: Sequence[Sequence[str]], what: str) -> None:
+    """Raise ValueError where the cells are no table with as many on each line and a name for each column."""
     names, *rows = cells
     if len(set(names)) < len(names) or not all(names):
         raise ValueError(f"the columns of {what} must have names, each its own")
@@ -40,16 +40,16 @@ def check_cells(cells: Sequence[Sequence[str]], what: str) -> None:
             )
 
 
-def check_size(lines: Sequence[str], what: str) -> None:
-    """ValueError where there is no record, or there are too many."""
+def check_table_size(lines: Sequence[str], what: str) -> None:
+    """Raise ValueError where there is no record, or there are too many."""
     if len(lines) < 2:
         raise ValueError(f"{what} has no records: the first line names the columns, a record follows on each")
-    if len(lines) - 1 > MOST_RECORDS or sum(len(line.encode()) + 1 for line in lines) > MOST_BYTES:
+    if len(lines) - 1 > MAX_TABLE_RECORDS or sum(len(line.encode()) + 1 for line in lines) > MAX_TABLE_BYTES:
         raise ValueError(
-            f"{what} has more than {MOST_RECORDS:,} records or {MOST_BYTES >> 10} KiB; a sample of it is enough"
+            f"{what} has more than {MAX_TABLE_RECORDS:,} records or {MAX_TABLE_BYTES >> 10} KiB; a sample of it is enough"
         )
 
 
-def sha256_of(lines: Sequence[str]) -> str:
-    """The hash of the lines, each with a line feed: that of the file, where it is written so."""
+def sha256_of_lines(lines: Sequence[str]) -> str:
+    """Return the hash of the lines, each with a line feed: that of the file, where it is written so."""
     return hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()

@@ -16,23 +16,23 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Estimated:
-    """A value and the ends of its 95 % interval, both None where it has none."""
+class ValueWithInterval:
+    """Value and the ends of its 95 % interval, both None where it has none."""
 
     value: float
     lower: float | None = None
     upper: float | None = None
 
     @property
-    def ends(self) -> tuple[float, float] | None:
-        """The interval, stretched to the value where rounding left that outside; None without one."""
+    def interval(self) -> tuple[float, float] | None:
+        """Return the interval, stretched to the value where rounding left that outside; None without one."""
         if self.lower is None or self.upper is None:
             return None
         return min(self.lower, self.value), max(self.upper, self.value)
 
 
-def widening(series: int) -> float:
-    """The factor by which half widths of 95 % intervals grow so that all ``series`` cover at once with 95 % or more (Šidák 1967).
+def widening_factor(series: int) -> float:
+    """Return the factor by which half widths of 95 % intervals grow so that all ``series`` cover at once with 95 % or more (Šidák 1967).
 
     Rectangular Confidence Regions for the Means of Multivariate Normal Distributions, JASA 62: exact where the series are
     independent, and never too small for normal ones.
@@ -44,48 +44,48 @@ def widening(series: int) -> float:
     return float(ndtri((1 + CONFIDENCE ** (1 / series)) / 2) / ndtri((1 + CONFIDENCE) / 2))
 
 
-def simultaneous(found: Estimated, series: int, within: Range = UNBOUNDED) -> Estimated:
-    """An estimate with its interval widened for all ``series`` to cover at once, cut at the ends of its range."""
-    if found.ends is None or series <= 1:
-        return found
-    low, high = found.ends
-    by, (least, most) = widening(series), within
-    lower, upper = found.value - by * (found.value - low), found.value + by * (high - found.value)
-    return Estimated(
-        found.value,
+def widen_for_series(estimate: ValueWithInterval, series: int, within: Range = UNBOUNDED) -> ValueWithInterval:
+    """Return an estimate with its interval widened for all ``series`` to cover at once, cut at the ends of its range."""
+    if estimate.interval is None or series <= 1:
+        return estimate
+    low, high = estimate.interval
+    by, (least, most) = widening_factor(series), within
+    lower, upper = estimate.value - by * (estimate.value - low), estimate.value + by * (high - estimate.value)
+    return ValueWithInterval(
+        estimate.value,
         lower if least is None else min(low, max(lower, least)),
         upper if most is None else max(high, min(upper, most)),
     )
 
 
-def difference(first: Estimated, second: Estimated) -> Estimated:
-    """``first`` minus ``second``; without an interval where one of them has none."""
+def difference_with_interval(first: ValueWithInterval, second: ValueWithInterval) -> ValueWithInterval:
+    """Return ``first`` minus ``second``; without an interval where one of them has none."""
     value = first.value - second.value
-    if first.ends is None or second.ends is None:
-        return Estimated(value)
-    (low, high), (least, most) = first.ends, second.ends
-    return Estimated(
+    if first.interval is None or second.interval is None:
+        return ValueWithInterval(value)
+    (low, high), (least, most) = first.interval, second.interval
+    return ValueWithInterval(
         value,
         value - math.hypot(first.value - low, most - second.value),
         value + math.hypot(high - first.value, second.value - least),
     )
 
 
-def ratio(first: Estimated, second: Estimated) -> Estimated:
-    """``first``, at least 0, divided by ``second``, above 0; without an interval where one of them has none.
+def ratio_with_interval(first: ValueWithInterval, second: ValueWithInterval) -> ValueWithInterval:
+    """Return ``first``, at least 0, divided by ``second``, above 0; without an interval where one of them has none.
 
     The upper end is infinite where that of ``second`` includes 0.
     """
     a, b = first.value, second.value
-    if first.ends is None or second.ends is None:
-        return Estimated(a / b)
-    (low, high), (least, most) = first.ends, second.ends
+    if first.interval is None or second.interval is None:
+        return ValueWithInterval(a / b)
+    (low, high), (least, most) = first.interval, second.interval
     if low == high and least == most:
-        return Estimated(a / b, a / b, a / b)
+        return ValueWithInterval(a / b, a / b, a / b)
     under, over = low * (2 * a - low), least * (2 * b - least)
     root = math.sqrt(max(0.0, (a * b) ** 2 - under * most * (2 * b - most)))
     lower = under / (a * b + root) if a else 0.0
     if least <= 0:
-        return Estimated(a / b, min(lower, a / b), math.inf)
+        return ValueWithInterval(a / b, min(lower, a / b), math.inf)
     root = math.sqrt(max(0.0, (a * b) ** 2 - over * high * (2 * a - high)))
-    return Estimated(a / b, min(lower, a / b), max((a * b + root) / over, a / b))
+    return ValueWithInterval(a / b, min(lower, a / b), max((a * b + root) / over, a / b))

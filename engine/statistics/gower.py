@@ -5,7 +5,7 @@ being the share of the values of given tables that lie below, and half of those 
 interpolated. Whatever its unit, its scale and its tails are, a variable counts at most 1, so that none rules the others. A missing value
 is 0 away from a missing one, and 1 from any other.
 
-``Gower`` gives exact distances, in half ranks, of which 2N are 1 where the tables have N records. Places are rounded to 2^-20 of these, so that
+``GowerDistance`` gives exact distances, in half ranks, of which 2N are 1 where the tables have N records. Places are rounded to 2^-20 of these, so that
 sums are exact: equal distances are equal, in whatever order variables and records come. ``SubsetGowerDistances`` gives distances of many
 pairs by several sets of variables in one pass. Its places are whole numbers in single precision, up to ``UNIT``: numbers that are closer than
 1 / ``UNIT`` of the records are equal there.
@@ -60,17 +60,23 @@ def variable_distances(
 
 
 @dataclass(frozen=True, eq=False)
-class Gower:
-    """The distance by d variables, in half ranks of ``records``: ``levels`` number those that have levels, ``values`` are the numbers of the others, ascending."""
+class GowerDistance:
+    """Gower distance by d variables, in half ranks of the records of some tables.
+
+    names: the variables
+    records: number of records of the tables
+    levels: numbers of the levels, of each variable that has levels
+    values: numbers of the others, ascending
+    """
 
     names: tuple[str, ...]
-    records: int
+    record_count: int
     levels: Mapping[str, Mapping[str, int]]
     values: Mapping[str, Floats]
 
     @classmethod
-    def of(cls, tables: Sequence[Microdata], names: Sequence[str]) -> Gower:
-        """With the places that values have in these tables together.
+    def from_tables(cls, tables: Sequence[Microdata], names: Sequence[str]) -> GowerDistance:
+        """Build the distance with the places that values have in these tables together.
 
         Raises:
             NotComputable: where a table has labels of a generalisation, or class means of levels.
@@ -79,64 +85,64 @@ class Gower:
         values: dict[str, Floats] = {}
         for name in names:
             if tables[0].schema[name].kind.has_levels:
-                found = (str(level) for table in tables for level in _levels(table, name).categories)
+                found = (str(level) for table in tables for level in _categorical_values(table, name).categories)
                 levels[name] = {level: k for k, level in enumerate(dict.fromkeys(found))}
             else:
                 values[name] = np.sort(np.concatenate([table.present_numbers(name) for table in tables]))
         return cls(tuple(names), sum(map(len, tables)), levels, values)
 
-    def of_some(self, names: Sequence[str]) -> Gower:
+    def select_variables(self, names: Sequence[str]) -> GowerDistance:
         """Return the distance by some of the variables, with the same places."""
         return replace(self, names=tuple(names))
 
     @property
-    def unit(self) -> float:
-        """The half ranks that a variable counts at most."""
-        return 2.0 * self.records
+    def unit_distance(self) -> float:
+        """Return the half ranks that a variable counts at most."""
+        return 2.0 * self.record_count
 
-    def places(self, data: Microdata) -> Floats:
-        """Records as places and numbers of levels, (n, d): -1 where a value is missing, -2 for a level that no table has."""
-        columns = [self.places_of(data, name) for name in self.names]
+    def record_places(self, data: Microdata) -> Floats:
+        """Return records as places and numbers of levels, (n, d): -1 where a value is missing, -2 for a level that no table has."""
+        columns = [self.variable_places(data, name) for name in self.names]
         return np.stack(columns, axis=1) if columns else np.zeros((len(data), 0))
 
-    def places_of(self, data: Microdata, name: str) -> Floats:
-        """Return the places of the records in one variable, (n,)."""
-        return self._level(data, name) if name in self.levels else self._place(data, name)
+    def variable_places(self, data: Microdata, name: str) -> Floats:
+        """Return the places or numbers of levels of one variable, (n,)."""
+        return self._level_numbers(data, name) if name in self.levels else self._number_places(data, name)
 
-    def _level(self, data: Microdata, name: str) -> Floats:
-        column = _levels(data, name)
+    def _level_numbers(self, data: Microdata, name: str) -> Floats:
+        column = _categorical_values(data, name)
         numbers = np.array([self.levels[name].get(str(level), _UNKNOWN) for level in column.categories], dtype=float)
         return np.where(column.codes < 0, _MISSING, np.append(numbers, _MISSING)[column.codes])
 
-    def _place(self, data: Microdata, name: str) -> Floats:
+    def _number_places(self, data: Microdata, name: str) -> Floats:
         if data.schema[name].kind.has_levels:
             raise NotComputable(_MEANS.format(name))
         own = data.numbers(name)
         if not len(self.values[name]):
             return np.where(np.isnan(own), _MISSING, 0.0)
-        scale, values, middle = self._middles[name]
-        place = np.interp(own / scale, values, middle, left=0.0, right=self.unit)
+        scale, values, middle = self._places_of_values[name]
+        place = np.interp(own / scale, values, middle, left=0.0, right=self.unit_distance)
         return np.where(np.isnan(own), _MISSING, np.rint(place * _GRAIN) / _GRAIN)
 
     @cached_property
-    def _middles(self) -> Mapping[str, tuple[float, Floats, Floats]]:
-        """Of each number by what values are divided, and its different values, divided, with their places."""
+    def _places_of_values(self) -> Mapping[str, tuple[float, Floats, Floats]]:
+        """Return for each number variable the divisor of its values, and its different values, divided, with their places."""
         found = {}
         for name, known in self.values.items():
             if len(known):
                 values, counts = np.unique(known, return_counts=True)
                 scale = float(column_scales(values)) * 2
-                middle = (2 * np.cumsum(counts) - counts) * (self.records / len(known))
+                middle = (2 * np.cumsum(counts) - counts) * (self.record_count / len(known))
                 found[name] = scale, values / scale, np.asarray(middle, dtype=np.float64)
         return found
 
-    def apart(self, own: Floats, other: Floats) -> Floats:
+    def pairwise_distances(self, own: Floats, other: Floats) -> Floats:
         """Return the distances (q, r) of records at places (q, d) and (r, d), the second of them of the tables."""
         return self._total(
             ((own[:, k, None], other[None, :, k]) for k in range(len(self.names))), (len(own), len(other))
         )
 
-    def pairs(self, own: Floats, other: Floats, rows: Integers, columns: Integers) -> Floats:
+    def pair_distances(self, own: Floats, other: Floats, rows: Integers, columns: Integers) -> Floats:
         """Return the distances of pairs of records, (p,): ``rows`` (p,) of places (q, d), ``columns`` (p,) of places (r, d)."""
         return self._total(((own[rows, k], other[columns, k]) for k in range(len(self.names))), (len(rows),))
 
@@ -146,12 +152,12 @@ class Gower:
         for name, (a, b) in zip(self.names, sides, strict=True):
             lacks = a.min(initial=0) < 0 or b.min(initial=0) < 0
             total += variable_distances(
-                a, b, gap, has_levels=name in self.levels, most=self.unit, may_be_missing=bool(lacks)
+                a, b, gap, has_levels=name in self.levels, most=self.unit_distance, may_be_missing=bool(lacks)
             )
         return total
 
 
-def _levels(data: Microdata, name: str) -> pd.Categorical:
+def _categorical_values(data: Microdata, name: str) -> pd.Categorical:
     column = data.column(name)
     if not data.schema[name].kind.has_levels:
         raise NotComputable(_MEANS.format(name))
@@ -166,25 +172,25 @@ class SubsetGowerDistances:
     levelled: whether each variable has levels, (d,)
     """
 
-    gower: Gower
+    gower: GowerDistance
     levelled: Booleans
 
     @classmethod
     def from_tables(cls, tables: Sequence[Microdata], names: Sequence[str]) -> SubsetGowerDistances:
-        """Build distances whose ranks are those of these tables together. Raises NotComputable like ``Gower.of``."""
-        return cls.from_gower(Gower.of(tables, names))
+        """Build distances whose ranks are those of these tables together. Raises NotComputable like ``GowerDistance.of``."""
+        return cls.from_gower(GowerDistance.from_tables(tables, names))
 
     @classmethod
-    def from_gower(cls, gower: Gower) -> SubsetGowerDistances:
+    def from_gower(cls, gower: GowerDistance) -> SubsetGowerDistances:
         return cls(gower, np.array([name in gower.levels for name in gower.names], dtype=np.bool_))
 
     def scaled_places(self, data: Microdata) -> Singles:
         """Return records as whole numbers, (n, d): levels, or places up to ``UNIT``; below 0 where a value is missing or a level unknown."""
-        return self.round_places(self.gower.places(data))
+        return self.round_places(self.gower.record_places(data))
 
     def round_places(self, places: Floats) -> Singles:
         """Return places of ``gower``, (n, d), rounded to the whole numbers used here."""
-        number = np.where(places < 0, places, np.rint(places * (UNIT / self.gower.unit)))
+        number = np.where(places < 0, places, np.rint(places * (UNIT / self.gower.unit_distance)))
         return np.where(self.levelled, places, number).astype(np.float32)
 
     def level_codes(self, *sides: Singles) -> list[Codes]:

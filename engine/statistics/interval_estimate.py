@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .combining import t_quantile
 
-NO_ERROR = 1e-12
+RESIDUAL_ROUNDING = 1e-12
 """Residuals below this share of the response are rounding."""
 
 
@@ -15,14 +15,14 @@ NO_ERROR = 1e-12
 class IntervalEstimate:
     """An estimate, its standard error, the ends of its confidence interval, and the degrees of freedom of its variance.
 
-    ``degrees`` are infinite where the variance counts as known.
+    ``degrees_of_freedom`` are infinite where the variance counts as known.
     """
 
     value: float
     standard_error: float
     lower: float
     upper: float
-    degrees: float = math.inf
+    degrees_of_freedom: float = math.inf
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -30,7 +30,7 @@ class IntervalEstimate:
         return self.lower, self.upper
 
 
-def symmetric(value: float, error: float, degrees: float, confidence: float) -> IntervalEstimate:
-    """Return the t interval with ``degrees`` degrees of freedom."""
+def t_interval(value: float, error: float, degrees: float, confidence: float) -> IntervalEstimate:
+    """Return the estimate with its t interval on so many degrees of freedom."""
     half = t_quantile(degrees, confidence) * error
     return IntervalEstimate(value, error, value - half, value + half, degrees)

@@ -22,14 +22,14 @@ from ..data.arrays import Floats, Integers
 from ..data.blocks import row_blocks
 from ..errors import EngineError
 
-MOST_STEPS = 200
+MAX_NEWTON_STEPS = 200
 _DECREMENT = 1e-12
 _INFORMATION_LEFT = 1e-8
 _ROWS = 20_000
 
 
-class NoMaximum(EngineError):
-    """The likelihood grows without end, because some classes are separated, or coefficients are not determined."""
+class NoMaximumError(EngineError):
+    """Error where the likelihood grows without end, because some classes are separated, or coefficients are not determined."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class MultinomialLogit:
     ``class_keys`` (K,), ascending, are the codes of the classes, ``coefficients`` (K, p) in their order, ``penalties`` (p,) those of the
     columns. ``factor`` (K p, K p) is the lower Cholesky factor of the negative Hessian of the maximised function, at the coefficients read row by row, plus a term
     that only meets changes common to all classes, which change nothing. ``log_likelihood`` is without the penalty, ``decrement``
-    the squared length of the last Newton step in standard errors, ``steps`` how many there were.
+    the squared length of the last Newton step in standard errors, ``step_count`` how many there were.
     """
 
     class_keys: Integers
@@ -48,67 +48,68 @@ class MultinomialLogit:
     factor: Floats
     log_likelihood: float
     decrement: float
-    steps: int
+    step_count: int
 
     @property
-    def converged(self) -> bool:
-        """Whether the last Newton step was below 1e-6 standard errors before it was taken."""
+    def is_converged(self) -> bool:
+        """Return whether the last Newton step was below 1e-6 standard errors before it was taken."""
         return self.decrement < _DECREMENT
 
-    def log_probabilities(self, x: Floats, coefficients: Floats | None = None) -> Floats:
-        """Log probabilities (n, K) of the classes for the rows of x (n, p), by these or other coefficients (K, p)."""
-        return log_probabilities(x, self.coefficients if coefficients is None else coefficients)
+    def class_log_probabilities(self, x: Floats, coefficients: Floats | None = None) -> Floats:
+        """Return the log probabilities (n, K) of the classes for the rows of x (n, p), by these or other coefficients (K, p)."""
+        return logit_log_probabilities(x, self.coefficients if coefficients is None else coefficients)
 
-    def gradients(self, x: Floats, y: Integers) -> Floats:
-        """Gradient (n, K, p) of the log probability of each record (x (n, p), y (n,) codes of classes)."""
-        residuals = -np.exp(self.log_probabilities(x))
-        residuals[np.arange(len(y)), self.places(y)] += 1
+    def record_gradients(self, x: Floats, y: Integers) -> Floats:
+        """Return the gradient (n, K, p) of the log probability of each record (x (n, p), y (n,) codes of classes)."""
+        residuals = -np.exp(self.class_log_probabilities(x))
+        residuals[np.arange(len(y)), self.class_positions(y)] += 1
         return np.asarray(residuals[:, :, None] * x[:, None, :])
 
-    def places(self, y: Integers) -> Integers:
-        """Where codes y (n,) stand in ``class_keys``."""
-        return places_of(y, self.class_keys)
+    def class_positions(self, y: Integers) -> Integers:
+        """Return where codes y (n,) stand in ``classes``."""
+        return positions_in_classes(y, self.class_keys)
 
-    def step(self, gradient: Floats) -> Floats:
-        """The Newton step (..., K, p) for a change of the gradient (..., K, p), such as that of records which come and go.
+    def newton_step(self, gradient: Floats) -> Floats:
+        """Return the Newton step (..., K, p) for a change of the gradient (..., K, p), such as that of records which come and go.
 
-        To change record i from (x, y) to (x', y'): the gradient of (x', y') less that of (x, y). The Hessian stays that of the fit, which is exact
+        To change record i from (x, y) to (x', y'): the gradient of (x', y') less that of (x, y). The Hessian stays that of the fit,
+        which is exact
         in first order; where x stays, it does not depend on y at all.
         """
         flat = gradient.reshape(-1, self.coefficients.size)
         return np.asarray(cho_solve((self.factor, True), flat.T).T.reshape(gradient.shape))
 
-    def sample(self, draws: int, rng: np.random.Generator) -> Floats:
-        """Coefficients (draws, K, p) from the normal distribution at the maximum, its covariance the inverse of the negative Hessian."""
+    def draw_coefficients(self, draws: int, rng: np.random.Generator) -> Floats:
+        """Draw coefficients (draws, K, p) from the normal distribution at the maximum, its covariance the inverse of the negative Hessian."""
         noise = rng.standard_normal((self.coefficients.size, draws))
         moved = solve_triangular(self.factor, noise, lower=True, trans="T").T.reshape(draws, *self.coefficients.shape)
         return np.asarray(self.coefficients + moved - moved.mean(axis=1, keepdims=True))
 
-    def variances(self) -> Floats:
-        """Variances (K, p) of the coefficients in that normal distribution."""
+    def coefficient_variances(self) -> Floats:
+        """Return the variances (K, p) of the coefficients in that normal distribution."""
         size, (classes, columns) = self.coefficients.size, self.coefficients.shape
         root = solve_triangular(self.factor, np.eye(size), lower=True).reshape(size, classes, columns)
         root = root - root.mean(axis=1, keepdims=True)
         return np.asarray((root**2).sum(axis=0))
 
 
-def places_of(y: Integers, classes: Integers) -> Integers:
-    """Where codes y (n,) stand in the ascending ``classes`` (K,). Raises EngineError where one does not."""
+def positions_in_classes(y: Integers, classes: Integers) -> Integers:
+    """Return where codes y (n,) stand in the ascending ``classes`` (K,). Raises EngineError where one does not."""
     found = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     if (classes[found] != y).any():
         raise EngineError("a record belongs to none of the classes")
     return found.astype(np.int64)
 
 
-def log_probabilities(x: Floats, coefficients: Floats) -> Floats:
-    """Log probabilities (n, K) for the rows of x (n, p) by coefficients (K, p)."""
+def logit_log_probabilities(x: Floats, coefficients: Floats) -> Floats:
+    """Return the log probabilities (n, K) for the rows of x (n, p) by coefficients (K, p)."""
     scores = x @ coefficients.T
     scores -= scores.max(axis=1, keepdims=True)
     scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
     return np.asarray(scores)
 
 
-def fit(
+def fit_multinomial_logit(
     x: Floats,
     y: Integers,
     classes: Integers,
@@ -116,98 +117,105 @@ def fit(
     weights: Floats | None = None,
     start: Floats | None = None,
 ) -> MultinomialLogit:
-    """The maximum for records x (n, p), y (n,) codes among the ascending ``classes`` (K,).
+    """Fit the model to records x (n, p), y (n,) codes among the ascending ``classes`` (K,).
 
     ``penalty`` is that of every column but the first, which is the intercept's; or (p,) of each. ``weights`` (n,), at least 0, are the
     influence of each record (a pseudo-likelihood); left out, 1. ``start`` (K, p) are coefficients to begin at; left
     out, the logarithms of the classes' shares. The maximum does not depend on it: the problem is concave.
 
     Raises:
-        NoMaximum: without a penalty, where classes are separated, have no record, or columns are dependent.
+        NoMaximumError: without a penalty, where classes are separated, have no record, or columns are dependent.
     """
     penalties = np.array(np.broadcast_to(penalty, x.shape[1]), dtype=np.float64)
     if np.ndim(penalty) == 0:
         penalties[0] = 0.0
     w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
-    problem = _Problem(x, places_of(y, classes), w, len(classes), penalties)
-    shares = np.bincount(problem.places, w, len(classes))
+    problem = _PenalisedLikelihood(x, positions_in_classes(y, classes), w, len(classes), penalties)
+    shares = np.bincount(problem.class_of_record, w, len(classes))
     if (shares == 0).any() and not penalties.all():
-        raise NoMaximum("a class has no record")
+        raise NoMaximumError("a class has no record")
     if start is None:
         start = np.zeros((len(classes), x.shape[1]))
         if not penalties[0]:
             start[:, 0] = np.log(shares / shares.sum())
-    return _maximum(problem, classes, start - start.mean(axis=0))
+    return _maximise(problem, classes, start - start.mean(axis=0))
 
 
 @dataclass(frozen=True, eq=False)
-class _Problem:
-    """Records x (n, p) of classes ``places`` (n,), 0 to ``size`` - 1, with weights w (n,) and the columns' penalties (p,)."""
+class _PenalisedLikelihood:
+    """Penalised likelihood of weighted records.
+
+    x: records, (n, p)
+    places: class of each record, 0 to ``size`` - 1, (n,)
+    w: weight of each record, (n,)
+    size: number of classes
+    penalties: penalty of each column, (p,)
+    """
 
     x: Floats
-    places: Integers
+    class_of_record: Integers
     w: Floats
-    size: int
+    class_count: int
     penalties: Floats
 
-    def objective(self, b: Floats) -> tuple[float, float]:
-        """What is maximised, and the log-likelihood in it."""
+    def objective_at(self, b: Floats) -> tuple[float, float]:
+        """Return what is maximised, and the log-likelihood in it."""
         likelihood = 0.0
-        for rows in row_blocks(len(self.x), self.size):
-            logs = log_probabilities(self.x[rows], b)
-            likelihood += float(self.w[rows] @ logs[np.arange(len(logs)), self.places[rows]])
+        for rows in row_blocks(len(self.x), self.class_count):
+            logs = logit_log_probabilities(self.x[rows], b)
+            likelihood += float(self.w[rows] @ logs[np.arange(len(logs)), self.class_of_record[rows]])
         return likelihood - 0.5 * float((self.penalties * b**2).sum()), likelihood
 
     def gradient_and_factor(self, b: Floats) -> tuple[Floats, Floats]:
-        """The gradient (K, p) and the Cholesky factor (K p, K p). Raises NoMaximum where it has none."""
+        """Return the gradient (K, p) and the Cholesky factor (K p, K p). Raises NoMaximumError where it has none."""
         columns = self.x.shape[1]
         gradient = -self.penalties * b
-        hessian = np.zeros((self.size * columns, self.size * columns))
+        hessian = np.zeros((self.class_count * columns, self.class_count * columns))
         common = np.zeros(columns)
         for first in range(0, len(self.x), _ROWS):
             part = slice(first, first + _ROWS)
             x, w = self.x[part], self.w[part]
-            p = np.exp(log_probabilities(x, b))
+            p = np.exp(logit_log_probabilities(x, b))
             residuals = -p * w[:, None]
-            residuals[np.arange(len(x)), self.places[part]] += w
+            residuals[np.arange(len(x)), self.class_of_record[part]] += w
             gradient += residuals.T @ x
             spread = (p * np.sqrt(w)[:, None])[:, :, None] * x[:, None, :]
             spread = spread.reshape(len(x), -1)
             hessian -= spread.T @ spread
-            for k in range(self.size):
+            for k in range(self.class_count):
                 own = slice(k * columns, (k + 1) * columns)
                 hessian[own, own] += (x * (w * p[:, k])[:, None]).T @ x
             common += w @ x**2
-        np.einsum("ii->i", hessian)[...] += np.tile(self.penalties, self.size)
-        blocks = hessian.reshape(self.size, columns, self.size, columns)
-        np.einsum("ajbj->jab", blocks)[...] += (common / self.size**2)[:, None, None]
+        np.einsum("ii->i", hessian)[...] += np.tile(self.penalties, self.class_count)
+        blocks = hessian.reshape(self.class_count, columns, self.class_count, columns)
+        np.einsum("ajbj->jab", blocks)[...] += (common / self.class_count**2)[:, None, None]
         try:
             return gradient, np.linalg.cholesky(hessian)
         except np.linalg.LinAlgError:
-            raise NoMaximum("the Hessian is singular") from None
+            raise NoMaximumError("the Hessian is singular") from None
 
-    def separated(self, factor: Floats) -> bool:
-        """Whether hardly any information is left in some direction, as where classes are separated."""
-        scale = np.tile(np.sqrt(self.w @ self.x**2 / self.size + self.penalties), self.size)
+    def is_separated(self, factor: Floats) -> bool:
+        """Return whether hardly any information is left in some direction, as where classes are separated."""
+        scale = np.tile(np.sqrt(self.w @ self.x**2 / self.class_count + self.penalties), self.class_count)
         scaled = factor / np.where(scale > 0, scale, 1.0)[:, None]
         return bool(np.linalg.svd(scaled, compute_uv=False)[-1] ** 2 < _INFORMATION_LEFT)
 
 
-def _maximum(problem: _Problem, classes: Integers, b: Floats) -> MultinomialLogit:
-    """Newton's method from b (K, p): each step is halved until it raises what is maximised by enough (Armijo)."""
-    value, likelihood = problem.objective(b)
+def _maximise(problem: _PenalisedLikelihood, classes: Integers, b: Floats) -> MultinomialLogit:
+    """Maximise by Newton's method from b (K, p): each step is halved until it raises what is maximised by enough (Armijo)."""
+    value, likelihood = problem.objective_at(b)
     decrement, steps = np.inf, 0
-    while decrement >= _DECREMENT and steps < MOST_STEPS:
+    while decrement >= _DECREMENT and steps < MAX_NEWTON_STEPS:
         gradient, factor = problem.gradient_and_factor(b)
         step = np.asarray(cho_solve((factor, True), gradient.ravel())).reshape(b.shape)
         decrement, steps = float((gradient * step).sum()), steps + 1
         share = 1.0
-        better, likelihood = problem.objective(b + step)
+        better, likelihood = problem.objective_at(b + step)
         while better < value + 1e-4 * share * decrement - 1e-13 * abs(value):
             step, share = step / 2, share / 2
-            better, likelihood = problem.objective(b + step)
+            better, likelihood = problem.objective_at(b + step)
         b, value = b + step, better
     _, factor = problem.gradient_and_factor(b)
-    if not problem.penalties[1:].all() and problem.separated(factor):
-        raise NoMaximum("hardly any information is left in some direction")
+    if not problem.penalties[1:].all() and problem.is_separated(factor):
+        raise NoMaximumError("hardly any information is left in some direction")
     return MultinomialLogit(classes, b - b.mean(axis=0), problem.penalties, factor, likelihood, decrement, steps)

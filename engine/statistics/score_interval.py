@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-Z = 1.959963984540054
-"""Standard errors to either side of 95 %."""
+Z_95 = 1.959963984540054
+"""Number of standard errors to either side of a 95 % interval."""
 
 
-def score_interval(share: float, cases: float, z: float = Z) -> tuple[float, float]:
+def score_interval(share: float, cases: float, z: float = Z_95) -> tuple[float, float]:
     """The limits of a share of ``cases`` independent cases: the shares from which it is z of their own standard errors away.
 
     Brown, Cai & DasGupta (2001), eq. 4. ZeroDivisionError without cases.

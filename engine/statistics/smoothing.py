@@ -19,13 +19,13 @@ import numpy as np
 from ..data.arrays import Floats, Integers
 from ..data.sorting import sorted_unique
 
-MOST_DECIMALS = 6
+MAX_DECIMALS = 6
 
 
-def steps(numbers: Floats) -> float:
-    """The largest step of which all numbers (n,) are multiples, down to a millionth; 0 where they have no such step."""
+def common_step(numbers: Floats) -> float:
+    """Return the largest step of which all numbers (n,) are multiples, down to a millionth; 0 where they have no such step."""
     values = sorted_unique(numbers)
-    for decimals in range(MOST_DECIMALS + 1):
+    for decimals in range(MAX_DECIMALS + 1):
         scaled = values * 10.0**decimals
         whole = np.rint(scaled)
         if (np.abs(whole) < 2**53).all() and (np.abs(scaled - whole) <= 1e-9 * np.maximum(1, np.abs(scaled))).all():
@@ -34,7 +34,7 @@ def steps(numbers: Floats) -> float:
     return 0.0
 
 
-def smoothed(
+def smooth_donor_values(
     values: Floats,
     group: Integers,
     donors: Floats,
@@ -42,22 +42,24 @@ def smoothed(
     noise: Callable[[int], Floats],
     weight: Floats | None = None,
 ) -> Floats:
-    """Drawn values (n,) of donors' groups (n,), each moved by the kernel of its group: (n,).
+    """Move drawn values (n,) of donors' groups (n,) each by the kernel of its group: (n,).
 
     ``donors`` (d,) and their groups, from 0, say how wide each kernel is; groups of one value have that of all donors.
-    ``noise`` returns the given number of standard normal draws. ``weight`` (d,) is how many donors each counts for, above 0; 1 by default.
+    ``noise`` gives so many standard normal numbers. ``weight`` (d,) is how many donors each counts for, above 0; 1 where there is none.
     """
     groups = int(donor_group.max()) + 1
-    mean, sd, width = _kernels(donors, donor_group, groups, weight)
-    everywhere = _kernels(donors, np.zeros(len(donors), dtype=np.int64), 1, weight)[2][0]
+    mean, sd, width = _group_kernels(donors, donor_group, groups, weight)
+    everywhere = _group_kernels(donors, np.zeros(len(donors), dtype=np.int64), 1, weight)[2][0]
     here = np.where(width > 0, width, everywhere)[group]
     ratio = np.divide(here, sd[group], out=np.zeros(len(values)), where=width[group] > 0)
     moved = values - mean[group] + here * noise(len(values))
     return np.asarray(mean[group] + moved / np.sqrt(1 + ratio**2))
 
 
-def _kernels(donors: Floats, group: Integers, groups: int, weight: Floats | None) -> tuple[Floats, Floats, Floats]:
-    """Mean, standard deviation and kernel width of each group, (groups,); 0 of a group without donors."""
+def _group_kernels(
+    donors: Floats, group: Integers, groups: int, weight: Floats | None
+) -> tuple[Floats, Floats, Floats]:
+    """Return mean, standard deviation and kernel width of each group, (groups,); 0 of a group without donors."""
     count = np.bincount(group, weight, groups)
     safe = np.where(count > 0, count, 1)
     each = 1.0 if weight is None else weight
@@ -76,14 +78,17 @@ def _kernels(donors: Floats, group: Integers, groups: int, weight: Floats | None
     return mean, sd, 0.9 * spread * safe**-0.2
 
 
-def within(values: Floats, low: float | None, high: float | None, step: float) -> Floats:
-    """Values (n,) reflected at the bounds there are, and on the steps of a column that has some."""
+def reflect_at_bounds(values: Floats, low: float | None, high: float | None, step: float) -> Floats:
+    """Reflect values (n,) at the bounds and round them to a multiple of ``step``.
+
+    A bound of None is not applied, nor is a step of 0. Values further outside than the range is wide are clipped.
+    """
     if low is not None:
         values = low + np.abs(values - low)
     if high is not None:
         values = high - np.abs(high - values)
     if step:
-        values = np.round(np.rint(values / step) * step, MOST_DECIMALS)
+        values = np.round(np.rint(values / step) * step, MAX_DECIMALS)
     if low is None and high is None:
         return values
     return np.clip(values, low, high)

@@ -32,7 +32,7 @@ from ..data.schema import Role, Schema
 from ..errors import BadInput, NotComputable
 from ..methods.intruder import QuasiIdentifiers
 from ..methods.levers import COARSENING, OTHER_MEASURE
-from ..methods.outputs import Axis, Label, Output, Plane, Split, StudyOutput
+from ..methods.outputs import AnswerColumns, Axis, Label, Output, Plane, StudyOutput
 from ..methods.registry import Method, find_method, study_method
 from ..methods.results import Estimate, Fit, Goal, StudyPoint
 from ..methods.rows import Row
@@ -705,7 +705,7 @@ class CalibrationSpec(StudySpec):
         Plane("PR", "true_positive_rate", "precision", "good", label="recall"),
         Plane("Error rate above the threshold", "", "error_rate"),
     ),
-    split=Split(
+    split=AnswerColumns(
         "passed",
         "Errors of the tests, by whether tables meet all limits",
         "share of tests",

@@ -54,7 +54,7 @@ from ..methods.rows import Row, group_by_series
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, StudySpec, Variant
 from ..risk import identification
-from ..statistics.combining import crossed_mean, monte_carlo_mean, without_holes
+from ..statistics.combining import complete_rows_and_columns, crossed_mean, monte_carlo_mean
 from ..wording import agreeing_word, count_noun
 
 REPLICATES = "replicates"
@@ -144,7 +144,7 @@ class _CrossedLayout:
         lines = [row.params.get("values", {}).get(measure, own) for row, own in zip(replicates, alone, strict=True)]
         reasons = [row.params.get("missing", {}).get(measure, row.reason) for row in replicates]
         table = np.array([[np.nan if value is None else value for value in line] for line in lines])
-        return cls(rows, table, *without_holes(table), next(filter(None, reasons), ""))
+        return cls(rows, table, *complete_rows_and_columns(table), next(filter(None, reasons), ""))
 
     @property
     def complete_values(self) -> Floats:

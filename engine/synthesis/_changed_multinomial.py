@@ -16,7 +16,7 @@ import numpy as np
 
 from ..data.arrays import Floats, Integers
 from ..data.blocks import row_blocks
-from ..statistics.multinomial_logit import MultinomialLogit, log_probabilities
+from ..statistics.multinomial_logit import MultinomialLogit, logit_log_probabilities
 
 MOST_STEPS = 20
 ROUNDS = 4
@@ -45,7 +45,7 @@ def multinomial_information(x: Floats, coefficients: Floats, weights: Floats) ->
     found = np.zeros((k * p, k * p))
     for rows in row_blocks(len(x), k * p):
         own, w = x[rows], weights[rows, None]
-        chance = np.exp(log_probabilities(own, coefficients))
+        chance = np.exp(logit_log_probabilities(own, coefficients))
         spread = ((chance * np.sqrt(w))[:, :, None] * own[:, None, :]).reshape(len(own), k * p)
         found += -spread.T @ spread
         for c in range(k):
@@ -79,7 +79,7 @@ def changed_coefficients(
     A record keeps its weight.
     """
     logs, sums = (
-        log_probabilities(x, model.coefficients),
+        logit_log_probabilities(x, model.coefficients),
         class_column_sums(x, places, len(model.coefficients), weights),
     )
     gradient = sums - (np.exp(logs) * weights[:, None]).T @ x - model.penalties * model.coefficients
@@ -92,7 +92,7 @@ def changed_coefficients(
         climbing = [one for one in climbs if not one.is_done]
         if not climbing:
             break
-        steps = model.step(np.stack([one.gradient for one in climbing]))
+        steps = model.newton_step(np.stack([one.gradient for one in climbing]))
         for one, step in zip(climbing, steps, strict=True):
             one.take_step(step)
     yield from (one.b for one in climbs)
@@ -144,7 +144,7 @@ class _ChangedMaximum:
         moved = sums.copy()
         moved[was] -= weight * old
         moved[change.place] += weight * change.x
-        here, there = weight * np.exp(log_probabilities(np.stack([old, change.x]), b))
+        here, there = weight * np.exp(logit_log_probabilities(np.stack([old, change.x]), b))
         gradient = gradient + (moved - sums) + np.outer(here, old) - np.outer(there, change.x)
         return cls(x, weights, change, old, moved, model.penalties, np.unique([was, change.place]), b, gradient)
 

@@ -26,7 +26,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from ..data.arrays import Floats
-from ..statistics.multinomial_logit import MultinomialLogit, log_probabilities
+from ..statistics.multinomial_logit import MultinomialLogit, logit_log_probabilities
 from ._changed_multinomial import log_denominators, multinomial_information
 
 MOST_STEPS = 100
@@ -74,7 +74,7 @@ def find_drawn_mode(
 
     b, now = centre, value(centre)
     for _ in range(MOST_STEPS):
-        chance = np.exp(log_probabilities(x, b))
+        chance = np.exp(logit_log_probabilities(x, b))
         gradient = (sums - (chance * records[:, None]).T @ x).ravel() - hessian @ (b - centre).ravel()
         curvature = cho_factor(hessian + multinomial_information(x, b, records), lower=True)
         step = cho_solve(curvature, gradient)
@@ -84,13 +84,13 @@ def find_drawn_mode(
         b, now = b + share * step.reshape(b.shape), better
         if decrement < DECREMENT:
             break
-    chance = np.exp(log_probabilities(x, b))
+    chance = np.exp(logit_log_probabilities(x, b))
     curvature = cho_factor(hessian + multinomial_information(x, b, records), lower=True)
     settled = cho_solve(curvature, np.eye(b.size))
     log_sizes = np.log(np.diagonal(model.factor)).sum() - np.log(np.diagonal(curvature[0])).sum()
     offset, prior = b - centre, inverse.reshape(b.size, b.size)
     spread = prior - settled - np.outer(offset, offset)
-    own = _trace_derivative(spread, fitted, np.exp(log_probabilities(fitted, centre)), weights)
+    own = _trace_derivative(spread, fitted, np.exp(logit_log_probabilities(fitted, centre)), weights)
     released = _trace_derivative(settled, x, chance, records)
     moved = (prior @ own.ravel() - settled @ released.ravel()) / 2
     return DrawnCoefficientsMode(now + float(log_sizes), offset, settled.reshape(inverse.shape), moved.reshape(b.shape))

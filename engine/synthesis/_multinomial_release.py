@@ -40,7 +40,12 @@ from ..design.stratified_logit import StratumRecords, find_places, strata_of_rec
 from ..errors import NotComputable
 from ..methods.release_models import IntruderGuesses, Plausibility
 from ..recipe.weights import WEIGHTS_KNOWN
-from ..statistics.multinomial_logit import MultinomialLogit, fit, log_probabilities, places_of
+from ..statistics.multinomial_logit import (
+    MultinomialLogit,
+    fit_multinomial_logit,
+    logit_log_probabilities,
+    positions_in_classes,
+)
 from ._changed_multinomial import (
     MultinomialChange,
     changed_coefficients,
@@ -85,7 +90,7 @@ class ReleasedRows:
         """Build the rows of a stratum; records that are alike are one row where they are of the confidential data, ``stratum.weights``."""
         size = len(stratum.class_keys)
         inside = np.flatnonzero(strata_of_records(release, variable, groups) == stratum.number)
-        places = places_of(
+        places = positions_in_classes(
             categories_of_variable(data, target, None).category_codes(release)[inside], stratum.class_keys
         )
         if stratum.weights is None:
@@ -138,7 +143,7 @@ class StratumRelease:
 
     def changed_maxima(self, changes: Sequence[MultinomialChange]) -> Iterator[Floats]:
         """Yield the maximum (K, p) with each change of a record alone."""
-        places = self.model.places(self.records.y)
+        places = self.model.class_positions(self.records.y)
         return changed_coefficients(self.model, self.records.x, places, self.weights, changes)
 
     def likelihood_at(self, coefficients: Floats) -> Floats:
@@ -174,9 +179,9 @@ class StratumRelease:
             return np.array([mode.offset + mode.moved for mode in self.drawn_modes]).reshape(self.released_sums.shape)
         gradients = self.released_sums.copy()
         for one, draws in self.distinct_designs:
-            chance = np.exp(log_probabilities(one.x, self.model.coefficients))
+            chance = np.exp(logit_log_probabilities(one.x, self.model.coefficients))
             gradients[draws] -= (chance * one.records[:, None]).T @ one.x
-        return self.model.step(gradients)
+        return self.model.newton_step(gradients)
 
     @cached_property
     def projected_information(self) -> tuple[tuple[Floats, Integers], ...]:
@@ -217,7 +222,7 @@ class StratumRecordModel:
 
     def fitted_log_probabilities(self) -> Floats:
         """Return log p(z^(l)), (m,), by the fit."""
-        logs = log_probabilities(self.released, self.coefficients)
+        logs = logit_log_probabilities(self.released, self.coefficients)
         return np.asarray(logs[np.arange(len(self.places)), self.places])
 
     def guess_log_probabilities(self, to: Floats) -> Floats:
@@ -226,7 +231,7 @@ class StratumRecordModel:
         points = np.vstack([self.x[None], to, self.released])
         half = np.tensordot(points, self.inverse, axes=(1, 3))  # (1 + d + m, K, p, K)
         gram = np.einsum("bkpl,ap->abkl", half, points, optimize=True)
-        chance = np.exp(log_probabilities(self.x[None], self.coefficients))[0]
+        chance = np.exp(logit_log_probabilities(self.x[None], self.coefficients))[0]
         spread = self.weight * (np.diag(chance) - np.outer(chance, chance))
         left = spread @ np.linalg.inv(np.eye(k) - gram[0, 0] @ spread)
         without = gram + np.einsum("akl,lj,bjn->abkn", gram[:, 0], left, gram[0], optimize=True)
@@ -320,7 +325,7 @@ class MultinomialRelease:
                 found.append(near if records.combination_of is None else replace(near, records=records))
                 continue
             at = near.model.coefficients if near is not None and alike else None
-            model = fit(records.x, records.y, records.class_keys, penalty, weights, start=at)
+            model = fit_multinomial_logit(records.x, records.y, records.class_keys, penalty, weights, start=at)
             of = partial(ReleasedRows.from_release, data, target, design, variable, groups, records)
             found.append(StratumRelease(records, weights, model, tuple(map(of, releases)), drawn))
         return cls(data, (target,), predictors, variable, groups, penalty, releases, tuple(found), filled, drawn)
@@ -416,7 +421,7 @@ class MultinomialRelease:
                     find_places(codes[i], classes),
                     find_places(was[i : i + 1], classes),
                 )
-                released = x[i][:, kept], places_of(z[i], classes)
+                released = x[i][:, kept], positions_in_classes(z[i], classes)
                 own = StratumRecordModel(
                     model.coefficients, stratum.inverse_hessian, x_was[i, kept], int(place[0]), weight[i], *released
                 )
@@ -516,7 +521,7 @@ def _weigh_class_changes(
         )
     leverage = _kronecker_forms(stratum.inverse_hessian, x, x)
     moved = _score_shifts_without_record(stratum, x, old, leverage, leverage)
-    logs = log_probabilities(x, stratum.model.coefficients)
+    logs = logit_log_probabilities(x, stratum.model.coefficients)
     return Plausibility(likelihood, np.take_along_axis(_normalise_log_probabilities(logs + moved), places, 1))
 
 
@@ -533,9 +538,9 @@ def _weigh_predictor_changes(
     for i in range(r):
         distinct, of = to[i], which[i]
         gram = _forms_before_and_after(stratum.inverse_hessian, distinct, x[i])
-        logs = log_probabilities(distinct, model.coefficients)
+        logs = logit_log_probabilities(distinct, model.coefficients)
         chance = np.exp(logs)
-        own = np.exp(log_probabilities(x[i : i + 1], model.coefficients))[0]
+        own = np.exp(logit_log_probabilities(x[i : i + 1], model.coefficients))[0]
         weight = np.zeros_like(gram)
         weight[:, :k, :k] = chance[:, :, None] * (np.eye(k) - chance[:, None, :])
         weight[:, k:, k:] = -(np.diag(own) - np.outer(own, own))
@@ -568,7 +573,7 @@ def _score_shifts_without_record(
     ``cross`` (d, K, K) is (x' I)' H^-1 (x I), ``leverage`` (r, K, K) that at x itself.
     """
     k = leverage.shape[1]
-    chance = np.exp(log_probabilities(x, stratum.model.coefficients))
+    chance = np.exp(logit_log_probabilities(x, stratum.model.coefficients))
     gone = chance - np.eye(k)[old]
     weight = -(chance[:, :, None] * (np.eye(k) - chance[:, None, :]))
     mixed = weight @ leverage

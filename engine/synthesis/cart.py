@@ -37,7 +37,7 @@ from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Run
 from ..methods.spec import Param, SearchValues, Spec
 from ..methods.table_profile import VariableProfile
-from ..statistics.smoothing import smoothed, steps, within
+from ..statistics.smoothing import common_step, reflect_at_bounds, smooth_donor_values
 from ..trees.trees import (
     TreeArrays,
     concatenate_trees,
@@ -105,8 +105,8 @@ def _smooth_donated(
     variable = confidential.schema[target]
     low = 0.0 if variable.lower is None and variable.kind is not Kind.DATE and present.min() >= 0 else variable.lower
     weight = None if trees.weight is None else trees.weight[own]
-    near = smoothed(values[moved], leaf[moved], trees.donors[own], of_leaf[own], rng.standard_normal, weight)
-    values[moved] = within(near, low, variable.upper, steps(present))
+    near = smooth_donor_values(values[moved], leaf[moved], trees.donors[own], of_leaf[own], rng.standard_normal, weight)
+    values[moved] = reflect_at_bounds(near, low, variable.upper, common_step(present))
     return values
 
 

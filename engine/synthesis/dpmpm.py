@@ -322,8 +322,8 @@ def _draft_offer(case: Case) -> Offer | None:
     """Offer all released variables together, given those that are kept; numbers in bins."""
     if case.want != "synthesis" or case.target is not None or not case.released:
         return None
-    bins = suggest_bins(case, case.compared)
-    settings = {"predictors": list(case.kept), "sweeps": OFFERED_SWEEPS, "burn_in": OFFERED_SWEEPS // 2}
+    bins = suggest_bins(case, case.compared_variables)
+    settings = {"predictors": list(case.kept_variables), "sweeps": OFFERED_SWEEPS, "burn_in": OFFERED_SWEEPS // 2}
     settings |= {"max_sweeps": OFFERED_LIMIT, **({"bins": bins} if bins else {})}
     why = "latent classes say how all variables go together, and no leaf holds few people; numbers lose what lies inside a bin"
     return Offer(why, settings, ALTERNATIVE)

@@ -949,7 +949,7 @@ class MarginsSpec(Spec):
 
 def draft_offer(case: Case) -> Offer | DeclinedOffer | None:
     """Offer all variables from rounded tables, or from noisy ones where there is an epsilon to spend."""
-    if case.want != "synthesis" or case.target is not None or case.kept:
+    if case.want != "synthesis" or case.target is not None or case.kept_variables:
         return None
     bins = suggest_bins(case, case.released, as_they_are=case.epsilon is None)
     settings: dict[str, object] = {"bins": bins} if bins else {}

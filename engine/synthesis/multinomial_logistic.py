@@ -49,7 +49,7 @@ from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..methods.table_profile import VariableProfile
-from ..statistics.multinomial_logit import MultinomialLogit, NoMaximum, log_probabilities
+from ..statistics.multinomial_logit import MultinomialLogit, NoMaximumError, logit_log_probabilities
 from ._multinomial_release import MultinomialRelease
 
 DIRECT = "coefficients are the maximum, or drawn from a normal distribution there"
@@ -117,7 +117,7 @@ def _fit_stratum(
 ) -> MultinomialLogit:
     try:
         return stratum.fit(spec.penalty, weights)
-    except NoMaximum as error:
+    except NoMaximumError as error:
         raise BadInput(place, f"{error}: levels are separated; give a penalty, such as 0.1") from None
 
 
@@ -162,7 +162,7 @@ def _pick_classes(
     """Return the class of each row of x (k, C) at whose share of the probability ``uniform`` (k,) falls."""
     coefficients = arrays[f"{number}.coefficients"]
     own = coefficients[index if len(coefficients) > 1 else 0]
-    chance = np.exp(log_probabilities(x[:, arrays[f"{number}.kept"]], own)).cumsum(axis=1)
+    chance = np.exp(logit_log_probabilities(x[:, arrays[f"{number}.kept"]], own)).cumsum(axis=1)
     place = (chance < (uniform * chance[:, -1])[:, None]).sum(axis=1)
     return np.asarray(arrays[f"{number}.classes"][place])
 
@@ -210,12 +210,12 @@ def _stratum_diagnostics(
     yield Diagnostic("records", name, float(stratum.records))
     yield Diagnostic("coefficients", name, float(stratum.coefficient_count))
     yield Diagnostic("columns_left_out", name, float((~stratum.kept).sum()))
-    yield Diagnostic("steps", name, float(model.steps))
-    yield Diagnostic("newton_decrement", name, max(model.decrement, 0.0), "below 1e-12", model.converged)
+    yield Diagnostic("steps", name, float(model.step_count))
+    yield Diagnostic("newton_decrement", name, max(model.decrement, 0.0), "below 1e-12", model.is_converged)
     yield Diagnostic("log_likelihood", name, model.log_likelihood)
     yield Diagnostic("largest_coefficient", name, float(np.abs(model.coefficients).max()))
     if spec.parameters == "drawn" and spec.penalty:
-        shift = float((model.penalties * np.abs(model.coefficients) * np.sqrt(model.variances())).max())
+        shift = float((model.penalties * np.abs(model.coefficients) * np.sqrt(model.coefficient_variances())).max())
         yield Diagnostic("prior_shift", name, shift, f"at most {LARGEST_SHIFT}", shift <= LARGEST_SHIFT)
 
 
@@ -298,7 +298,9 @@ def multinomial_logistic(data: Microdata, target: str, spec: MultinomialLogistic
         arrays |= {
             f"{stratum.number}.classes": stratum.class_keys,
             f"{stratum.number}.kept": stratum.kept,
-            f"{stratum.number}.coefficients": model.sample(draws, rng) if drawn else model.coefficients[None],
+            f"{stratum.number}.coefficients": model.draw_coefficients(draws, rng)
+            if drawn
+            else model.coefficients[None],
         }
         said += _stratum_diagnostics(stratum.name or target, stratum, model, spec)
     return Fit(arrays, tuple(said), NoTrace(DIRECT))

@@ -39,7 +39,7 @@ from ..methods.results import Estimate, Measure
 from ..methods.rows import average_with_intervals
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, Spec
-from ..statistics.columns import column_scales, filled_with_mean, with_own_level
+from ..statistics.columns import column_scales, fill_with_mean, missing_as_level
 from ..statistics.combining import monte_carlo_mean
 from ..wording import count_noun
 
@@ -278,10 +278,10 @@ def _make_points(
     for name in names:
         values = np.concatenate([confidential.numbers(name), released.numbers(name)])
         if released.schema[name].kind.has_levels:
-            codes = with_own_level(values)
+            codes = missing_as_level(values)
             columns.append(_level_indicators(codes[rows], np.unique(codes)))
             continue
-        filled, missing = filled_with_mean(values)
+        filled, missing = fill_with_mean(values)
         columns += [_scale_values(filled, scaling)[rows, None]] if np.ptp(filled) > 0 else []
         columns += [missing[rows, None]] if np.ptp(missing) > 0 else []
     return np.hstack(columns)

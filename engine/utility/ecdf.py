@@ -33,7 +33,7 @@ from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
-from ..statistics.columns import left_out
+from ..statistics.columns import missing_values_text
 
 ORDERED = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.ORDINAL, Kind.BINARY)
 LARGEST_GAP = 0.05
@@ -124,7 +124,9 @@ def _variable_estimates(confidential: Microdata, released: Microdata, name: str,
     found = ecdf_difference(ours, theirs, distinct=spec.points == "distinct", weights=weights)
     lacking = (("confidential", confidential, ours), ("released", released, theirs))
     said = [
-        f"{table}: {left_out(len(data) - len(own), len(data))}" for table, data, own in lacking if len(own) < len(data)
+        f"{table}: {missing_values_text(len(data) - len(own), len(data))}"
+        for table, data, own in lacking
+        if len(own) < len(data)
     ]
     reason = "; ".join(said)
     yield Estimate("max_abs_difference", found.max_abs, name, baseline=found.expected_max_abs, reason=reason)

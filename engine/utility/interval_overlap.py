@@ -237,7 +237,7 @@ def _draft_offer(case: Case) -> Offer | None:
     numbers = [name for name in case.released if case.table[name].variable.kind in NUMERIC]
     if case.want == "anonymisation" or not numbers or case.m < 2:
         return None
-    full = set(case.compared) <= set(case.released)
+    full = set(case.compared_variables) <= set(case.released)
     said = "all variables are synthesised" if full else "some variables are synthesised, others kept"
     # none is named: a plan may come to release others
     return Offer(
@@ -316,7 +316,9 @@ def interval_overlap(confidential: Microdata, released: Microdata, spec: Interva
         if isinstance(answer, IntervalEstimate):
             estimates += stated_bounds(estimand.range, estimand.target, dict(estimand.params))
             if design is not None:
-                estimates.append(Estimate(DEGREES.name, answer.degrees, estimand.target, params=dict(estimand.params)))
+                estimates.append(
+                    Estimate(DEGREES.name, answer.degrees_of_freedom, estimand.target, params=dict(estimand.params))
+                )
     if spec.synthesis == "full":
         estimates.append(Estimate("size_ratio", len(released) / len(confidential)))
     return Measure(tuple(estimates))

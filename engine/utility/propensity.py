@@ -55,7 +55,7 @@ from ..methods.results import Estimate, Measure
 from ..methods.rows import average_with_intervals
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
-from ..statistics.columns import column_scales, filled_with_mean, independent_columns, with_own_level
+from ..statistics.columns import column_scales, fill_with_mean, independent_columns, missing_as_level
 from ..statistics.combining import monte_carlo_mean
 from ..trees.class_trees import grow_class_trees
 from ..wording import join_names
@@ -209,7 +209,7 @@ def _permute_labels(y: Floats, paired: bool, item: Any, rng: np.random.Generator
 def _stack_variable(confidential: Microdata, released: Microdata, name: str) -> Floats:
     """Return a variable of both tables, (N,): codes with a level for missing, or numbers that may be NaN."""
     values = np.concatenate([confidential.numbers(name), released.numbers(name)])
-    return with_own_level(values) if released.schema[name].kind.has_levels else values
+    return missing_as_level(values) if released.schema[name].kind.has_levels else values
 
 
 def _is_varying(values: Floats) -> bool:
@@ -273,7 +273,7 @@ def _main_effects(values: Floats, has_levels: bool) -> list[SparseTerm]:
     """Return indicators of all but the first of the levels that occur, or the standardised numbers and who has none."""
     if has_levels:
         return [IndicatorTerm.from_codes(values)]
-    numbers = [(column, float(column_scales(column))) for column in filled_with_mean(values)]
+    numbers = [(column, float(column_scales(column))) for column in fill_with_mean(values)]
     return [StandardisedTerm.from_values(column, scale) for column, scale in numbers if np.ptp(column / scale) > 0]
 
 
@@ -297,7 +297,7 @@ def _tree_columns(columns: Sequence[Floats], unordered: Sequence[bool]) -> tuple
     blocks: list[Integers] = []
     levels: list[int] = []
     for values, plain in zip(columns, unordered, strict=True):
-        filled, missing = filled_with_mean(values)
+        filled, missing = fill_with_mean(values)
         distinct, codes = np.unique(filled, return_inverse=True)
         blocks.append(codes)
         levels.append(len(distinct) if plain else 0)
@@ -333,7 +333,7 @@ def _draft_offer(case: Case) -> Offer | None:
     settings = {}
     if case.recoded:
         # Utility is measured against the exact values: any classifier sees a value that only the rule makes.
-        settings["variables"] = [name for name in case.compared if name not in case.recoded]
+        settings["variables"] = [name for name in case.compared_variables if name not in case.recoded]
         why += f"; without {join_names(case.recoded)}, of which the release shows coarser values"
     return Offer(
         why, settings, limits=(OfferedLimit("s_pmse", "max", 10, f"ten times what a right model would give; {OURS}"),)

@@ -17,7 +17,7 @@ from sfumato.engine.methods.run import Run
 from sfumato.engine.quality import _columns
 from sfumato.engine.quality._columns import normalised_information
 from sfumato.engine.risk.identification import _effective_cases, summary_limits
-from sfumato.engine.statistics.estimated import Estimated
+from sfumato.engine.statistics.estimated import ValueWithInterval
 from sfumato.engine.utility.cluster import ClusterSpec, cluster
 from sfumato.engine.utility.propensity import PropensitySpec, propensity
 
@@ -30,16 +30,16 @@ def table(n: int, seed: int, shift: float = 0.0) -> Microdata:
     return conform_to_schema(frame, SCHEMA)
 
 
-def covered(found: Sequence[Estimated], truth: float, narrowed: float = 1.0) -> float:
+def covered(found: Sequence[ValueWithInterval], truth: float, narrowed: float = 1.0) -> float:
     """How many of the intervals hold the truth, their half widths made narrower by a factor."""
-    ends = [(one.value, *one.ends) for one in found if one.ends is not None]
+    ends = [(one.value, *one.interval) for one in found if one.interval is not None]
     assert len(ends) == len(found)
     return float(np.mean([v - narrowed * (v - low) <= truth <= v + narrowed * (high - v) for v, low, high in ends]))
 
 
-def of(estimate: Estimate) -> Estimated:
+def of(estimate: Estimate) -> ValueWithInterval:
     assert estimate.value is not None
-    return Estimated(estimate.value, estimate.lower, estimate.upper)
+    return ValueWithInterval(estimate.value, estimate.lower, estimate.upper)
 
 
 @pytest.mark.parametrize("name", IDENTIFICATION_SUMMARIES)
@@ -49,12 +49,12 @@ def test_limits_of_targets_drawn_at_random_hold_what_all_give(name: str) -> None
     candidates = rng.integers(1, 4, 600)
     everybody = MatchResults(candidates, rng.random(600) < 0.6)
     scale = 1 if name.endswith("rate") else 600 / 200
-    truth, found = IDENTIFICATION_SUMMARIES[name](everybody) / scale, list[Estimated]()
+    truth, found = IDENTIFICATION_SUMMARIES[name](everybody) / scale, list[ValueWithInterval]()
     for _ in range(800):
         rows = rng.choice(600, 200, replace=False)
         some = MatchResults(everybody.candidates[rows], everybody.hit[rows])
         value = IDENTIFICATION_SUMMARIES[name](some)
-        found.append(Estimated(value, *summary_limits(name, value, some, _effective_cases(200, 600))))
+        found.append(ValueWithInterval(value, *summary_limits(name, value, some, _effective_cases(200, 600))))
     assert covered(found, truth) >= 0.93
     assert covered(found, truth, 0.4) < 0.9
     if name == "true_match_rate":
@@ -67,7 +67,7 @@ def test_limits_of_targets_drawn_at_random_hold_what_all_give(name: str) -> None
 def test_limits_of_the_ratio_to_permutations_hold_the_ratio_to_all_of_them() -> None:
     confidential, released = table(60, 1), table(60, 2, 0.8)
 
-    def measured(seed: int, permutations: int) -> Estimated:
+    def measured(seed: int, permutations: int) -> ValueWithInterval:
         spec = PropensitySpec.from_table({"model": "cart", "permutations": permutations, "minbucket": 8}, "step")
         found = propensity(confidential, released, spec, Run(np.random.default_rng(seed))).estimates
         return of(next(one for one in found if one.measure == "s_pmse"))
@@ -86,7 +86,7 @@ def test_limits_of_information_hold_the_mean_over_all_samples_and_noises(
     x = np.random.default_rng(1).poisson(6, n).astype(float)
     y = np.floor(x / 2)
 
-    def measured(seed: int, samples: int) -> Estimated:
+    def measured(seed: int, samples: int) -> ValueWithInterval:
         found = normalised_information(x, y, x, samples=samples, neighbours=3, rng=np.random.default_rng(seed))
         assert found is not None
         return found.scaled
@@ -100,7 +100,7 @@ def test_limits_of_information_hold_the_mean_over_all_samples_and_noises(
 def test_limits_of_several_samples_that_are_clustered_hold_the_mean_over_many() -> None:
     confidential, released = table(300, 1), table(300, 2, 0.7)
 
-    def measured(seed: int, samples: int) -> Estimated:
+    def measured(seed: int, samples: int) -> ValueWithInterval:
         spec = ClusterSpec.from_table({"limit": 60, "samples": samples, "clusters": 4}, "step")
         (found,) = cluster(confidential, released, spec, Run(np.random.default_rng(seed))).estimates
         return of(found)
@@ -108,7 +108,7 @@ def test_limits_of_several_samples_that_are_clustered_hold_the_mean_over_many() 
     truth, found = measured(0, 400).value, [measured(seed, 5) for seed in range(1, 101)]
     assert 0.88 <= covered(found, truth) <= 0.995
     assert covered(found, truth, 0.4) < 0.85
-    assert measured(0, 1).ends is None
+    assert measured(0, 1).interval is None
 
 
 def test_what_looks_at_everything_has_an_interval_without_width() -> None:

@@ -42,11 +42,11 @@ from sfumato.workspace.views.quality import has_quality_results
 from sfumato.workspace.views.studies import has_study_answers
 
 from ..data.data import DataTab
-from ..findings.behind import LeadsBehind
-from ..findings.diagnostics import Diagnostics
-from ..findings.map import Map
-from ..findings.records import Records
-from ..findings.results import Results
+from ..findings.behind import OpensRecords
+from ..findings.diagnostics import DiagnosticsPane
+from ..findings.map import MapPane
+from ..findings.records import RecordsPane
+from ..findings.results import ResultsPane
 from ..findings.study import StudiesPane
 from ..findings.verdicts import VerdictsPane
 from ..parts.page import PageScreen, RunPane
@@ -116,7 +116,7 @@ def _place_description(title: str, tabs: Mapping[str, str]) -> str:
     return f"{title}; again: its next tab" if len(tabs) > 1 else title
 
 
-class ProjectScreen(LeadsBehind, ChecksRunSeals, PageScreen):
+class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
     """The runs of a project, its data, and ways to look at one of its runs."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -154,7 +154,15 @@ class ProjectScreen(LeadsBehind, ChecksRunSeals, PageScreen):
         self._standing = ProjectStage()
         self._examined = "", ""
         self._offered: object = None
-        made = (RunsTab(), Results(id="results"), VerdictsPane(), StudiesPane(), Diagnostics(), Records(), Map())
+        made = (
+            RunsTab(),
+            ResultsPane(id="results"),
+            VerdictsPane(),
+            StudiesPane(),
+            DiagnosticsPane(),
+            RecordsPane(),
+            MapPane(),
+        )
         self._panes: Mapping[str, RunPane] = {
             str(pane.id): pane for pane in (*made, DataTab(project_id), PlanTab(project_id))
         }
@@ -391,8 +399,8 @@ class ProjectScreen(LeadsBehind, ChecksRunSeals, PageScreen):
         self.reload()
 
     @on(RunsTab.RunChosen)
-    @on(Map.Chosen)
-    async def _open_chosen_run(self, event: RunsTab.RunChosen | Map.Chosen) -> None:
+    @on(MapPane.MapRunChosen)
+    async def _open_chosen_run(self, event: RunsTab.RunChosen | MapPane.MapRunChosen) -> None:
         line = next(line for line in self._lines if line.run.id == event.run_id)
         await self.open_run(event.run_id, "verdicts" if line.verdicts.total else "results")
 
@@ -401,13 +409,13 @@ class ProjectScreen(LeadsBehind, ChecksRunSeals, PageScreen):
         self._run_id = run_id
         self.sfumato.remember(run=run_id)
         records = self._panes["records"]
-        if measure is not None and isinstance(records, Records):
-            records.by_measure(run_id, measure)
+        if measure is not None and isinstance(records, RecordsPane):
+            records.show_by_measure(run_id, measure)
         self._show_run()
         await self.action_show_tab(tab)
 
-    @on(Results.Pictured)
-    async def _show_distribution(self, event: Results.Pictured) -> None:
+    @on(ResultsPane.PictureRequested)
+    async def _show_distribution(self, event: ResultsPane.PictureRequested) -> None:
         await self.action_distributions(event.variable)
 
     @on(RunsTab.RunDuplicated)
@@ -558,14 +566,14 @@ class ProjectScreen(LeadsBehind, ChecksRunSeals, PageScreen):
 
     async def action_view(self, name: str) -> None:
         """Show a run's data quality, studies, intruder beliefs, or kept pairs."""
-        from ..findings.beliefs import Beliefs
+        from ..findings.beliefs import BeliefsDialog
         from ..findings.kept_pairs import KeptPairs
-        from ..findings.quality import Quality
+        from ..findings.quality import QualityDialog
         from ..findings.study import StudyDialog
 
         if self.current_run_line is None:
             return
-        dialogs = {"quality": Quality, "beliefs": Beliefs, "pairs": KeptPairs}
+        dialogs = {"quality": QualityDialog, "beliefs": BeliefsDialog, "pairs": KeptPairs}
         opened = (
             dialogs[name](self.current_run_line.run.id) if name in dialogs else StudyDialog(self.current_run_line, name)
         )
@@ -579,13 +587,15 @@ class ProjectScreen(LeadsBehind, ChecksRunSeals, PageScreen):
 
     async def action_distributions(self, variable: str | None = None) -> None:
         """Show the confidential values beside the released ones, of the variable under the cursor."""
-        from ..findings.distribution import Distributions
+        from ..findings.distribution import DistributionsDialog
 
         here, data = self.current_run_line, self.pane
         if variable is None and isinstance(data, DataTab) and data.current_row is not None:
             variable = data.current_row.variable.name
         ended = here is not None and here.run.state is RunState.DONE
-        await self.sfumato.open(Distributions(self._project_id, here.run.id if here and ended else None, variable))
+        await self.sfumato.open(
+            DistributionsDialog(self._project_id, here.run.id if here and ended else None, variable)
+        )
 
     async def action_report(self) -> None:
         """Ask where to write the report of that run, and write it."""

@@ -49,10 +49,10 @@ def write_own_method(key: str) -> list[str]:
         changed[str(_EXAMPLES)] = f"{(_TOP / _EXAMPLES).read_text('utf-8')}\n{example}"
     _write({**files, **changed}, _TOP)
     # Each in a process of its own: this one has listed the methods already.
-    _run("-m", "ruff", "check", "--quiet", "--fix-only", "--select", "I,F401", *files)
-    _run("-m", "ruff", "format", "--quiet", *files)
-    _run("-m", "sfumato.tui.cli.manual_blocks", "--write")
-    _run(
+    _run_python("-m", "ruff", "check", "--quiet", "--fix-only", "--select", "I,F401", *files)
+    _run_python("-m", "ruff", "format", "--quiet", *files)
+    _run_python("-m", "sfumato.tui.cli.manual_blocks", "--write")
+    _run_python(
         _RATES_SCRIPT, "--method", key, "--seconds", "0.5", "--write"
     )  # the method is to be replaced, and measured again
     return [*files, *changed, str(_RATES)]
@@ -82,7 +82,7 @@ def _with_entry(manual: str, key: str) -> str:
     return f"{manual[:later]}{manual_entry(key)}{manual[later:]}".rstrip() + "\n"
 
 
-def _run(*words: str) -> None:
+def _run_python(*words: str) -> None:
     """Run a Python program in the checkout. Raises UsageError with what it printed where it fails."""
     try:
         done = subprocess.run(

@@ -144,7 +144,7 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
 
     @property
     def export_name(self) -> str:
-        return self.named(self.export_file)
+        return self.export_file_name(self.export_file)
 
     def on_resize(self) -> None:
         """Show the profile where there is room for it, and read the values of newly visible columns."""

@@ -32,57 +32,63 @@ POINT = (
 
 
 @dataclass(frozen=True)
-class Ground:
-    """What stands behind a number: of records the measure's place among those of the run, of values the variable, of nothing what the number is."""
+class NumberBasis:
+    """What a number is computed from.
+
+    kind: what can be shown
+    measure: place of the measure among those of the run, for records
+    variable: variable, for values
+    message: explanation of the number, for nothing
+    """
 
     kind: Kind
     measure: int = 0
     variable: str = ""
-    said: str = ""
+    message: str = ""
 
 
 @dataclass
-class Asked(Message):
-    """What stands behind a number of a run is asked."""
+class BasisRequested(Message):
+    """Message that the user wants to see what a number of a run is computed from."""
 
     run_id: int
     axis: MapAxis
 
 
-def ground_of(workspace: Workspace, run_id: int, axis: MapAxis) -> Ground:
-    """What stands behind a number of a run. Raises NotFound, DamagedTable."""
+def find_basis(workspace: Workspace, run_id: int, axis: MapAxis) -> NumberBasis:
+    """Find what a number of a run is computed from. Raises NotFound, DamagedTable."""
     from sfumato.workspace.reporting.explanation import describe_measure
     from sfumato.workspace.store.runs import find_run
     from sfumato.workspace.views.records import record_measures
 
     method, family = method_key_of_measure(axis.key), axis.key.partition(".")[0]
     if axis.level is not None or family == "studies":
-        return Ground("study")
+        return NumberBasis("study")
     of_method = [(place, one) for place, one in enumerate(record_measures(workspace, run_id)) if one.key == method]
-    uses = [place for place, one in of_method if len(of_method) == 1 or _same(one, axis.settings)]
+    uses = [place for place, one in of_method if len(of_method) == 1 or _matches_settings(one, axis.settings)]
     if uses:
-        return Ground("records", measure=uses[0])
+        return NumberBasis("records", measure=uses[0])
     if family == "quality" and not axis.target:
-        return Ground("quality")
+        return NumberBasis("quality")
     if axis.target in {variable.name for variable in find_run(workspace, run_id).recipe.schema}:
-        return Ground("values", variable=axis.target)
+        return NumberBasis("values", variable=axis.target)
     meaning = describe_measure(axis.key).meaning
     over = "one number over all records: no records, groups or values of its own stand behind it"
-    return Ground("nothing", said=f"{axis.key} of run {run_id}: {meaning}. It is {over}")
+    return NumberBasis("nothing", message=f"{axis.key} of run {run_id}: {meaning}. It is {over}")
 
 
-def _same(measure: RecordMeasure, settings: Mapping[str, Any]) -> bool:
-    """Whether a use of a method can be that of a number with these settings."""
+def _matches_settings(measure: RecordMeasure, settings: Mapping[str, Any]) -> bool:
+    """Return whether a use of a method can be that of a number with these settings."""
     shared = settings.keys() & measure.params.keys()
-    return all(_plain(settings[name]) == _plain(measure.params[name]) for name in shared)
+    return all(_comparable(settings[name]) == _comparable(measure.params[name]) for name in shared)
 
 
-def _plain(value: object) -> object:
+def _comparable(value: object) -> object:
     return sorted(map(str, value)) if isinstance(value, (list, tuple)) else value
 
 
-class LeadsBehind(WorkspaceReader):
-    """A screen of tabs that leads from a number to what stands behind it."""
+class OpensRecords(WorkspaceReader):
+    """Screen of tabs that leads from a number to the records or values behind it."""
 
     _project_id: int
 
@@ -90,29 +96,29 @@ class LeadsBehind(WorkspaceReader):
         """Show a tab of a run; of its records those of the measure at this place."""
         raise NotImplementedError
 
-    @on(Asked)
-    def _look_behind(self, event: Asked) -> None:
+    @on(BasisRequested)
+    def _find_basis(self, event: BasisRequested) -> None:
         run_id, axis = event.run_id, event.axis
-        self.compute(lambda workspace: ground_of(workspace, run_id, axis), partial(self._open_behind, run_id))
+        self.compute(lambda workspace: find_basis(workspace, run_id, axis), partial(self._open_basis, run_id))
 
-    async def _open_behind(self, run_id: int, ground: Ground) -> None:
-        from .distribution import Distributions
-        from .quality import Quality
+    async def _open_basis(self, run_id: int, ground: NumberBasis) -> None:
+        from .distribution import DistributionsDialog
+        from .quality import QualityDialog
 
         if ground.kind == "records":
             await self.open_run(run_id, "records", ground.measure)
         elif ground.kind == "study":
             await self.open_run(run_id, "sweep")
         elif ground.kind == "quality":
-            await self.sfumato.open(Quality(run_id))
+            await self.sfumato.open(QualityDialog(run_id))
         elif ground.kind == "values":
-            await self.sfumato.open(Distributions(self._project_id, run_id, ground.variable))
+            await self.sfumato.open(DistributionsDialog(self._project_id, run_id, ground.variable))
         else:
-            self.sfumato.say(ground.said)
+            self.sfumato.say(ground.message)
 
 
-class SaysPoint(Widget):
-    """What is drawn of a study: its points say what they are."""
+class ExplainsPoint(Widget):
+    """Mixin that explains what a point of a study is."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("open", "point", "What a point is"),

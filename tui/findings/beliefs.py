@@ -42,19 +42,20 @@ NOT_THERE = "This run kept no beliefs of an intruder."
 HINT = "Left and right read a plot; the Records tab ranks the records."
 
 
-class Beliefs(Dialog[None], OffersExport):
-    """One measure of a run at a time: belief in the truth after against before, the share guessed right by datasets, and tables.
+class BeliefsDialog(Dialog[None], OffersExport):
+    """Dialog about one measure of a run at a time.
 
-    All parts are in sight where there is room, else one at a time.
+    It shows belief in the truth after against before, the share guessed right by number of datasets, and tables. All parts are shown if
+    there is room, otherwise one at a time.
     """
 
     manual = "app strongest intruder"
 
     DEFAULT_CSS = """
-    Beliefs #beliefs-parts { height: 1fr; layout: grid; grid-size: 2 2; grid-rows: 3fr 2fr; }
-    Beliefs #beliefs-parts Scroll { column-span: 2; }
-    Beliefs #beliefs-parts.-narrow { layout: vertical; }
-    Beliefs #beliefs-use { color: $text-muted; }
+    BeliefsDialog #beliefs-parts { height: 1fr; layout: grid; grid-size: 2 2; grid-rows: 3fr 2fr; }
+    BeliefsDialog #beliefs-parts Scroll { column-span: 2; }
+    BeliefsDialog #beliefs-parts.-narrow { layout: vertical; }
+    BeliefsDialog #beliefs-use { color: $text-muted; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("next_pane", "part", "Next part", show=True),
@@ -69,7 +70,7 @@ class Beliefs(Dialog[None], OffersExport):
         self._measure = self._part = 0
 
     def compose(self) -> ComposeResult:
-        """The answer, of which use, the plots and tables, what the cursor reads, and the keys."""
+        """Yield the answer, the use of the measure, plots and tables, the text at the cursor, and the keys."""
         with Vertical(classes="whole"):
             yield FrameEdge(name="beliefs-answer")
             with FrameSides():
@@ -83,10 +84,10 @@ class Beliefs(Dialog[None], OffersExport):
 
     def on_mount(self) -> None:
         self.reload()
-        self._arrange()
+        self._arrange_parts()
 
     def read_query(self) -> Callable[[Workspace], Sequence[MeasureBeliefs]]:
-        """What is believed by every measure that tells it."""
+        """Return the query for the beliefs by every measure that has them."""
         run_id = self._run_id
 
         def query(workspace: Workspace) -> Sequence[MeasureBeliefs]:
@@ -98,33 +99,33 @@ class Beliefs(Dialog[None], OffersExport):
 
     def show_answer(self, answer: Sequence[MeasureBeliefs]) -> None:
         self._found = answer
-        self._show()
+        self._show_measure()
         self.refresh_bindings()
 
     def on_workspace_changed(self, _: WorkspaceChanged) -> None:
         self.reload()
 
     def on_resize(self) -> None:
-        """Show as many parts as there is room for now."""
-        self._arrange()
+        """Show as many parts as there is room for."""
+        self._arrange_parts()
 
     @property
-    def found(self) -> MeasureBeliefs | None:
+    def current_measure(self) -> MeasureBeliefs | None:
         return self._found[self._measure % len(self._found)] if self._found else None
 
     @property
     def _parts(self) -> tuple[Plot | Scroll, ...]:
         return (*self.query(Plot), self.query_one(Scroll))
 
-    def _arrange(self) -> None:
+    def _arrange_parts(self) -> None:
         narrow = self.app.size.width < NARROW
         self.query_one("#beliefs-parts").set_class(narrow, "-narrow")
         for place, part in enumerate(self._parts):
             part.display = not narrow or place == self._part
         self._parts[self._part].focus()
 
-    def _show(self) -> None:
-        found = self.found
+    def _show_measure(self) -> None:
+        found = self.current_measure
         if found is None:
             self.query_one("#beliefs-answer", Line).set_text(NOT_THERE)
             return
@@ -144,58 +145,62 @@ class Beliefs(Dialog[None], OffersExport):
 
     @on(Plot.CursorMoved)
     def _read_cursor(self, event: Plot.CursorMoved) -> None:
-        if self.found is not None and event.x is not None:
+        if self.current_measure is not None and event.x is not None:
             moved = event.plot.id == "beliefs-moved"
-            said = moved_reading(self.found, event.x) if moved else first_reading(self.found, event.x)
+            said = (
+                belief_change_text(self.current_measure, event.x)
+                if moved
+                else guess_share_text(self.current_measure, event.x)
+            )
             self.query_one("#beliefs-reading", Line).set_text(said)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Another measure is offered where there is one."""
+        """Enable switching the measure if there are several."""
         return (len(self._found) > 1 if action == "measure" else True) and super().check_action(action, parameters)
 
     def action_part(self) -> None:
-        """Go to the next part, which comes in sight where there is room for one only."""
+        """Go to the next part."""
         self._part = (self._part + 1) % len(self._parts)
-        self._arrange()
+        self._arrange_parts()
 
     def action_measure(self) -> None:
         self._measure += 1
-        self._show()
+        self._show_measure()
 
     def make_exportable(self) -> ScreenExport | None:
         """The probabilities of every record asked about, without values, and what is drawn."""
-        found = self.found
+        found = self.current_measure
         if found is None:
             return None
         return ScreenExport(f"run-{self._run_id}-beliefs", lambda: belief_rows(found), lambda: belief_figure(found))
 
 
-def belief_rows(found: MeasureBeliefs) -> ExportTable:
+def belief_rows(beliefs: MeasureBeliefs) -> ExportTable:
     """A row for every record asked about: no values."""
-    pairs = zip(found.record_numbers, found.prior, found.posterior, strict=True)
+    pairs = zip(beliefs.record_numbers, beliefs.prior, beliefs.posterior, strict=True)
     return ("record", "before", "after"), [(int(n), float(before), float(after)) for n, before, after in pairs]
 
 
-def moved_reading(found: MeasureBeliefs, x: float) -> str:
-    """What became of the records whose truth was about as probable before."""
-    there = np.abs(found.prior - x) <= PROBABILITY_STEP / 2 + 1e-9
-    after = found.posterior[there]
+def belief_change_text(beliefs: MeasureBeliefs, x: float) -> str:
+    """Return how belief changed for the records whose truth was about as probable before."""
+    there = np.abs(beliefs.prior - x) <= PROBABILITY_STEP / 2 + 1e-9
+    after = beliefs.posterior[there]
     if not len(after):
         return f"no record whose truth had probability {number(x)} before"
     ends = (
         number(float(after[0])) if len(after) == 1 else f"{number(float(after.min()))} to {number(float(after.max()))}"
     )
-    more = int((after > found.prior[there]).sum())
+    more = int((after > beliefs.prior[there]).sum())
     return f"{count_noun(len(after), 'record')} of probability {number(x)} before: {ends} after, {more:,} more probable than before"
 
 
-def first_reading(found: MeasureBeliefs, x: float) -> str:
-    """Return the share guessed right by a number of datasets, and the share before."""
-    row = found.right_by_first_datasets.get(round(x))
+def guess_share_text(beliefs: MeasureBeliefs, x: float) -> str:
+    """Return the share guessed right with that many datasets, and the share before."""
+    row = beliefs.right_by_first_datasets.get(round(x))
     if row is None:
         return HINT
     band = interval_text(row.lower, row.upper)
     return (
         f"by the first {count_noun(round(x), 'dataset')} {number(row.value)}{f' ({band})' if band else ''} are guessed right, "
-        f"{number(found.right_before.value)} before"
+        f"{number(beliefs.right_before.value)} before"
     )

@@ -75,8 +75,11 @@ FROM_ZERO = {"effective_sample_size", "acceptance", "autocorrelation_time", "par
 BROKEN = "rule broken"
 
 
-class Parameter(Dialog[None], OffersExport):
-    """Opens on the trace of chains, or on the density of weighted draws. What it shows is as confidential as the data."""
+class ParameterDialog(Dialog[None], OffersExport):
+    """Dialog about one parameter of a model, at first the trace of its chains or the density of its weighted draws.
+
+    What it shows is as confidential as the data.
+    """
 
     manual = "app diagnostics"
 
@@ -92,7 +95,11 @@ class Parameter(Dialog[None], OffersExport):
     AUTO_FOCUS = "Plot"
 
     def __init__(self, run_id: int, model: ModelTrace, lines: Mapping[str, ParameterConvergence], at: int) -> None:
-        """``at`` is the place of the parameter in the model's trace; ``lines`` have the statistics by parameter."""
+        """Open on a parameter.
+
+        at: place of the parameter in the model's trace
+        lines: statistics by parameter
+        """
         super().__init__()
         from sfumato.workspace.plots.traces import plot_names
 
@@ -103,7 +110,7 @@ class Parameter(Dialog[None], OffersExport):
         self._only: int | None = None
 
     def compose(self) -> ComposeResult:
-        """What is drawn, the drawing, what the cursor reads, and the keys."""
+        """Yield what is drawn, the plot, the text at the cursor, and the keys."""
         with Vertical(classes="whole"):
             yield FrameEdge(name="parameter-head")
             with FrameSides():
@@ -112,24 +119,24 @@ class Parameter(Dialog[None], OffersExport):
             yield KeyLine()
 
     def on_mount(self) -> None:
-        self._draw()
+        self._draw_plot()
 
     @property
-    def _parts(self) -> Sequence[str]:
+    def _part_names(self) -> Sequence[str]:
         from sfumato.workspace.plots.traces import plot_part_names
 
         return plot_part_names(self._model.trace, self._shown)
 
-    def _figure(self) -> Figure:
+    def _make_figure(self) -> Figure:
         from sfumato.workspace.plots.traces import trace_figure
 
         assert self._model.trace is not None
         name = f"{self._model.target} {self._names[self._at]}"
         return trace_figure(self._model.trace, self._shown, self._at, name, self._only)
 
-    def _draw(self, *, keep_view: bool = False) -> None:
-        figure = self._figure()
-        panel, parts = figure.panels[0], self._parts
+    def _draw_plot(self, *, keep_view: bool = False) -> None:
+        figure = self._make_figure()
+        panel, parts = figure.panels[0], self._part_names
         plot = self.query_one(Plot)
         series = figure_series(figure, plot.x_range if keep_view else None, bands=self._only is not None)
         plot.set_series(series, x_label=panel.x_label, y_label=panel.y_label, keep_view=keep_view)
@@ -137,31 +144,31 @@ class Parameter(Dialog[None], OffersExport):
         if parts:
             words.append(EVERYTHING if self._only is None else f"only {parts[self._only]}")
         self.query_one("#parameter-head", Line).set_text(" · ".join(words))
-        self._say()
+        self._show_statistics()
 
-    def _say(self) -> None:
-        """What is known of the parameter, or of its whole model."""
+    def _show_statistics(self) -> None:
+        """Show what is known of the parameter, or of its whole model."""
         own, whole = self._lines.get(self._names[self._at]), self._lines.get(ALL_PARAMETERS)
         self.query_one("#parameter-reading", Line).set_text(parameter_or_model_text(own, whole))
 
     @on(Plot.ViewChanged)
-    def _see_more(self) -> None:
-        """Draw what is left out of long chains once the view is close enough."""
-        self._draw(keep_view=True)
+    def _draw_zoomed(self) -> None:
+        """Draw the points that were left out of long chains once the view is close enough."""
+        self._draw_plot(keep_view=True)
 
     @on(Plot.CursorMoved)
-    def _moved(self, event: Plot.CursorMoved) -> None:
+    def _show_readings(self, event: Plot.CursorMoved) -> None:
         if event.x is None:
-            self._say()
+            self._show_statistics()
             return
         read = [f"{one.name} {number(one.value)}" for one in event.readings if one.value is not None]
         self.query_one("#parameter-reading", Line).set_text("   ".join([number(event.x), *read]))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Only what there is of this model is offered."""
+        """Enable only the plots and chains that the model has."""
         if action == "plot":
             return parameters[0] in self._plots
-        return bool(self._parts) if action == "only" else super().check_action(action, parameters)
+        return bool(self._part_names) if action == "only" else super().check_action(action, parameters)
 
     def action_picture(self, step: int) -> None:
         """Show the next plot of the parameter, or the previous one."""
@@ -170,22 +177,22 @@ class Parameter(Dialog[None], OffersExport):
     def action_plot(self, plot: str) -> None:
         """Show another plot of the parameter."""
         self._shown, self._only = plot, None
-        self._draw()
+        self._draw_plot()
         self.refresh_bindings()
 
     def action_only(self, step: int) -> None:
         """Show the next chain, or group of chains, alone; after the last one all together."""
-        parts = len(self._parts)
+        parts = len(self._part_names)
         at = (-1 if self._only is None else self._only) + 1 + step
         self._only = None if at % (parts + 1) == 0 else at % (parts + 1) - 1
-        self._draw()
+        self._draw_plot()
 
     def action_parameter(self, step: int) -> None:
         self._at = (self._at + step) % len(self._names)
-        self._draw()
+        self._draw_plot()
 
     def make_exportable(self) -> ScreenExport:
-        figure = self._figure()
+        figure = self._make_figure()
         name = "".join(c if c.isalnum() else "-" for c in self._names[self._at]).strip("-")
         file = f"run-{self._run_id}-{self._model.target}-{name}-{self._shown}-confidential"
         return ScreenExport(file, partial(figure_lines, figure), lambda: figure)
@@ -197,7 +204,10 @@ def figure_series(figure: Figure, seen: Limits | None = None, *, bands: bool = F
     ``bands`` are drawn as lines, so that they cover nothing. Of a long chain every k-th step is drawn, so that about
     ``MOST_POINTS`` are in view: chains that go up and down at every dot would fill the plot, and take long to send.
     """
-    found = [(one, _drawn(one.x, seen) if figure.kind == "sweep" else slice(None)) for one in figure.panels[0].series]
+    found = [
+        (one, _points_to_draw(one.x, seen) if figure.kind == "sweep" else slice(None))
+        for one in figure.panels[0].series
+    ]
     bounds = [
         Series(one.name, one.x[at], bound[at], marker=figure.marker, thin=True)
         for one, at in found
@@ -207,8 +217,8 @@ def figure_series(figure: Figure, seen: Limits | None = None, *, bands: bool = F
     return [*(Series(one.name, one.x[at], one.y[at], marker=figure.marker) for one, at in found), *bounds]
 
 
-def _drawn(x: NDArray[np.float64], seen: Limits | None) -> NDArray[np.intp]:
-    """Which points of a line to draw: evenly spaced over all, closer together in what is ``seen``, and the last."""
+def _points_to_draw(x: NDArray[np.float64], seen: Limits | None) -> NDArray[np.intp]:
+    """Return the indices of points to draw: evenly spaced over all, closer together in ``seen``, and the last."""
     inside = np.flatnonzero((x >= seen[0]) & (x <= seen[1])) if seen else np.empty(0, dtype=np.intp)
     steps = [part[:: max(1, part.size // MOST_POINTS)] for part in (np.arange(x.size), inside)]
     return np.unique(np.concatenate([*steps, [x.size - 1]])).astype(np.intp)
@@ -218,41 +228,45 @@ def figure_lines(figure: Figure) -> ExportTable:
     """A line for every point of a figure's first panel."""
     panel = figure.panels[0]
     heads = ["series", panel.x_label or "x", panel.y_label or "y", "lower", "upper"]
-    return heads, (row for one in panel.series for row in _points(one))
+    return heads, (row for one in panel.series for row in _series_points(one))
 
 
-def _points(one: Series) -> Iterator[Sequence[object]]:
+def _series_points(one: Series) -> Iterator[Sequence[object]]:
     ends = [[None] * one.x.size if bound is None else bound.tolist() for bound in (one.lower, one.upper)]
     for x, y, low, high in zip(one.x.tolist(), one.y.tolist(), *ends, strict=True):
         yield one.name, x, y, low, high
 
 
 @dataclass(frozen=True)
-class Traced:
-    """The models with their traces, by their variable, and what a line of text shows of each parameter."""
+class TracedModels:
+    """Models of a run with their traces.
+
+    models: models by their variable
+    shapes: trace of each parameter that its line of text shows
+    """
 
     models: Mapping[str, ModelTrace] = field(default_factory=dict)
     shapes: SparklineValues = field(default_factory=dict)
 
     @property
-    def whys(self) -> Mapping[str, str]:
-        """Why there is nothing to look at, for the models of which there is nothing."""
-        found = {target: _why(model) for target, model in self.models.items()}
+    def missing_reasons(self) -> Mapping[str, str]:
+        """Return why a trace is missing, for the models without one."""
+        found = {target: _missing_reason(model) for target, model in self.models.items()}
         return {target: why for target, why in found.items() if why}
 
-    def parameters(self, target: str) -> tuple[str, ...]:
-        """The parameters of a model's trace; none where it has no trace."""
+    def parameter_names(self, target: str) -> tuple[str, ...]:
+        """Return the parameters of a model's trace; none if it has no trace."""
         model = self.models.get(target)
         found: tuple[str, ...] = getattr(model and model.trace, "parameters", ())
         return found
 
 
-def _why(model: ModelTrace) -> str:
+def _missing_reason(model: ModelTrace) -> str:
     return EARLIER_VERSION if model.trace is None else getattr(model.trace, "reason", "")
 
 
-def read_traced(workspace: Workspace, run_id: int) -> Traced:
-    """The traces of a run. Raises NotFound and DamagedTable."""
+def read_traces(workspace: Workspace, run_id: int) -> TracedModels:
+    """Read the traces of a run. Raises NotFound and DamagedTable."""
     from sfumato.engine.methods.results import ChainTrace, ImportanceTrace
     from sfumato.workspace.plots.traces import sparkline_values
     from sfumato.workspace.store.artefacts import read_traces
@@ -264,26 +278,29 @@ def read_traced(workspace: Workspace, run_id: int) -> Traced:
         if isinstance(model.trace, ChainTrace | ImportanceTrace)
         for j, name in enumerate(model.trace.parameters)
     }
-    return Traced(models, shapes)
+    return TracedModels(models, shapes)
 
 
 PARAMETERS, TABLE, PLOT = "diagnostics-parameters", "diagnostics-table", "diagnostics-plot"
 
 
-def _with_trace(columns: Columns[ConvergenceLine], width: int) -> Columns[ConvergenceLine]:
+def _add_trace_column(columns: Columns[ConvergenceLine], width: int) -> Columns[ConvergenceLine]:
     room = TRACE[width >= 99]
     trace = TableColumn[ConvergenceLine]("shape", "trace", room, cell=lambda line: trend_line(line.sparkline, room))
     return fit_columns((*columns[:-1], trace, columns[-1]), width)
 
 
-def _with_names(columns: Columns[Diagnostic], width: int) -> Columns[Diagnostic]:
+def _widen_name_columns(columns: Columns[Diagnostic], width: int) -> Columns[Diagnostic]:
     more = 8 if width >= 100 else 0
     wide = [replace(one, width=one.width + more) if one.name in ("target", "name") else one for one in columns]
     return fit_columns(wide, width)
 
 
 PARAMETER_TABLE: GridTable[ConvergenceLine] = GridTable(
-    table_columns(PARAMETER_COLUMNS), lambda line: line.parameter_key, convergence_cells, column_fitter=_with_trace
+    table_columns(PARAMETER_COLUMNS),
+    lambda line: line.parameter_key,
+    convergence_cells,
+    column_fitter=_add_trace_column,
 )
 UNSAMPLED_TABLE: GridTable[ConvergenceLine] = GridTable(
     (
@@ -296,7 +313,7 @@ UNSAMPLED_TABLE: GridTable[ConvergenceLine] = GridTable(
 )
 """Where no model of a run has a sampler."""
 STATISTIC_TABLE: GridTable[Diagnostic] = GridTable(
-    table_columns(STATISTIC_COLUMNS), values=statistic_cells, column_fitter=_with_names
+    table_columns(STATISTIC_COLUMNS), values=statistic_cells, column_fitter=_widen_name_columns
 )
 
 
@@ -304,8 +321,8 @@ class ParameterGrid(LiveGrid):
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Chains", show=True)]
 
 
-class Diagnostics(RunPane):
-    """The parameters of one run's models, all or those outside a limit; or every statistic, in a table or drawn."""
+class DiagnosticsPane(RunPane):
+    """Tab with the parameters of one run's models, all or those outside a limit; or every statistic, in a table or drawn."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("statistics", "statistics", "Statistics", show=True),
@@ -319,13 +336,13 @@ class Diagnostics(RunPane):
         super().__init__(id="diagnostics")
         self._lines: Sequence[Diagnostic] = ()
         self._parameters: Sequence[ConvergenceLine] = ()
-        self._traced = Traced()
+        self._traced = TracedModels()
         self._traced_run: int | None = None
         self._failed = False
         self._statistic = ""
 
     def compose(self) -> ComposeResult:
-        """A line that sums up, the parameters or all statistics, and what the cursor is on."""
+        """Yield a line of summary, the parameters or all statistics, and the text at the cursor."""
         yield Line(name="diagnostics-head")
         with ContentSwitcher(initial=PARAMETERS):
             yield ParameterGrid(empty="…", id=PARAMETERS)
@@ -339,102 +356,104 @@ class Diagnostics(RunPane):
             return
         run_id = self.line.run.id
         if run_id != self._traced_run:
-            self._traced = Traced()
-        self.read(lambda workspace: read_diagnostics(workspace, run_id), partial(self._take, run_id))
-        self.compute(lambda workspace: read_traced(workspace, run_id), partial(self._take_traces, run_id))
+            self._traced = TracedModels()
+        self.read(lambda workspace: read_diagnostics(workspace, run_id), partial(self._show_statistics, run_id))
+        self.compute(lambda workspace: read_traces(workspace, run_id), partial(self._take_traces, run_id))
 
-    def _take(self, run_id: int, lines: Sequence[Diagnostic]) -> None:
+    def _show_statistics(self, run_id: int, lines: Sequence[Diagnostic]) -> None:
         if self.line is not None and run_id == self.line.run.id:
             self._lines = sorted(lines, key=lambda line: line.passed is not False)
-            self._show()
+            self._show_views()
 
-    def _take_traces(self, run_id: int, traced: Traced) -> None:
+    def _take_traces(self, run_id: int, traced: TracedModels) -> None:
         if self.line is not None and run_id == self.line.run.id:
             self._traced, self._traced_run = traced, run_id
             self._show_parameters()
 
     @property
-    def view(self) -> str:
-        """Which of the parameters, the table and the plot is shown."""
+    def shown_view(self) -> str:
+        """Return which of the parameters, the table and the plot is shown."""
         return str(self.query_one(ContentSwitcher).current)
 
-    def _show(self) -> None:
+    def _show_views(self) -> None:
         self._show_parameters()
         grid = self.query_one(f"#{TABLE}", LiveGrid)
         grid.set_empty_text(NONE_BROKEN if self._failed and self._lines else EMPTY)
-        grid.show_table(STATISTIC_TABLE, self.shown)
-        self._draw()
+        grid.show_table(STATISTIC_TABLE, self.shown_statistics)
+        self._draw_statistic()
 
     def _show_parameters(self) -> None:
-        found = convergence_lines(self._lines, self._traced.whys, self._traced.shapes)
+        found = convergence_lines(self._lines, self._traced.missing_reasons, self._traced.shapes)
         self._parameters = lines = [line for line in found if line.is_flagged or not self._failed]
         grid = self.query_one(ParameterGrid)
         grid.set_empty_text((NONE_FLAGGED if self._failed else NO_SAMPLER) if self._lines else EMPTY)
         sampled = any(line.convergence.parameter for line in lines)
         grid.show_table(PARAMETER_TABLE if sampled or not lines else UNSAMPLED_TABLE, lines)
-        self._sum_up()
-        self._say()
+        self._show_summary()
+        self._show_reading()
 
-    def _sum_up(self) -> None:
+    def _show_summary(self) -> None:
         said = (
-            convergence_summary(self._parameters, self._traced.whys)
-            if self.view == PARAMETERS
+            convergence_summary(self._parameters, self._traced.missing_reasons)
+            if self.shown_view == PARAMETERS
             else statistics_summary(self._lines)
         )
-        only = "outside a limit only" if self.view == PARAMETERS else "failed only"
+        only = "outside a limit only" if self.shown_view == PARAMETERS else "failed only"
         parts = [said, only if self._failed else ""]
         self.query_one("#diagnostics-head", Line).set_text(" · ".join(part for part in parts if part))
 
     @property
-    def shown(self) -> Sequence[Diagnostic]:
-        """All statistics, or those that break their rule."""
+    def shown_statistics(self) -> Sequence[Diagnostic]:
+        """Return all statistics, or those that break their rule."""
         return [line for line in self._lines if line.passed is False] if self._failed else self._lines
 
     @property
-    def drawn(self) -> Sequence[Diagnostic]:
-        """The values of the statistic that is drawn, one a parameter."""
-        found = by_statistic(self.shown)
+    def drawn_statistic(self) -> Sequence[Diagnostic]:
+        """Return the values of the statistic that is drawn, one a parameter."""
+        found = group_by_statistic(self.shown_statistics)
         return found.get(self._statistic) or next(iter(found.values()), ())
 
-    def _draw(self) -> None:
-        lines, plot = self.drawn, self.query_one(Plot)
+    def _draw_statistic(self) -> None:
+        lines, plot = self.drawn_statistic, self.query_one(Plot)
         names = [statistic_text(line) for line in lines]
         plot.set_series(
             statistic_series(lines), y_label=lines[0].name if lines else "", x_label="parameter", x_names=names
         )
-        self._say()
+        self._show_reading()
 
     @on(Grid.SourceOpened, f"#{PARAMETERS}")
-    def _offer(self) -> None:
-        """There is something to open, or no longer."""
+    def _update_keys(self) -> None:
+        """Update the keys, since rows to open have appeared or gone."""
         self.refresh_bindings()
 
     @on(Plot.CursorMoved)
     @on(Grid.RowHighlighted)
-    def _say(self) -> None:
-        """Read the parameter at the cursor."""
+    def _show_reading(self) -> None:
+        """Show the text about the parameter at the cursor."""
         texts = {PARAMETERS: self._parameter_text, PLOT: self._statistic_text}
-        self.query_one("#diagnostics-reading", Line).set_text(texts[self.view]() if self.view in texts else "")
+        self.query_one("#diagnostics-reading", Line).set_text(
+            texts[self.shown_view]() if self.shown_view in texts else ""
+        )
 
     def _parameter_text(self) -> str:
-        line = self._here
+        line = self._current_line
         if line is None:
             return ""
         target = line.convergence.target
         if line.missing_reason:
             return missing_check_text(line)
-        return f"{target} {line.convergence.parameter} · {parameter_or_model_text(line.convergence, self._own(target).get(ALL_PARAMETERS))}"
+        return f"{target} {line.convergence.parameter} · {parameter_or_model_text(line.convergence, self._lines_of_model(target).get(ALL_PARAMETERS))}"
 
     @property
-    def _here(self) -> ConvergenceLine | None:
+    def _current_line(self) -> ConvergenceLine | None:
         found: ConvergenceLine | None = self.query_one(ParameterGrid).current_row
         return found
 
     def _statistic_text(self) -> str:
         x = self.query_one(Plot).cursor_x
-        if x is None or not 0 <= round(x) < len(self.drawn):
+        if x is None or not 0 <= round(x) < len(self.drawn_statistic):
             return HINT
-        line = self.drawn[round(x)]
+        line = self.drawn_statistic[round(x)]
         parts = [
             statistic_text(line),
             f"{line.name} {number(line.value)}",
@@ -444,13 +463,13 @@ class Diagnostics(RunPane):
         return " · ".join(part for part in parts if part)
 
     @on(Grid.RowSelected, f"#{PARAMETERS}")
-    async def _open(self) -> None:
+    async def _open_parameter(self) -> None:
         """Show the chains, or the weighted draws, of the parameter under the cursor."""
-        line = self._here
+        line = self._current_line
         if line is None or self.line is None:
             return
         target = line.convergence.target
-        names = self._traced.parameters(target)
+        names = self._traced.parameter_names(target)
         if not names:
             read = self._traced_run == self.line.run.id
             self.sfumato.say(
@@ -462,62 +481,68 @@ class Diagnostics(RunPane):
             )
             return
         at = names.index(line.convergence.parameter) if line.convergence.parameter in names else len(names) - 1
-        await self.sfumato.open(Parameter(self.line.run.id, self._traced.models[target], self._own(target), at))
+        await self.sfumato.open(
+            ParameterDialog(self.line.run.id, self._traced.models[target], self._lines_of_model(target), at)
+        )
 
-    def _own(self, target: str) -> Mapping[str, ParameterConvergence]:
+    def _lines_of_model(self, target: str) -> Mapping[str, ParameterConvergence]:
         return {line.parameter: line for line in convergence_by_parameter(self._lines) if line.target == target}
 
     def action_statistics(self) -> None:
-        """Show every statistic in place of the parameters, or the parameters again."""
-        self._switch(TABLE if self.view == PARAMETERS else PARAMETERS)
+        """Switch between the parameters and all statistics."""
+        self._switch_view(TABLE if self.shown_view == PARAMETERS else PARAMETERS)
 
     def action_plot(self) -> None:
-        """Draw one statistic of every parameter, or show the table of all statistics."""
-        self._switch(TABLE if self.view == PLOT else PLOT)
+        """Switch between a plot of one statistic and the table of all."""
+        self._switch_view(TABLE if self.shown_view == PLOT else PLOT)
 
-    def _switch(self, view: str) -> None:
+    def _switch_view(self, view: str) -> None:
         self.query_one(ContentSwitcher).current = view
-        self._sum_up()
-        self._say()
+        self._show_summary()
+        self._show_reading()
         self.take_focus()
         self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Another statistic is offered where one is drawn."""
+        """Enable another statistic if one is drawn."""
         if action == "statistic":
-            return self.is_mounted and self.view == PLOT
+            return self.is_mounted and self.shown_view == PLOT
         return super().check_action(action, parameters)
 
     def action_statistic(self, step: int) -> None:
-        """Draw the next statistic, or the one before."""
-        names = list(by_statistic(self.shown))
+        """Draw the next statistic or the previous one."""
+        names = list(group_by_statistic(self.shown_statistics))
         if names:
-            at = names.index(self.drawn[0].name)
+            at = names.index(self.drawn_statistic[0].name)
             self._statistic = names[(at + step) % len(names)]
-            self._draw()
+            self._draw_statistic()
 
     def action_failed(self) -> None:
-        """Show what breaks its rule alone, or all."""
+        """Switch between failed statistics and all."""
         self._failed = not self._failed
-        self._show()
+        self._show_views()
 
     def make_exportable(self) -> ScreenExport | None:
         """The parameters, or the statistics with all their digits, and the drawing of one where it is shown."""
         found = [line.convergence for line in self._parameters if not line.missing_reason]
-        if self.view == PARAMETERS and found:
-            return ScreenExport(self.named("convergence"), lambda: table_of_records(ParameterConvergence, found))
-        lines, drawn = self.shown, self.drawn
+        if self.shown_view == PARAMETERS and found:
+            return ScreenExport(
+                self.export_file_name("convergence"), lambda: table_of_records(ParameterConvergence, found)
+            )
+        lines, drawn = self.shown_statistics, self.drawn_statistic
         if not lines:
             return None
-        figure = partial(statistic_figure, drawn) if self.view == PLOT else None
-        return ScreenExport(self.named("diagnostics"), lambda: table_of_records(Diagnostic, lines, "target"), figure)
+        figure = partial(statistic_figure, drawn) if self.shown_view == PLOT else None
+        return ScreenExport(
+            self.export_file_name("diagnostics"), lambda: table_of_records(Diagnostic, lines, "target"), figure
+        )
 
     def take_focus(self) -> None:
-        self.query_one(f"#{self.view}").focus()
+        self.query_one(f"#{self.shown_view}").focus()
 
 
-def by_statistic(lines: Sequence[Diagnostic]) -> Mapping[str, list[Diagnostic]]:
-    """The lines by the name of their statistic, those that have a rule first."""
+def group_by_statistic(lines: Sequence[Diagnostic]) -> Mapping[str, list[Diagnostic]]:
+    """Group the rows by the name of their statistic, those that have a rule first."""
     found: dict[str, list[Diagnostic]] = {}
     for line in sorted(lines, key=lambda line: not line.rule):
         found.setdefault(line.name, []).append(line)
@@ -539,7 +564,7 @@ def statistic_series(lines: Sequence[Diagnostic]) -> list[Series]:
     """The values at x = 0, 1, 2, …, those that break their rule once more as marks, and the rule."""
     if not lines:
         return []
-    name, values = lines[0].name, [_value(line) for line in lines]
+    name, values = lines[0].name, [_value_or_nan(line) for line in lines]
     places = list(range(len(lines)))
     series = [Series(name, places, values, marker="bars" if name in FROM_ZERO else "points")]
     broken = [i for i in places if lines[i].passed is False]
@@ -553,7 +578,7 @@ def statistic_series(lines: Sequence[Diagnostic]) -> list[Series]:
     return series
 
 
-def _value(line: Diagnostic) -> float:
+def _value_or_nan(line: Diagnostic) -> float:
     return math.nan if line.value is None else line.value
 
 
@@ -565,6 +590,6 @@ def statistic_figure(lines: Sequence[Diagnostic]) -> Figure:
     rule = next((line.rule for line in lines if line.rule), "")
     broken = [statistic_text(line) for line in lines if line.passed is False]
     note = ", ".join(part for part in (rule, f"broken by {', '.join(broken)}" if broken else "") if part)
-    series = (Series(name, range(len(lines)), [_value(line) for line in lines]),)
+    series = (Series(name, range(len(lines)), [_value_or_nan(line) for line in lines]),)
     names = tuple(statistic_text(line) for line in lines)
     return Figure(f"Diagnostics: {name}", "intervals", (Panel(name, series, x_names=names, note=note),))

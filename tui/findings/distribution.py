@@ -43,26 +43,26 @@ from .distributions import (
     ColumnCache,
     DistributionAnswer,
     DistributionQuery,
-    Subject,
-    answer,
-    cell_reading,
-    drilled,
-    exportable_of,
-    heading,
-    marginal_reading,
+    DistributionSubject,
+    answer_query,
+    answer_rows,
+    cell_values_text,
+    change_second,
+    change_variable,
+    export_answer,
+    find_subject,
+    has_same_axes,
+    heading_text,
+    marginal_text,
+    next_datasets,
     point_series,
-    same_axes,
-    scatter_reading,
-    shown_lines,
-    subject_of,
-    with_draws,
-    with_second,
-    with_variable,
+    records_behind,
+    scatter_text,
 )
 
 if TYPE_CHECKING:
     from ..session.app_protocol import AppProtocol
-    from .distributions import Drilled
+    from .distributions import RecordsBehindCell
 
 
 WIDTH = 14
@@ -75,8 +75,14 @@ EVERYWHERE = (float("-inf"), float("inf"))
 
 
 @dataclass(frozen=True, eq=False)
-class DrilledPages:
-    """Records of a dataset by their numbers from 1 as a grid reads them; the values of a page are read when it is shown."""
+class RecordsBehindPages:
+    """Records of a dataset as pages of a grid; the values of a page are read when it is shown.
+
+    directory: directory of the workspace
+    dataset_id: the dataset
+    records: numbers of the records, from 1
+    names: variables to show
+    """
 
     directory: Path
     dataset_id: int
@@ -103,20 +109,20 @@ class DrilledPages:
         return [(number, *(own[name] for name in self.names)) for number, own in zip(numbers, found, strict=True)]
 
 
-class DrilledRecords(Dialog[None], OffersExport):
-    """The records; v hides them again, by closing."""
+class RecordsBehindDialog(Dialog[None], OffersExport):
+    """Dialog with the confidential records behind a bar or a cell; v hides them by closing it."""
 
     manual = "app distributions"
 
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("reveal", "close", "Hide", show=True)]
     AUTO_FOCUS = "Grid"
 
-    def __init__(self, pages: DrilledPages, run_id: int | None, said: str) -> None:
+    def __init__(self, pages: RecordsBehindPages, run_id: int | None, said: str) -> None:
         super().__init__()
         self._pages, self._run_id, self._said = pages, run_id, said
 
     def compose(self) -> ComposeResult:
-        """What they have in common, the records, the keys."""
+        """Yield what the records have in common, the records, and the keys."""
         with Vertical(classes="whole"):
             yield FrameEdge(name="drilled-head")
             with FrameSides():
@@ -139,21 +145,26 @@ def _number_cell(place: int, row: Sequence[object]) -> object:
     return number(value) if isinstance(value := row[place], float) else value
 
 
-async def open_drilled(app: AppProtocol, dataset_id: int, run_id: int | None, found: Drilled) -> None:
-    """Ask, then show the records. Which records they are tells their values, so that not even their numbers come before."""
+async def open_records_behind(app: AppProtocol, dataset_id: int, run_id: int | None, found: RecordsBehindCell) -> None:
+    """Ask, then show the records.
+
+    Which records they are reveals their values, so not even their numbers are shown before.
+    """
     from sfumato.workspace.store.workspace import Workspace
 
     with Workspace.open(app.directory, read_only=True) as workspace:
         names = workspace.find_dataset(dataset_id).schema.names
-    pages = DrilledPages(app.directory, dataset_id, found.records, names)
+    pages = RecordsBehindPages(app.directory, dataset_id, found.records, names)
 
-    def answered(yes: bool | None) -> None:
+    def open_confirmed(yes: bool | None) -> None:
         if yes:
-            app.call_later(app.open, DrilledRecords(pages, run_id, found.said))
+            app.call_later(app.open, RecordsBehindDialog(pages, run_id, found.description))
 
     many = len(found.records)
-    question = f"Show {f'the {many:,} records' if many > 1 else 'the record'} with {replace_unprintable(found.said)}?"
-    await app.open(ConfirmDialog(question, CONSEQUENCE, "Show"), answered)
+    question = (
+        f"Show {f'the {many:,} records' if many > 1 else 'the record'} with {replace_unprintable(found.description)}?"
+    )
+    await app.open(ConfirmDialog(question, CONSEQUENCE, "Show"), open_confirmed)
 
 
 LABEL_ROOM, AROUND = 10, 4
@@ -166,15 +177,15 @@ class SidePlot(Plot, can_focus=False):
     first_colour = 1
 
 
-class Distributions(Dialog[None], OffersExport):
-    """Keys choose the variables, the picture and the datasets; a cursor reads values."""
+class DistributionsDialog(Dialog[None], OffersExport):
+    """Dialog with distributions of one variable or two; a cursor reads values."""
 
     manual = "app distributions"
 
     DEFAULT_CSS = """
-    Distributions #distribution-body, Distributions #distribution-plots { height: 1fr; }
-    Distributions #distribution-plots > * { width: 1fr; }
-    Distributions #distribution-notes { color: $text-muted; }
+    DistributionsDialog #distribution-body, DistributionsDialog #distribution-plots { height: 1fr; }
+    DistributionsDialog #distribution-plots > * { width: 1fr; }
+    DistributionsDialog #distribution-notes { color: $text-muted; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("picture", "picture(1)", "Picture", show=True),
@@ -198,19 +209,21 @@ class Distributions(Dialog[None], OffersExport):
     AUTO_FOCUS = f"#{PLOT}"
 
     @dataclass
-    class Opened(Message):
-        """Message with the data that were found; None without data."""
+    class SubjectFound(Message):
+        """Message that the data were found; ``subject`` is None if there are none."""
 
-        subject: Subject | None
+        subject: DistributionSubject | None
 
     @dataclass
-    class Arrived(Message):
-        shown: DistributionAnswer
+    class DistributionReady(Message):
+        """Message with a computed picture."""
+
+        answer: DistributionAnswer
 
     def __init__(self, project_id: int, run_id: int | None, variable: str | None = None) -> None:
         super().__init__()
         self._project_id, self._run_id, self._first = project_id, run_id, variable
-        self._subject: Subject | None = None
+        self._subject: DistributionSubject | None = None
         self._shelf = ColumnCache()
         self._wanted: DistributionQuery | None = None
         self._shown: DistributionAnswer | None = None
@@ -220,7 +233,7 @@ class Distributions(Dialog[None], OffersExport):
         self._centre: tuple[float, float] | None = None
 
     def compose(self) -> ComposeResult:
-        """What is shown, the picture or its numbers, what the cursor reads, what is left out, and the keys."""
+        """Yield the title, the picture or its numbers, the text at the cursor, what is left out, and the keys."""
         with Vertical(classes="whole"):
             yield FrameEdge(name="distribution-head")
             with FrameSides():
@@ -237,21 +250,25 @@ class Distributions(Dialog[None], OffersExport):
     def on_mount(self) -> None:
         self.query_one(SidePlot).display = False
         project_id, run_id = self._project_id, self._run_id
-        self.compute(lambda workspace: subject_of(workspace, project_id, run_id), self.Opened)
+        self.compute(lambda workspace: find_subject(workspace, project_id, run_id), self.SubjectFound)
 
-    @on(Opened)
-    def _take_subject(self, event: Opened) -> None:
+    @on(SubjectFound)
+    def _take_subject(self, event: SubjectFound) -> None:
         subject = self._subject = event.subject
         if subject is None:
             self.query_one("#distribution-head", Line).set_text(NONE)
             return
         likely = (self._first, *(subject.run.recipe.released if subject.run else ()))
-        self._ask(
-            DistributionQuery(next((name for name in likely if name in self._names), self._names[0]), None, "histogram")
+        self._request_picture(
+            DistributionQuery(
+                next((name for name in likely if name in self._variable_names), self._variable_names[0]),
+                None,
+                "histogram",
+            )
         )
 
-    def _ask(self, wanted: DistributionQuery, *, keep_place: bool = True) -> None:
-        """Have a picture computed; a later call makes an earlier answer void."""
+    def _request_picture(self, wanted: DistributionQuery, *, keep_place: bool = True) -> None:
+        """Compute a picture in a thread; a later call discards the answer of an earlier one."""
         subject, shelf = self._subject, self._shelf
         if subject is None:
             return
@@ -263,52 +280,54 @@ class Distributions(Dialog[None], OffersExport):
             BinWindow(rows, self._view.visible_range("up")),
         )
         asked = self._wanted = replace(wanted, across=across, up=up)
-        self.compute(lambda workspace: answer(workspace, subject, shelf, asked), self.Arrived)
+        self.compute(lambda workspace: answer_query(workspace, subject, shelf, asked), self.DistributionReady)
 
-    def _ask_afresh(self, wanted: DistributionQuery) -> None:
-        """Have a picture on other axes computed."""
+    def _request_new_axes(self, wanted: DistributionQuery) -> None:
+        """Compute a picture on other axes."""
         self._view = HeatView()
-        self._ask(wanted, keep_place=False)
+        self._request_picture(wanted, keep_place=False)
 
     @property
     def _map_count(self) -> int:
-        return 3 if self._map == 0 and self._subject is not None and self._subject.draws else 1
+        return 3 if self._map == 0 and self._subject is not None and self._subject.n_datasets else 1
 
     @property
-    def _names(self) -> list[str]:
+    def _variable_names(self) -> list[str]:
         return [variable.name for variable in self._subject.variables] if self._subject else []
 
     @property
-    def _joint(self) -> JointDistribution | None:
-        found = self._shown.found if self._shown is not None else None
+    def _shown_joint(self) -> JointDistribution | None:
+        found = self._shown.figure_data if self._shown is not None else None
         return found if isinstance(found, JointDistribution) else None
 
     def on_resize(self) -> None:
         """Bin a heat map to the new size."""
-        if self._joint is not None and self._wanted is not None:
-            self._ask(self._wanted)
+        if self._shown_joint is not None and self._wanted is not None:
+            self._request_picture(self._wanted)
 
-    @on(Arrived)
-    def _take(self, event: Arrived) -> None:
-        before, shown = self._shown, event.shown
-        self._shown, self._wanted = shown, shown.wanted
-        same = before is not None and same_axes(before, shown)
-        if isinstance(shown.found, JointDistribution):
-            self._show_map(shown, shown.found, same=same)
-        elif isinstance(shown.found, ScatterSample):
-            self._show_points(shown, shown.found, same=same)
+    @on(DistributionReady)
+    def _show_answer(self, event: DistributionReady) -> None:
+        before, shown = self._shown, event.answer
+        self._shown, self._wanted = shown, shown.final_query
+        same = before is not None and has_same_axes(before, shown)
+        if isinstance(shown.figure_data, JointDistribution):
+            self._show_map(shown, shown.figure_data, same=same)
+        elif isinstance(shown.figure_data, ScatterSample):
+            self._show_points(shown, shown.figure_data, same=same)
         else:
-            self._show_marginal(shown, shown.found, same=same)
+            self._show_marginal(shown, shown.figure_data, same=same)
         assert self._subject is not None
-        self.query_one("#distribution-head", Line).set_text(heading(self._subject, shown, log_shades=self._log_shades))
+        self.query_one("#distribution-head", Line).set_text(
+            heading_text(self._subject, shown, log_shades=self._log_shades)
+        )
         self.query_one("#distribution-notes", Line).set_text(" · ".join(shown.notes))
         if self.query_one(ContentSwitcher).current == NUMBERS:
             self._fill_numbers()
         else:
-            self._switch(PLOT if self._joint is None else MAP)
+            self._switch_view(PLOT if self._shown_joint is None else MAP)
 
-    def _switch(self, name: str) -> None:
-        """Show the picture or the numbers, and give them the keys."""
+    def _switch_view(self, name: str) -> None:
+        """Show the picture or the numbers, and focus them."""
         self.query_one(ContentSwitcher).current = "distribution-plots" if name == PLOT else name
         if self.app.screen is self:
             self.query_one(f"#{name}").focus()
@@ -318,7 +337,7 @@ class Distributions(Dialog[None], OffersExport):
         self.query_one(SidePlot).display = False
         self.query_one(f"#{PLOT}", Plot).set_series(
             found.figure.drawn_series(panel), x_label=panel.x_label, y_label=panel.y_label, x_names=panel.x_names,
-            x_unit=panel.x_unit, y_range=UNIT if shown.wanted.picture == "ecdf" else None, log_y=shown.wanted.log_up,
+            x_unit=panel.x_unit, y_range=UNIT if shown.final_query.picture == "ecdf" else None, log_y=shown.final_query.log_up,
             keep_view=same,
         )  # fmt: skip
         self._read_plot()
@@ -348,7 +367,7 @@ class Distributions(Dialog[None], OffersExport):
 
     def _fill_numbers(self) -> None:
         if self._shown is not None:
-            heads, rows = shown_lines(self._shown)
+            heads, rows = answer_rows(self._shown)
             columns: list[TableColumn[Sequence[object]]] = [
                 TableColumn(f"c{i}", head, max(12, min(28, len(head) + 1)), "right", cell=partial(_number_cell, i))
                 for i, head in enumerate(heads)
@@ -371,122 +390,124 @@ class Distributions(Dialog[None], OffersExport):
         plot, shown, text = self.query_one(f"#{PLOT}", Plot), self._shown, HINT
         x, seen = plot.cursor_x, plot.x_range
         if shown is not None and x is not None and seen is not None:
-            if isinstance(shown.found, ScatterSample):
-                text = scatter_reading(shown, shown.found, x, (seen[1] - seen[0]) / max(1, plot.size.width - 8))
-            elif isinstance(shown.found, MarginalFigure):
-                text = marginal_reading(shown.found, x, plot.cursor_readings)
+            if isinstance(shown.figure_data, ScatterSample):
+                text = scatter_text(shown, shown.figure_data, x, (seen[1] - seen[0]) / max(1, plot.size.width - 8))
+            elif isinstance(shown.figure_data, MarginalFigure):
+                text = marginal_text(shown.figure_data, x, plot.cursor_readings)
         self.query_one("#distribution-reading", Line).set_text(text)
 
     @on(HeatMap.HeatCursorMoved)
     def _read_cell(self) -> None:
-        shown, found, at = self._shown, self._joint, self.query_one(HeatMap).cursor_bin
-        text = HINT if shown is None or found is None or at is None else cell_reading(shown, found, at)
+        shown, found, at = self._shown, self._shown_joint, self.query_one(HeatMap).cursor_bin
+        text = HINT if shown is None or found is None or at is None else cell_values_text(shown, found, at)
         self.query_one("#distribution-reading", Line).set_text(text)
 
     @on(HeatMap.ZoomRequested)
-    def _zoom(self, event: HeatMap.ZoomRequested) -> None:
+    def _zoom_map(self, event: HeatMap.ZoomRequested) -> None:
         if self._wanted is not None:
             place = self._cursor_place()
             self._view = HeatView() if event.factors is None else self._view.zoom(event.factors, place)
-            self._ask(self._wanted)
+            self._request_picture(self._wanted)
 
     def _cursor_place(self) -> tuple[float, float] | None:
-        """The middle of the bin under the cursor of a heat map, in the units of its axes."""
-        found, at = self._joint, self.query_one(HeatMap).cursor_bin
+        """Return the centre of the bin under the cursor of a heat map, in the units of its axes."""
+        found, at = self._shown_joint, self.query_one(HeatMap).cursor_bin
         if found is None or at is None:
             return None
         return bin_centre(found.confidential.x, at[0]), bin_centre(found.confidential.y, at[1])
 
     def command_words(self) -> tuple[str, ...]:
-        """The figures of the run, this one among them."""
+        """Return the command for the figures of the run, this one among them."""
         return () if self._run_id is None else ("figures", str(self._run_id))
 
     def make_exportable(self) -> ScreenExport | None:
         if self._shown is None:
             return None
         drawn = self.query_one(ContentSwitcher).current != NUMBERS
-        return replace(exportable_of(self._shown, self._run_id), is_plot_shown=drawn)
+        return replace(export_answer(self._shown, self._run_id), is_plot_shown=drawn)
 
     def action_picture(self, step: int) -> None:
         if self._shown is not None and self._wanted is not None:
             pictures = self._shown.pictures
             known = self._wanted.picture in pictures
-            place = pictures.index(self._wanted.picture if known else self._shown.wanted.picture) + step
-            self._ask(replace(self._wanted, picture=pictures[place % len(pictures)]))
+            place = pictures.index(self._wanted.picture if known else self._shown.final_query.picture) + step
+            self._request_picture(replace(self._wanted, picture=pictures[place % len(pictures)]))
 
     def action_variable(self, step: int) -> None:
         if self._wanted is not None:
-            names = self._names
+            names = self._variable_names
             place = names.index(self._wanted.x) + step
-            self._ask_afresh(with_variable(self._wanted, names[place % len(names)]))
+            self._request_new_axes(change_variable(self._wanted, names[place % len(names)]))
 
     def action_second(self, step: int) -> None:
-        """Show the next variable beside the first; after the last, none."""
+        """Show the next second variable; after the last, none."""
         if self._wanted is not None:
-            others = [None, *(name for name in self._names if name != self._wanted.x)]
+            others = [None, *(name for name in self._variable_names if name != self._wanted.x)]
             place = others.index(self._wanted.y) + step
-            self._ask_afresh(with_second(self._wanted, others[place % len(others)]))
+            self._request_new_axes(change_second(self._wanted, others[place % len(others)]))
 
     async def action_choose(self, which: str) -> None:
         wanted = self._wanted
         if wanted is None:
             return
-        names = self._names if which == "x" else [name for name in self._names if name != wanted.x]
+        names = self._variable_names if which == "x" else [name for name in self._variable_names if name != wanted.x]
         choices = [*([] if which == "x" else ["none"]), *names]
 
-        def answered(place: int | None) -> None:
+        def show_chosen(place: int | None) -> None:
             if place is not None:
                 name = None if which == "y" and place == 0 else choices[place]
-                self._ask_afresh(with_second(wanted, name) if which == "y" else with_variable(wanted, choices[place]))
+                self._request_new_axes(
+                    change_second(wanted, name) if which == "y" else change_variable(wanted, choices[place])
+                )
 
         at = choices.index(wanted.x) if which == "x" else choices.index(wanted.y) if wanted.y else 0
         title = "Variable" if which == "x" else "Second variable"
-        await self.sfumato.open(ChoiceDialog(title, len(choices), choices.__getitem__, at), answered)
+        await self.sfumato.open(ChoiceDialog(title, len(choices), choices.__getitem__, at), show_chosen)
 
     def action_dataset(self, step: int) -> None:
         """Show all datasets as mean and band, each of them, or the next one alone."""
-        if self._wanted is not None and self._subject is not None and self._subject.draws:
-            self._ask(with_draws(self._wanted, self._subject.draws, step))
+        if self._wanted is not None and self._subject is not None and self._subject.n_datasets:
+            self._request_picture(next_datasets(self._wanted, self._subject.n_datasets, step))
 
     def action_log(self, which: str) -> None:
         if self._wanted is not None:
             log, log_up = self._wanted.log, self._wanted.log_up
             turned = (not log, log_up) if which == "log" else (log, not log_up)
-            self._ask_afresh(replace(self._wanted, log=turned[0], log_up=turned[1]))
+            self._request_new_axes(replace(self._wanted, log=turned[0], log_up=turned[1]))
 
     async def action_records(self) -> None:
         """Ask, then show the records behind the bar or the cell under the cursor."""
         shown, subject = self._shown, self._subject
         if shown is None or subject is None:
             return
-        found = drilled(shown, self.query_one(f"#{PLOT}", Plot).cursor_x, self.query_one(HeatMap).cursor_bin)
+        found = records_behind(shown, self.query_one(f"#{PLOT}", Plot).cursor_x, self.query_one(HeatMap).cursor_bin)
         if found is None:
             self.sfumato.say("Bars and cells of heat maps open their records: m changes the picture")
         elif not found.records:
-            self.sfumato.say(f"No confidential record has {found.said}")
+            self.sfumato.say(f"No confidential record has {found.description}")
         else:
-            await open_drilled(self.sfumato, subject.dataset_id, self._run_id, found)
+            await open_records_behind(self.sfumato, subject.dataset_id, self._run_id, found)
 
     def action_shades(self) -> None:
-        """Shade a heat map by the logarithm of the shares, or by their square root."""
+        """Switch between shades by the logarithm and by the square root of the shares."""
         self._log_shades = not self._log_shades
         if self._wanted is not None:
-            self._ask(self._wanted)
+            self._request_picture(self._wanted)
 
     def action_arrange(self) -> None:
-        """Put clouds of points over each other, or beside; show one of the maps, or all."""
+        """Switch between clouds of points over and beside each other; or show the next map alone, or all."""
         if self._wanted is None or self._shown is None:
             return
-        if self._joint is not None:
+        if self._shown_joint is not None:
             self._map = (self._map + 1) % MAPS
         else:
             self._over = not self._over
-        self._ask(self._wanted)
+        self._request_picture(self._wanted)
 
     def action_numbers(self) -> None:
-        """Show the numbers in place of the picture, or the picture again."""
+        """Switch between the picture and its numbers."""
         if self.query_one(ContentSwitcher).current == NUMBERS:
-            self._switch(PLOT if self._joint is None else MAP)
+            self._switch_view(PLOT if self._shown_joint is None else MAP)
         else:
             self._fill_numbers()
-            self._switch(NUMBERS)
+            self._switch_view(NUMBERS)

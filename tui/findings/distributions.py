@@ -42,22 +42,28 @@ SHELVED = 6
 
 
 @dataclass(frozen=True)
-class Subject:
-    """The data to show: a dataset, a run's release of it (``run`` None without one), and how many datasets."""
+class DistributionSubject:
+    """Data whose distributions are shown.
+
+    dataset_id: the confidential dataset
+    variables: its variables
+    run: run whose release is compared; None if there is none
+    n_datasets: number of released datasets
+    """
 
     dataset_id: int
     variables: tuple[Variable, ...]
     run: StoredRun | None
-    draws: int
+    n_datasets: int
 
     @property
-    def origin(self) -> str:
-        """What the released data are called."""
+    def release_kind(self) -> str:
+        """Return the word for the released data: anonymised or synthetic."""
         return "anonymised" if self.run is not None and self.run.recipe.anonymisation else "synthetic"
 
 
-def subject_of(workspace: Workspace, project_id: int, run_id: int | None) -> Subject | None:
-    """Return the data of a run, or without one of the project's plan; None without data."""
+def find_subject(workspace: Workspace, project_id: int, run_id: int | None) -> DistributionSubject | None:
+    """Return the data of a run, or without one of the project's plan; None if there are none."""
     from sfumato.workspace.plan.drafts import find_draft
     from sfumato.workspace.views.columns_beside import released_dataset_hashes
 
@@ -67,7 +73,9 @@ def subject_of(workspace: Workspace, project_id: int, run_id: int | None) -> Sub
     if dataset_id is None:
         return None
     draws = 0 if run is None else len(released_dataset_hashes(workspace, run.id))
-    return Subject(dataset_id, tuple(workspace.find_dataset(dataset_id).schema), run if draws else None, draws)
+    return DistributionSubject(
+        dataset_id, tuple(workspace.find_dataset(dataset_id).schema), run if draws else None, draws
+    )
 
 
 @dataclass
@@ -76,7 +84,9 @@ class ColumnCache:
 
     columns: dict[str, VariableValues] = field(default_factory=dict)
 
-    def read(self, workspace: Workspace, subject: Subject, names: Sequence[str]) -> list[VariableValues]:
+    def read_columns(
+        self, workspace: Workspace, subject: DistributionSubject, names: Sequence[str]
+    ) -> list[VariableValues]:
         from sfumato.workspace.views.columns_beside import read_variable_values
 
         known = dict(self.columns)
@@ -107,73 +117,78 @@ class DistributionQuery:
 
 @dataclass(frozen=True, eq=False)
 class DistributionAnswer:
-    """What was ``wanted`` (changed where there is no such picture), and one of three pictures with its variables."""
+    """What was ``final_query`` (changed where there is no such picture), and one of three pictures with its variables."""
 
-    wanted: DistributionQuery
+    final_query: DistributionQuery
     pictures: tuple[Picture, ...]
     columns: tuple[VariableValues, ...]
-    found: MarginalFigure | JointDistribution | ScatterSample
+    figure_data: MarginalFigure | JointDistribution | ScatterSample
     notes: tuple[str, ...]
 
     @property
     def title(self) -> str:
         """``price by reviews, heat map``."""
-        return f"{' by '.join(column.name for column in self.columns)}, {self.wanted.picture}"
+        return f"{' by '.join(column.name for column in self.columns)}, {self.final_query.picture}"
 
 
-def answer(workspace: Workspace, subject: Subject, shelf: ColumnCache, wanted: DistributionQuery) -> DistributionAnswer:
+def answer_query(
+    workspace: Workspace, subject: DistributionSubject, cache: ColumnCache, query: DistributionQuery
+) -> DistributionAnswer:
     """Compute a picture. Raises DamagedTable and NotFound."""
-    names = [wanted.x] if wanted.y is None else [wanted.x, wanted.y]
-    columns = shelf.read(workspace, subject, names)
-    pictures = _pictures(columns)
-    wanted = _possible(wanted, columns, pictures)
+    names = [query.x] if query.y is None else [query.x, query.y]
+    columns = cache.read_columns(workspace, subject, names)
+    pictures = _possible_pictures(columns)
+    query = _nearest_possible_query(query, columns, pictures)
     notes = [
         f"{column.name}: {column.withheld_reason}"
         for column in columns
         if column.withheld_reason and subject.run is not None
     ]
-    if wanted.picture == "heat map":
-        both = joint_distribution(columns[0], columns[1], wanted.across, wanted.up, wanted.draws, subject.origin)
-        return DistributionAnswer(wanted, pictures, tuple(columns), both, (*notes, *_outside(both)))
-    if wanted.picture == "scatter":
+    if query.picture == "heat map":
+        both = joint_distribution(columns[0], columns[1], query.across, query.up, query.draws, subject.release_kind)
+        return DistributionAnswer(query, pictures, tuple(columns), both, (*notes, *_outside_note(both)))
+    if query.picture == "scatter":
         from sfumato.workspace.views.columns_beside import point_sampling_streams
 
         streams = point_sampling_streams(workspace, subject.dataset_id, subject.run)
         points = sample_scatter(
-            columns[0], columns[1], wanted.draws, streams, subject.origin, log_x=wanted.log, log_y=wanted.log_up
+            columns[0], columns[1], query.draws, streams, subject.release_kind, log_x=query.log, log_y=query.log_up
         )
-        return DistributionAnswer(wanted, pictures, tuple(columns), points, (*notes, points.note))
-    one = draw_marginal(columns[0], wanted.picture, wanted.draws, subject.origin, log=wanted.log)
-    return DistributionAnswer(wanted, pictures, (columns[0],), one, (*notes, *one.notes))
+        return DistributionAnswer(query, pictures, tuple(columns), points, (*notes, points.note))
+    one = draw_marginal(columns[0], query.picture, query.draws, subject.release_kind, log=query.log)
+    return DistributionAnswer(query, pictures, (columns[0],), one, (*notes, *one.notes))
 
 
-def _pictures(columns: Sequence[VariableValues]) -> tuple[Picture, ...]:
+def _possible_pictures(columns: Sequence[VariableValues]) -> tuple[Picture, ...]:
     if len(columns) == 1:
         return available_plots(columns[0])
     numbers = not any(column.levels for column in columns)
     return (*available_plots(columns[0]), "heat map", *(("scatter",) if numbers else ()))
 
 
-def _possible(
-    wanted: DistributionQuery, columns: Sequence[VariableValues], pictures: Sequence[Picture]
+def _nearest_possible_query(
+    query: DistributionQuery, columns: Sequence[VariableValues], pictures: Sequence[Picture]
 ) -> DistributionQuery:
-    """The same where it can be drawn, else the nearest that can: logarithms only of numbers some of which are above 0."""
-    picture = wanted.picture if wanted.picture in pictures else pictures[0]
-    logs = [can_log(column) for column in columns]
-    log = wanted.log and logs[0]
+    """Return the query if it can be drawn, otherwise the nearest that can.
+
+    Logarithms need numbers some of which are above 0.
+    """
+    picture = query.picture if query.picture in pictures else pictures[0]
+    logs = [can_be_logarithmic(column) for column in columns]
+    log = query.log and logs[0]
     two = picture in TWO
-    log_up = wanted.log_up and (logs[1] if two else picture in ("histogram", "density", "shares"))
-    across = replace(wanted.across, log=log)
-    return replace(wanted, picture=picture, log=log, log_up=log_up, across=across, up=replace(wanted.up, log=log_up))
+    log_up = query.log_up and (logs[1] if two else picture in ("histogram", "density", "shares"))
+    across = replace(query.across, log=log)
+    return replace(query, picture=picture, log=log, log_up=log_up, across=across, up=replace(query.up, log=log_up))
 
 
-def can_log(column: VariableValues) -> bool:
-    """Whether a variable has values that a logarithmic axis can show."""
+def can_be_logarithmic(column: VariableValues) -> bool:
+    """Return whether a variable has values that a logarithmic axis can show."""
     return not column.levels and column.axis_unit == "number" and bool((column.confidential > 0).any())
 
 
-def _outside(both: JointDistribution) -> list[str]:
-    """Which share of the records no bin holds."""
+def _outside_note(both: JointDistribution) -> list[str]:
+    """Return the note on the share of records outside all bins; none if it is 0."""
     if max(both.outside_shares) < 1e-9:
         return []
     released = (
@@ -184,31 +199,31 @@ def _outside(both: JointDistribution) -> list[str]:
     return [f"not in the picture: {CONFIDENTIAL} {short_percent(both.outside_shares[0])}{released}"]
 
 
-def with_variable(wanted: DistributionQuery, name: str) -> DistributionQuery:
-    """The same picture of another variable."""
-    return replace(wanted, x=name, y=None if wanted.y == name else wanted.y)
+def change_variable(query: DistributionQuery, name: str) -> DistributionQuery:
+    """Return the query for the same picture of another variable."""
+    return replace(query, x=name, y=None if query.y == name else query.y)
 
 
-def with_second(wanted: DistributionQuery, name: str | None) -> DistributionQuery:
-    """Return a picture of the variable with another beside it, a heat map at first; of the variable alone where that is None."""
+def change_second(query: DistributionQuery, name: str | None) -> DistributionQuery:
+    """Return the query with another second variable, at first a heat map; without one if it is None."""
     if name is None:
-        one = "histogram" if wanted.picture in TWO else wanted.picture
-        return replace(wanted, y=None, picture=one, log_up=False)
-    return replace(wanted, y=name, picture=wanted.picture if wanted.picture in TWO else "heat map", log_up=False)
+        one = "histogram" if query.picture in TWO else query.picture
+        return replace(query, y=None, picture=one, log_up=False)
+    return replace(query, y=name, picture=query.picture if query.picture in TWO else "heat map", log_up=False)
 
 
-def with_draws(wanted: DistributionQuery, draws: int, step: int) -> DistributionQuery:
-    """All datasets as mean and band, each of them, then every single one of ``draws``."""
-    ways: list[DatasetChoice] = ["band", "each", *range(draws)]
-    return replace(wanted, draws=ways[(ways.index(wanted.draws) + step) % len(ways)])
+def next_datasets(query: DistributionQuery, n_datasets: int, step: int) -> DistributionQuery:
+    """Return the query for the next choice of datasets: mean and band, each of them, then single ones."""
+    ways: list[DatasetChoice] = ["band", "each", *range(n_datasets)]
+    return replace(query, draws=ways[(ways.index(query.draws) + step) % len(ways)])
 
 
-def same_axes(one: DistributionAnswer, other: DistributionAnswer) -> bool:
-    """Whether the place of a cursor and the range in view mean the same in two pictures."""
-    return _axes(one.wanted) == _axes(other.wanted)
+def has_same_axes(first: DistributionAnswer, second: DistributionAnswer) -> bool:
+    """Return whether the cursor's place and the range in view mean the same in two pictures."""
+    return _axes_key(first.final_query) == _axes_key(second.final_query)
 
 
-def _axes(wanted: DistributionQuery) -> tuple[object, ...]:
+def _axes_key(wanted: DistributionQuery) -> tuple[object, ...]:
     two = wanted.picture in TWO
     return (wanted.x, wanted.log, wanted.picture if two else "one", *((wanted.y, wanted.log_up) if two else ()))
 
@@ -217,9 +232,9 @@ def point_series(found: ScatterSample) -> list[Series]:
     return [Series(one.name, one.x, one.y, marker="points") for one in found.series]
 
 
-def heading(subject: Subject, shown: DistributionAnswer, *, log_shades: bool) -> str:
-    """``run 3 · price by reviews · heat map 5/6 · 20 synthetic: mean · log scale``."""
-    wanted = shown.wanted
+def heading_text(subject: DistributionSubject, shown: DistributionAnswer, *, log_shades: bool) -> str:
+    """Return the heading: ``run 3 · price by reviews · heat map 5/6 · 20 synthetic: mean · log scale``."""
+    wanted = shown.final_query
     parts = [
         f"run {subject.run.id}" if subject.run is not None else "confidential data alone",
         " across, ".join(column.name for column in shown.columns) + (" up" if len(shown.columns) > 1 else ""),
@@ -227,117 +242,123 @@ def heading(subject: Subject, shown: DistributionAnswer, *, log_shades: bool) ->
         _dataset_words(subject, wanted),
         "log scale" if wanted.log else "",
         "other axis log" if wanted.log_up else "",
-        "shades by logarithm" if log_shades and isinstance(shown.found, JointDistribution) else "",
+        "shades by logarithm" if log_shades and isinstance(shown.figure_data, JointDistribution) else "",
     ]
     return " · ".join(part for part in parts if part)
 
 
-def _dataset_words(subject: Subject, wanted: DistributionQuery) -> str:
-    if not subject.draws:
+def _dataset_words(subject: DistributionSubject, wanted: DistributionQuery) -> str:
+    if not subject.n_datasets:
         return ""
     if isinstance(wanted.draws, int) or wanted.picture == "scatter":
-        return f"{subject.origin} {wanted.draws + 1 if isinstance(wanted.draws, int) else 1}/{subject.draws}"
+        return f"{subject.release_kind} {wanted.draws + 1 if isinstance(wanted.draws, int) else 1}/{subject.n_datasets}"
     if wanted.picture == "heat map":
-        return f"mean of {subject.draws} {subject.origin}"
-    return f"{subject.draws} {subject.origin}: {'mean, least and greatest' if wanted.draws == 'band' else 'each, and mean'}"
+        return f"mean of {subject.n_datasets} {subject.release_kind}"
+    return f"{subject.n_datasets} {subject.release_kind}: {'mean, least and greatest' if wanted.draws == 'band' else 'each, and mean'}"
 
 
-def marginal_reading(found: MarginalFigure, x: float, readings: Sequence[SeriesReading]) -> str:
-    """``price 100 .. 120: confidential 0.12 · synthetic, mean of 20 0.11 (0.10 .. 0.13)``."""
-    panel = found.figure.panels[0]
+def marginal_text(distribution: MarginalFigure, x: float, readings: Sequence[SeriesReading]) -> str:
+    """Return the values at ``x``: ``price 100 .. 120: confidential 0.12 · synthetic, mean of 20 0.11 (0.10 .. 0.13)``."""
+    panel = distribution.figure.panels[0]
     named = bool(panel.x_names) and 0 <= round(x) < len(panel.x_names)
     half = panel.bar_width / 2
     if named:
         at = panel.x_names[round(x)]
-    elif found.figure.kind == "histogram":
+    elif distribution.figure.kind == "histogram":
         at = " .. ".join(unit_text(end, panel.x_unit) for end in (x - half, x + half))
     else:
         at = unit_text(x, panel.x_unit)
     seen = {reading.name: reading for reading in reversed(readings)}
     said = []
-    for name in found.figure.series_names:
+    for name in distribution.figure.series_names:
         reading = seen.get(name)
         if reading is not None and reading.value is not None:
             band = "" if reading.lower is None else f" ({number(reading.lower)} .. {number(reading.upper)})"
-            said.append(f"{_short(name)} {number(reading.value)}{band}")
+            said.append(f"{_before_comma(name)} {number(reading.value)}{band}")
     return f"{panel.x_label} {at}: {' · '.join(said)}"
 
 
-def _short(name: str) -> str:
-    """``synthetic`` of ``synthetic, mean of 20``."""
+def _before_comma(name: str) -> str:
+    """Return ``synthetic`` of ``synthetic, mean of 20``."""
     return name.partition(",")[0]
 
 
-def cell_reading(shown: DistributionAnswer, found: JointDistribution, at: tuple[int, int]) -> str:
-    """What the bins (across, up) at the cursor hold."""
+def cell_values_text(shown: DistributionAnswer, found: JointDistribution, at: tuple[int, int]) -> str:
+    """Return the shares in the bins (across, up) at the cursor."""
     across, up = at
     own = found.confidential
     value = float(own.shares[up, across])
     records = round(value * shown.columns[0].confidential.size)
     parts = [f"{CONFIDENTIAL} {short_percent(value)} ({records:,})"]
     if found.released is not None and found.difference is not None:
-        parts.append(f"{_short(found.release_name)} {short_percent(float(found.released.shares[up, across]))}")
+        parts.append(f"{_before_comma(found.release_name)} {short_percent(float(found.released.shares[up, across]))}")
         parts.append(f"{100 * float(found.difference.shares[up, across]):+.2g} points")
     x, y = shown.columns
     return f"{x.name} {own.x.bin_text(across)}, {y.name} {own.y.bin_text(up)}: {' · '.join(parts)}"
 
 
 @dataclass(frozen=True, eq=False)
-class Drilled:
-    """The confidential records behind a bar or a cell: what they have in common, in words, and their numbers from 1."""
+class RecordsBehindCell:
+    """Confidential records behind a bar or a cell.
 
-    said: str
+    description: what they have in common, in words
+    records: their numbers, from 1
+    """
+
+    description: str
     records: tuple[int, ...]
 
 
-def drilled(shown: DistributionAnswer, x: float | None, at: tuple[int, int] | None) -> Drilled | None:
-    """The records behind the bar at ``x`` of a histogram or of shares of levels, or in the cell ``at`` of a heat map.
+def records_behind(shown: DistributionAnswer, x: float | None, at: tuple[int, int] | None) -> RecordsBehindCell | None:
+    """Return the records behind the bar at ``x`` of a histogram or of shares of levels, or in the cell ``at`` of a heat map.
 
-    None where nothing of that kind is under the cursor.
+    None if nothing of that kind is under the cursor.
     """
-    found, columns = shown.found, shown.columns
+    found, columns = shown.figure_data, shown.columns
     if isinstance(found, JointDistribution):
         if at is None:
             return None
-        own, wanted = found.confidential, shown.wanted
+        own, wanted = found.confidential, shown.final_query
         rows = records_in_cell(columns[0], columns[1], wanted.across, wanted.up, at)
         said = f"{columns[0].name} {own.x.bin_text(at[0])}, {columns[1].name} {own.y.bin_text(at[1])}"
-        return Drilled(said, tuple((rows + 1).tolist()))
-    if not isinstance(found, MarginalFigure) or shown.wanted.picture not in ("histogram", "shares") or x is None:
+        return RecordsBehindCell(said, tuple((rows + 1).tolist()))
+    if not isinstance(found, MarginalFigure) or shown.final_query.picture not in ("histogram", "shares") or x is None:
         return None
     bars = next((one.x for one in found.figure.panels[0].series if one.name == CONFIDENTIAL), None)
     if bars is None or not bars.size:
         return None
-    rows = records_in_bar(columns[0], int(abs(bars - x).argmin()), log=shown.wanted.log)
-    return Drilled(marginal_reading(found, x, ()).partition(": ")[0], tuple((rows + 1).tolist()))
+    rows = records_in_bar(columns[0], int(abs(bars - x).argmin()), log=shown.final_query.log)
+    return RecordsBehindCell(marginal_text(found, x, ()).partition(": ")[0], tuple((rows + 1).tolist()))
 
 
-def scatter_reading(shown: DistributionAnswer, found: ScatterSample, x: float, width: float) -> str:
-    """How many points lie within half a ``width`` of ``x``, and where."""
+def scatter_text(shown: DistributionAnswer, points: ScatterSample, x: float, width: float) -> str:
+    """Return how many points lie within half a ``width`` of ``x``, and where."""
     said = []
-    for one in found.series:
+    for one in points.series:
         near = sorted(one.y[abs(one.x - x) <= width / 2].tolist())
         if near:
-            low, middle, high = (unit_text(near[i], found.y_unit) for i in (0, len(near) // 2, -1))
+            low, middle, high = (unit_text(near[i], points.y_unit) for i in (0, len(near) // 2, -1))
             said.append(f"{one.name} {count_noun(len(near), 'point')}, {low} .. {high}, median {middle}")
     across, up = shown.columns
-    return f"{across.name} {unit_text(x, found.x_unit)}: {up.name} of {' · '.join(said)}"
+    return f"{across.name} {unit_text(x, points.x_unit)}: {up.name} of {' · '.join(said)}"
 
 
-def exportable_of(shown: DistributionAnswer, run_id: int | None) -> ScreenExport:
-    """The picture and its numbers as files that say they are confidential."""
+def export_answer(shown: DistributionAnswer, run_id: int | None) -> ScreenExport:
+    """Return the picture and its numbers as files that are marked as confidential."""
     where = "" if run_id is None else f"run-{run_id}-"
-    name = "-".join([*(column.name for column in shown.columns), shown.wanted.picture.replace(" ", "-")])
+    name = "-".join([*(column.name for column in shown.columns), shown.final_query.picture.replace(" ", "-")])
     safe = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name)
-    return ScreenExport(f"confidential-{where}{safe}", lambda: shown_lines(shown), lambda: shown_figure(shown))
+    return ScreenExport(f"confidential-{where}{safe}", lambda: answer_rows(shown), lambda: answer_figure(shown))
 
 
-def shown_figure(shown: DistributionAnswer) -> Figure:
-    found = shown.found
+def answer_figure(shown: DistributionAnswer) -> Figure:
+    found = shown.figure_data
     title = f"CONFIDENTIAL: {shown.title}"
     caption = ". ".join(("Drawn from confidential records", *shown.notes))
     if isinstance(found, MarginalFigure):
-        return Figure(title, found.figure.kind, _logged(found.figure.panels, log=shown.wanted.log_up), caption)
+        return Figure(
+            title, found.figure.kind, _mark_confidential(found.figure.panels, log=shown.final_query.log_up), caption
+        )
     names = [column.name for column in shown.columns]
     if isinstance(found, JointDistribution):
         return Figure(title, "heat", found.to_figure(title, names[0], names[1]).panels, caption)
@@ -345,45 +366,45 @@ def shown_figure(shown: DistributionAnswer) -> Figure:
     return Figure(title, "scatter", (panel,), caption)
 
 
-def _logged(panels: Sequence[Panel], *, log: bool) -> tuple[Panel, ...]:
+def _mark_confidential(panels: Sequence[Panel], *, log: bool) -> tuple[Panel, ...]:
     return tuple(replace(panel, title="Confidential", log_y=log) for panel in panels)
 
 
-def shown_lines(shown: DistributionAnswer) -> ExportTable:
-    """The numbers of the picture, with all digits; logarithms are those of base 10."""
-    found = shown.found
+def answer_rows(shown: DistributionAnswer) -> ExportTable:
+    """Return the numbers of the picture, with all digits; logarithms are those of base 10."""
+    found = shown.figure_data
     if isinstance(found, JointDistribution):
-        return _cell_lines(shown, found)
+        return _cell_rows(shown, found)
     series = found.figure.panels[0].series if isinstance(found, MarginalFigure) else found.series
     names = found.figure.panels[0].x_names if isinstance(found, MarginalFigure) else ()
-    rows = [(*_draw_name(series, one), *point) for one in series for point in _points(one, names)]
+    rows = [(*_series_labels(series, one), *point) for one in series for point in _point_rows(one, names)]
     up = "share" if isinstance(found, MarginalFigure) else shown.columns[1].name
     return ("data", "dataset", shown.columns[0].name, up, "lower", "upper"), rows
 
 
-def _draw_name(series: Sequence[Series], one: Series) -> tuple[str, int | None]:
-    """The name of a series, and the number of a dataset's own line."""
+def _series_labels(series: Sequence[Series], one: Series) -> tuple[str, int | None]:
+    """Return the name of a series, and the number of the dataset if it has a line of its own."""
     thin = [other for other in series if other.thin]
     return one.name, thin.index(one) + 1 if one.thin else None
 
 
-def _points(one: Series, names: Sequence[str]) -> list[tuple[object, ...]]:
+def _point_rows(one: Series, names: Sequence[str]) -> list[tuple[object, ...]]:
     ends = [[None] * one.x.size if bound is None else bound.tolist() for bound in (one.lower, one.upper)]
     at: Sequence[object] = [names[round(x)] for x in one.x.tolist()] if names else one.x.tolist()
     return list(zip(at, one.y.tolist(), *ends, strict=True))
 
 
-def _cell_lines(shown: DistributionAnswer, found: JointDistribution) -> ExportTable:
+def _cell_rows(shown: DistributionAnswer, found: JointDistribution) -> ExportTable:
     own, parts = found.confidential, (found.confidential, found.released, found.difference)
     rows: list[Sequence[object]] = []
     for up in range(len(own.y)):
         for across in range(len(own.x)):
             values = [None if one is None else float(one.shares[up, across]) for one in parts]
             if any(values):
-                rows.append((*_ends(own.x, across), *_ends(own.y, up), *values))
+                rows.append((*_bin_ends(own.x, across), *_bin_ends(own.y, up), *values))
     heads = [head for column in shown.columns for head in (f"{column.name}, from", f"{column.name}, below")]
     return (*heads, CONFIDENTIAL, found.release_name, "difference"), rows
 
 
-def _ends(bins: AxisBins, i: int) -> Sequence[object]:
+def _bin_ends(bins: AxisBins, i: int) -> Sequence[object]:
     return (bins.names[i], None) if bins.names else (float(bins.edges[i]), float(bins.edges[i + 1]))

@@ -29,11 +29,14 @@ if TYPE_CHECKING:
 RANK, SHARE, VERDICT, VALUE = 5, 10, 11, 14
 
 
-class Guesses(TableDialog[Sequence[Any], None], RevealsValues, OffersExport):
-    """The guesses at a record, the most likely first; the values of guesses and record are hidden until the user says otherwise."""
+class GuessesDialog(TableDialog[Sequence[Any], None], RevealsValues, OffersExport):
+    """Dialog with the guesses at a record, the most likely first.
+
+    The values of guesses and record are hidden until the user asks for them.
+    """
 
     DEFAULT_CSS = """
-    Guesses #guesses-why { height: auto; max-height: 50%; padding: 0 1; }
+    GuessesDialog #guesses-why { height: auto; max-height: 50%; padding: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("reveal", "values", "Values", show=True)]
     id_prefix = export_file = "guesses"
@@ -55,14 +58,14 @@ class Guesses(TableDialog[Sequence[Any], None], RevealsValues, OffersExport):
 
     @property
     def question(self) -> str:
-        """Return the question to confirm before values are shown."""
+        """Return the question that is asked before values are shown."""
         return f"Show the values of record {self._record:,} and of the guesses at it?"
 
     def on_mount(self) -> None:
         self.read_values()
 
     def read_values(self) -> None:
-        """Read the guesses, with values where they are to be shown."""
+        """Read the guesses, with values if they are to be shown."""
         records, record, shown = self._records, self._record, self.revealed
 
         def query(workspace: Workspace) -> RecordGuesses:
@@ -70,42 +73,44 @@ class Guesses(TableDialog[Sequence[Any], None], RevealsValues, OffersExport):
 
             return read_record_guesses(workspace, records.run_id, records.measure, record, with_values=shown)
 
-        self.compute(query, partial(self._take, shown))
+        self.compute(query, partial(self._show_guesses, shown))
 
-    def _take(self, shown: bool, found: RecordGuesses) -> None:
+    def _show_guesses(self, shown: bool, found: RecordGuesses) -> None:
         if shown != self.revealed:
             return
         measure = self._records.measure
         self.set_head(
             f"record {found.record:,} of run {self._records.run_id} · {measure.key} · all {len(measure.draw_hashes)} datasets"
         )
-        self.query_one("#guesses-why", Static).update(explanation(found))
+        self.query_one("#guesses-why", Static).update(belief_explanation(found))
         made = ranked_guess_table(found)
         widths = (RANK, SHARE, SHARE, 15, VERDICT)
         named = [*widths, *(VALUE for _ in made.columns[len(widths) :])]
         columns = [
-            TableColumn(f"{place}", replace_unprintable(column.title), width, column.align, cell=partial(_cell, place))
+            TableColumn(
+                f"{place}", replace_unprintable(column.title), width, column.align, cell=partial(_cell_text, place)
+            )
             for place, (column, width) in enumerate(zip(made.columns, named, strict=True))
         ]
         self.show_rows(GridTable(columns), made.rows)
 
     def forget_values(self) -> None:
-        """What was read goes, and with it what is shown."""
+        """Discard what was read and what is shown."""
         self.query_one("#guesses-why", Static).update("…")
         self.grid.forget_rows()
 
 
-def _cell(place: int, row: Sequence[Any]) -> str:
+def _cell_text(place: int, row: Sequence[Any]) -> str:
     return replace_unprintable(str(row[place]))
 
 
-def explanation(found: RecordGuesses) -> Content:
-    """What is believed of the record, how much of belief the guesses below have, and its values where they are asked for."""
-    share = sum(one.posterior for one in found.guesses)
-    listed = f"The {len(found.guesses)} most likely guesses, which have {number(share)} of all belief:"
+def belief_explanation(guesses: RecordGuesses) -> Content:
+    """Return what is believed of the record, the share of belief in the guesses below, and its values if they were read."""
+    share = sum(one.posterior for one in guesses.guesses)
+    listed = f"The {len(guesses.guesses)} most likely guesses, which have {number(share)} of all belief:"
     own = [
         f"{replace_unprintable(name)} {replace_unprintable(str(value))}"
-        for name, value in (found.true_values or {}).items()
+        for name, value in (guesses.true_values or {}).items()
     ]
-    lines = [*record_belief_lines(found), *([f"The record: {' · '.join(own)}."] if own else []), "", listed]
+    lines = [*record_belief_lines(guesses), *([f"The record: {' · '.join(own)}."] if own else []), "", listed]
     return Content("\n".join(lines))

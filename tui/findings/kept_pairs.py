@@ -56,14 +56,14 @@ class KeptPairs(Dialog[None], OffersExport):
 
     def show_answer(self, answer: tuple[VariablePairs, Figure | None]) -> None:
         self._found = answer
-        self._show()
+        self._show_triangle()
         self.refresh_bindings()
 
     def on_resize(self) -> None:
         """Show numbers where there is room for them now."""
-        self._show()
+        self._show_triangle()
 
-    def _show(self) -> None:
+    def _show_triangle(self) -> None:
         if self._found is not None:
             found = self._found[0]
             self.query_one("#pairs-answer", FrameEdge).set_text(f"Run {self._run_id}  {found.shared_tables_text}")
@@ -79,10 +79,10 @@ class KeptPairs(Dialog[None], OffersExport):
         )
 
 
-def pair_rows(found: VariablePairs) -> ExportTable:
+def pair_rows(pairs: VariablePairs) -> ExportTable:
     """A row a pair."""
     rows = [
-        (a, b, frozenset((a, b)) in found.kept_pairs, found.distances.get(frozenset((a, b))))
-        for a, b in found.all_pairs
+        (a, b, frozenset((a, b)) in pairs.kept_pairs, pairs.distances.get(frozenset((a, b))))
+        for a, b in pairs.all_pairs
     ]
     return ("variable", "other", "kept", "apart"), rows

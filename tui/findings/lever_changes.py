@@ -22,93 +22,101 @@ FIRST_WIDTHS = {"count": 5, "date": 7}
 """Steps that a kept quasi-identifier has first: whole numbers of 5, weeks."""
 
 
-def _doubled(value: Any) -> Any:
+def _double(value: Any) -> Any:
     return value * 2
 
 
-def _halved(value: Any) -> Any:
-    """Half, of a whole number rounded up; 1 stays."""
+def _halve(value: Any) -> Any:
+    """Return half the value, of a whole number rounded up; 1 stays."""
     return max(1, -(-value // 2)) if isinstance(value, int) else value / 2
 
 
-def _on(_: Any) -> bool:
+def _turn_on(_: Any) -> bool:
     return True
 
 
-def _unchanged(value: Any) -> Any:
-    """Of settings whose other values have no order, the person decides."""
+def _keep_value(value: Any) -> Any:
+    """Return the value: for settings without an order of their values, a person has to decide."""
     return value
 
 
-CHANGES: Mapping[Turn, Change] = {"more": _doubled, "less": _halved, "on": _on, "other": _unchanged}
+CHANGES: Mapping[Turn, Change] = {"more": _double, "less": _halve, "on": _turn_on, "other": _keep_value}
 
 
 @dataclass(frozen=True)
-class Lever:
-    """What can be changed, in words; ``toml`` is the plan with it, empty where a person has to decide how. ``lines`` are the difference."""
+class PlanLever:
+    """Change of the plan that may fix a verdict.
+
+    text: what to change, in words
+    toml: plan with the change; empty if a person has to decide how
+    lines: difference of the plans
+    """
 
     text: str
     toml: str = ""
     lines: tuple[str, ...] = ()
 
 
-def levers_for(verdict: Verdict, toml: str) -> list[Lever]:
-    """The levers of a verdict that is not met, the strongest first, those that the plan has a setting for before the others."""
+def find_levers(verdict: Verdict, toml: str) -> list[PlanLever]:
+    """Return the levers of a verdict that is not met, the strongest first, those with a setting in the plan before the others."""
     if verdict.outcome == "met":
         return []
     _, output = method_and_output(verdict.value)
-    found = [_lever(text, verdict.target, toml) for text in output.label.levers]
+    found = [_make_lever(text, verdict.target, toml) for text in output.label.levers]
     return sorted(found, key=lambda one: not one.toml)
 
 
-def _lever(text: str, target: str, toml: str) -> Lever:
+def _make_lever(text: str, target: str, toml: str) -> PlanLever:
     view = parse_plan(toml)
     if view.lines is None:
-        return Lever(text)
+        return PlanLever(text)
     changed = toml
     for setting, turn in (text.turns if isinstance(text, Advice) else {}).items():
-        changed = _with_setting(changed, setting, CHANGES[turn], target, view.table)
+        changed = _change_setting(changed, setting, CHANGES[turn], target, view.table)
     if changed == toml or parse_plan(changed).problem:
-        return Lever(text)
-    return Lever(text, changed, tuple(changed_lines(toml, changed)))
+        return PlanLever(text)
+    return PlanLever(text, changed, tuple(changed_lines(toml, changed)))
 
 
-def _with_setting(toml: str, setting: str, change: Change, target: str, table: Mapping[str, Any]) -> str:
+def _change_setting(toml: str, setting: str, change: Change, target: str, table: Mapping[str, Any]) -> str:
     if setting == "m":
         release = dict(table.get("release", {}))
         now = release.get("m")
         return replace_sections(toml, {"release": {**release, "m": change(now)}}) if isinstance(now, int) else toml
     if setting == "recode":
-        return replace_sections(toml, {"release": _wider(table)})
-    for place, step in _steps(table, target):
-        value = step.get(setting, _default(place, step, setting))
+        return replace_sections(toml, {"release": _widen_recoding(table)})
+    for place, step in _matching_steps(table, target):
+        value = step.get(setting, _default_setting(place, step, setting))
         if value is not None and (after := change(value)) != value:
             toml = replace_step(toml, place, {**step, setting: after})
     return toml
 
 
-def _wider(table: Mapping[str, Any]) -> dict[str, Any]:
-    """The ``[release]`` of a plan whose steps of kept quasi-identifiers are twice as wide, or begin; which levels to join, a person or a search says."""
+def _widen_recoding(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the ``[release]`` of a plan with kept quasi-identifiers recoded in steps twice as wide, or for the first time.
+
+    Which levels to join is left to a person or a search.
+    """
     release = dict(table.get("release", {}))
     made = {name for step in table.get("synthesis", []) for name in step_targets(step)}
     rules = dict(release.get("recode", {}))
     for name, said in table.get("variables", {}).items():
         known = said.get("role") in QUASI_IDENTIFIER_ROLES and name not in made
         if isinstance(rules.get(name), int | float):
-            rules[name] = _doubled(rules[name])
+            rules[name] = _double(rules[name])
         elif known and name not in rules and said.get("kind") in FIRST_WIDTHS and table.get("synthesis"):
             rules[name] = FIRST_WIDTHS[said["kind"]]
     return {**release, **({"recode": rules} if rules else {})}
 
 
-def _steps(table: Mapping[str, Any], target: str) -> Sequence[tuple[StepPlace, Mapping[str, Any]]]:
-    """The steps that make a release; those of the ``target`` alone where there are any."""
+def _matching_steps(table: Mapping[str, Any], target: str) -> Sequence[tuple[StepPlace, Mapping[str, Any]]]:
+    """Return the steps that make a release; those of the ``target`` alone if there are any."""
     found = [(StepPlace(part, at), step) for part in MAKERS for at, step in enumerate(table.get(part, []))]
     return [(place, step) for place, step in found if step.get("target") == target] or found
 
 
-def _default(place: StepPlace, step: Mapping[str, Any], setting: str) -> Any:
-    """What holds where a step does not say; None where its method has no such setting."""
+def _default_setting(place: StepPlace, step: Mapping[str, Any], setting: str) -> Any:
+    """Return the default of a setting that a step leaves out; None if its method has no such setting."""
     from sfumato.engine.methods.registry import method_by_key
 
     method = method_by_key(f"{place.section}.{step.get('method')}")

@@ -24,19 +24,19 @@ from ..parts.page import Dialog
 if TYPE_CHECKING:
     from sfumato.workspace.reporting.explanation import ExplainedNumber
 
-    from .lever_changes import Lever
+    from .lever_changes import PlanLever
 
 TITLE = "How to fix it   (enter changes the plan, or opens it where you decide)"
 BY_HAND = "in the plan"
 
 
-class ExplainVerdict(ResultExplanation):
-    """The number of a verdict that is not met, explained; answers the lever that is chosen."""
+class VerdictExplanation(ResultExplanation):
+    """Dialog that explains the number of a verdict that is not met, and answers the chosen lever."""
 
     AUTO_FOCUS = "OptionList"
     DEFAULT_CSS = """
-    ExplainVerdict OptionList { height: auto; max-height: 6; }
-    ExplainVerdict #lever-title { text-style: bold; margin-top: 1; }
+    VerdictExplanation OptionList { height: auto; max-height: 6; }
+    VerdictExplanation #lever-title { text-style: bold; margin-top: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("down", "focused.cursor_down", only="j"),
@@ -49,7 +49,7 @@ class ExplainVerdict(ResultExplanation):
         self,
         found: ExplainedNumber,
         titles: Mapping[str, str] | None,
-        levers: Sequence[Lever],
+        levers: Sequence[PlanLever],
         run_id: int | None = None,
     ) -> None:
         super().__init__(found, titles, run_id)
@@ -70,11 +70,11 @@ class ExplainVerdict(ResultExplanation):
         self.query_one(Scroll).action_pages(pages)
 
     @on(OptionList.OptionSelected)
-    def _choose(self, event: OptionList.OptionSelected) -> None:
+    def _answer_lever(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(self._levers[event.option_index])
 
 
-def lever_text(lever: Lever) -> str:
+def lever_text(lever: PlanLever) -> str:
     """``release fewer datasets (m): m = 10 -> m = 5``, or where to do it."""
     added = [line[2:] for line in lever.lines if line.startswith("+")]
     return replace_unprintable(f"{lever.text}: {', '.join(added)}" if added else f"{lever.text} ({BY_HAND})")
@@ -90,7 +90,7 @@ class PlanChange(Dialog[Literal["run", "undo"]]):
     ]
     DEFAULT_CSS = "PlanChange Scroll { height: auto; max-height: 12; } PlanChange KeyLine { dock: none; }"
 
-    def __init__(self, lever: Lever) -> None:
+    def __init__(self, lever: PlanLever) -> None:
         super().__init__()
         self._lever = lever
 

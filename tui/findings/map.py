@@ -49,8 +49,11 @@ Limit = tuple[str, float]
 NONE = "No run of this project is done and has two numbers to place it by."
 
 
-def limits_on(verdicts: Sequence[Verdict], axis: MapAxis, own: float | None) -> list[Limit]:
-    """The thresholds that speak of an axis's number; a ratio and an increase by its ``own`` value: that of the confidential data, or before the release."""
+def axis_limits(verdicts: Sequence[Verdict], axis: MapAxis, own_value: float | None) -> list[Limit]:
+    """Return the limits that thresholds set on an axis's number.
+
+    Ratios and increases are relative to ``own_value``: the value of the confidential data, or before the release.
+    """
     found = []
     for one in verdicts:
         same = (one.value, one.level) == (axis.key, axis.level) and one.target in ("", axis.target)
@@ -60,45 +63,45 @@ def limits_on(verdicts: Sequence[Verdict], axis: MapAxis, own: float | None) -> 
             continue
         if one.bound in ("max", "min"):
             found.append((one.bound, one.limit))
-        elif own is not None and (own > 0 or one.bound == "max_increase"):
-            found.append(("max", one.limit * own if one.bound == "max_ratio" else one.limit + own))
+        elif own_value is not None and (own_value > 0 or one.bound == "max_increase"):
+            found.append(("max", one.limit * own_value if one.bound == "max_ratio" else one.limit + own_value))
     return list(dict.fromkeys(found))
 
 
-def limit_words(limit: Limit) -> str:
-    """``at most 0.02``."""
+def bound_text(limit: Limit) -> str:
+    """Return a limit in words: ``at most 0.02``."""
     return limit_text(*limit)
 
 
-def limit_series(limits: tuple[Sequence[Limit], Sequence[Limit]], points: Sequence[MapPoint]) -> list[Series]:
-    """Upright lines at the thresholds across and level ones at those up, as long as the picture needs.
+def map_limit_series(limits: tuple[Sequence[Limit], Sequence[Limit]], points: Sequence[MapPoint]) -> list[Series]:
+    """Return lines at the limits of both axes, as long as the picture needs.
 
-    One that is farther off than the runs lie apart would press them into a corner, and is only named above.
+    A limit farther away than the runs' spread would press them into a corner; the heading names it instead.
     """
     if not points:
         return []
     spans = [[p.x.value for p in points], [p.y.value for p in points]]
-    near = [[one for one in side if _near(one[1], span)] for side, span in zip(limits, spans, strict=True)]
+    near = [[one for one in side if _is_near_values(one[1], span)] for side, span in zip(limits, spans, strict=True)]
     (left, right), (low, high) = (
-        _ends([*span, *(limit for _, limit in side)]) for span, side in zip(spans, near, strict=True)
+        _padded_range([*span, *(limit for _, limit in side)]) for span, side in zip(spans, near, strict=True)
     )
-    upright = [Series(f"x limit {limit_words(one)}", [one[1]] * 2, [low, high]) for one in near[0]]
-    return [*upright, *(Series(f"y limit {limit_words(one)}", [left, right], [one[1]] * 2) for one in near[1])]
+    upright = [Series(f"x limit {bound_text(one)}", [one[1]] * 2, [low, high]) for one in near[0]]
+    return [*upright, *(Series(f"y limit {bound_text(one)}", [left, right], [one[1]] * 2) for one in near[1])]
 
 
-def _near(limit: float, values: Sequence[float]) -> bool:
-    low, high = _ends(values)
+def _is_near_values(limit: float, values: Sequence[float]) -> bool:
+    low, high = _padded_range(values)
     return low - 2 * (high - low) <= limit <= high + 2 * (high - low)
 
 
-def _ends(values: Sequence[float]) -> tuple[float, float]:
+def _padded_range(values: Sequence[float]) -> tuple[float, float]:
     low, high = min(values), max(values)
     room = 0.0 if high > low else abs(low) / 2 or 1.0
     return low - room, high + room
 
 
-def numbers_table(here: int | None) -> GridTable[MapPoint]:
-    """The runs in numbers, the one ``here`` marked."""
+def runs_table(here: int | None) -> GridTable[MapPoint]:
+    """Return the table of the runs' numbers, the run ``here`` marked."""
     return GridTable(
         (
             TableColumn("mark", "", 1, cell=lambda one: sign_for("into") if one.run_id == here else ""),
@@ -124,20 +127,20 @@ EFFICIENT, OTHERS = "not dominated", "dominated"
 class MapPlot(Plot):
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "open", "Open", show=True)]
 
-    class Opened(Message):
-        """The user wants the run under the cursor."""
+    class RunOpened(Message):
+        """Message that the user wants the run under the cursor."""
 
     def action_open(self) -> None:
         """Say that the run under the cursor is wanted."""
-        self.post_message(self.Opened())
+        self.post_message(self.RunOpened())
 
 
 class MapNumbers(LiveGrid):
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Open", show=True)]
 
 
-class Map(RunPane):
-    """Runs by two numbers, drawn or in a table; enter opens one."""
+class MapPane(RunPane):
+    """Tab with the runs by two numbers, drawn or in a table; enter opens one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("list", "choose('x')", "Across", show=True),
@@ -149,8 +152,8 @@ class Map(RunPane):
     ]
 
     @dataclass
-    class Chosen(Message):
-        """The user chose the run that the tabs show."""
+    class MapRunChosen(Message):
+        """Message that the user chose the run that the tabs show."""
 
         run_id: int
 
@@ -165,7 +168,7 @@ class Map(RunPane):
         self._limits_of: int | None = None
 
     def compose(self) -> ComposeResult:
-        """The axes, the drawing or its numbers, and what the cursor reads."""
+        """Yield the axes, the plot or its numbers, and the text at the cursor."""
         yield Line(name="map-head")
         with ContentSwitcher(initial="map-plot"):
             yield MapPlot(id="map-plot")
@@ -187,26 +190,28 @@ class Map(RunPane):
                 return None
             return done, read_risk_utility_map(workspace, project_id), read_verdicts(workspace, run_id)
 
-        self.read(query, partial(self._take, project_id))
+        self.read(query, partial(self._show_map, project_id))
 
-    def _take(self, project_id: int, answer: tuple[tuple[int, ...], RiskUtilityMap, Sequence[Verdict]] | None) -> None:
+    def _show_map(
+        self, project_id: int, answer: tuple[tuple[int, ...], RiskUtilityMap, Sequence[Verdict]] | None
+    ) -> None:
         """Draw the map, unless no run has been done since."""
         if answer is not None:
             same = project_id == self._project_id
             self._project_id, (self._done, self._found, self._limits) = project_id, answer
-            self._draw(keep_view=same)
+            self._draw_map(keep_view=same)
 
     @property
-    def axes(self) -> tuple[MapAxis, MapAxis] | None:
-        """The numbers across and up: those chosen last where the project has them, else a risk and a utility that most runs have."""
+    def shown_axes(self) -> tuple[MapAxis, MapAxis] | None:
+        """Return the numbers across and up: those chosen last if the project has them, otherwise a risk and a utility that most runs have."""
         if self._found is None or not self._found.axes:
             return None
         known = {axis.ident: axis for axis in self._found.axes}
         state, (x, y) = self.sfumato.state, self._found.most_shared_axes
         return known.get(state.across, x), known.get(state.up, y)
 
-    def _draw(self, *, keep_view: bool = False) -> None:
-        plot, axes = self.query_one(Plot), self.axes
+    def _draw_map(self, *, keep_view: bool = False) -> None:
+        plot, axes = self.query_one(Plot), self.shown_axes
         if self._found is None or axes is None:
             self._points = ()
             plot.set_series([], empty=" ")
@@ -215,30 +220,30 @@ class Map(RunPane):
         x, y = axes
         self._points = self._found.points_on(x, y)
         series = [
-            *point_series(self._points),
-            *(own_series(self._found, x, y, self._points) if self._own else ()),
-            *limit_series(self.limits, self._points),
+            *map_point_series(self._points),
+            *(confidential_series(self._found, x, y, self._points) if self._own else ()),
+            *map_limit_series(self.shown_limits, self._points),
         ]
         plot.set_series(
             series,
             x_label=measure_name(x.key),
-            y_label=f"{name_of(y)}, {DIRECTION_TEXTS[y.goal]}",
+            y_label=f"{axis_name(y)}, {DIRECTION_TEXTS[y.goal]}",
             keep_view=keep_view,
         )
-        self.query_one("#map-head", Line).set_text(self._heading(x, y))
-        self.query_one(LiveGrid).show_table(numbers_table(self.line.run.id if self.line else None), self._points)
-        self._say(plot.cursor_x)
+        self.query_one("#map-head", Line).set_text(self._heading_text(x, y))
+        self.query_one(LiveGrid).show_table(runs_table(self.line.run.id if self.line else None), self._points)
+        self._show_reading(plot.cursor_x)
 
     @property
-    def limits(self) -> tuple[Sequence[Limit], Sequence[Limit]]:
-        """The thresholds of the run that the tabs show, of the number across and of the one up."""
-        found, axes, run_id = self._found, self.axes, self._limits_of
+    def shown_limits(self) -> tuple[Sequence[Limit], Sequence[Limit]]:
+        """Return the limits of the shown run, on the number across and on the one up."""
+        found, axes, run_id = self._found, self.shown_axes, self._limits_of
         if found is None or axes is None or run_id is None:
             return (), ()
-        x, y = (limits_on(self._limits, axis, found.reference_value(axis, run_id)) for axis in axes)
+        x, y = (axis_limits(self._limits, axis, found.reference_value(axis, run_id)) for axis in axes)
         return x, y
 
-    def _heading(self, x: MapAxis, y: MapAxis) -> str:
+    def _heading_text(self, x: MapAxis, y: MapAxis) -> str:
         assert self._found is not None
         left_out = len(self._found.run_titles) - len(self._points)
         own = [
@@ -254,31 +259,31 @@ class Map(RunPane):
         parts += [
             f"confidential data {name} {value}" for name, value in zip(("across", "up"), own, strict=True) if value
         ]
-        drawn = {one.name for one in limit_series(self.limits, self._points)}
+        drawn = {one.name for one in map_limit_series(self.shown_limits, self._points)}
         parts += [
             said if said in drawn else f"{said} (beyond the picture)"
-            for way, limits in zip(("x", "y"), self.limits, strict=True)
-            for said in (f"{way} limit {limit_words(one)}" for one in limits)
+            for way, limits in zip(("x", "y"), self.shown_limits, strict=True)
+            for said in (f"{way} limit {bound_text(one)}" for one in limits)
         ]
-        parts.append(f"across {name_of(x)}, {DIRECTION_TEXTS[x.goal]}")
+        parts.append(f"across {axis_name(x)}, {DIRECTION_TEXTS[x.goal]}")
         if "none" in (x.goal, y.goal):
             parts.append("none marked: a number here has no better direction")
         return " · ".join(part for part in parts if part)
 
     @on(Plot.CursorMoved)
-    def _moved(self, event: Plot.CursorMoved) -> None:
-        self._say(event.x)
+    def _show_reading_at(self, event: Plot.CursorMoved) -> None:
+        self._show_reading(event.x)
 
-    def _near(self, x: float | None) -> list[MapPoint]:
-        """The runs at the cursor; of several in one place the efficient first."""
+    def _runs_near(self, x: float | None) -> list[MapPoint]:
+        """Return the runs at the cursor; of several in one place the efficient first."""
         if x is None or not self._points:
             return []
         nearest = min(abs(point.x.value - x) for point in self._points)
         found = [point for point in self._points if abs(point.x.value - x) <= nearest]
         return sorted(found, key=lambda point: point.is_efficient is not True)
 
-    def _say(self, x: float | None) -> None:
-        found = self._near(x)
+    def _show_reading(self, x: float | None) -> None:
+        found = self._runs_near(x)
         text = (
             "   ".join(point_text(point) for point in found)
             if found
@@ -291,82 +296,85 @@ class Map(RunPane):
 
     def make_exportable(self) -> ScreenExport | None:
         """The runs on the two axes, drawn and in all digits."""
-        points, axes, limits = self._points, self.axes, self.limits
+        points, axes, limits = self._points, self.shown_axes, self.shown_limits
         if not points or axes is None:
             return None
         return ScreenExport(
             "risk-utility-map",
-            lambda: point_lines(points, *axes),
+            lambda: map_rows(points, *axes),
             lambda: map_figure(points, *axes, limits),
             is_plot_shown=self.query_one(ContentSwitcher).current == "map-plot",
         )
 
     async def action_choose(self, which: str) -> None:
-        axes = self.axes
+        axes = self.shown_axes
         if self._found is None or axes is None:
             return
         known = self._found.axes
         at = known.index(axes[which == "y"])
 
-        def answered(place: int | None) -> None:
+        def set_axis(place: int | None) -> None:
             if place is not None:
                 self.sfumato.remember(**{"across" if which == "x" else "up": known[place].ident})
-                self._draw()
+                self._draw_map()
 
-        def name(place: int) -> str:
-            return f"{name_of(known[place])}, {DIRECTION_TEXTS[known[place].goal]} · {known[place].key}"
+        def axis_text(place: int) -> str:
+            return f"{axis_name(known[place])}, {DIRECTION_TEXTS[known[place].goal]} · {known[place].key}"
 
-        await self.sfumato.open(ChoiceDialog("Across" if which == "x" else "Up", len(known), name, at), answered)
+        await self.sfumato.open(ChoiceDialog("Across" if which == "x" else "Up", len(known), axis_text, at), set_axis)
 
     def action_confidential(self) -> None:
-        """Draw the confidential data's own values, or leave them out."""
+        """Switch the confidential data's own values on or off."""
         self._own = not self._own
-        self._draw()
+        self._draw_map()
 
     def action_numbers(self) -> None:
-        """Show the runs in a table in place of the drawing, or the drawing again."""
+        """Switch between the plot and the table of runs."""
         switcher = self.query_one(ContentSwitcher)
         switcher.current = "map-numbers" if switcher.current == "map-plot" else "map-plot"
         self.take_focus()
 
     def action_behind(self, which: str) -> None:
-        """Ask for the records or values behind a number of the run under the cursor."""
-        axes, found = self.axes, self._here
+        """Show the records or values behind a number of the run under the cursor."""
+        axes, found = self.shown_axes, self._current_point
         if axes is None or found is None:
             self.sfumato.say("Move the cursor to a run first, with left and right, or up and down among the numbers")
         else:
-            self.post_message(behind.Asked(found.run_id, axes[which == "y"]))
+            self.post_message(behind.BasisRequested(found.run_id, axes[which == "y"]))
 
     @property
-    def _here(self) -> MapPoint | None:
-        """The run under the cursor, of the drawing or of the numbers."""
+    def _current_point(self) -> MapPoint | None:
+        """Return the run under the cursor, of the plot or of the table; None if there is none."""
         if self.query_one(ContentSwitcher).current == "map-plot":
-            return next(iter(self._near(self.query_one(Plot).cursor_x)), None)
+            return next(iter(self._runs_near(self.query_one(Plot).cursor_x)), None)
         place = self.query_one(LiveGrid).cursor
         return self._points[place] if place < len(self._points) else None
 
-    @on(MapPlot.Opened)
+    @on(MapPlot.RunOpened)
     def _open_point(self) -> None:
-        found = self._here
+        found = self._current_point
         if found is not None:
-            self.post_message(self.Chosen(found.run_id))
+            self.post_message(self.MapRunChosen(found.run_id))
         else:
             self.sfumato.say("Move the cursor to a run with left and right, then press enter")
 
     @on(Grid.RowSelected)
     def _open_row(self, event: Grid.RowSelected) -> None:
-        self.post_message(self.Chosen(self.query_one(LiveGrid).row_with_key(event.row[-1]).run_id))
+        self.post_message(self.MapRunChosen(self.query_one(LiveGrid).row_with_key(event.row[-1]).run_id))
 
 
-def name_of(axis: MapAxis) -> str:
-    """``Re-identified with certainty (income; S 0.1)``: the human name of an axis, with the settings in which uses of its method differ."""
+def axis_name(axis: MapAxis) -> str:
+    """Return the name of an axis with the settings in which uses of its method differ.
+
+    Example: ``Re-identified with certainty (income; S 0.1)``.
+    """
     varying = {name: axis.settings.get(name, default) for name, default in axis.varying_settings.items()}
     short = {name: value for name, value in axis.settings.items() if isinstance(value, (str, int, float))}
     return label_of(SeriesIdentity(axis.key, axis.target, axis.level, {**varying, **short}))
 
 
-def point_series(points: Sequence[MapPoint]) -> list[Series]:
-    """The runs that no other beats, and the others."""
+def map_point_series(points: Sequence[MapPoint]) -> list[Series]:
+    """Return the runs that no other dominates, and the others."""
     parts = ((EFFICIENT, [p for p in points if p.is_efficient]), (OTHERS, [p for p in points if p.is_efficient is False]),
              ("runs", [p for p in points if p.is_efficient is None]))  # fmt: skip
     return [
@@ -376,9 +384,9 @@ def point_series(points: Sequence[MapPoint]) -> list[Series]:
     ]
 
 
-def own_series(found: RiskUtilityMap, x: MapAxis, y: MapAxis, points: Sequence[MapPoint]) -> list[Series]:
-    """The confidential data: a point where both numbers are known, else a line."""
-    own = [found.confidential_values.get(axis.ident) for axis in (x, y)]
+def confidential_series(runs_map: RiskUtilityMap, x: MapAxis, y: MapAxis, points: Sequence[MapPoint]) -> list[Series]:
+    """Return the confidential data: a point if both numbers are known, otherwise a line."""
+    own = [runs_map.confidential_values.get(axis.ident) for axis in (x, y)]
     if not points or own == [None, None]:
         return []
     if own[0] is not None and own[1] is not None:
@@ -403,8 +411,8 @@ def _mark_words(point: MapPoint) -> list[str]:
     return [] if point.is_efficient is None else [EFFICIENT if point.is_efficient else OTHERS]
 
 
-def point_lines(points: Sequence[MapPoint], x: MapAxis, y: MapAxis) -> ExportTable:
-    sides = [f"{name}{end}" for name in (name_of(x), name_of(y)) for end in ("", ", lower", ", upper")]
+def map_rows(points: Sequence[MapPoint], x: MapAxis, y: MapAxis) -> ExportTable:
+    sides = [f"{name}{end}" for name in (axis_name(x), axis_name(y)) for end in ("", ", lower", ", upper")]
     rows = [
         (p.run_id, p.title, p.x.value, p.x.lower, p.x.upper, p.y.value, p.y.lower, p.y.upper, "".join(_mark_words(p)))
         for p in points
@@ -418,6 +426,6 @@ def map_figure(
     """The runs and the thresholds, drawn for a file."""
     from sfumato.workspace.plots.figure import Figure, Panel
 
-    across, up = (f"{name_of(axis)}, {DIRECTION_TEXTS[axis.goal]}" for axis in (x, y))
-    lines = (replace(one, marker="line") for one in limit_series(limits, points))
-    return Figure("Risk-utility map", "map", (Panel("Runs", (*point_series(points), *lines), across, up),))
+    across, up = (f"{axis_name(axis)}, {DIRECTION_TEXTS[axis.goal]}" for axis in (x, y))
+    lines = (replace(one, marker="line") for one in map_limit_series(limits, points))
+    return Figure("Risk-utility map", "map", (Panel("Runs", (*map_point_series(points), *lines), across, up),))

@@ -51,16 +51,16 @@ class QualityGrid(LiveGrid):
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Values behind it", show=True)]
 
 
-class Quality(TableDialog[int, None], OffersExport, SplitView):
-    """The board of one run, its rows by their place; the cursor reads a row in full."""
+class QualityDialog(TableDialog[int, None], OffersExport, SplitView):
+    """Quality board of one run, its rows by their place; a row is explained in full beside it."""
 
     manual = "app board of quality"
     id_prefix = "quality"
     least_list = 78
 
     DEFAULT_CSS = """
-    Quality #quality-why { color: $text-muted; }
-    Quality #quality-reading { height: 3; padding: 0 1; }
+    QualityDialog #quality-why { color: $text-muted; }
+    QualityDialog #quality-reading { height: 3; padding: 0 1; }
     """
 
     def __init__(self, run_id: int) -> None:
@@ -80,7 +80,7 @@ class Quality(TableDialog[int, None], OffersExport, SplitView):
         yield Static("", id="quality-reading", markup=False)
 
     def read_query(self) -> Callable[[Workspace], tuple[int, QualityBoard]]:
-        """The project of the run, and the scores."""
+        """Return the query for the run's project and the scores."""
         run_id = self._run_id
         return lambda workspace: (find_run(workspace, run_id).project_id, read_quality_board(workspace, run_id))
 
@@ -89,7 +89,7 @@ class Quality(TableDialog[int, None], OffersExport, SplitView):
         self._found = found
         head = (f"{outcome_text(found.outcome)}  {SAID[found.outcome]}", STYLES[found.outcome])
         self.set_head(Content.assemble(f"Run {self._run_id}  ", head))
-        self.query_one("#quality-why", Line).set_text(why(found))
+        self.query_one("#quality-why", Line).set_text(verdict_reason(found))
         self.show_rows(board_table(found), range(2 + len(found.columns)))
         self.show_row_text()
 
@@ -97,20 +97,20 @@ class Quality(TableDialog[int, None], OffersExport, SplitView):
         self.reload()
 
     def describe_row(self, row: int) -> str:
-        return "" if self._found is None else reading(self._found, row)
+        return "" if self._found is None else board_row_text(self._found, row)
 
     async def open_row(self, row: int) -> None:
         """Show the values of the column, whose bars and cells open their records; of the minimum, those of the column that has it."""
         found = self._found
         if found is None:
             return
-        column = found.columns[row - 2] if row >= 2 else deciding(found) if row == 0 else None
+        column = found.columns[row - 2] if row >= 2 else deciding_column(found) if row == 0 else None
         if column is None:
             self.sfumato.say(NO_RECORDS)
         else:
-            from .distribution import Distributions
+            from .distribution import DistributionsDialog
 
-            await self.sfumato.open(Distributions(self._project_id, self._run_id, column))
+            await self.sfumato.open(DistributionsDialog(self._project_id, self._run_id, column))
 
     def detail_of_row(self, row: int) -> DetailQuery | None:
         """Each measure with its limit, its reason and what it means."""
@@ -126,50 +126,50 @@ class Quality(TableDialog[int, None], OffersExport, SplitView):
 
     def make_exportable(self) -> ScreenExport | None:
         found = self._found
-        return None if found is None else ScreenExport(f"run-{self._run_id}-quality", lambda: board_lines(found))
+        return None if found is None else ScreenExport(f"run-{self._run_id}-quality", lambda: score_rows(found))
 
 
-def why(found: QualityBoard) -> str:
-    """What decides the verdict: ``nmi v1 0.7882 < 0.8``, what has no value, what was not measured or left out."""
+def verdict_reason(board: QualityBoard) -> str:
+    """Return what decides the verdict: ``nmi v1 0.7882 < 0.8``, and what has no value, was not measured or was left out."""
     said = [
         f"{name} {number(one.value)} < {number(one.limit)}"
-        for name, one in found.scores_with_limit.items()
+        for name, one in board.scores_with_limit.items()
         if one.outcome == "not met"
     ]
-    said += [f"{name} not computed" for name, one in found.scores_with_limit.items() if one.outcome == "not computed"]
-    said += [f"{name} not measured" for name in found.missing_metrics]
+    said += [f"{name} not computed" for name, one in board.scores_with_limit.items() if one.outcome == "not computed"]
+    said += [f"{name} not measured" for name in board.missing_metrics]
     left_out: dict[str, list[str]] = {}
-    for metric, column in found.unscored_columns:
+    for metric, column in board.unscored_columns:
         left_out.setdefault(column, []).append(metric)
     said += [f"{column} not scored by {', '.join(metrics)}" for column, metrics in left_out.items()]
     return replace_unprintable(" · ".join(said) or "the minimum over the columns holds every limit")
 
 
-def board_table(found: QualityBoard) -> GridTable[int]:
+def board_table(board: QualityBoard) -> GridTable[int]:
     """The board, its rows by their place; measures without a limit leave where there is too little room, the last first."""
-    rows, last = board_rows(found), len(found.metrics)
+    rows, last = board_rows(board), len(board.metrics)
     columns = [
         TableColumn[int](
             m.name, m.name, max(CELL, len(m.name)), drop_order=0 if m.default_limit is not None else last - place
         )
-        for place, m in enumerate(found.metrics)
+        for place, m in enumerate(board.metrics)
     ]
     return GridTable((TableColumn[int]("name", "variable", 12, grow_order=1), *columns), values=lambda row: rows[row])
 
 
-def board_rows(found: QualityBoard) -> list[Mapping[str, object]]:
+def board_rows(board: QualityBoard) -> list[Mapping[str, object]]:
     """The minimum over the columns, the limits, then a row a column."""
-    minimum = {metric.name: cell(found.table_scores[metric.name]) for metric in found.metrics}
-    limits = {m.name: _limit_text(found.table_scores[m.name]) for m in found.metrics}
+    minimum = {metric.name: score_cell(board.table_scores[metric.name]) for metric in board.metrics}
+    limits = {m.name: _limit_text(board.table_scores[m.name]) for m in board.metrics}
     rows: list[Mapping[str, object]] = [{"name": MINIMUM, **minimum}, {"name": LIMIT, **limits}]
-    for column in found.columns:
-        scores = {m.name: _column_cell(found, m, column) for m in found.metrics}
+    for column in board.columns:
+        scores = {m.name: _column_cell(board, m, column) for m in board.metrics}
         rows.append({"name": column, **scores})
     return rows
 
 
-def cell(score: QualityScore) -> str:
-    """``✓ 0.9765``, ``✗ 0.5``, ``? not computed``; without a limit the number alone."""
+def score_cell(score: QualityScore) -> str:
+    """Return ``✓ 0.9765``, ``✗ 0.5``, ``? not computed``; without a limit the number alone."""
     if score.value is None:
         return f"{sign_for('not computed')} not computed"
     return number(score.value) if score.limit is None else f"{sign_for(score.outcome)} {number(score.value)}"
@@ -178,7 +178,7 @@ def cell(score: QualityScore) -> str:
 def _column_cell(found: QualityBoard, metric: QualityMetric, column: str) -> str:
     score = found.column_scores.get((metric.name, column))
     if score is not None:
-        return cell(score)
+        return score_cell(score)
     return "not scored" if (metric.name, column) in found.unscored_columns else ""
 
 
@@ -186,60 +186,60 @@ def _limit_text(score: QualityScore) -> str:
     return "none" if score.limit is None else f"at least {number(score.limit)}"
 
 
-def reading(found: QualityBoard, index: int) -> str:
-    """A row of the board in words, with the reasons."""
+def board_row_text(board: QualityBoard, index: int) -> str:
+    """Return a row of the board in words, with the reasons."""
     if index < 2:
-        parts = [_said(metric.name, found.table_scores[metric.name]) for metric in found.metrics]
+        parts = [_score_text(metric.name, board.table_scores[metric.name]) for metric in board.metrics]
         return replace_unprintable("Minimum over the columns: " + "; ".join(parts))
-    column = found.columns[index - 2]
+    column = board.columns[index - 2]
     parts = [
-        _said(m.name, found.column_scores[m.name, column])
-        for m in found.metrics
-        if (m.name, column) in found.column_scores
+        _score_text(m.name, board.column_scores[m.name, column])
+        for m in board.metrics
+        if (m.name, column) in board.column_scores
     ]
     return replace_unprintable(f"{column}: " + ("; ".join(parts) or "no measure of the run scores it"))
 
 
-def deciding(found: QualityBoard) -> str | None:
-    """The variable that has the minimum of the first measure that fails, else of the first that any variable has a score of."""
-    for metric in sorted(found.metrics, key=lambda one: found.table_scores[one.name].outcome != "not met"):
+def deciding_column(board: QualityBoard) -> str | None:
+    """Return the variable with the minimum of the first measure that fails, otherwise of the first with any score."""
+    for metric in sorted(board.metrics, key=lambda one: board.table_scores[one.name].outcome != "not met"):
         scored = {
             column: score.value
-            for column in found.columns
-            if (score := found.column_scores.get((metric.name, column))) is not None and score.value is not None
+            for column in board.columns
+            if (score := board.column_scores.get((metric.name, column))) is not None and score.value is not None
         }
         if scored:
             return min(scored, key=lambda column: scored[column])
     return None
 
 
-def score_facts(found: QualityBoard, index: int, meaning: Callable[[str], str]) -> list[tuple[str, str]]:
+def score_facts(board: QualityBoard, index: int, meaning: Callable[[str], str]) -> list[tuple[str, str]]:
     """A row of the board by measure: value, limit and reason, and below it what the measure is."""
     facts = []
-    for metric in found.metrics:
+    for metric in board.metrics:
         score = (
-            found.table_scores[metric.name]
+            board.table_scores[metric.name]
             if index < 2
-            else found.column_scores.get((metric.name, found.columns[index - 2]))
+            else board.column_scores.get((metric.name, board.columns[index - 2]))
         )
         if score is not None:
-            said = _said("", score).strip()
+            said = _score_text("", score).strip()
             facts += [(metric.name, f"{sign_for(score.outcome)} {said}" if score.limit is not None else said)]
             facts += [("", meaning(metric.table_key if index < 2 or not metric.column_key else metric.column_key))]
     return facts or [("", "no measure of the run scores it")]
 
 
-def _said(name: str, score: QualityScore) -> str:
+def _score_text(name: str, score: QualityScore) -> str:
     value = "not computed" if score.value is None else number(score.value)
     limit = "" if score.limit is None else f", {_limit_text(score)}"
     return f"{name} {value}{limit}" + (f" ({score.reason})" if score.reason else "")
 
 
-def board_lines(found: QualityBoard) -> ExportTable:
-    """A row for every score, the minimum over the columns without a variable."""
+def score_rows(board: QualityBoard) -> ExportTable:
+    """Return a row for every score; those of the minimum over the columns have no variable."""
     scored: Sequence[tuple[str, str, QualityScore]] = [
-        *((name, "", score) for name, score in found.table_scores.items()),
-        *((name, column, score) for (name, column), score in found.column_scores.items()),
+        *((name, "", score) for name, score in board.table_scores.items()),
+        *((name, column, score) for (name, column), score in board.column_scores.items()),
     ]
     rows = [(name, column, one.value, one.limit, one.outcome, one.reason) for name, column, one in scored]
     return ("measure", "variable", "value", "limit", "outcome", "reason"), rows

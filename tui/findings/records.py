@@ -61,7 +61,7 @@ class CandidatePages:
 
     directory: Path
     run_id: int
-    found: MatchingCandidates
+    candidates: MatchingCandidates
     names: Sequence[str]
 
     @property
@@ -75,29 +75,29 @@ class CandidatePages:
         )
 
     def count(self) -> int:
-        return len(self.found.matching)
+        return len(self.candidates.matching)
 
     def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
-        numbers = self.found.matching[offset : offset + limit]
-        values = self._values(numbers) if self.names else [{} for _ in numbers]
+        numbers = self.candidates.matching[offset : offset + limit]
+        values = self._read_values(numbers) if self.names else [{} for _ in numbers]
         return [
-            (row, "the record's own" if row == self.found.record else "another's", *(own[n] for n in self.names))
+            (row, "the record's own" if row == self.candidates.record else "another's", *(own[n] for n in self.names))
             for row, own in zip(numbers, values, strict=True)
         ]
 
-    def _values(self, numbers: Sequence[int]) -> Sequence[Values]:
+    def _read_values(self, numbers: Sequence[int]) -> Sequence[Values]:
         from sfumato.workspace.store.workspace import Workspace
         from sfumato.workspace.views.records import values_of_records
 
         with Workspace.open(self.directory) as workspace:
-            return values_of_records(workspace, self.run_id, numbers, self.found.draw)
+            return values_of_records(workspace, self.run_id, numbers, self.candidates.draw)
 
 
-class Record(RevealsValues, OffersExport):
-    """Opens on the dataset in which the record is most at risk. Values are hidden until the user says otherwise."""
+class RecordDialog(RevealsValues, OffersExport):
+    """Dialog about one record, at first in the dataset in which it is most at risk. Values are hidden at first."""
 
     DEFAULT_CSS = """
-    Record #record-why { height: auto; max-height: 50%; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    RecordDialog #record-why { height: auto; max-height: 50%; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("next", "dataset(1)", "Dataset", show=True),
@@ -114,7 +114,7 @@ class Record(RevealsValues, OffersExport):
         self._own: Values | None = None
 
     def compose(self) -> ComposeResult:
-        """Which record, why it is at risk, who matches it, and the keys."""
+        """Yield which record it is, why it is at risk, who matches it, and the keys."""
         with Vertical(classes="whole"):
             yield FrameEdge(name="record-head")
             with FrameSides():
@@ -127,7 +127,7 @@ class Record(RevealsValues, OffersExport):
         self.read_values()
 
     def read_values(self) -> None:
-        """Read who matches the record, with values where they are to be shown."""
+        """Read the candidates of the record, with values if they are to be shown."""
         records, record, draw, with_values = self._records, self._record, self._draw, self.revealed
 
         def query(workspace: Workspace) -> tuple[MatchingCandidates, Values | None]:
@@ -137,36 +137,36 @@ class Record(RevealsValues, OffersExport):
             found = find_candidates(workspace, records.run_id, records.measure, record, chosen)
             return found, values_of_records(workspace, records.run_id, [record])[0] if with_values else None
 
-        self.compute(query, self._take)
+        self.compute(query, self._show_candidates)
 
-    def _take(self, answer: tuple[MatchingCandidates, Values | None]) -> None:
-        """Show the candidates, and the record's own values where they are asked for."""
+    def _show_candidates(self, answer: tuple[MatchingCandidates, Values | None]) -> None:
+        """Show the candidates, and the record's own values if they were read."""
         found, own = answer
         if (own is not None) != self.revealed:
             return
         self._found, self._own, self._draw = found, own, found.draw
         measure = self._records.measure
-        head = f"record {self._record:,} of run {self._records.run_id} · {measure_name(measure.key)} · dataset {self._draw} of {len(measure.draw_hashes)}"
+        head = f"record {self._record:,} of run {self._records.run_id} · {measure_title(measure.key)} · dataset {self._draw} of {len(measure.draw_hashes)}"
         self.query_one("#record-head", Line).set_text(head)
-        self._show()
+        self._show_record()
 
     def on_resize(self) -> None:
-        self.call_after_refresh(self._explain)
+        self.call_after_refresh(self._show_explanation)
 
-    def _show(self) -> None:
-        self._explain()
+    def _show_record(self) -> None:
+        self._show_explanation()
         if self._found is not None:
             names = list(self._own) if self._own else []
             pages = CandidatePages(self.sfumato.directory, self._records.run_id, self._found, names)
             self.query_one(Grid).set_source(pages)
 
-    def _explain(self) -> None:
+    def _show_explanation(self) -> None:
         if self._found is not None:
-            text = explanation(self._found, self._records.n_records, self._own, self.size.width - 2)
+            text = candidates_explanation(self._found, self._records.n_records, self._own, self.size.width - 2)
             self.query_one("#record-why", Static).update(text)
 
     def action_dataset(self, step: int) -> None:
-        """Look at another released dataset."""
+        """Show another released dataset."""
         if self._draw is not None:
             draws = list(self._records.measure.draw_hashes)
             self._draw = draws[(draws.index(self._draw) + step) % len(draws)]
@@ -178,25 +178,27 @@ class Record(RevealsValues, OffersExport):
 
     @property
     def question(self) -> str:
-        """Return the question to confirm before values are shown."""
+        """Return the question that is asked before values are shown."""
         return f"Show the values of record {self._record:,} and of its candidates?"
 
     def forget_values(self) -> None:
         self._own = None
-        self._show()
+        self._show_record()
 
 
-def explanation(found: MatchingCandidates, records: int, own: Values | None, width: int) -> Content:
-    """How many match and whether the own record is among them; then each known variable with what it contributes."""
-    matching = len(found.matching)
+def candidates_explanation(
+    candidates: MatchingCandidates, records: int, own_values: Values | None, width: int
+) -> Content:
+    """Return how many records match and whether the own record is among them; then what each known variable contributes."""
+    matching = len(candidates.matching)
     among = {
         None: "their owners are unknown: no released record is linked to a person",
         True: "its own record is among them",
         False: "its own record is not among them",
-    }[found.has_own_record]
+    }[candidates.has_own_record]
     match = agreeing_word(matching, "matches", "match")
     said = f"{matching:,} of {records:,} released records {match}; {among}." if matching else NOBODY
-    driver = found.driver
+    driver = candidates.driver
     drives = (
         "No variable alone narrows them down: without any one of them there would be as many."
         if driver is None
@@ -205,29 +207,35 @@ def explanation(found: MatchingCandidates, records: int, own: Values | None, wid
     name_width = max(8, min(NAME, width - WITHIN - WITHOUT - 6))
     heads = f"{fit_text('known variable', name_width)}  {fit_text('must be', WITHIN)}  {fit_text('would match', WITHOUT, 'right')}"
     lines = [wrap_paragraphs([said, drives], width), Content("")]
-    lines.append(Content.styled(cut_text(f"{heads}  {'its value' if own else ''}", width), "bold"))
-    for v, name in enumerate(found.candidates_without.variables):
-        without = f"{found.candidates_without.without[0][v]:,.0f} without it"
-        value = "" if own is None else replace_unprintable(str(own[name]))
-        near = found.match_radii[name] if found.match_radii[name] == "equal" else f"within {found.match_radii[name]}"
+    lines.append(Content.styled(cut_text(f"{heads}  {'its value' if own_values else ''}", width), "bold"))
+    for v, name in enumerate(candidates.candidates_without.variables):
+        without = f"{candidates.candidates_without.without[0][v]:,.0f} without it"
+        value = "" if own_values is None else replace_unprintable(str(own_values[name]))
+        near = (
+            candidates.match_radii[name]
+            if candidates.match_radii[name] == "equal"
+            else f"within {candidates.match_radii[name]}"
+        )
         line = f"{fit_text(replace_unprintable(name), name_width)}  {fit_text(near, WITHIN)}  {fit_text(without, WITHOUT, 'right')}  {value}"
         driving = driver is not None and driver.variable == name
         lines.append(Content.styled(cut_text(line, width), "bold" if driving else ""))
     return Content("\n").join(lines)
 
 
-def seen_beside(found: MatchingCandidates, datasets: int, records: int, width: int) -> Content:
-    """A record beside the list: as ``explanation`` has it, and the first of the released records that match."""
-    head = Content.styled(cut_text(f"record {found.record:,} in dataset {found.draw} of {datasets}", width), "bold")
-    shown = ", ".join(f"{row:,}" for row in found.matching[:MOST_MATCHING])
-    more = len(found.matching) - MOST_MATCHING
+def candidates_detail(candidates: MatchingCandidates, datasets: int, records: int, width: int) -> Content:
+    """Return the explanation of a record beside the list, and the first of the released records that match."""
+    head = Content.styled(
+        cut_text(f"record {candidates.record:,} in dataset {candidates.draw} of {datasets}", width), "bold"
+    )
+    shown = ", ".join(f"{row:,}" for row in candidates.matching[:MOST_MATCHING])
+    more = len(candidates.matching) - MOST_MATCHING
     rows = f"Matching released records: {shown}" + (f" and {more:,} more" if more > 0 else "")
-    said = wrap_paragraphs([rows] if found.matching else [], width)
-    return Content("\n").join([head, explanation(found, records, None, width), Content(""), said])
+    said = wrap_paragraphs([rows] if candidates.matching else [], width)
+    return Content("\n").join([head, candidates_explanation(candidates, records, None, width), Content(""), said])
 
 
-def measure_name(key: str) -> str:
-    """What a measure is called; its key where this version does not have it."""
+def measure_title(key: str) -> str:
+    """Return the title of a measure; its key if this version does not have it."""
     method = method_by_key(key)
     return key if method is None else method.title
 
@@ -251,8 +259,11 @@ class RecordGrid(Grid):
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Why", show=True)]
 
 
-class Records(RunPane, SplitView):
-    """Every record of a run's table by its risk; enter shows who would be taken for it, and why, or the guesses at it."""
+class RecordsPane(RunPane, SplitView):
+    """Tab with every record of a run's table by its risk.
+
+    Enter shows the candidates for a record and the reasons, or the guesses at it.
+    """
 
     least_list = 78
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -271,8 +282,8 @@ class Records(RunPane, SplitView):
     def compose(self) -> ComposeResult:
         yield from self.compose_split(Line(name="records-head"), RecordGrid(empty="…"))
 
-    def by_measure(self, run_id: int, place: int) -> None:
-        """Have the records of a run shown by the measure at ``place`` among those that it has, over all datasets."""
+    def show_by_measure(self, run_id: int, place: int) -> None:
+        """Show the records of a run by the measure at ``place`` among its own, over all datasets."""
         self._wanted = run_id, place
         if self.line is not None and self.line.run.id == run_id:
             self.load_run()
@@ -298,24 +309,25 @@ class Records(RunPane, SplitView):
             chosen = measures[measure % len(measures)]
             return measures, rank_records(workspace, run_id, chosen, draw if draw in chosen.draw_hashes else None)
 
-        self.compute(query, partial(self._take, run_id))
+        self.compute(query, partial(self._show_answer, run_id))
 
-    def _take(self, run_id: int, answer: tuple[Sequence[RecordMeasure], OpenRecords | None]) -> None:
+    def _show_answer(self, run_id: int, answer: tuple[Sequence[RecordMeasure], OpenRecords | None]) -> None:
         if self.line is None or run_id != self.line.run.id:
             return
         self._measures, records = answer
-        stays = _same(records, self._records)
+        stays = _is_same_selection(records, self._records)
         self._records, self._drivers = records, self._drivers if stays else {}
-        self._show(keep_cursor=stays)
+        self._show_records(keep_cursor=stays)
         if records is not None and self.line.run.state.is_final and not self._drivers:
-            self.compute(lambda workspace: _drivers(workspace, records), partial(self._drive, records))
+            self.compute(lambda workspace: _driver_texts(workspace, records), partial(self._set_risk_drivers, records))
 
-    def _drive(self, records: OpenRecords, drivers: Mapping[int, str]) -> None:
+    def _set_risk_drivers(self, records: OpenRecords, drivers: Mapping[int, str]) -> None:
+        """Store what drives each record's risk and redraw, unless other records are shown by now."""
         if records is self._records:
             self._drivers = drivers
-            self._show(keep_cursor=True)
+            self._show_records(keep_cursor=True)
 
-    def _show(self, *, keep_cursor: bool) -> None:
+    def _show_records(self, *, keep_cursor: bool) -> None:
         grid, records = self.query_one(Grid), self._records
         if records is None:
             self.query_one(Line).set_text("")
@@ -323,10 +335,10 @@ class Records(RunPane, SplitView):
             return
         table = record_table(records, self._drivers)
         grid.show_pages(partial(TablePages.from_width, table, records), keep_cursor=keep_cursor)
-        self.query_one(Line).set_text(self._heading(records))
+        self.query_one(Line).set_text(self._heading_text(records))
 
     def detail_query(self) -> DetailQuery | None:
-        """The record under the cursor: who would be taken for it and why, without a value of anybody's."""
+        """Return the query for the candidates of the record under the cursor and the reasons, without anybody's values."""
         records, grid = self._records, self.query_one(Grid)
         if records is None or not grid.row_count:
             return None
@@ -334,29 +346,29 @@ class Records(RunPane, SplitView):
         measure, draw, record = records.measure, records.draw, line.record
         if not measure.draw_hashes:  # of shadow releases, no dataset has it
 
-            def told(workspace: Workspace) -> LaidOut:
+            def read_audit(workspace: Workspace) -> LaidOut:
                 from sfumato.workspace.reporting.audits import audited_record_facts
                 from sfumato.workspace.views.audits import audit_levers, read_audited_record
 
                 facts = audited_record_facts(read_audited_record(workspace, measure, record), audit_levers(measure))
                 return partial(titled_facts, f"record {record:,}", facts)
 
-            return record, records, told
+            return record, records, read_audit
         if not measure.is_matching:
-            return record, records, lambda _: partial(wrap_paragraphs, [NO_MORE.format(measure_name(measure.key))])
+            return record, records, lambda _: partial(wrap_paragraphs, [NO_MORE.format(measure_title(measure.key))])
 
         def query(workspace: Workspace) -> LaidOut:
             from sfumato.workspace.views.records import find_candidates, riskiest_dataset
 
             chosen = riskiest_dataset(workspace, measure, record) if draw is None else draw
             found = find_candidates(workspace, records.run_id, measure, record, chosen)
-            return lambda width: seen_beside(found, len(measure.draw_hashes), records.n_records, width)
+            return lambda width: candidates_detail(found, len(measure.draw_hashes), records.n_records, width)
 
         return record, records, query
 
-    def _heading(self, records: OpenRecords) -> str:
+    def _heading_text(self, records: OpenRecords) -> str:
         measure = records.measure
-        place = f"{measure_name(measure.key)} {self._measures.index(measure) + 1}/{len(self._measures)}"
+        place = f"{measure_title(measure.key)} {self._measures.index(measure) + 1}/{len(self._measures)}"
         together = (
             (f"all {len(measure.draw_hashes)} datasets" if measure.draw_hashes else "shadow releases")
             if measure.combined_hash
@@ -367,7 +379,7 @@ class Records(RunPane, SplitView):
         return " · ".join(part for part in parts if part)
 
     def command_words(self) -> tuple[str, ...]:
-        """The same records, by the same measure and dataset."""
+        """Return the command for the same records, by the same measure and dataset."""
         found = self._records
         if found is None:
             return ()
@@ -375,7 +387,7 @@ class Records(RunPane, SplitView):
         return ("records", str(found.run_id), "--measure", found.measure.place, *draw)
 
     def make_exportable(self) -> ScreenExport | None:
-        return grid_exportable(self.query_one(Grid), self.named("records"))
+        return grid_exportable(self.query_one(Grid), self.export_file_name("records"))
 
     def take_focus(self) -> None:
         self.query_one(Grid).focus()
@@ -395,7 +407,7 @@ class Records(RunPane, SplitView):
             self.load_run()
 
     @on(Grid.RowSelected)
-    async def _open(self, event: Grid.RowSelected) -> None:
+    async def _open_record(self, event: Grid.RowSelected) -> None:
         if self._records is not None:
             (line,) = self._records.lines(event.index, 1)
             measure = self._records.measure
@@ -404,24 +416,24 @@ class Records(RunPane, SplitView):
 
                 await self.sfumato.open(AuditedTargetDialog(self._records.run_id, measure, line.record))
             elif measure.guesses_hash is not None:
-                from .guesses import Guesses
+                from .guesses import GuessesDialog
 
-                await self.sfumato.open(Guesses(self._records, line.record))
+                await self.sfumato.open(GuessesDialog(self._records, line.record))
             elif measure.is_matching:
-                await self.sfumato.open(Record(self._records, line.record))
+                await self.sfumato.open(RecordDialog(self._records, line.record))
             else:
-                self.sfumato.say(NO_MORE.format(measure_name(measure.key)))
+                self.sfumato.say(NO_MORE.format(measure_title(measure.key)))
 
 
-def _same(one: OpenRecords | None, other: OpenRecords | None) -> bool:
-    """Whether both are of the same run, measure and dataset."""
+def _is_same_selection(one: OpenRecords | None, other: OpenRecords | None) -> bool:
+    """Return whether both are of the same run, measure and dataset."""
     if one is None or other is None:
         return False
     return (one.run_id, one.measure.position, one.draw) == (other.run_id, other.measure.position, other.draw)
 
 
-def _drivers(workspace: Workspace, records: OpenRecords) -> Mapping[int, str]:
-    """The drivers of the first records, by number."""
+def _driver_texts(workspace: Workspace, records: OpenRecords) -> Mapping[int, str]:
+    """Return the drivers of the first records, by number."""
     from sfumato.workspace.views.records import find_risk_drivers
 
     numbers = [line.record for line in records.lines(0, DRIVEN)]

@@ -70,20 +70,20 @@ class ResultLine:
 
     row: Row
     outcome: str
-    apart: SettingsByMethod
+    distinct_settings: SettingsByMethod
     names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class FoundResults:
-    """The results of a selection, every call on a connection of its own."""
+class SelectedResults:
+    """Results of a selection; every call has a connection of its own."""
 
     directory: Path
     selection: ResultSelection
     orders: SortedResultIds
 
     def __len__(self) -> int:
-        """How many rows the selection has."""
+        """Return the number of rows of the selection."""
         with Workspace.open(self.directory, read_only=True) as workspace:
             return len(self.orders.row_ids(workspace, self.selection))
 
@@ -95,8 +95,8 @@ class FoundResults:
         apart, names = varying_settings_of_recipe(toml), names_in_recipe(toml)
         return [ResultLine(row, outcomes.get(row.series, "") if _is_judged(row) else "", apart, names) for row in rows]
 
-    def line(self, workspace: Workspace, index: int) -> Row | None:
-        """One row with all that there is to it."""
+    def read_row(self, workspace: Workspace, index: int) -> Row | None:
+        """Return one row in full; None if it is gone."""
         return next(iter(self.orders.read_rows(workspace, self.selection, index, 1)), None)
 
 
@@ -109,11 +109,11 @@ SIGN = TableColumn[ResultLine]("sign", "", 1, cell=lambda line: sign_for(line.ou
 """The verdict on the row: failed, without a value, met."""
 
 
-def _table(selection: ResultSelection, explained_beside: Callable[[], bool]) -> GridTable[ResultLine]:
+def _results_table(selection: ResultSelection, explained_beside: Callable[[], bool]) -> GridTable[ResultLine]:
     return GridTable(
         (SIGN, *table_columns(ROW_COLUMNS)),
-        values=lambda line: row_cells(line.row, line.apart),
-        column_fitter=partial(_fitted, selection.sort, explained_beside),
+        values=lambda line: row_cells(line.row, line.distinct_settings),
+        column_fitter=partial(_fit_results_columns, selection.sort, explained_beside),
     )
 
 
@@ -121,8 +121,8 @@ class ResultGrid(Grid):
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Explain", show=True)]
 
 
-class Results(RunPane, SplitView):
-    """Averages over the released datasets, failures first; ``b`` adds the datasets' own rows, ``s`` has them by measure, then by other columns."""
+class ResultsPane(RunPane, SplitView):
+    """Tab with the averages over the released datasets, failures first; keys add the datasets' own rows and sort by other columns."""
 
     command_name = "results"
     least_list = 78
@@ -134,60 +134,69 @@ class Results(RunPane, SplitView):
     ]
 
     @dataclass
-    class Selected(Message):
-        found: ExplainedNumber | None
+    class ResultSelected(Message):
+        """Message with the number that was chosen."""
+
+        number: ExplainedNumber | None
 
     @dataclass
-    class Pictured(Message):
-        """The user wants to see the values that the row under the cursor is about; None where it is about none."""
+    class PictureRequested(Message):
+        """Message that the user wants to see the values of the row's variable; None if it is about none."""
 
         variable: str | None
 
     @dataclass
-    class Headed(Message):
-        """How many rows there are, whether they are averages yet, what is said in lines above them (epsilon beside evidence, and attacks), and the verdicts."""
+    class ResultsHeading(Message):
+        """Message with what stands above the rows.
+
+        selection: the selection
+        count: number of rows
+        has_averages: whether they are averages yet
+        evidence: lines about epsilon with its evidence, and about attacks
+        verdicts: verdicts of the run
+        """
 
         selection: ResultSelection
         count: int
-        averages: bool
+        has_averages: bool
         evidence: Sequence[str]
         verdicts: Sequence[Verdict]
 
     def compose(self) -> ComposeResult:
-        """What is shown, epsilon beside evidence and attacks, the filter, and the table."""
+        """Yield the heading, epsilon with its evidence and attacks, the filter, and the table."""
         yield from self.compose_split(Line(name="results-head"), Line(name="results-evidence"), ResultGrid(empty="…"))
         yield FilterField(placeholder="words that must occur; !word must not", id="filter")
 
     def on_mount(self) -> None:
-        """The filter is out of sight until it is asked for, and what not every run has."""
+        """Hide the filter, and the line that not every run has."""
         self.query_one("#results-evidence").display = False
         field = self.query_one(FilterField)
         field.value = self.sfumato.state.filter
         field.display = False
 
     def command_words(self) -> tuple[str, ...]:
-        """The same numbers, with the single datasets where they are shown."""
+        """Return the command for the same numbers, with the single datasets if they are shown."""
         words = super().command_words()
         return (*words, "--draws") if words and self.sfumato.state.draws else words
 
     @property
-    def selection(self) -> ResultSelection | None:
-        """What is to be shown: of this run, as the user last asked."""
+    def wanted_selection(self) -> ResultSelection | None:
+        """Return the rows to show: of this run, as the user last asked."""
         state = self.sfumato.state
         return None if self.line is None else ResultSelection(self.line.run.id, state.draws, state.filter, state.sort)
 
     def load_run(self) -> None:
         """Open the selection in the table; the cursor stays where it is while a run continues."""
-        selection = self.selection
+        selection = self.wanted_selection
         if selection is None:
             return
         if run_progress(self.line) != self._ordered:
             self._ordered, self._orders = run_progress(self.line), SortedResultIds()
         orders = self._orders
         empty = f'No row has "{selection.filter_text}". Press / for another filter.' if selection.filter_text else EMPTY
-        found = FoundResults(self.sfumato.directory, selection, orders)
+        found = SelectedResults(self.sfumato.directory, selection, orders)
         pages_in, same = (
-            partial(TablePages.from_width, _table(selection, lambda: self.is_split), found),
+            partial(TablePages.from_width, _results_table(selection, lambda: self.is_split), found),
             selection.run_id == self._open_run(),
         )
         self.query_one(Grid).show_pages(pages_in, empty=empty, keep_cursor=same)
@@ -196,29 +205,29 @@ class Results(RunPane, SplitView):
             lambda workspace: (
                 len(orders.row_ids(workspace, selection)),
                 has_averages(workspace, selection.run_id),
-                _in_few_words(read_account_and_risks(workspace, selection.run_id)),
+                _evidence_and_attacks(read_account_and_risks(workspace, selection.run_id)),
                 read_verdicts(workspace, selection.run_id),
             ),
-            lambda found: self.Headed(selection, *found),
+            lambda found: self.ResultsHeading(selection, *found),
         )
 
-    _opened: FoundResults | None = None
+    _opened: SelectedResults | None = None
     _orders = SortedResultIds()
     _ordered: tuple[object, ...] | None = None
 
     def _open_run(self) -> int | None:
         return None if self._opened is None else self._opened.selection.run_id
 
-    @on(Headed)
-    def _head(self, event: Headed) -> None:
+    @on(ResultsHeading)
+    def _show_heading(self, event: ResultsHeading) -> None:
         selection = event.selection
         kind = "all rows" if selection.with_draws else "averages over the datasets"
-        if not event.averages:
+        if not event.has_averages:
             kind = "rows so far; averages come when the run has ended" + (
                 "" if selection.with_draws else " (b shows all)"
             )
         filtered = [f"filter: {selection.filter_text}"] if selection.filter_text else []
-        parts = [count_noun(event.count, "row"), *filtered, kind, sorted_text(selection.sort, event.verdicts)]
+        parts = [count_noun(event.count, "row"), *filtered, kind, order_text(selection.sort, event.verdicts)]
         self.query_one("#results-head", Line).set_text(" · ".join(parts))
         self.set_heading_count(count_noun(event.count, "number"))
         line = self.query_one("#results-evidence", Line)
@@ -226,18 +235,18 @@ class Results(RunPane, SplitView):
         line.styles.height = max(1, len(event.evidence))
         line.set_text("\n".join(event.evidence))
         if event.count >= MANY and self.line is not None and self.line.run.state.is_final:
-            self._prepare(selection, self._orders)
+            self._prepare_orders(selection, self._orders)
 
     @work(thread=True, exclusive=True, group="orders", exit_on_error=False)
-    def _prepare(self, selection: ResultSelection, orders: SortedResultIds) -> None:
-        """Have the other orders at hand before somebody asks for them."""
+    def _prepare_orders(self, selection: ResultSelection, orders: SortedResultIds) -> None:
+        """Compute the other orders before somebody asks for them."""
         worker = get_current_worker()
         with Workspace.open(self.sfumato.directory, read_only=True) as workspace:
             orders.sort_ahead(workspace, selection, lambda: worker.is_cancelled)
 
     def make_exportable(self) -> ScreenExport | None:
         """The selection, every row of it with all its fields and digits."""
-        selection, directory = self.selection, self.sfumato.directory
+        selection, directory = self.wanted_selection, self.sfumato.directory
         if selection is None or not self.query_one(Grid).row_count:
             return None
 
@@ -253,61 +262,61 @@ class Results(RunPane, SplitView):
             with Workspace.open(directory, read_only=True) as workspace:
                 return table_of_records(Row, read_public_release(workspace, run_id).figure_rows)
 
-        return ScreenExport(self.named("results"), lines, public=public)
+        return ScreenExport(self.export_file_name("results"), lines, public=public)
 
     def manual_topics(self) -> Sequence[str]:
-        """The measure under the cursor: the table has its human name, so the row is read, as its order is at hand."""
+        """Return the measure under the cursor: the table has its human name, so the row is read, as its order is at hand."""
         opened, grid = self._opened, self.query_one(Grid)
         if opened is None or not grid.row_count:
             return ()
         with Workspace.open(opened.directory, read_only=True) as workspace:
-            row = opened.line(workspace, grid.cursor)
+            row = opened.read_row(workspace, grid.cursor)
         return () if row is None else (row.key,)
 
     def take_focus(self) -> None:
         self.query_one(Grid).focus()
 
     def action_draws(self) -> None:
-        """Add the rows of single datasets, or take them away."""
-        self._change(draws=not self.sfumato.state.draws)
+        """Add the rows of single datasets, or remove them."""
+        self._change_selection(draws=not self.sfumato.state.draws)
 
     def action_picture(self) -> None:
-        """Have the row under the cursor read, and its variable pictured."""
+        """Read the row under the cursor and request a picture of its variable."""
         opened, index = self._opened, self.query_one(Grid).cursor
         if opened is None:
-            self.post_message(self.Pictured(None))
+            self.post_message(self.PictureRequested(None))
             return
 
-        def variable(workspace: Workspace) -> str | None:
-            row = opened.line(workspace, index)
+        def read_variable(workspace: Workspace) -> str | None:
+            row = opened.read_row(workspace, index)
             return None if row is None else row.target or str(row.params.get("variable", "")) or None
 
-        self.read(variable, self.Pictured)
+        self.read(read_variable, self.PictureRequested)
 
     def action_sort(self) -> None:
         names = list(SORTS)
-        self._change(sort=names[(names.index(self.sfumato.state.sort) + 1) % len(names)])
+        self._change_selection(sort=names[(names.index(self.sfumato.state.sort) + 1) % len(names)])
 
-    def _change(self, **changes: object) -> None:
+    def _change_selection(self, **changes: object) -> None:
         self.sfumato.remember(**changes)
         self._opened = None
         self.load_run()
 
     def action_filter(self) -> None:
-        """Ask for words that rows must have."""
+        """Ask for words that rows must contain."""
         field = self.query_one(FilterField)
         field.display = True
         field.focus()
 
     @on(Input.Submitted)
-    def _filter(self, event: Input.Submitted) -> None:
+    def _apply_filter(self, event: Input.Submitted) -> None:
         if event.value.strip() != self.sfumato.state.filter:
-            self._change(filter=event.value.strip())
+            self._change_selection(filter=event.value.strip())
         self._leave_filter()
 
     def filter_rows(self, words: str) -> None:
         """Show the rows that have these words."""
-        self._change(filter=words)
+        self._change_selection(filter=words)
         self._leave_filter()
 
     @on(FilterField.FilterCancelled)
@@ -318,58 +327,59 @@ class Results(RunPane, SplitView):
         field.value = self.sfumato.state.filter
 
     @on(Grid.RowSelected)
-    def _choose(self, event: Grid.RowSelected) -> None:
+    def _read_chosen(self, event: Grid.RowSelected) -> None:
         """Read the row that was chosen: the table has only its text."""
         if (opened := self._opened) is not None:
             index, run_id = event.index, opened.selection.run_id
 
             def query(workspace: Workspace) -> ExplainedNumber | None:
-                row = opened.line(workspace, index)
+                row = opened.read_row(workspace, index)
                 return None if row is None else read_number(workspace, run_id, row)
 
-            self.read(query, self.Selected)
+            self.read(query, self.ResultSelected)
 
     def detail_query(self) -> DetailQuery | None:
-        """The row under the cursor, explained."""
+        """Return the query for the explanation of the row under the cursor."""
         opened, grid = self._opened, self.query_one(Grid)
         if opened is None or self.line is None or not grid.row_count:
             return None
         index, run_id, toml = grid.cursor, self.line.run.id, self.line.run.recipe_toml
 
         def query(workspace: Workspace) -> LaidOut:
-            row = opened.line(workspace, index)
+            row = opened.read_row(workspace, index)
             if row is None:
                 return partial(wrap_paragraphs, [])
             return explain_row(workspace, run_id, row, variable_titles(toml))
 
         return (opened.selection, index), opened.orders, query
 
-    @on(Selected)
-    async def _explain(self, event: Selected) -> None:
-        if event.found is not None and self.line is not None:
+    @on(ResultSelected)
+    async def _open_explanation(self, event: ResultSelected) -> None:
+        if event.number is not None and self.line is not None:
             await self.sfumato.open(
-                ResultExplanation(event.found, variable_titles(self.line.run.recipe_toml), self.line.run.id)
+                ResultExplanation(event.number, variable_titles(self.line.run.recipe_toml), self.line.run.id)
             )
 
 
-def sorted_text(sort: str, verdicts: Sequence[Verdict]) -> str:
-    """``failures first (2 of 5 not met)``, ``by measure``."""
+def order_text(sort: str, verdicts: Sequence[Verdict]) -> str:
+    """Return the order in words: ``failures first (2 of 5 not met)``, ``by measure``."""
     if sort != FAILURES:
         return f"by {sort}"
     unmet = sum(one.outcome != "met" for one in verdicts)
     return f"failures first ({unmet} of {len(verdicts)} not met)" if verdicts else "by measure, no verdicts"
 
 
-def _in_few_words(found: Sequence[Row]) -> list[str]:
-    """Epsilon beside evidence, and attacks beside control records, where there are such."""
+def _evidence_and_attacks(found: Sequence[Row]) -> list[str]:
+    """Return the lines about epsilon with its evidence, and about attacks with control records, if there are such."""
     return [*evidence_lines(found), *attack_lines(found)]
 
 
-def _fitted(
+def _fit_results_columns(
     sort: str, explained_beside: Callable[[], bool], columns: Columns[ResultLine], width: int
 ) -> Columns[ResultLine]:
-    """The columns; where there is little room those of ``SPARE`` leave if the explanation beside the list has them, else they are out of sight
-    and the table scrolls sideways to them.
+    """Fit the columns into the width.
+
+    Those of ``SPARE`` are left out if the explanation beside the list has them; otherwise the table scrolls sideways to them.
     """
     chosen = SORTED_COLUMN.get(sort, sort)
     marked = [
@@ -382,11 +392,11 @@ def _fitted(
     if not explained_beside():
         kept = (*kept, *(c for c in wide if c.name not in {one.name for one in kept}))
     room = next(column.width for column in kept if column.name == "measure")
-    return tuple(replace(c, cell=lambda line: name_in(room, line)) if c.name == "measure" else c for c in kept)
+    return tuple(replace(c, cell=lambda line: shortened_name(room, line)) if c.name == "measure" else c for c in kept)
 
 
-def name_in(width: int, line: ResultLine) -> str:
-    """The human name of a number in ``width`` cells, unlike that of any other number of the run's methods."""
+def shortened_name(width: int, line: ResultLine) -> str:
+    """Return the name of a number in ``width`` cells, unlike that of any other number of the run's methods."""
     name = measure_name(line.row.key)
     return shortened_among(tuple(dict.fromkeys((*line.names, name))), width)[name]
 

@@ -31,7 +31,7 @@ from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.studies import StudyCurve, StudyResult, read_studies, read_study_curves
 
 from ..parts.page import Dialog, OffersExport, RunPane
-from .behind import SaysPoint
+from .behind import ExplainsPoint
 from .study_answers import (
     PlaneView,
     axis_slider,
@@ -131,7 +131,7 @@ class StudyPlanes(Container, can_focus=True):
         self.query_one(AnswerTables).show_answers(view.study, view.pictures[picture])
 
 
-class StudiesPane(SaysPoint, RunPane):
+class StudiesPane(ExplainsPoint, RunPane):
     """Tab with one picture of one study at a time.
 
     ``first`` leaves out studies without answers, and is "planes" or "limits": the kind of study that is shown first, if there is one.
@@ -350,7 +350,7 @@ class StudiesPane(SaysPoint, RunPane):
         name = view.pictures[picture] if view.answer_content is None else "answer"
         drawn = self.query_one(ContentSwitcher).current != NUMBERS
         return ScreenExport(
-            self.named(name),
+            self.export_file_name(name),
             lambda: view.export_rows(picture),
             lambda: view.make_figure(picture, log=log),
             is_plot_shown=drawn,

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sfumato.workspace.gate.gate import Finding
     from sfumato.workspace.reporting.explanation import ExplainedNumber
 
-    from .lever_changes import Lever
+    from .lever_changes import PlanLever
 
 MARGIN = 3
 """Cells of the list that are not for its lines: a blank either side, the scrollbar."""
@@ -92,7 +92,7 @@ class VerdictsPane(RunPane, SplitView):
     class LeverChosen(Message):
         """Message that the user wants the plan changed by this lever."""
 
-        lever: Lever
+        lever: PlanLever
 
     def __init__(self) -> None:
         super().__init__(id="verdicts")
@@ -253,25 +253,25 @@ class VerdictsPane(RunPane, SplitView):
             return
         run_id, project_id, verdict = self.line.run.id, self.line.run.project_id, event.verdict
 
-        def query(workspace: Workspace) -> tuple[ExplainedNumber, Sequence[Lever]] | None:
+        def query(workspace: Workspace) -> tuple[ExplainedNumber, Sequence[PlanLever]] | None:
             from sfumato.workspace.plan.drafts import find_draft
 
             from ..parts.explain import read_number
-            from .lever_changes import levers_for
+            from .lever_changes import find_levers
 
             row, draft = row_of_verdict(workspace, run_id, verdict), find_draft(workspace, project_id)
             if row is None:
                 return None
-            return read_number(workspace, run_id, row), levers_for(verdict, draft.toml) if draft else ()
+            return read_number(workspace, run_id, row), find_levers(verdict, draft.toml) if draft else ()
 
         self.read(query, self._open_explanation)
 
-    async def _open_explanation(self, answer: tuple[ExplainedNumber, Sequence[Lever]] | None) -> None:
+    async def _open_explanation(self, answer: tuple[ExplainedNumber, Sequence[PlanLever]] | None) -> None:
         if answer is None:
             self.sfumato.say("The run has no row of results for this threshold; its reason stands on the board")
             return
         from ..parts.explain import ResultExplanation
-        from .levers import ExplainVerdict
+        from .levers import VerdictExplanation
 
         found, levers = answer
         titles, run_id = (variable_titles(self.line.run.recipe_toml), self.line.run.id) if self.line else (None, None)
@@ -279,11 +279,11 @@ class VerdictsPane(RunPane, SplitView):
             await self.sfumato.open(ResultExplanation(found, titles, run_id))
             return
 
-        def post_lever(lever: Lever | None) -> None:
+        def post_lever(lever: PlanLever | None) -> None:
             if lever is not None:
                 self.post_message(self.LeverChosen(lever))
 
-        await self.sfumato.open(ExplainVerdict(found, titles, levers, run_id), post_lever)
+        await self.sfumato.open(VerdictExplanation(found, titles, levers, run_id), post_lever)
 
     def _show_board(self) -> None:
         shown = self.query_one(VerdictBoard)
@@ -299,7 +299,11 @@ class VerdictsPane(RunPane, SplitView):
     def make_exportable(self) -> ScreenExport | None:
         """The verdicts with all their digits."""
         verdicts = self._verdicts
-        return ScreenExport(self.named("verdicts"), lambda: table_of_records(Verdict, verdicts)) if verdicts else None
+        return (
+            ScreenExport(self.export_file_name("verdicts"), lambda: table_of_records(Verdict, verdicts))
+            if verdicts
+            else None
+        )
 
     def manual_topics(self) -> Sequence[str]:
         """Return the check or the measure under the cursor."""

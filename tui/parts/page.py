@@ -364,7 +364,7 @@ class RunPane(Backdrop, Vertical, WorkspaceReader):
         error = f"\n{self.line.run.error}" if self.line.run.error else ""
         return f"No {what} yet: run {self.line.run.id} is not done ({run_state_text(self.line)}).{error}"
 
-    def named(self, what: str) -> str:
+    def export_file_name(self, what: str) -> str:
         """Return the name of an exported file, such as ``run-3-results``."""
         return what if self.line is None else f"run-{self.line.run.id}-{what}"
 

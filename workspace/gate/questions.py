@@ -18,7 +18,7 @@ from sfumato.engine.methods.registry import Method
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.statistics.comparing import is_above
-from sfumato.engine.statistics.estimated import Estimated, simultaneous
+from sfumato.engine.statistics.estimated import ValueWithInterval, widen_for_series
 from sfumato.engine.wording import record_noun
 
 from ..policy.policy import Policy
@@ -219,9 +219,9 @@ def _result_of_row(
     block: float | None,
 ) -> CheckResult:
     value, base, beyond = _value_and_excess(row, output, records)
-    found = Estimated(row.value or 0.0, row.lower, row.upper)
+    found = ValueWithInterval(row.value or 0.0, row.lower, row.upper)
     if output.estimated:
-        found = simultaneous(found, series, output.range)
+        found = widen_for_series(found, series, output.range)
     if output.risk.gate_lower and found.lower is not None:
         beyond = _value_and_excess(replace(row, value=found.lower), output, records)[2]
     sure = found.lower if output.estimated else value if row.lower is None else row.lower

@@ -12,8 +12,8 @@ from sfumato.engine.methods.registry import method_by_key, registry
 from sfumato.engine.methods.rows import Row, exact_series
 from sfumato.engine.recipe.budget import privacy_accounts
 from sfumato.engine.recipe.thresholds import threshold_output
-from sfumato.engine.statistics.comparing import distance
-from sfumato.engine.statistics.estimated import Estimated, difference
+from sfumato.engine.statistics.comparing import distance_from_limit
+from sfumato.engine.statistics.estimated import ValueWithInterval, difference_with_interval
 
 from ..reporting.questions import BLOCK_FROM, WARN_FROM, unanswered_questions
 from ..reporting.results import row_output
@@ -186,10 +186,10 @@ def _ratio_to_confidential(row: Row, ours: Row, output: Output, sampled: bool) -
 
     No ratio is formed of values that may be 0 or negative: such a risk counts as 1 and the difference.
     """
-    value, base = (Estimated(one.value or 0.0, one.lower, one.upper) for one in (row, ours))
+    value, base = (ValueWithInterval(one.value or 0.0, one.lower, one.upper) for one in (row, ours))
     # counts by counts: of values that rounding alone tells apart none is above the other
-    more = distance(value.value, base.value)
-    low = difference(value, base).lower if sampled else more
+    more = distance_from_limit(value.value, base.value)
+    low = difference_with_interval(value, base).lower if sampled else more
     if more <= 0:
         sure: bool | None = False
     else:

@@ -63,10 +63,10 @@ def select_where(frame: pd.DataFrame, where: str, place: str = "data.where") -> 
     """Return the records of a frame for which a DuckDB expression holds, as ``find_records_where`` finds them."""
     names = list(map(str, frame.columns))
 
-    def shown(read: Sequence[str]) -> pd.DataFrame:
+    def select_columns(read: Sequence[str]) -> pd.DataFrame:
         return frame.iloc[:, [i for i, name in enumerate(names) if name in read]]
 
-    selected: pd.DataFrame = frame.iloc[find_records_where(names, shown, where, place)]
+    selected: pd.DataFrame = frame.iloc[find_records_where(names, select_columns, where, place)]
     return selected
 
 

@@ -97,13 +97,13 @@ def prepare_text(raw: Pieces, name: str, form: TextFormat, place: str, file_surv
     if form.delimiter == " ":
         steps.append(lambda some: rewrite_with_commas(split_lines(some), name, form, place))
 
-    def made() -> Iterator[bytes]:
+    def make_pieces() -> Iterator[bytes]:
         found = pieces()
         for step in steps:
             found = step(found)
         return found
 
-    return TableText(made, comma_format(form) if form.delimiter == " " else form, survey)
+    return TableText(make_pieces, comma_format(form) if form.delimiter == " " else form, survey)
 
 
 def _convert_to_utf8(pieces: Iterator[bytes], encoding: str, name: str) -> Iterator[bytes]:

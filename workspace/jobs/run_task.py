@@ -90,7 +90,7 @@ class TableCache:
         """Return the function with a cache; its arguments must be hashable."""
 
         @wraps(read)
-        def kept(*args: P.args, **kwargs: P.kwargs) -> Microdata:
+        def read_cached(*args: P.args, **kwargs: P.kwargs) -> Microdata:
             place = (read.__name__, *args, *sorted(kwargs.items()))
             if place not in self._kept:
                 table = read(*args, **kwargs)
@@ -98,7 +98,7 @@ class TableCache:
             self._kept.move_to_end(place)
             return self._kept[place][0]
 
-        return kept
+        return read_cached
 
     def trim(self) -> None:
         """Remove the tables that were not used for longest, until the rest is small or one."""

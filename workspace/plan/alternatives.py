@@ -242,7 +242,7 @@ def _joint_steps(recipe: Recipe, profile: TableProfile, data: Microdata) -> Iter
     case = replace(_draft_case(recipe, profile), target=None)
     single = any(_is_per_record_measure(one.value) for one in recipe.thresholds)
     offered: set[str] = set()
-    for released in (case.released, *([] if single else [case.compared])):
+    for released in (case.released, *([] if single else [case.compared_variables])):
         for method, offer in ranked_offers(replace(case, released=released), "synthesis", joint=True):
             table = {"method": method.name, "target": list(released), **offer.settings}
             if method.key not in offered and _is_accepted({**_table_without_steps(recipe), "synthesis": [table]}, data):

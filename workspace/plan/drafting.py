@@ -448,7 +448,7 @@ class _PlanDrafter:
         """Return less influence for records that few share their quasi-identifiers with, where these are released unchanged beside what
         every step can weight.
         """
-        known = [name for name in case.known if name in case.kept]
+        known = [name for name in case.known if name in case.kept_variables]
         methods = [method_of_step(step.section, str(step.table["method"])) for step in makers]
         if (
             not known
@@ -530,7 +530,11 @@ class _PlanDrafter:
     def _is_only_reported(self, limit: OfferedLimit, case: Case) -> bool:
         """Return whether a limit is about who is found by kept quasi-identifiers, and the audience has no limit on these."""
         has_limits = self.audience.limits.limits != KeptColumnLimits()
-        return not has_limits and limit.question == LINKAGE_QUESTION and any(name in case.kept for name in case.known)
+        return (
+            not has_limits
+            and limit.question == LINKAGE_QUESTION
+            and any(name in case.kept_variables for name in case.known)
+        )
 
     def _draft_thresholds(self, case: Case, method: Method, limits: Sequence[OfferedLimit]) -> Iterator[DraftedStep]:
         for limit in limits:
@@ -607,7 +611,7 @@ class _PlanDrafter:
             said.append(
                 f"{_holdout_share(case):.0%} of the records are held out: kept from synthesis, to compare attacks with."
             )
-        if case.holdout and case.kept:
+        if case.holdout and case.kept_variables:
             said.append(
                 "No limit on membership, linkability and singling out: columns that are released unchanged show who is in the data, "
                 "whatever is drawn beside them."

@@ -18,7 +18,7 @@ from sfumato.engine.design.seed_pools import SeedPool
 from sfumato.engine.errors import BadInput
 from sfumato.engine.matching.intruder_file import IntruderFile
 from sfumato.engine.partition.hierarchy_files import parse_hierarchy_rows
-from sfumato.engine.statistics.csv_lines import MOST_BYTES as MOST_OF_LINES
+from sfumato.engine.statistics.csv_lines import MAX_TABLE_BYTES as MOST_OF_LINES
 
 from ..errors import StrangeFile
 from ..plain_files import read_plain

@@ -274,8 +274,8 @@ def _suppress_small_bins(found: JointDistribution, records: int) -> JointDistrib
     """Remove the confidential share, and the difference, of bins with too few records."""
     few = np.rint(found.confidential.shares * records) < LEAST_RECORDS
 
-    def hidden(cells: BinShares) -> BinShares:
+    def hide_small_bins(cells: BinShares) -> BinShares:
         return replace(cells, shares=np.where(few, np.nan, cells.shares))
 
-    difference = None if found.difference is None else hidden(found.difference)
-    return replace(found, confidential=hidden(found.confidential), difference=difference)
+    difference = None if found.difference is None else hide_small_bins(found.difference)
+    return replace(found, confidential=hide_small_bins(found.confidential), difference=difference)

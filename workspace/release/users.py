@@ -101,7 +101,7 @@ def _combined_mean_of_first(plan: ReleasePlan, released: Callable[[int], pa.Tabl
         for draw in range(plan.datasets)
     ]
     found = combined_mean(name, columns, "partial" if plan.kept else "full")
-    adjusted = found is not None and found.combined is not None and found.combined.adjusted
+    adjusted = found is not None and found.combined is not None and found.combined.is_adjusted
     return (
         None if adjusted and plan.run.recipe.form.records else found
     )  # it would need how many confidential records there are

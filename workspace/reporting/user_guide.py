@@ -209,13 +209,13 @@ def _combining_parts(release: PublicRelease) -> list[DocumentPart]:
     ]
     if isinstance(example, CombinedMean) and example.combined is not None:
         low, high = example.combined.interval()
-        degrees = example.combined.degrees
+        degrees = example.combined.degrees_of_freedom
         result = DefinitionList(
             [
                 ("combined estimate q", number(example.combined.estimate)),
                 ("mean u", number(sum(example.variances) / len(example.variances))),
                 ("b, between datasets", number(example.between_variance)),
-                ("T", number(example.combined.variance) + (" (adjusted)" if example.combined.adjusted else "")),
+                ("T", number(example.combined.variance) + (" (adjusted)" if example.combined.is_adjusted else "")),
                 ("degrees of freedom", number(degrees) if degrees < 1e6 else "more than a million: a normal interval"),
                 ("95 % interval", interval_text(low, high)),
             ]

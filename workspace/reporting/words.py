@@ -382,11 +382,11 @@ def all_parameters(params: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
 
 
 def _table_text(table: Mapping[str, object]) -> str:
-    def told(value: object) -> str:
+    def value_text(value: object) -> str:
         paths = isinstance(value, (list, tuple)) and value and all(isinstance(one, (list, tuple)) for one in value)
         return f"of {count_noun(len(value), 'value')}" if paths else spelled(value)  # type: ignore[arg-type]
 
-    return ", ".join(f"{name} {told(value)}" for name, value in table.items())
+    return ", ".join(f"{name} {value_text(value)}" for name, value in table.items())
 
 
 def settings_text(params: Mapping[str, Any], apart: Mapping[str, Any] = NO_SETTINGS) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from sfumato.engine.data.arrays import Floats
 from sfumato.engine.data.schema import Kind
 from sfumato.engine.partition.hierarchies import parse_interval
-from sfumato.engine.statistics.combining import Combined, full_synthesis, partial_synthesis
+from sfumato.engine.statistics.combining import CombinedEstimate, combine_full_synthesis, combine_partial_synthesis
 
 from .tables import DisplayTable, table_from_titles
 from .words import number
@@ -34,7 +34,7 @@ class CombinedMean:
     means: tuple[float, ...]
     variances: tuple[float, ...]
     rule: Rule
-    combined: Combined | None
+    combined: CombinedEstimate | None
 
     @property
     def between_variance(self) -> float:
@@ -57,7 +57,7 @@ def combined_mean(variable: str, columns: Sequence[Floats], rule: Rule) -> Combi
         return None
     means = tuple(float(values.mean()) for values in present)
     variances = tuple(float(values.var(ddof=1)) / values.size for values in present)
-    combine = partial_synthesis if rule == "partial" else full_synthesis
+    combine = combine_partial_synthesis if rule == "partial" else combine_full_synthesis
     return CombinedMean(variable, means, variances, rule, combine(means, variances) if len(means) > 1 else None)
 
 

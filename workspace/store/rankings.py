@@ -65,11 +65,13 @@ class RecordRanking:
 
 
 def _concatenate_risks(one: RecordRisk, other: RecordRisk) -> RecordRisk:
-    def both(name: str) -> Any:
+    def join_arrays(name: str) -> Any:
         values = getattr(one, name), getattr(other, name)
         return None if values[0] is None else np.concatenate(values)
 
-    return RecordRisk(both("probability"), both("candidates"), both("unique"), one.datasets, both("prior"))
+    return RecordRisk(
+        join_arrays("probability"), join_arrays("candidates"), join_arrays("unique"), one.datasets, join_arrays("prior")
+    )
 
 
 def read_risk_arrays(tables: TableStore, method: str, sha256: str, rows: Sequence[int] | None = None) -> RecordArrays:

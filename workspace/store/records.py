@@ -17,7 +17,7 @@ Value = TypeVar("Value")
 def raise_damaged_record(record_kind: str) -> Callable[[Callable[Given, Value]], Callable[Given, Value]]:
     """Return a decorator for a function that makes a value of a row: raises DamagedRecord with ``record_kind`` where Sfumato did not write the row."""
 
-    def reads(func: Callable[Given, Value]) -> Callable[Given, Value]:
+    def decorate(func: Callable[Given, Value]) -> Callable[Given, Value]:
         @wraps(func)
         def read(*args: Given.args, **kwargs: Given.kwargs) -> Value:
             try:
@@ -27,7 +27,7 @@ def raise_damaged_record(record_kind: str) -> Callable[[Callable[Given, Value]],
 
         return read
 
-    return reads
+    return decorate
 
 
 def check_texts(*values: object) -> None:

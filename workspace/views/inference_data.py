@@ -90,11 +90,14 @@ def to_inference_data(chains: SamplerDraws, run_id: int, target: str) -> arviz.I
     library = import_arviz()
     density = STATISTICS.get(chains.density_name, chains.density_name)
 
-    def of(part: slice) -> tuple[dict[str, Any], dict[str, Any]]:
+    def split_chains(part: slice) -> tuple[dict[str, Any], dict[str, Any]]:
         values = {name: chains.values[:, part, j] for j, name in enumerate(chains.parameters)}
         return values, {density: chains.density[:, part]}
 
-    (warm, warm_statistics), (posterior, statistics) = of(slice(chains.burn_in)), of(slice(chains.burn_in, None))
+    (warm, warm_statistics), (posterior, statistics) = (
+        split_chains(slice(chains.burn_in)),
+        split_chains(slice(chains.burn_in, None)),
+    )
     made: arviz.InferenceData = library.from_dict(
         posterior=posterior,
         sample_stats=statistics,

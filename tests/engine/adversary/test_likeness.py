@@ -18,7 +18,7 @@ from sfumato.engine.adversary.pooled import measure_agreed_values
 from sfumato.engine.adversary.tails import measure_released_tails
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
-from sfumato.engine.statistics.smoothing import steps
+from sfumato.engine.statistics.smoothing import common_step
 
 SCHEMA = Schema(
     (
@@ -150,7 +150,7 @@ def test_an_end_that_is_declared_or_that_many_share_does_not_count() -> None:
     ("numbers", "step"), [([1, 2, 5], 1), ([100, 350], 50), ([0.25, 1.5], 0.25), ([np.pi, 2.0], 0), ([0.0], 1)]
 )
 def test_the_steps_of_a_column_are_read_off_it(numbers: list[float], step: float) -> None:
-    assert steps(np.array(numbers, dtype=np.float64)) == pytest.approx(step)
+    assert common_step(np.array(numbers, dtype=np.float64)) == pytest.approx(step)
 
 
 def agreed(data: Microdata, releases: list[Microdata], name: str) -> MemorisationShare:

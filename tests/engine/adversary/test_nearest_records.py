@@ -8,9 +8,9 @@ import pytest
 from sfumato.engine.adversary import nearest_records as module
 from sfumato.engine.adversary.density import NeighbourDistances
 from sfumato.engine.adversary.nearest_records import NearestRecords, iterate_near_pairs, smallest_of_each_row
-from sfumato.engine.statistics.gower import UNIT, Gower, SubsetGowerDistances
+from sfumato.engine.statistics.gower import UNIT, GowerDistance, SubsetGowerDistances
 
-GOWER = Gower(("a", "b", "c", "d"), 500, {"a": {}, "b": {}}, {"c": np.arange(5.0), "d": np.arange(5.0)})
+GOWER = GowerDistance(("a", "b", "c", "d"), 500, {"a": {}, "b": {}}, {"c": np.arange(5.0), "d": np.arange(5.0)})
 VARIABLES = {"all": [0, 1, 2, 3], "levels": [0, 1], "numbers": [2, 3], "one level": [0]}
 
 
@@ -25,7 +25,9 @@ def records(n: int, seed: int, chosen: list[int]) -> np.ndarray:
 def search(monkeypatch: pytest.MonkeyPatch, variables: str, k: int, slack: int, piece: int) -> None:
     chosen = VARIABLES[variables]
     names = tuple(GOWER.names[at] for at in chosen)
-    distances = SubsetGowerDistances.from_gower(Gower(names, 500, {n: {} for n in names if n in GOWER.levels}, {}))
+    distances = SubsetGowerDistances.from_gower(
+        GowerDistance(names, 500, {n: {} for n in names if n in GOWER.levels}, {})
+    )
     own, other = records(70, 1, chosen), records(900, 2, chosen)
     whole = np.empty((70, 900))
     for rows, _, apart in distances.iterate_blocks(own, other, np.ones((1, len(chosen)), dtype=np.bool_)):
@@ -84,7 +86,7 @@ def test_a_bound_that_is_too_near_misses_records(monkeypatch: pytest.MonkeyPatch
         search(monkeypatch, "all", 6, 0, piece=64)
 
 
-MIXED = Gower(("a", "b", "c"), 50, {"a": {"x": 0, "y": 1}}, {"b": np.arange(50.0), "c": np.arange(50.0)})
+MIXED = GowerDistance(("a", "b", "c"), 50, {"a": {"x": 0, "y": 1}}, {"b": np.arange(50.0), "c": np.arange(50.0)})
 
 
 def places(n: int, seed: int) -> np.ndarray:
@@ -97,12 +99,12 @@ def places(n: int, seed: int) -> np.ndarray:
 @pytest.mark.parametrize("k", [1, 3, 40])
 def test_the_nearest_are_those_of_a_full_search(k: int) -> None:
     own, other = places(60, 3), places(200, 4)
-    apart = np.sort(MIXED.apart(own, other), axis=1)
+    apart = np.sort(MIXED.pairwise_distances(own, other), axis=1)
     found = NeighbourDistances.from_places(MIXED, own, other, k)
     assert found.distances.tolist() == apart[:, :k].tolist()
     assert found.n_within.tolist() == (apart <= apart[:, k - 1 : k]).sum(axis=1).tolist()
     near = NearestRecords.from_places(MIXED, own, other, k)
-    check_nearest_records(near, own, other, MIXED.apart(own, other), k)
+    check_nearest_records(near, own, other, MIXED.pairwise_distances(own, other), k)
 
 
 @pytest.mark.parametrize(("r", "k"), [(5, 5), (30, 4), (1000, 10), (1003, 1)])

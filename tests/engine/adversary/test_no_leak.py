@@ -21,7 +21,7 @@ from sfumato.engine.risk.attribute_inference import AttributeInferenceSpec, attr
 from sfumato.engine.risk.linkability import LinkabilitySpec, linkability
 from sfumato.engine.risk.membership_inference import MembershipInferenceSpec, gather_blocks, membership_inference
 from sfumato.engine.risk.singling_out import SinglingOutSpec, singling_out
-from sfumato.engine.statistics.estimated import Estimated, simultaneous
+from sfumato.engine.statistics.estimated import ValueWithInterval, widen_for_series
 
 PEOPLE, CONTROLS = 300, 200
 Found = dict[tuple[str, ...], list[Estimate]]
@@ -110,7 +110,10 @@ def at_once(found: Found) -> float:
     series = [own for key, own in found.items() if key[0] in JUDGED]
     covered = []
     for row in zip(*series, strict=False):
-        ends = [simultaneous(Estimated(one.value or 0.0, one.lower, one.upper), len(row)).ends for one in row]
+        ends = [
+            widen_for_series(ValueWithInterval(one.value or 0.0, one.lower, one.upper), len(row)).interval
+            for one in row
+        ]
         assert None not in ends
         covered.append(all(low <= JUDGED[one.measure] <= high for one, (low, high) in zip(row, ends, strict=True)))  # type: ignore[misc]
     return float(np.mean(covered))

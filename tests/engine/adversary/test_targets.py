@@ -20,7 +20,7 @@ from sfumato.engine.adversary.targets import (
 )
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
-from sfumato.engine.statistics.gower import Gower
+from sfumato.engine.statistics.gower import GowerDistance
 
 SCHEMA = Schema(
     (
@@ -50,8 +50,8 @@ def table(n: int, seed: int) -> Microdata:
 def by_loops(people: Microdata, controls: Microdata) -> tuple[list[float], list[float]]:
     """The three scores and their ranks, one person and one control after another."""
     names = distinguishing_variables(SCHEMA)
-    gower = Gower.of([people, controls], names)
-    own, others = ([tuple(row) for row in gower.places(data)] for data in (people, controls))
+    gower = GowerDistance.from_tables([people, controls], names)
+    own, others = ([tuple(row) for row in gower.record_places(data)] for data in (people, controls))
     cuts = {}
     for k, name in enumerate(names):
         values = sorted(row[k] for row in own + others if row[k] >= 0)
@@ -66,7 +66,7 @@ def by_loops(people: Microdata, controls: Microdata) -> tuple[list[float], list[
         return -sum(math.log(Counter(o[k] for o in table)[v] / len(table)) for k, v in enumerate(coarse(row)))
 
     def distance(row: tuple[float, ...], rest: list[tuple[float, ...]]) -> float:
-        apart = sorted(float(a) for a in gower.apart(np.array([row]), np.array(rest))[0])
+        apart = sorted(float(a) for a in gower.pairwise_distances(np.array([row]), np.array(rest))[0])
         return sum(apart[:5]) / 5
 
     def uniqueness(row: tuple[float, ...], rest: list[tuple[float, ...]]) -> float:

@@ -22,7 +22,7 @@ from sfumato.engine.design.seed_pools import (
     uncovered_seeds,
 )
 from sfumato.engine.errors import BadInput
-from sfumato.engine.statistics.csv_lines import MOST_RECORDS
+from sfumato.engine.statistics.csv_lines import MAX_TABLE_RECORDS
 
 SCHEMA = Schema((Variable("region", Kind.CATEGORICAL), Variable("size", Kind.ORDINAL, levels=("s", "m", "l"))))
 NAMES = SCHEMA.names
@@ -76,7 +76,7 @@ def test_a_public_file_is_read_written_and_hashed_as_it_lies_there() -> None:
         (["size,region", "s,a", "s"], "line 3 of the seed pool has 1 cells, its first line 2"),
         (["size;region", "s;a,b"], "line 2 of the seed pool has 2 cells"),
         (["size,region", '"s,a'], "not a table with commas"),
-        (["size", *["s"] * (MOST_RECORDS + 1)], "more than 10,000 records"),
+        (["size", *["s"] * (MAX_TABLE_RECORDS + 1)], "more than 10,000 records"),
         (["size", "s" * 600_000], "or 512 KiB"),
     ],
 )

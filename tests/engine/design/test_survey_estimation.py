@@ -29,7 +29,7 @@ from sfumato.engine.design.survey_estimation import (
     weighted_sd,
 )
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.statistics.combining import partial_synthesis
+from sfumato.engine.statistics.combining import combine_partial_synthesis
 from sfumato.engine.statistics.interval_estimate import IntervalEstimate
 
 SCRIPT = r"""
@@ -423,8 +423,8 @@ def test_combined_intervals_of_few_clusters_cover_and_those_of_many_degrees_fall
             means = own + rng.normal(size=12) / np.sqrt(size)
             estimates.append(survey_mean(means[cluster] + rng.normal(size=12 * size), sample))
         values, variances = [one.value for one in estimates], [one.standard_error**2 for one in estimates]
-        for name, degrees in (("few", estimates[0].degrees), ("many", np.inf)):
-            lower, upper = partial_synthesis(values, variances, degrees).interval()
+        for name, degrees in (("few", estimates[0].degrees_of_freedom), ("many", np.inf)):
+            lower, upper = combine_partial_synthesis(values, variances, degrees).interval()
             found[name] += lower <= 2 / 3 <= upper
     assert 0.94 < found["few"] / rounds < 0.975
     assert found["many"] / rounds < found["few"] / rounds - 0.015

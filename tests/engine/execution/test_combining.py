@@ -18,7 +18,7 @@ from sfumato.engine.methods.registry import find_method
 from sfumato.engine.methods.rows import Row, average_each_series, group_by_series
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.statistics.combining import full_synthesis, partial_synthesis
+from sfumato.engine.statistics.combining import combine_full_synthesis, combine_partial_synthesis
 
 ESTIMATES = (2.0, 4.0, 6.0)
 VARIANCES = (1.0, 2.0, 3.0)
@@ -49,7 +49,7 @@ def by_measure(found: list[Row]) -> dict[str, Row]:
 
 def test_estimates_of_partial_synthesis_are_combined_and_overlaps_averaged() -> None:
     found = by_measure(by_combining_rules(rows()))
-    rule = partial_synthesis(ESTIMATES, VARIANCES)
+    rule = combine_partial_synthesis(ESTIMATES, VARIANCES)
     assert (found["estimate"].value, found["standard_error"].value) == (4.0, pytest.approx(rule.variance**0.5))
     assert (found["estimate"].lower, found["estimate"].upper) == pytest.approx(rule.interval(0.9))
     assert (found["standard_error"].lower, found["standard_error"].upper) == (None, None)
@@ -68,8 +68,8 @@ def test_the_interval_is_not_that_of_the_average() -> None:
 def test_the_rule_is_the_one_that_the_rows_name() -> None:
     small = (0.1, 0.2, 0.3)
     found = by_measure(by_combining_rules(rows(variances=small, synthesis="full")))
-    rule = full_synthesis(ESTIMATES, small)
-    assert not rule.adjusted
+    rule = combine_full_synthesis(ESTIMATES, small)
+    assert not rule.is_adjusted
     assert (found["estimate"].lower, found["estimate"].upper) == pytest.approx(rule.interval(0.9))
 
 
@@ -129,7 +129,7 @@ def test_one_dataset_has_an_estimate_and_no_interval() -> None:
 
 def test_datasets_without_an_estimate_are_left_out_and_counted() -> None:
     found = by_measure(by_combining_rules(rows((2.0, None, 6.0))))
-    rule = partial_synthesis([2.0, 6.0], [1.0, 3.0])
+    rule = combine_partial_synthesis([2.0, 6.0], [1.0, 3.0])
     assert (found["estimate"].lower, found["estimate"].upper) == pytest.approx(rule.interval(0.9))
     assert found["estimate"].reason == "average over 2 of 3 datasets; the others: too few"
 

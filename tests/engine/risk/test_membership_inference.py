@@ -19,7 +19,7 @@ from sfumato.engine.errors import BadInput, NotComputable
 from sfumato.engine.methods.results import Estimate, Measure, WholeReleaseMeasure
 from sfumato.engine.methods.run import Run
 from sfumato.engine.risk.membership_inference import MembershipInferenceSpec, gather_blocks, membership_inference
-from sfumato.engine.statistics.gower import Gower
+from sfumato.engine.statistics.gower import GowerDistance
 
 SCHEMA = schema_of(Variable("zip", Kind.CATEGORICAL, levels=tuple("abc")), "age: continuous", "pay: continuous")
 
@@ -56,7 +56,7 @@ def test_four_scores_by_hand() -> None:
     """Released at 0, 2 and 2, others at 0 and 6: 0 is in both, 2 in the release alone, 6 with the others alone, 3 is 1 away from two of
     the released and 3 from both others.
     """
-    gower = Gower(("age",), 5, {}, {})
+    gower = GowerDistance(("age",), 5, {}, {})
     places = np.array([[0.0], [2.0], [6.0], [3.0]])
     inside = NeighbourDistances.from_places(gower, places, np.array([[0.0], [2.0], [2.0]]), 1)
     outside = NeighbourDistances.from_places(gower, places, np.array([[0.0], [6.0]]), 1)
@@ -74,7 +74,7 @@ def test_four_scores_by_hand() -> None:
 @pytest.mark.parametrize("neighbours", [1, 3])
 def test_tables_together_are_one_table(neighbours: int) -> None:
     rng = np.random.default_rng(3)
-    gower = Gower(("a", "b"), 20, {}, {})
+    gower = GowerDistance(("a", "b"), 20, {}, {})
     places, *some = (rng.integers(0, 6, (n, 2)).astype(float) for n in (40, 30, 20, 10))
     together = NeighbourDistances.from_tables(
         [NeighbourDistances.from_places(gower, places, one, neighbours) for one in some], neighbours
@@ -97,20 +97,20 @@ def test_scores_and_rates_by_loops(neighbours: int) -> None:
     chosen = np.concatenate([part.row[~part.is_member] for part in parts])
     assert len(chosen) == 12
     reference = table(tables[1].drop(index=chosen))
-    gower = Gower.of([released, reference], sorted(SCHEMA.names))
+    gower = GowerDistance.from_tables([released, reference], sorted(SCHEMA.names))
 
     def density(place: Any, others: Any) -> tuple[float, float]:
-        apart = sorted(float(gower.apart(place[None], other[None])[0, 0]) for other in others)
+        apart = sorted(float(gower.pairwise_distances(place[None], other[None])[0, 0]) for other in others)
         reach = apart[neighbours - 1]
         return reach, sum(a <= reach for a in apart) / len(apart)
 
     def score(place: Any) -> float:
         tiny = 1e-30  # in place of a distance of 0, so that the ratio can be computed
-        (r, c), (s, e) = (density(place, gower.places(of)) for of in (released, reference))
+        (r, c), (s, e) = (density(place, gower.record_places(of)) for of in (released, reference))
         return math.log(c / e) + 3 * (math.log(s or tiny) - math.log(r or tiny))
 
-    mine = [score(place) for place in gower.places(own)]
-    others = [score(place) for place in gower.places(controls)[chosen]]
+    mine = [score(place) for place in gower.record_places(own)]
+    others = [score(place) for place in gower.record_places(controls)[chosen]]
     pairs = [1.0 if math.isclose(a, b) else 2.0 * (a > b) for a in mine for b in others]
     found = answers(gather_blocks(data, [released], spec, parts).whole)
     assert found["auc"].value == pytest.approx(sum(pairs) / 2 / len(pairs))
@@ -289,9 +289,11 @@ def test_the_score_orders_as_the_true_ratio_of_densities() -> None:
     schema = Schema((Variable("age", Kind.CONTINUOUS),))
     reference, released = (table(pd.DataFrame({"age": rng.normal(0, s, 4000)}), schema) for s in (1.0, 0.5))
     asked = np.linspace(0.05, 1.5, 100)  # beyond, the release has too few records
-    gower = Gower.of([released, reference], ("age",))
-    places = gower.places(table(pd.DataFrame({"age": asked}), schema))
-    near = [NeighbourDistances.from_places(gower, places, gower.places(one), 30) for one in (released, reference)]
+    gower = GowerDistance.from_tables([released, reference], ("age",))
+    places = gower.record_places(table(pd.DataFrame({"age": asked}), schema))
+    near = [
+        NeighbourDistances.from_places(gower, places, gower.record_places(one), 30) for one in (released, reference)
+    ]
     found = log_density_ratio(*near, 1)[:, 1]
     truth = norm.logpdf(asked, 0, 0.5) - norm.logpdf(asked, 0, 1)
     assert np.abs(found - truth).mean() < 0.25

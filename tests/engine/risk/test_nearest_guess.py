@@ -23,7 +23,7 @@ from sfumato.engine.risk.attribute_inference import (
     guess_values,
     target_variable,
 )
-from sfumato.engine.statistics.gower import Gower
+from sfumato.engine.statistics.gower import GowerDistance
 
 SCHEMA = schema_of(
     Variable("zip", Kind.CATEGORICAL, levels=tuple("abcd")),
@@ -64,11 +64,13 @@ def guess(what: TargetVariable, nearest: Integers, attacked: int) -> tuple[float
     return len(own & guesses) / len(guesses), most
 
 
-def one_by_one(gower: Gower, offered: Floats, own: Floats, what: TargetVariable, neighbours: int) -> GuessAccuracy:
+def one_by_one(
+    gower: GowerDistance, offered: Floats, own: Floats, what: TargetVariable, neighbours: int
+) -> GuessAccuracy:
     """The same with a distance for every pair of records, and the k-th smallest of them."""
     kth = min(neighbours, len(offered)) - 1
     found = []
-    for q, line in enumerate(gower.apart(own, offered)):
+    for q, line in enumerate(gower.pairwise_distances(own, offered)):
         low = np.sort(line)[kth]
         nearest = np.flatnonzero(line <= low)
         chance, most = guess(what, nearest, q)
@@ -89,8 +91,8 @@ def test_records_that_are_alike_are_asked_as_if_each_stood_alone(
     for records in (1, 7, 40):
         learned, attacked = table(records + 1, ages, rng), table(30, ages, rng)
         what, rows, asked = target_variable(learned, attacked, name, Radius.parse("5%") if name == "pay" else None)
-        gower = Gower.of([learned], ["age", "zip"])
-        places = gower.places(learned)[rows], gower.places(attacked)[asked]
+        gower = GowerDistance.from_tables([learned], ["age", "zip"])
+        places = gower.record_places(learned)[rows], gower.record_places(attacked)[asked]
         found, expected = (
             guess_values(NearestRecords.from_places(gower, places[1], places[0], neighbours), what),
             one_by_one(gower, *places, what, neighbours),
@@ -104,8 +106,8 @@ def test_another_number_of_neighbours_gives_other_guesses() -> None:
     rng = np.random.default_rng(3)
     learned, attacked = table(40, 6, rng), table(30, 6, rng)
     what, rows, asked = target_variable(learned, attacked, "ill", None)
-    gower = Gower.of([learned], ["age", "zip"])
-    places = gower.places(learned)[rows], gower.places(attacked)[asked]
+    gower = GowerDistance.from_tables([learned], ["age", "zip"])
+    places = gower.record_places(learned)[rows], gower.record_places(attacked)[asked]
     assert not np.array_equal(
         guess_values(NearestRecords.from_places(gower, places[1], places[0], 5), what).distance,
         one_by_one(gower, *places, what, 4).distance,

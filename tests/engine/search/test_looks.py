@@ -12,7 +12,7 @@ import pytest
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.search.looks import FINALISTS, LookResult, SearchPlan, error_divisor, loss_majority, release_penalty
 from sfumato.engine.search.space import LeverOption, SearchLever
-from sfumato.engine.statistics.estimated import Estimated, simultaneous
+from sfumato.engine.statistics.estimated import ValueWithInterval, widen_for_series
 
 LEVERS = tuple(
     SearchLever(f"l{at}", tuple(LeverOption(str(i), lambda _: None) for i in range(5)), 1) for at in range(4)
@@ -210,8 +210,8 @@ def simulated(rng: np.random.Generator, truth: float) -> tuple[bool, bool, float
     passes = False
     for place, _ in enumerate(finalists):
         value = truth + ERROR * rng.standard_normal()
-        upper = simultaneous(
-            Estimated(value, value - 1.96 * ERROR, value + 1.96 * ERROR), error_divisor(place, len(finalists))
+        upper = widen_for_series(
+            ValueWithInterval(value, value - 1.96 * ERROR, value + 1.96 * ERROR), error_divisor(place, len(finalists))
         ).upper
         passes = passes or (upper is not None and upper <= LIMIT)
     naive = min(risk for risk, _ in seen.values()) + 1.96 * ERROR <= LIMIT

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
 from sfumato.engine.adversary.likeness import share_standard_error
 from sfumato.engine.statistics.combining import monte_carlo_mean
-from sfumato.engine.statistics.comparing import distance, is_above, is_below
+from sfumato.engine.statistics.comparing import distance_from_limit, is_above, is_below
 
 COUNTS = st.integers(1, 10**9)
 
@@ -25,7 +25,7 @@ def test_a_mean_of_equal_shares_is_the_share(count: int, records: int, datasets:
     assert found == share
     assert not is_above(sum([share] * datasets) / datasets, share)
     assert not is_below(sum([share] * datasets) / datasets, share)
-    assert distance(sum([share] * datasets) / datasets, share) == 0
+    assert distance_from_limit(sum([share] * datasets) / datasets, share) == 0
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import binom
 
-from sfumato.engine.statistics.combining import crossed_mean, monte_carlo_mean, without_holes
+from sfumato.engine.statistics.combining import complete_rows_and_columns, crossed_mean, monte_carlo_mean
 
 VALUES = [
     [12.1, 10.4, 13.0, 11.7, 9.8],
@@ -28,7 +28,7 @@ def test_it_is_the_analysis_of_variance_of_r() -> None:
     found = crossed_mean(np.array(VALUES))
     assert found.combined.estimate == pytest.approx(12.02, rel=1e-12)
     assert found.combined.variance == pytest.approx(0.71365, rel=1e-10)
-    assert found.combined.degrees == pytest.approx(6.1851162100, rel=1e-10)
+    assert found.combined.degrees_of_freedom == pytest.approx(6.1851162100, rel=1e-10)
     assert found.combined.interval() == pytest.approx((9.9678069655, 14.0721930345), rel=1e-10)
     assert found.shares is not None
     shares = found.shares.datasets, found.shares.noise, found.shares.interaction
@@ -85,7 +85,7 @@ def test_order_place_and_scale_of_the_values_do_not_matter(drawn: np.ndarray, ra
     )
 )
 def test_what_is_kept_has_no_holes_and_nothing_is_lost_without_them(values: np.ndarray) -> None:
-    rows, columns = without_holes(values)
+    rows, columns = complete_rows_and_columns(values)
     kept = values[np.ix_(rows, columns)]
     assert not np.isnan(kept).any()
     assert (kept.size > 0) == bool((~np.isnan(values)).any())
@@ -96,7 +96,7 @@ def test_what_is_kept_has_no_holes_and_nothing_is_lost_without_them(values: np.n
 def test_one_hole_costs_one_dataset_of_many_and_not_one_replicate_of_few() -> None:
     values = np.ones((20, 5))
     values[3, 2] = np.nan
-    rows, columns = without_holes(values)
+    rows, columns = complete_rows_and_columns(values)
     assert (rows.sum(), columns.sum()) == (19, 5)
 
 

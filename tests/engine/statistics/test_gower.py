@@ -14,7 +14,7 @@ from prepared_tables import schema_of
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.statistics.gower import Gower, SubsetGowerDistances
+from sfumato.engine.statistics.gower import GowerDistance, SubsetGowerDistances
 
 SCHEMA = schema_of(
     Variable("sex", Kind.BINARY, levels=("f", "m")),
@@ -29,8 +29,8 @@ def table(rows: dict[str, list[Any]] | pd.DataFrame) -> Microdata:
 
 
 def distances(own: Microdata, other: Microdata) -> Any:
-    gower = Gower.of([other], SCHEMA.names)
-    return gower.apart(gower.places(own), gower.places(other)) / gower.unit
+    gower = GowerDistance.from_tables([other], SCHEMA.names)
+    return gower.pairwise_distances(gower.record_places(own), gower.record_places(other)) / gower.unit_distance
 
 
 FOUR = {"sex": list("fmfm"), "town": list("aabc"), "age": [20, 30, 30, 50], "pay": [1.0, 2.0, 4.0, 800.0]}
@@ -46,8 +46,8 @@ def test_four_records_by_hand() -> None:
 
 def test_a_value_between_two_is_between_them_and_one_beyond_all_at_the_end() -> None:
     own = table({"sex": list("ff"), "town": list("aa"), "age": [25, 20], "pay": [3.0, 9999.0]})
-    gower = Gower.of([table(FOUR)], ("age", "pay"))
-    places = gower.places(own) / gower.unit
+    gower = GowerDistance.from_tables([table(FOUR)], ("age", "pay"))
+    places = gower.record_places(own) / gower.unit_distance
     assert places[0] == pytest.approx([(1 / 8 + 1 / 2) / 2, 1 / 2])
     assert places[1].tolist() == [1 / 8, 1]
 
@@ -60,16 +60,21 @@ def test_a_missing_value_is_near_a_missing_one_alone() -> None:
 
 
 def test_a_level_that_no_table_has_is_near_none() -> None:
-    gower = Gower.of([table(FOUR)], ("town",))
+    gower = GowerDistance.from_tables([table(FOUR)], ("town",))
     wider = Schema((Variable("town", Kind.CATEGORICAL, levels=("c", "d", "a")),))
     own = conform_to_schema(pd.DataFrame({"town": ["d", "a"]}), wider)
-    assert gower.apart(gower.places(own), gower.places(table(FOUR))).tolist() == [[8, 8, 8, 8], [0, 0, 8, 8]]
+    assert gower.pairwise_distances(gower.record_places(own), gower.record_places(table(FOUR))).tolist() == [
+        [8, 8, 8, 8],
+        [0, 0, 8, 8],
+    ]
 
 
 def test_means_of_levels_cannot_be_compared() -> None:
     means = Schema((Variable("sex", Kind.CONTINUOUS),))
     with pytest.raises(NotComputable, match="class means"):
-        Gower.of([table(FOUR)], ("sex",)).places(conform_to_schema(pd.DataFrame({"sex": [0.5]}), means))
+        GowerDistance.from_tables([table(FOUR)], ("sex",)).record_places(
+            conform_to_schema(pd.DataFrame({"sex": [0.5]}), means)
+        )
 
 
 records = st.lists(
@@ -133,13 +138,16 @@ def test_order_of_variables_and_unit_of_numbers_change_nothing(
     own: list[Any], other: list[Any], names: list[str], unit: float
 ) -> None:
     ours, theirs = usable(own), usable(other)
-    gower = Gower.of([theirs], names)
-    assert (gower.apart(gower.places(ours), gower.places(theirs)) / gower.unit == distances(ours, theirs)).all()
+    gower = GowerDistance.from_tables([theirs], names)
+    assert (
+        gower.pairwise_distances(gower.record_places(ours), gower.record_places(theirs)) / gower.unit_distance
+        == distances(ours, theirs)
+    ).all()
     scaled = [Microdata(SCHEMA, one.frame.assign(pay=one.frame["pay"] * unit)) for one in (ours, theirs)]
     assert distances(*scaled) == pytest.approx(distances(ours, theirs), abs=1e-6)
 
 
-MIXED = Gower(("a", "b", "c"), 50, {"a": {"x": 0, "y": 1}}, {"b": np.arange(50.0), "c": np.arange(50.0)})
+MIXED = GowerDistance(("a", "b", "c"), 50, {"a": {"x": 0, "y": 1}}, {"b": np.arange(50.0), "c": np.arange(50.0)})
 
 
 def places(n: int, seed: int) -> np.ndarray:
@@ -158,5 +166,5 @@ def test_subsets_add_up_the_distances_of_their_variables() -> None:
         found[k, rows] = apart
     for k, chosen in enumerate(subsets):
         names = tuple(n for n, inside in zip(MIXED.names, chosen, strict=True) if inside)
-        exact = Gower(names, 50, MIXED.levels, {}).apart(own[:, chosen], other[:, chosen])
-        assert found[k] * MIXED.unit == pytest.approx(exact, abs=0.01)
+        exact = GowerDistance(names, 50, MIXED.levels, {}).pairwise_distances(own[:, chosen], other[:, chosen])
+        assert found[k] * MIXED.unit_distance == pytest.approx(exact, abs=0.01)

@@ -16,7 +16,12 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from sfumato.engine.errors import EngineError
-from sfumato.engine.statistics.multinomial_logit import MultinomialLogit, NoMaximum, fit, log_probabilities
+from sfumato.engine.statistics.multinomial_logit import (
+    MultinomialLogit,
+    NoMaximumError,
+    fit_multinomial_logit,
+    logit_log_probabilities,
+)
 
 
 def problem(n: int, p: int, classes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -31,16 +36,16 @@ def problem(n: int, p: int, classes: int, seed: int) -> tuple[np.ndarray, np.nda
 @pytest.mark.parametrize(("n", "p", "classes"), [(300, 3, 2), (600, 4, 3), (2000, 6, 5)])
 def test_without_a_penalty_it_is_the_maximum_and_covariance_of_statsmodels(n: int, p: int, classes: int) -> None:
     x, y = problem(n, p, classes, seed=n)
-    ours = fit(x, y, np.arange(classes), 0.0)
+    ours = fit_multinomial_logit(x, y, np.arange(classes), 0.0)
     theirs = sm.MNLogit(y, x).fit(method="newton", disp=0, tol=1e-14, maxiter=100)
     against_the_first = ours.coefficients[1:] - ours.coefficients[0]
     assert against_the_first == pytest.approx(theirs.params.T, abs=1e-8)
     assert ours.log_likelihood == pytest.approx(theirs.llf, abs=1e-8)
-    assert np.exp(ours.log_probabilities(x)) == pytest.approx(theirs.predict(), abs=1e-9)
+    assert np.exp(ours.class_log_probabilities(x)) == pytest.approx(theirs.predict(), abs=1e-9)
     contrast = np.kron(np.column_stack([-np.ones(classes - 1), np.eye(classes - 1)]), np.eye(p))
     covariance = contrast @ np.linalg.inv(ours.factor @ ours.factor.T) @ contrast.T
     assert covariance == pytest.approx(np.asarray(theirs.cov_params()), abs=1e-8)
-    assert ours.converged
+    assert ours.is_converged
     assert ours.coefficients.sum(axis=0) == pytest.approx(np.zeros(p), abs=1e-10)
 
 
@@ -48,11 +53,11 @@ def test_without_a_penalty_it_is_the_maximum_and_covariance_of_statsmodels(n: in
 def test_with_a_penalty_it_is_the_maximum_of_scikit_learn(penalty: float) -> None:
     x, y = problem(500, 5, 4, seed=1)
     weights = np.random.default_rng(2).random(500) + 0.2
-    ours = fit(x, y, np.arange(4), penalty, weights)
+    ours = fit_multinomial_logit(x, y, np.arange(4), penalty, weights)
     theirs = LogisticRegression(C=1 / penalty, solver="newton-cg", tol=1e-12, max_iter=1000)
     theirs.fit(x[:, 1:], y, sample_weight=weights)
     assert ours.coefficients[:, 1:] == pytest.approx(theirs.coef_, abs=1e-6)
-    assert np.exp(ours.log_probabilities(x)) == pytest.approx(theirs.predict_proba(x[:, 1:]), abs=1e-6)
+    assert np.exp(ours.class_log_probabilities(x)) == pytest.approx(theirs.predict_proba(x[:, 1:]), abs=1e-6)
 
 
 def test_penalties_of_single_columns_are_those_of_a_general_optimiser() -> None:
@@ -61,28 +66,28 @@ def test_penalties_of_single_columns_are_those_of_a_general_optimiser() -> None:
 
     def loss(flat: np.ndarray) -> float:
         b = flat.reshape(3, 3)
-        return 0.5 * float((penalties * b**2).sum()) - float(log_probabilities(x, b)[np.arange(150), y].sum())
+        return 0.5 * float((penalties * b**2).sum()) - float(logit_log_probabilities(x, b)[np.arange(150), y].sum())
 
     theirs = minimize(loss, np.zeros(9), method="BFGS", options={"gtol": 1e-9}).x.reshape(3, 3)
-    assert fit(x, y, np.arange(3), penalties).coefficients == pytest.approx(theirs, abs=1e-5)
+    assert fit_multinomial_logit(x, y, np.arange(3), penalties).coefficients == pytest.approx(theirs, abs=1e-5)
 
 
 def test_classes_have_their_own_numbers_and_a_weight_of_two_is_a_record_twice() -> None:
     x, y = problem(200, 3, 3, seed=4)
     codes = np.array([7, 30, 31])
     whole = np.random.default_rng(5).integers(0, 3, 200)
-    weighted = fit(x, codes[y], codes, 0.1, whole.astype(float))
-    repeated = fit(np.repeat(x, whole, axis=0), np.repeat(codes[y], whole), codes, 0.1)
+    weighted = fit_multinomial_logit(x, codes[y], codes, 0.1, whole.astype(float))
+    repeated = fit_multinomial_logit(np.repeat(x, whole, axis=0), np.repeat(codes[y], whole), codes, 0.1)
     assert weighted.coefficients == pytest.approx(repeated.coefficients, abs=1e-9)
     assert weighted.class_keys.tolist() == [7, 30, 31]
     with pytest.raises(EngineError, match="none of the classes"):
-        fit(x, y, codes, 0.1)
+        fit_multinomial_logit(x, y, codes, 0.1)
 
 
 def test_the_mean_probabilities_are_the_shares_since_nothing_holds_the_intercept() -> None:
     x, y = problem(400, 4, 3, seed=6)
-    ours = fit(x, y, np.arange(3), 5.0)
-    assert np.exp(ours.log_probabilities(x)).mean(axis=0) == pytest.approx(np.bincount(y) / 400, abs=1e-9)
+    ours = fit_multinomial_logit(x, y, np.arange(3), 5.0)
+    assert np.exp(ours.class_log_probabilities(x)).mean(axis=0) == pytest.approx(np.bincount(y) / 400, abs=1e-9)
 
 
 def separated() -> tuple[np.ndarray, np.ndarray]:
@@ -93,27 +98,27 @@ def separated() -> tuple[np.ndarray, np.ndarray]:
 
 def test_separated_classes_have_no_maximum_without_a_penalty_and_a_finite_one_with_it() -> None:
     x, y = separated()
-    with pytest.raises(NoMaximum):
-        fit(x, y, np.arange(3), 0.0)
-    with pytest.raises(NoMaximum, match="no record"):
-        fit(x, np.minimum(y, 1), np.arange(3), 0.1)
-    found = [fit(x, y, np.arange(3), penalty) for penalty in (1e-3, 1e-1)]
-    assert all(one.converged for one in found)
+    with pytest.raises(NoMaximumError):
+        fit_multinomial_logit(x, y, np.arange(3), 0.0)
+    with pytest.raises(NoMaximumError, match="no record"):
+        fit_multinomial_logit(x, np.minimum(y, 1), np.arange(3), 0.1)
+    found = [fit_multinomial_logit(x, y, np.arange(3), penalty) for penalty in (1e-3, 1e-1)]
+    assert all(one.is_converged for one in found)
     assert np.abs(found[0].coefficients).max() > 2 * np.abs(found[1].coefficients).max()
     assert np.abs(found[1].coefficients).max() < 30
 
 
 def test_the_start_does_not_move_the_maximum() -> None:
     x, y = problem(300, 4, 4, seed=8)
-    one = fit(x, y, np.arange(4), 0.1)
-    far = fit(x, y, np.arange(4), 0.1, start=np.random.default_rng(9).normal(scale=5, size=(4, 4)))
+    one = fit_multinomial_logit(x, y, np.arange(4), 0.1)
+    far = fit_multinomial_logit(x, y, np.arange(4), 0.1, start=np.random.default_rng(9).normal(scale=5, size=(4, 4)))
     assert far.coefficients == pytest.approx(one.coefficients, abs=1e-8)
 
 
 def moved(model: MultinomialLogit, x: np.ndarray, y: np.ndarray, i: int, guess: int) -> np.ndarray:
     """One Newton step from the fit, after record i became of class ``guess``."""
-    change = model.gradients(x[[i]], np.array([guess])) - model.gradients(x[[i]], y[[i]])
-    return model.coefficients + model.step(change)[0]
+    change = model.record_gradients(x[[i]], np.array([guess])) - model.record_gradients(x[[i]], y[[i]])
+    return model.coefficients + model.newton_step(change)[0]
 
 
 @pytest.mark.slow
@@ -124,11 +129,11 @@ def test_a_step_for_a_changed_record_is_near_the_refit_and_nearer_than_no_step(s
     rng = np.random.default_rng(seed)
     if len(np.unique(y)) < 3 or np.bincount(y).min() < 20:
         return
-    model = fit(x, y, np.arange(3), 0.1)
+    model = fit_multinomial_logit(x, y, np.arange(3), 0.1)
     i, guess = int(rng.integers(400)), int(rng.integers(3))
     changed = y.copy()
     changed[i] = guess
-    exact = fit(x, changed, np.arange(3), 0.1).coefficients
+    exact = fit_multinomial_logit(x, changed, np.arange(3), 0.1).coefficients
     stepped = moved(model, x, y, i, guess)
     if guess == y[i]:
         assert stepped == pytest.approx(model.coefficients, abs=1e-12)
@@ -140,19 +145,19 @@ def test_a_step_for_a_changed_record_is_near_the_refit_and_nearer_than_no_step(s
 
 def test_a_record_left_out_moves_the_coefficients_by_the_step_of_its_gradient() -> None:
     x, y = problem(500, 3, 3, seed=10)
-    model = fit(x, y, np.arange(3), 0.1)
-    steps = model.step(model.gradients(x, y))
+    model = fit_multinomial_logit(x, y, np.arange(3), 0.1)
+    steps = model.newton_step(model.record_gradients(x, y))
     assert steps.shape == (500, 3, 3)
     for i in range(0, 500, 50):
         kept = np.arange(500) != i
-        exact = fit(x[kept], y[kept], np.arange(3), 0.1).coefficients
+        exact = fit_multinomial_logit(x[kept], y[kept], np.arange(3), 0.1).coefficients
         assert np.abs(model.coefficients - steps[i] - exact).max() < 0.1 * np.abs(steps[i]).max() + 1e-9
 
 
 def test_drawn_coefficients_are_normal_with_the_inverse_of_the_hessian() -> None:
     x, y = problem(300, 2, 3, seed=11)
-    model = fit(x, y, np.arange(3), 0.3)
-    drawn = model.sample(4000, np.random.default_rng(12))
+    model = fit_multinomial_logit(x, y, np.arange(3), 0.3)
+    drawn = model.draw_coefficients(4000, np.random.default_rng(12))
     assert drawn.shape == (4000, 3, 2)
     assert drawn.sum(axis=1) == pytest.approx(np.zeros((4000, 2)), abs=1e-10)
     hessian = hessian_by_differences(model, x, y)
@@ -164,7 +169,7 @@ def test_drawn_coefficients_are_normal_with_the_inverse_of_the_hessian() -> None
     squared = (standard**2).sum(axis=0)
     assert stats.kstest(squared, "chi2", (4,)).pvalue > 1e-3
     assert stats.kstest(1.2 * squared, "chi2", (4,)).pvalue < 1e-6, "the negative control"
-    assert model.variances() == pytest.approx(drawn.var(axis=0), rel=0.1)
+    assert model.coefficient_variances() == pytest.approx(drawn.var(axis=0), rel=0.1)
 
 
 def hessian_by_differences(model: MultinomialLogit, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -172,7 +177,7 @@ def hessian_by_differences(model: MultinomialLogit, x: np.ndarray, y: np.ndarray
 
     def gradient(flat: np.ndarray) -> Any:
         b = flat.reshape(model.coefficients.shape)
-        residuals = np.eye(len(b))[y] - np.exp(log_probabilities(x, b))
+        residuals = np.eye(len(b))[y] - np.exp(logit_log_probabilities(x, b))
         return (residuals.T @ x - model.penalties * b).ravel()
 
     flat, size = model.coefficients.ravel(), model.coefficients.size
@@ -188,6 +193,6 @@ def test_thirty_five_classes_and_forty_five_columns_take_seconds() -> None:
     y = (x @ rng.normal(size=(45, 35)) * 0.4 + rng.gumbel(size=(1740, 35))).argmax(axis=1)
     with threadpool_limits(limits=1):
         start = time.process_time()
-        model = fit(x, y, np.unique(y), 0.1)
-    assert model.converged
+        model = fit_multinomial_logit(x, y, np.unique(y), 0.1)
+    assert model.is_converged
     assert time.process_time() - start < 10

@@ -10,7 +10,7 @@ from prepared_tables import schema_of
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Variable
 from sfumato.engine.methods.run import Run
-from sfumato.engine.statistics.smoothing import smoothed, steps, within
+from sfumato.engine.statistics.smoothing import common_step, reflect_at_bounds, smooth_donor_values
 from sfumato.engine.synthesis.cart import CartSpec, cart, draw
 
 
@@ -20,7 +20,7 @@ def test_groups_keep_their_means_and_variances() -> None:
     donors = rng.gamma(2.0, 1.0 + 10 * group)
     drawn = np.repeat(np.arange(3), 60_000)
     values = np.concatenate([rng.choice(donors[group == g], 60_000) for g in range(3)])
-    near = smoothed(values, drawn, donors, group, rng.standard_normal)
+    near = smooth_donor_values(values, drawn, donors, group, rng.standard_normal)
     for g in range(3):
         own = donors[group == g]
         assert near[drawn == g].mean() == pytest.approx(own.mean(), rel=0.02)
@@ -33,16 +33,16 @@ def test_groups_keep_their_means_and_variances() -> None:
 def test_a_group_of_one_value_has_the_width_of_all() -> None:
     rng = np.random.default_rng(2)
     donors, group = np.array([5.0, 5.0, 5.0, 1.0, 9.0, 4.0]), np.array([0, 0, 0, 1, 1, 1])
-    near = smoothed(np.full(100, 5.0), np.zeros(100, dtype=np.int64), donors, group, rng.standard_normal)
+    near = smooth_donor_values(np.full(100, 5.0), np.zeros(100, dtype=np.int64), donors, group, rng.standard_normal)
     assert len(np.unique(near)) == 100
 
 
 def test_bounds_reflect_and_steps_hold() -> None:
-    found = within(np.array([-0.3, 4.26, 10.4]), 0.0, 10.0, 0.05)
+    found = reflect_at_bounds(np.array([-0.3, 4.26, 10.4]), 0.0, 10.0, 0.05)
     assert found.tolist() == [0.3, 4.25, 9.6]
-    assert steps(found) == pytest.approx(0.05)
-    assert within(np.array([-0.3]), None, None, 0.0).tolist() == [-0.3]
-    far = within(np.array([25.0, -25.0]), 0.0, 10.0, 0.0)
+    assert common_step(found) == pytest.approx(0.05)
+    assert reflect_at_bounds(np.array([-0.3]), None, None, 0.0).tolist() == [-0.3]
+    far = reflect_at_bounds(np.array([25.0, -25.0]), 0.0, 10.0, 0.0)
     assert (far >= 0).all()
     assert (far <= 10).all()
 
@@ -95,7 +95,7 @@ def test_smoothed_values_keep_zeros_cents_signs_and_bounds(data: Microdata) -> N
     plain, spent = drawn(data, "spent"), drawn(data, "spent", smoothing=True)
     assert ((plain == 0) == (spent == 0)).mean() > 0.99
     assert spent.min() >= 0
-    assert steps(spent) == pytest.approx(0.01)
+    assert common_step(spent) == pytest.approx(0.01)
     assert not np.isin(data.numbers("spent").max(), spent)
     visits = drawn(data, "visits", smoothing=True)
     assert (visits == np.rint(visits)).all()
@@ -112,7 +112,7 @@ def test_donors_that_count_for_several_are_as_wide_as_these() -> None:
     donors, group, times = rng.gamma(2.0, 5.0, 30), np.repeat([0, 1, 2], 10), rng.integers(1, 5, 30)
     values, of = rng.choice(donors, 200), rng.integers(0, 3, 200)
     noise = rng.standard_normal(200)
-    weighed = smoothed(values, of, donors, group, lambda _: noise, times * 1.0)
-    repeated = smoothed(values, of, np.repeat(donors, times), np.repeat(group, times), lambda _: noise)
+    weighed = smooth_donor_values(values, of, donors, group, lambda _: noise, times * 1.0)
+    repeated = smooth_donor_values(values, of, np.repeat(donors, times), np.repeat(group, times), lambda _: noise)
     assert weighed == pytest.approx(repeated, abs=1e-9)
-    assert np.abs(weighed - smoothed(values, of, donors, group, lambda _: noise)).max() > 0.1
+    assert np.abs(weighed - smooth_donor_values(values, of, donors, group, lambda _: noise)).max() > 0.1

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.engine.statistics.multinomial_logit import fit, log_probabilities
+from sfumato.engine.statistics.multinomial_logit import fit_multinomial_logit, logit_log_probabilities
 from sfumato.engine.synthesis._changed_multinomial import (
     MultinomialChange,
     changed_coefficients,
@@ -31,7 +31,7 @@ def records(n: int = 300, seed: int = 3) -> tuple[np.ndarray[Any, Any], np.ndarr
 
 def maximised(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float:
     """The log-likelihood with the penalty 0.1, which the intercept has not."""
-    likelihood = log_probabilities(x, b)[np.arange(len(y)), y].sum()
+    likelihood = logit_log_probabilities(x, b)[np.arange(len(y)), y].sum()
     return float(likelihood - 0.05 * (b[:, 1:] ** 2).sum())
 
 
@@ -43,13 +43,13 @@ def changes(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> list[Multinomia
 
 def test_each_change_ends_near_the_maximum_of_a_fit_anew_whatever_others_are_asked_with_it() -> None:
     x, y = records()
-    model = fit(x, y, CLASSES, 0.1)
+    model = fit_multinomial_logit(x, y, CLASSES, 0.1)
     asked = changes(x, y)
     found = list(changed_coefficients(model, x, y, ONES, asked))
     for change, b in zip(asked, found, strict=True):
         rows, classes = x.copy(), y.copy()
         rows[change.row], classes[change.row] = change.x, change.place
-        most = maximised(rows, classes, fit(rows, classes, CLASSES, 0.1).coefficients)
+        most = maximised(rows, classes, fit_multinomial_logit(rows, classes, CLASSES, 0.1).coefficients)
         left = most - maximised(rows, classes, b)
         assert -1e-9 < left < 0.005
         if change.row != 5:  # the fit itself would not do
@@ -62,7 +62,7 @@ def test_each_change_ends_near_the_maximum_of_a_fit_anew_whatever_others_are_ask
 def test_records_that_are_asked_about_stay_as_they_were() -> None:
     x, y = records()
     before = x.copy(), y.copy()
-    list(changed_coefficients(fit(x, y, CLASSES, 0.1), x, y, ONES, changes(x, y)))
+    list(changed_coefficients(fit_multinomial_logit(x, y, CLASSES, 0.1), x, y, ONES, changes(x, y)))
     assert np.array_equal(x, before[0])
     assert np.array_equal(y, before[1])
 
@@ -70,5 +70,5 @@ def test_records_that_are_asked_about_stay_as_they_were() -> None:
 def test_sums_give_the_log_likelihood_of_the_records() -> None:
     x, y = records()
     b = np.random.default_rng(1).normal(size=(5, 3)) * 300  # exponentials of such scores overflow
-    direct = log_probabilities(x, b)[np.arange(len(y)), y].sum()
+    direct = logit_log_probabilities(x, b)[np.arange(len(y)), y].sum()
     assert (class_column_sums(x, y, 5) * b).sum() - log_denominators(x, b).sum() == pytest.approx(direct)

@@ -17,7 +17,7 @@ from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.release_models import IntruderGuesses, replace_values, total_plausibility
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.statistics.multinomial_logit import log_probabilities
+from sfumato.engine.statistics.multinomial_logit import logit_log_probabilities
 from sfumato.engine.synthesis._multinomial_release import MultinomialRelease, StratumRelease
 
 LEVELS = {"place": 3, "colour": 2}
@@ -191,7 +191,7 @@ def test_log_probabilities_are_those_of_the_mode() -> None:
     places = np.searchsorted(stratum.records.class_keys, releases[0].numbers(model.targets[0]))
 
     def value(away: np.ndarray[Any, Any]) -> float:
-        logs = log_probabilities(x, stratum.model.coefficients + away)[np.arange(len(x)), places].sum()
+        logs = logit_log_probabilities(x, stratum.model.coefficients + away)[np.arange(len(x)), places].sum()
         return float(logs - away.ravel() @ hessian @ away.ravel() / 2)
 
     rng = np.random.default_rng(2)

@@ -91,7 +91,7 @@ def test_units_of_a_number_and_the_order_of_levels_change_no_probability() -> No
 
     def probabilities(one: Microdata) -> np.ndarray:
         (records,) = model.records_by_stratum(one, "race", spec)
-        return np.exp(records.fit(2.0).log_probabilities(records.x))
+        return np.exp(records.fit(2.0).class_log_probabilities(records.x))
 
     assert probabilities(days) == pytest.approx(probabilities(data), abs=1e-10)
     assert probabilities(conform_to_schema(raw, turned))[:, ::-1] == pytest.approx(probabilities(data), abs=1e-10)
@@ -102,7 +102,7 @@ def test_units_of_a_number_and_the_order_of_levels_change_no_probability() -> No
 def test_datasets_have_the_probabilities_of_the_model() -> None:
     data, spec = table(3000, 3), MultinomialLogisticSpec(predictors=("age", "sex"))
     (records,) = model.records_by_stratum(data, "race", spec)
-    expected = np.exp(records.fit(spec.penalty).log_probabilities(records.x))
+    expected = np.exp(records.fit(spec.penalty).class_log_probabilities(records.x))
     fit, rng, counts = fitted(data, "race", spec), np.random.default_rng(4), np.zeros((2, 3))
     young = data.numbers("age") < 15
     for _ in range(30):
@@ -206,7 +206,7 @@ def test_strata_that_are_the_target_or_that_a_later_step_makes_are_refused() -> 
 def test_a_release_has_as_few_copies_as_independent_draws_and_a_single_valued_stratum_would_copy() -> None:
     data, spec = table(2000, 8), MultinomialLogisticSpec(predictors=("age", "sex"))
     (records,) = model.records_by_stratum(data, "home", spec)
-    p = np.exp(records.fit(spec.penalty).log_probabilities(records.x))
+    p = np.exp(records.fit(spec.penalty).class_log_probabilities(records.x))
     own = data.numbers("home").astype(int)
     same = int((drawn(data, "home", spec) == own).sum())
     assert stats.binomtest(same, 2000, float(p[np.arange(2000), own].mean())).pvalue > 1e-3

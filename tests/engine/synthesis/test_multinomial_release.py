@@ -19,7 +19,7 @@ from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.release_models import IntruderGuesses, ReleaseModel, replace_values, total_plausibility
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.statistics.multinomial_logit import fit, log_probabilities
+from sfumato.engine.statistics.multinomial_logit import fit_multinomial_logit, logit_log_probabilities
 from sfumato.engine.synthesis._multinomial_release import MultinomialRelease
 
 
@@ -119,11 +119,11 @@ def test_the_likelihood_at_the_truth_is_that_of_the_fit() -> None:
     total = np.zeros(2)
     for target, predictors in (("place", ["age", "sex"]), ("colour", ["age", "sex", "place"])):
         design = CompletedDesign.from_terms(predictors, data)
-        own = fit(
+        own = fit_multinomial_logit(
             design.build_matrix(data), data.numbers(target).astype(int), np.arange(4 if target == "place" else 3), 0.1
         )
         for draw, release in enumerate(releases):
-            logs = log_probabilities(design.build_matrix(release), own.coefficients)
+            logs = logit_log_probabilities(design.build_matrix(release), own.coefficients)
             total[draw] += logs[np.arange(120), release.numbers(target).astype(int)].sum()
     truth = IntruderGuesses(np.array([5]), {name: data.numbers(name)[5:6, None] for name in ("place", "colour")})
     assert total_plausibility(models(of, data, releases), truth).likelihood[0, 0] == pytest.approx(total)
@@ -139,9 +139,11 @@ def test_the_prediction_is_that_of_all_other_records() -> None:
     place, colour = (c.ravel() for c in np.indices((4, 3)))
     for target, predictors, classes in (("place", ["age", "sex"], place), ("colour", ["age", "sex", "place"], colour)):
         design = CompletedDesign.from_terms(predictors, data)
-        own = fit(design.build_matrix(others), others.numbers(target).astype(int), np.arange(classes.max() + 1), 0.1)
+        own = fit_multinomial_logit(
+            design.build_matrix(others), others.numbers(target).astype(int), np.arange(classes.max() + 1), 0.1
+        )
         row = every_guess(np.array([3])).guessed_table(data)
-        expected += log_probabilities(design.build_matrix(row), own.coefficients)[np.arange(12), classes]
+        expected += logit_log_probabilities(design.build_matrix(row), own.coefficients)[np.arange(12), classes]
     assert prior == pytest.approx(expected, abs=0.02)
     assert np.exp(prior).sum() == pytest.approx(1)
 
@@ -186,9 +188,11 @@ def own_record_anew(
         )
         for target, size in (("place", 4), ("colour", 3)):
             y = changed.numbers(target).astype(int)
-            own = fit(design[target].build_matrix(changed), y, np.arange(size), 0.1, weight)
+            own = fit_multinomial_logit(design[target].build_matrix(changed), y, np.arange(size), 0.1, weight)
             for draw, release in enumerate(releases):
-                logs = log_probabilities(design[target].build_matrix(release)[record : record + 1], own.coefficients)
+                logs = logit_log_probabilities(
+                    design[target].build_matrix(release)[record : record + 1], own.coefficients
+                )
                 found[g, draw] += logs[0, int(release.numbers(target)[record])]
     return found
 

@@ -6,7 +6,7 @@ from sfumato.engine.data.toml import read_toml
 from sfumato.engine.methods import levers as texts
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.tui.findings.lever_changes import CHANGES, levers_for
+from sfumato.tui.findings.lever_changes import CHANGES, find_levers
 
 PLAN = """title = "Ten"
 [data]
@@ -35,7 +35,7 @@ def verdict(value, target="", outcome="not met"):
 
 
 def changed(value, target=""):
-    return {one.text: read_toml(one.toml) for one in levers_for(verdict(value, target), PLAN) if one.toml}
+    return {one.text: read_toml(one.toml) for one in find_levers(verdict(value, target), PLAN) if one.toml}
 
 
 def test_fewer_datasets_are_half_as_many_and_all_else_stays():
@@ -44,7 +44,7 @@ def test_fewer_datasets_are_half_as_many_and_all_else_stays():
     assert found == {**before, "release": {**before["release"], "m": 3}}
     (lever,) = (
         one
-        for one in levers_for(verdict("risk.identification.true_match_rate"), PLAN)
+        for one in find_levers(verdict("risk.identification.true_match_rate"), PLAN)
         if "(m)" in one.text and one.toml
     )
     assert lever.lines == ("- m = 5", "+ m = 3")
@@ -59,7 +59,9 @@ def test_coarser_quasi_identifiers_are_steps_of_whole_numbers_that_are_kept_and_
     text = "make the quasi-identifiers coarser, and group their rare values ([release] recode)"
 
     def turned(toml):
-        (lever,) = (one for one in levers_for(verdict("risk.identification.true_match_rate"), toml) if one.text == text)
+        (lever,) = (
+            one for one in find_levers(verdict("risk.identification.true_match_rate"), toml) if one.text == text
+        )
         return lever.toml
 
     once = turned(plan)
@@ -79,24 +81,24 @@ def test_larger_leaves_are_those_of_the_variable_that_is_judged():
 
 
 def test_what_a_person_has_to_decide_changes_nothing():
-    by_hand = [one for one in levers_for(verdict("risk.identification.true_match_rate"), PLAN) if not one.toml]
+    by_hand = [one for one in find_levers(verdict("risk.identification.true_match_rate"), PLAN) if not one.toml]
     assert "synthesise more of the variables that an intruder knows" in {one.text for one in by_hand}
     assert all(one.lines == () for one in by_hand)
 
 
 def test_a_verdict_that_is_met_has_no_levers_and_one_dataset_cannot_be_fewer():
-    assert levers_for(verdict("risk.identification.true_match_rate", outcome="met"), PLAN) == []
+    assert find_levers(verdict("risk.identification.true_match_rate", outcome="met"), PLAN) == []
     one = PLAN.replace("m = 5", "m = 1")
-    assert not [lever for lever in levers_for(verdict("risk.identification.true_match_rate"), one) if lever.toml]
+    assert not [lever for lever in find_levers(verdict("risk.identification.true_match_rate"), one) if lever.toml]
 
 
 @pytest.mark.parametrize("toml", ["[[synthesis]\n", "m = ", "[release]\nm = 'many'\n"])
 def test_a_plan_that_cannot_be_read_is_not_changed(toml):
-    assert all(not lever.toml for lever in levers_for(verdict("risk.identification.true_match_rate"), toml))
+    assert all(not lever.toml for lever in find_levers(verdict("risk.identification.true_match_rate"), toml))
 
 
 def test_a_measure_of_another_version_has_no_levers():
-    assert levers_for(verdict("risk.gone.away"), PLAN) == []
+    assert find_levers(verdict("risk.gone.away"), PLAN) == []
 
 
 def test_every_setting_that_an_advice_turns_is_one_of_some_method_or_m():

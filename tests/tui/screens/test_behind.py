@@ -3,9 +3,9 @@
 import pytest
 from textual.widgets import ContentSwitcher
 
-from sfumato.tui.findings.behind import POINT, Ground, ground_of
-from sfumato.tui.findings.distribution import Distributions
-from sfumato.tui.findings.records import Records
+from sfumato.tui.findings.behind import POINT, NumberBasis, find_basis
+from sfumato.tui.findings.distribution import DistributionsDialog
+from sfumato.tui.findings.records import RecordsPane
 from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.records import record_measures
@@ -22,7 +22,7 @@ def axis_of(directory, key, target=None, level=None):
 
 def ground(directory, axis):
     with Workspace.open(directory) as workspace:
-        return ground_of(workspace, DONE, axis)
+        return find_basis(workspace, DONE, axis)
 
 
 @pytest.mark.slow
@@ -30,12 +30,12 @@ def test_every_number_of_a_run_has_something_behind_it_or_says_what_it_is(built_
     with Workspace.open(built_data) as workspace:
         axes = read_risk_utility_map(workspace, 1).axes
         for axis in axes:
-            found = ground_of(workspace, DONE, axis)
+            found = find_basis(workspace, DONE, axis)
             family = axis.key.partition(".")[0]
             assert found.kind == {"studies": "study", "risk": "records", "utility": "values"}[family]
             assert found.variable == (axis.target if found.kind == "values" else "")
         whole = MapAxis("utility.propensity.pmse", "", "{}", None, "low", "")
-        said = ground_of(workspace, DONE, whole).said
+        said = find_basis(workspace, DONE, whole).message
     assert "utility.propensity.pmse of run 1" in said
     assert "no records, groups or values" in said
 
@@ -52,7 +52,7 @@ def test_of_two_uses_the_one_that_the_number_is_of(built_data, monkeypatch):
     views = "sfumato.workspace.views.records.record_measures"
     for measures, place in (([own, other], 0), ([other, own], 1)):
         monkeypatch.setattr(views, lambda *_, found=measures: found)
-        assert ground(built_data, axis) == Ground("records", measure=place)
+        assert ground(built_data, axis) == NumberBasis("records", measure=place)
     monkeypatch.setattr(views, lambda *_: [other, replace(other, params={**own.params, "radius": {"income": "9%"}})])
     assert ground(built_data, axis).kind == "nothing"
 
@@ -71,7 +71,7 @@ async def test_b_leads_from_a_point_of_the_map_to_the_records(sit, built_data):
         assert seat.app.screen.pane.id == "records"
         assert "Identification risk 1/1 · average over 3 datasets" in seat.text
         await seat.press("act:map", "act:behind_up")
-        assert isinstance(seat.app.screen, Distributions)
+        assert isinstance(seat.app.screen, DistributionsDialog)
         assert f"run 1 · {gap.target}" in seat.text
         await seat.press("q", "t", "act:behind")
         assert seat.app.screen.pane.id == "records"
@@ -94,9 +94,9 @@ async def test_b_leads_from_a_level_of_a_study_to_its_curve(sit, built_data):
 async def test_the_records_of_another_measure_are_asked_for_though_the_run_is_the_same(sit, built_data):
     async with sit(built_data, tab="records", size=(120, 40)) as seat:
         records = seat.app.screen.pane
-        assert isinstance(records, Records)
+        assert isinstance(records, RecordsPane)
         await seat.press("]")
-        records.by_measure(DONE, 0)
+        records.show_by_measure(DONE, 0)
         await seat.press("shift")
         assert "average over 3 datasets" in seat.text
         assert records._wanted is None

@@ -5,9 +5,9 @@ import shutil
 import pytest
 from believed import believed_workspace
 
-from sfumato.tui.findings.beliefs import Beliefs
-from sfumato.tui.findings.guesses import Guesses
-from sfumato.tui.findings.map import limits_on
+from sfumato.tui.findings.beliefs import BeliefsDialog
+from sfumato.tui.findings.guesses import GuessesDialog
+from sfumato.tui.findings.map import axis_limits
 from sfumato.tui.manual.help import KeysDialog
 from sfumato.tui.parts.page import Dialog
 from sfumato.tui.session.state import AppState, save_state
@@ -65,7 +65,7 @@ async def test_enter_shows_the_guesses_and_values_only_after_a_yes(sit, believed
     record = rank_records(workspace, 1, measure).lines(0, 1)[0].record
     found = read_record_guesses(workspace, 1, measure, record, with_values=True)
     async with sit(believed, "enter", size=WIDE) as seat:
-        assert isinstance(seat.app.screen, Guesses)
+        assert isinstance(seat.app.screen, GuessesDialog)
         assert f"record {record} of run 1" in seat.text
         assert seat.text.count("the truth") == 1 + sum(one.is_right for one in found.guesses)
         assert not [secret for secret in SECRETS if secret in seat.text]
@@ -87,7 +87,7 @@ async def test_enter_shows_the_guesses_and_values_only_after_a_yes(sit, believed
 async def test_the_screen_tells_how_belief_moved_at_every_size(sit, believed, workspace, size):
     found = [read_beliefs(workspace, 1, one) for one in belief_measures(workspace, 1)]
     async with sit(believed, "act:beliefs", size=size) as seat:
-        assert isinstance(seat.app.screen, Beliefs)
+        assert isinstance(seat.app.screen, BeliefsDialog)
         assert all(len(line) <= size[0] for line in seat.text.splitlines())
         assert found[0].result_text[:40] in seat.text
         assert "Belief in the truth" in seat.text
@@ -112,7 +112,7 @@ async def test_a_limit_held_against_the_value_before_the_release_is_a_line_on_th
     before = found.reference_value(own, 1)
     assert before == pytest.approx(place / verdict.observed)
     assert found.reference_value(own, 2) is None  # another run's baseline is not this one's
-    assert limits_on([verdict], own, before) == [("max", pytest.approx(1.2 * before))]
+    assert axis_limits([verdict], own, before) == [("max", pytest.approx(1.2 * before))]
     save_state(believed, AppState(project=1, run=1, tab="map", across=own.ident))
     async with sit(believed, size=WIDE) as seat:
         assert f"x limit at most {number(1.2 * before)}" in seat.text
@@ -151,4 +151,4 @@ async def test_the_question_mark_tells_the_keys_of_a_dialog_and_closing_it_comes
 
 async def test_a_run_without_such_a_measure_offers_no_such_screen(sit, directory):
     async with sit(directory, "enter", "G", "act:beliefs") as seat:
-        assert not isinstance(seat.app.screen, Beliefs)
+        assert not isinstance(seat.app.screen, BeliefsDialog)

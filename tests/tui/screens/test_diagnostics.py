@@ -2,7 +2,7 @@ import pytest
 from textual.widgets import Input
 
 from sfumato.engine.methods.results import Diagnostic
-from sfumato.tui.findings.diagnostics import by_statistic, rule_limit, statistic_series
+from sfumato.tui.findings.diagnostics import group_by_statistic, rule_limit, statistic_series
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.store.workspace import Workspace
@@ -84,7 +84,7 @@ def test_statistics_with_a_rule_come_first_and_sizes_are_bars():
         Diagnostic("posterior_mean", "b", 1.0, target="a"),
         Diagnostic("effective_sample_size", "b", None, "at least 400", False, "a"),
     ]
-    found = by_statistic(lines)
+    found = group_by_statistic(lines)
     assert list(found) == ["effective_sample_size", "posterior_mean"]
     assert [one.marker for one in statistic_series(found["effective_sample_size"])] == ["bars", "points", "line"]
     assert [one.marker for one in statistic_series(found["posterior_mean"])] == ["points"]

@@ -12,7 +12,7 @@ from textual.widgets import Input
 from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.data.schema import MissingPolicy
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.tui.findings.distribution import Distributions, SidePlot
+from sfumato.tui.findings.distribution import DistributionsDialog, SidePlot
 from sfumato.tui.manual.help import KeysDialog
 from sfumato.tui.parts.dialogs import ChoiceDialog
 from sfumato.tui.session.state import AppState, save_state
@@ -73,7 +73,7 @@ def fits(seat, size):
 @pytest.mark.slow
 async def test_the_variable_that_was_synthesised_comes_first_with_its_missing_share(sit, surveyed, size):
     async with sit(surveyed, "act:distributions", size=size) as seat:
-        assert isinstance(seat.app.screen, Distributions)
+        assert isinstance(seat.app.screen, DistributionsDialog)
         assert "run 1 · income · histogram 1/4 · 3 synthetic: mean, least and greatest" in seat.text
         assert "synthetic, mean of 3" in seat.text
         assert "no value: confidential 10 %" in seat.text
@@ -81,7 +81,7 @@ async def test_the_variable_that_was_synthesised_comes_first_with_its_missing_sh
             assert words in seat.footer
         assert fits(seat, size)
         await seat.press("q")
-        assert not isinstance(seat.app.screen, Distributions)
+        assert not isinstance(seat.app.screen, DistributionsDialog)
 
 
 @pytest.mark.slow
@@ -277,7 +277,7 @@ async def test_from_data_and_results_the_variable_under_the_cursor_is_shown(sit,
     async with sit(surveyed, "1", "down", "act:distributions") as seat:
         assert " visits · histogram" in seat.text
         await seat.press("q", "act:results", "t")
-        assert isinstance(seat.app.screen, Distributions)
+        assert isinstance(seat.app.screen, DistributionsDialog)
         assert " · histogram" in seat.text or " · shares" in seat.text
 
 

@@ -4,24 +4,24 @@ import re
 
 import pytest
 
-from sfumato.tui.findings.distribution import Distributions, DrilledRecords
+from sfumato.tui.findings.distribution import DistributionsDialog, RecordsBehindDialog
 
 
 @pytest.mark.slow
 async def test_enter_on_a_bar_asks_and_then_shows_its_records(sit, built_data, size):
     async with sit(built_data, "enter", "G", "act:distributions", size=size) as seat:
-        assert isinstance(seat.app.screen, Distributions)
+        assert isinstance(seat.app.screen, DistributionsDialog)
         await seat.press("home", "right", "right")
         said = re.search(r"income (\S+ \.\. \S+): confidential (\S+)", seat.text)
         share = float(said[2])
         text = await seat.press("enter")
         assert re.search(r"Show the (\d+ records|record) with income", text)
         assert "They are confidential" in text
-        assert not isinstance(seat.app.screen, DrilledRecords)
+        assert not isinstance(seat.app.screen, RecordsBehindDialog)
         await seat.press("n")
-        assert isinstance(seat.app.screen, Distributions), "no is no"
+        assert isinstance(seat.app.screen, DistributionsDialog), "no is no"
         await seat.press("enter", "y", "shift")
-        assert isinstance(seat.app.screen, DrilledRecords)
+        assert isinstance(seat.app.screen, RecordsBehindDialog)
         records = round(share * 90)
         assert f"{records} record" in seat.text.splitlines()[0]
         assert "of the confidential data of run 1" in seat.text
@@ -33,7 +33,7 @@ async def test_enter_on_a_bar_asks_and_then_shows_its_records(sit, built_data, s
         assert all(low <= value <= high for value in values)
         assert seat.app.screen.make_exportable().name.startswith("confidential-run-1")
         await seat.press("v")
-        assert isinstance(seat.app.screen, Distributions), "v hides them"
+        assert isinstance(seat.app.screen, DistributionsDialog), "v hides them"
 
 
 @pytest.mark.slow
@@ -47,6 +47,6 @@ async def test_enter_on_a_cell_shows_its_records_and_on_a_curve_says_why_not(sit
                 break
             await seat.press("right")
         await seat.press("enter", "y", "shift")
-        assert isinstance(seat.app.screen, DrilledRecords)
+        assert isinstance(seat.app.screen, RecordsBehindDialog)
         assert f"· {found[1]} record" in seat.text.splitlines()[0]
         assert seat.app.screen.query_one("Grid").count == int(found[1])

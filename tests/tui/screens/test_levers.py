@@ -2,7 +2,7 @@
 
 import pytest
 
-from sfumato.tui.findings.levers import ExplainVerdict, PlanChange
+from sfumato.tui.findings.levers import PlanChange, VerdictExplanation
 from sfumato.tui.parts.explain import ResultExplanation
 from sfumato.workspace.plan.drafts import find_draft
 from sfumato.workspace.store.workspace import Workspace
@@ -19,7 +19,7 @@ async def test_four_keys_lead_from_a_failed_verdict_to_a_run(sit, built_data, no
     async with sit(built_data, tab="verdicts", size=size) as seat:
         await seat.to_verdict()
         await seat.press("enter")
-        assert isinstance(seat.app.screen, ExplainVerdict)
+        assert isinstance(seat.app.screen, VerdictExplanation)
         assert "How to fix it" in seat.text
         assert "+ m = 2" not in seat.text
         assert "release fewer datasets (m): m = 2" in seat.text

@@ -12,7 +12,7 @@ from textual.widgets import Input
 
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.tui.app.project import ProjectScreen
-from sfumato.tui.findings.map import limit_series, limits_on
+from sfumato.tui.findings.map import axis_limits, map_limit_series
 from sfumato.tui.parts.dialogs import ChoiceDialog
 from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.reporting.words import number
@@ -204,25 +204,25 @@ def verdict(value="risk.a.b", target="", level=None, bound="max", limit=0.1, par
 
 
 def test_a_threshold_is_an_axis_own_by_key_target_level_and_parameters():
-    assert limits_on([verdict(), verdict()], axis(), None) == [("max", 0.1)]
-    assert limits_on([verdict(bound="min")], axis(), None) == [("min", 0.1)]
-    assert limits_on([verdict(bound="max_ratio")], axis(), 0.5) == [("max", 0.05)]
-    assert limits_on([verdict(bound="max_ratio")], axis(), None) == []
+    assert axis_limits([verdict(), verdict()], axis(), None) == [("max", 0.1)]
+    assert axis_limits([verdict(bound="min")], axis(), None) == [("min", 0.1)]
+    assert axis_limits([verdict(bound="max_ratio")], axis(), 0.5) == [("max", 0.05)]
+    assert axis_limits([verdict(bound="max_ratio")], axis(), None) == []
     for other in (axis("risk.a.c"), axis(level=0.1)):
-        assert limits_on([verdict()], other, None) == []
-    assert limits_on([verdict(target="price")], axis(), None) == []
-    assert limits_on([verdict(params={"q": 0.5})], axis(params='{"q": 0.25}'), None) == []
-    assert limits_on([verdict(params={"q": 0.5})], axis(params='{"q": 0.5}'), None) == [("max", 0.1)]
+        assert axis_limits([verdict()], other, None) == []
+    assert axis_limits([verdict(target="price")], axis(), None) == []
+    assert axis_limits([verdict(params={"q": 0.5})], axis(params='{"q": 0.25}'), None) == []
+    assert axis_limits([verdict(params={"q": 0.5})], axis(params='{"q": 0.5}'), None) == [("max", 0.1)]
 
 
 def test_limits_are_lines_across_the_picture_and_far_ones_are_left_out():
     points = [place(0.1, 5.0), place(0.3, 9.0)]
-    upright, level = limit_series(([("max", 0.2)], [("min", 7.0)]), points)
+    upright, level = map_limit_series(([("max", 0.2)], [("min", 7.0)]), points)
     assert (upright.x.tolist(), upright.y.tolist()) == ([0.2, 0.2], [5.0, 9.0])
     assert (level.x.tolist(), level.y.tolist()) == ([0.1, 0.3], [7.0, 7.0])
-    assert limit_series(([("max", 50.0)], []), points) == []
-    assert limit_series(([("max", 0.2)], []), []) == []
-    (alone,) = limit_series(([("max", 0.2)], []), points[:1])
+    assert map_limit_series(([("max", 50.0)], []), points) == []
+    assert map_limit_series(([("max", 0.2)], []), []) == []
+    (alone,) = map_limit_series(([("max", 0.2)], []), points[:1])
     assert alone.y.tolist() == [2.5, 7.5]
 
 

@@ -8,8 +8,8 @@ from prepared_workspaces import finished_workspace
 from textual.widgets import Input
 
 from sfumato.tui.app.project import ProjectScreen
-from sfumato.tui.findings.distribution import Distributions
-from sfumato.tui.findings.quality import NO_RECORDS, Quality, deciding, reading, why
+from sfumato.tui.findings.distribution import DistributionsDialog
+from sfumato.tui.findings.quality import NO_RECORDS, QualityDialog, board_row_text, deciding_column, verdict_reason
 from sfumato.tui.session.state import AppState, save_state
 from sfumato.tui.widgets.grid import Grid
 from sfumato.workspace.store.runs import find_run
@@ -89,7 +89,7 @@ def test_large_classes_do_not_meet_minimum_data_quality(three):
     board = board_of(three, POOR)
     assert board.table_scores["rho"].value < 0.9
     assert board.outcome == "not met"
-    assert "rho 0." in why(board)
+    assert "rho 0." in verdict_reason(board)
 
 
 def made(whole, scores=(), expected=()):
@@ -107,7 +107,7 @@ def test_nothing_is_passed_that_was_not_computed_or_not_measured():
     assert made({**good, "nmi v1": QualityScore(None, 0.8, "why")}).outcome == "not computed"
     lacking = made(good, expected={"rho": ["age"], "rilm": ["town"]})
     assert lacking.outcome == "not computed"
-    assert "rilm not measured" in why(lacking)
+    assert "rilm not measured" in verdict_reason(lacking)
     assert made({}).outcome == "not computed"
     assert made({"rilm of numbers": QualityScore(0.1, None)}).outcome == "not computed"
 
@@ -131,7 +131,7 @@ def test_only_done_runs_with_such_rows_have_the_view(three):
 async def test_the_board_shows_verdict_limits_and_reasons(sit, three, size):
     async with sit(look(three, GOOD), "act:quality", size=size) as seat:
         text = seat.text
-        assert isinstance(seat.app.screen, Quality)
+        assert isinstance(seat.app.screen, QualityDialog)
         assert "✓ met  meets minimum data quality" in text
         for words in (
             "at least 0.9",
@@ -148,7 +148,7 @@ async def test_the_board_shows_verdict_limits_and_reasons(sit, three, size):
         text = await seat.press("G")
         assert "flat: rho not computed, at least 0.9 (the original values are all the same" in " ".join(text.split())
         await seat.press("q")
-        assert not isinstance(seat.app.screen, Quality)
+        assert not isinstance(seat.app.screen, QualityDialog)
 
 
 @pytest.mark.slow
@@ -193,8 +193,8 @@ async def test_the_board_is_written_with_all_digits(sit, three, tmp_path):
 
 def test_a_row_is_read_in_words(three):
     board = board_of(three, GOOD)
-    assert reading(board, 0).startswith("Minimum over the columns: rho ")
-    assert reading(board, 2 + board.columns.index("town")).startswith("town: rilm 1, at least 0.1")
+    assert board_row_text(board, 0).startswith("Minimum over the columns: rho ")
+    assert board_row_text(board, 2 + board.columns.index("town")).startswith("town: rilm 1, at least 0.1")
 
 
 def board(**scores):
@@ -207,9 +207,9 @@ def board(**scores):
 
 
 def test_the_minimum_leads_to_the_variable_that_has_it():
-    assert deciding(board(age={"rho": 0.9, "nmi": 0.2}, hours={"rho": 0.95, "nmi": 0.1})) == "hours"
-    assert deciding(board(age={"rho": 0.9}, hours={"rho": 0.95})) == "age"
-    assert deciding(board(age={"nmi": None})) is None
+    assert deciding_column(board(age={"rho": 0.9, "nmi": 0.2}, hours={"rho": 0.95, "nmi": 0.1})) == "hours"
+    assert deciding_column(board(age={"rho": 0.9}, hours={"rho": 0.95})) == "age"
+    assert deciding_column(board(age={"nmi": None})) is None
 
 
 async def beside(seat, words):
@@ -225,12 +225,12 @@ async def beside(seat, words):
 @pytest.mark.parametrize("size", [(80, 24), (160, 50)])
 async def test_enter_on_the_board_of_quality_leads_to_the_values(sit, three, size):
     async with sit(look(three, GOOD), "act:quality", size=size) as seat:
-        assert isinstance(seat.app.screen, Quality)
+        assert isinstance(seat.app.screen, QualityDialog)
         if size[0] >= 160:
             assert await beside(seat, "Lighthouse")
         await seat.press("j", "enter")
         assert seat.app.notices[-1] == NO_RECORDS
-        assert isinstance(seat.app.screen, Quality)
+        assert isinstance(seat.app.screen, QualityDialog)
         names = [seat.app.screen.query_one(Grid).row_at(index)[0] for index in (2, 3)]
         for key, name in (("k", "age"), ("j", None), ("j", None)):
             await seat.press(key)
@@ -238,6 +238,6 @@ async def test_enter_on_the_board_of_quality_leads_to_the_values(sit, three, siz
             if index == 1:
                 continue
             await seat.press("enter")
-            assert isinstance(seat.app.screen, Distributions)
+            assert isinstance(seat.app.screen, DistributionsDialog)
             assert f"run 1 · {name or names[index - 2]}" in seat.text
             await seat.press("q")

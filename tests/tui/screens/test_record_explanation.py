@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sfumato.engine.execution.record_risk import LeaveOneOutCandidates
-from sfumato.tui.findings.records import explanation
+from sfumato.tui.findings.records import candidates_explanation
 from sfumato.workspace.views.records import MatchingCandidates
 
 
@@ -19,12 +19,12 @@ from sfumato.workspace.views.records import MatchingCandidates
 def test_whose_the_matching_records_are_is_said_where_something_says_it(hit: bool | None, words: str) -> None:
     alone = LeaveOneOutCandidates(("age",), np.array([2.0]), np.array([[5.0]]))
     found = MatchingCandidates(1, 1, (1, 3), {"age": "width 5"}, alone, hit)
-    lines = explanation(found, 80, None, 120).plain.splitlines()
+    lines = candidates_explanation(found, 80, None, 120).plain.splitlines()
     assert lines[0].rstrip() == f"2 of 80 released records match; {words}."
     assert "within width 5 " in lines[4]
 
 
 def test_one_record_matches_and_several_match() -> None:
     alone = LeaveOneOutCandidates(("age",), np.array([1.0]), np.array([[5.0]]))
-    said = explanation(MatchingCandidates(1, 1, (1,), {"age": "equal"}, alone, True), 80, None, 120).plain
+    said = candidates_explanation(MatchingCandidates(1, 1, (1,), {"age": "equal"}, alone, True), 80, None, 120).plain
     assert said.startswith("1 of 80 released records matches;")

@@ -4,7 +4,7 @@ from textual.widgets import Input
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.tui.findings.results import ResultLine, name_in, names_in_recipe, shortened_among, sorted_text
+from sfumato.tui.findings.results import ResultLine, names_in_recipe, order_text, shortened_among, shortened_name
 from sfumato.tui.parts.explain import number_facts
 from sfumato.tui.session.state import AppState, save_state
 from sfumato.tui.widgets.grid import Grid
@@ -107,10 +107,10 @@ async def test_failures_stand_first_beside_the_confidential_row_and_have_their_s
 
 def test_what_is_said_of_the_order_holds_where_there_are_no_thresholds():
     """Where nothing was held against a limit nothing is said to have been met."""
-    assert sorted_text(FAILURES, []) == "by measure, no verdicts"
+    assert order_text(FAILURES, []) == "by measure, no verdicts"
     met = Verdict("risk.x.y", "", None, "max", 1.0, 0.5, 0.5, "met")
-    assert sorted_text(FAILURES, [met]) == "failures first (0 of 1 not met)"
-    assert sorted_text("value", [met]) == "by value"
+    assert order_text(FAILURES, [met]) == "failures first (0 of 1 not met)"
+    assert order_text("value", [met]) == "by value"
 
 
 @pytest.mark.slow
@@ -213,7 +213,7 @@ def test_a_method_of_another_version_is_named_as_unknown():
     [(40, "Re-identified with certainty"), (20, "Re-identified with…"), (12, "Re-identifi…")],
 )
 def test_a_name_loses_its_end_where_there_is_no_room(width, name):
-    assert name_in(width, ResultLine(line(), "", {})) == name
+    assert shortened_name(width, ResultLine(line(), "", {})) == name
 
 
 @pytest.mark.parametrize("width", [14, 20, 28, 40])

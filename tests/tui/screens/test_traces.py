@@ -10,7 +10,7 @@ from textual.widgets import Input
 from sfumato.engine.methods.results import Diagnostic, ImportanceTrace
 from sfumato.engine.posterior.ensemble import chain_trace
 from sfumato.tui.app.project import ProjectScreen
-from sfumato.tui.findings.diagnostics import Parameter, figure_series
+from sfumato.tui.findings.diagnostics import ParameterDialog, figure_series
 from sfumato.tui.widgets.plot import Plot
 from sfumato.tui.widgets.sparkline import trend_line
 from sfumato.workspace.plots.traces import trace_figure
@@ -109,7 +109,7 @@ async def test_f_leaves_what_is_outside_a_limit(sit, chained):
 @pytest.mark.slow
 async def test_every_plot_of_a_chain_has_its_key(sit, chained, size):
     async with sit(chained, "enter", tab="diagnostics", size=size) as seat:
-        assert isinstance(seat.app.screen, Parameter)
+        assert isinstance(seat.app.screen, ParameterDialog)
         assert isinstance(seat.app.focused, Plot)
         assert "income beta: trace · 2 of 3 · every chain" in seat.text
         assert "m Plot } Chain ] Next" in " ".join(seat.footer.split())

@@ -13,7 +13,7 @@ from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import agreeing_word
 from sfumato.tui.app.project import ProjectScreen
-from sfumato.tui.findings.records import Record
+from sfumato.tui.findings.records import RecordDialog
 from sfumato.tui.parts.split import Detail
 from sfumato.tui.runs.compare import ComparisonDialog
 from sfumato.tui.widgets.grid import Grid
@@ -270,7 +270,7 @@ async def test_enter_shows_who_matches_a_record_and_why_but_no_values(sit, direc
     (measure, _) = record_measures(workspace, ONE)
     top = rank_records(workspace, ONE, measure).lines(0, 1)[0].record
     async with sit(directory, "enter", "G", "enter", "act:records", "enter", size=size) as seat:
-        assert isinstance(seat.app.screen, Record)
+        assert isinstance(seat.app.screen, RecordDialog)
         (draw,) = (d for d in (1, 2, 3) if f"dataset {d} of 3" in seat.text)
         found = find_candidates(workspace, ONE, measure, top, draw)
         assert f"record {top} of run 1 · Identification risk" in seat.text
@@ -308,7 +308,7 @@ async def test_v_shows_values_after_a_yes_and_hides_them_again(sit, directory, w
         text = await seat.press("v")
         assert f"Show the values of record {top}" in text
         await seat.press("enter")
-        assert isinstance(seat.app.screen, Record)
+        assert isinstance(seat.app.screen, RecordDialog)
         assert_no_value(seat.text, workspace, top)
         text = await seat.press("v", "y")
         assert own["region"] in text
