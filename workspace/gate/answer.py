@@ -32,7 +32,7 @@ MOST_NAMED_FINDINGS = 3
 class ReleaseAnswer:
     """The gate's answer to the one question of a release.
 
-    may_leave: ``no`` where a finding blocks that nobody waived; ``to be judged`` where a person has to decide; else ``yes``
+    may_leave: ``no`` where an unwaived finding blocks; ``to be judged`` where a person has to decide; else ``yes``
     audience: who receives the release
     sentence: what decides, in people where people are counted
     not_covered: what was not examined; empty where everything was

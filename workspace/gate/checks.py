@@ -62,7 +62,7 @@ class CheckResult:
 
     message: what was found, in words
     value: the measured value; None where none is shown
-    baseline: what the value would be without a disclosure; None where there is none
+    baseline: what the value would be without a disclosure; None without such a value
     adjusted_value: the number to compare with the limits in place of ``value``; None to compare ``value`` itself
     records: rows of the confidential table, from 0
     at_most: the worst status that the finding may have
@@ -269,7 +269,7 @@ class ExaminedRelease:
 
     @cached_property
     def controls(self) -> Microdata | None:
-        """Return the records that were held out of the run; None where there are none."""
+        """Return the records that were held out of the run; None without a hold-out."""
         sha256 = self.plan.controls_sha256
         return (
             self.recipe.recode_data(add_stored_controls(self.workspace.tables, sha256, self.exact_records)).controls
@@ -343,9 +343,9 @@ class ExaminedRelease:
 
     @property
     def uncertain_releases_text(self) -> str:
-        """Return ``; it cannot be told whether the people of run 3 are the same (...)``; empty where it can be told of all."""
+        """Return ``; it is unknown whether the people of run 3 are the same (...)``; empty where it is known of all."""
         return "".join(
-            f"; it cannot be told whether the people of run {one.earlier.run_id}, released before, are the same: {one.reason}"
+            f"; it is unknown whether the people of run {one.earlier.run_id}, released before, are the same: {one.reason}"
             for one in self.uncertain_releases
         )
 
@@ -396,7 +396,7 @@ class ExaminedRelease:
 
     @cached_property
     def _confidential_people(self) -> ConfidentialPeople:
-        """Return the records as they are compared with people of other tables: by their exact values, whatever is recoded, and by every
+        """Return the records in the form that is compared with people of other tables: by their exact values, whatever is recoded, and by every
         column.
         """
         exact, coarse = self.exact_records, self.recipe.form.recode

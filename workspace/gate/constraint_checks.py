@@ -37,7 +37,7 @@ def _check_constraints(case: ExaminedRelease) -> CheckResult:
         f"broken: {said}" if worst else f"no record of {case.plan.datasets} datasets breaks one of {len(rules)} rules"
     )
     if unknown:
-        said += f"; of some records nobody can say whether they keep to {', '.join(sorted(unknown))}"
+        said += f"; for some records it is unknown whether they keep to {', '.join(sorted(unknown))}"
     at_most: Status = "block" if made & worst.keys() else "warn"
     return CheckResult(said, max((count for count, _, _ in worst.values()), default=0), at_most=at_most)
 
@@ -46,6 +46,6 @@ CONSTRAINT_CHECKS = (
     GateCheck(
         "constraints", "records that break a constraint of the recipe", "records of a dataset", 0, 0,
         "a record that cannot be is of no use, and says that a model did not know the rule", "let synthesis keep to it ([release] redraws, "
-        "another order or model), or mend the rule", _check_constraints, "edit rules: Fellegi & Holt (1976)",
+        "another order or model), or fix the rule", _check_constraints, "edit rules: Fellegi & Holt (1976)",
     ),
 )  # fmt: skip

@@ -90,7 +90,7 @@ def _poolable_releases(case: ExaminedRelease) -> Callable[[ReleasedData], bool]:
 
 
 def is_strong(counts: ProbeCounts, members: int, *, follows_from_kept: bool = False) -> bool:
-    """Return whether so many people, and so much of what is found, are surely found for being members that it may block.
+    """Return whether enough people, and enough of those found, are surely found for being members that it may block.
 
     With kept columns, what is found follows from these too, which are members' (``follows_from_kept``). There only a large share of all
     people counts.
@@ -105,7 +105,7 @@ def is_strong(counts: ProbeCounts, members: int, *, follows_from_kept: bool = Fa
 
 
 def is_own_row_strong(evidence: ExchangeEvidence) -> bool:
-    """Return whether so many people, and so much of what is found, are in their own rows that it may block."""
+    """Return whether enough people, and enough of those found, are in their own rows that it may block."""
     is_much = evidence.share_of_found >= MOST_IN_OWN_ROWS or evidence.excess_share >= MOST_OF_THE_PEOPLE
     return evidence.excess >= FEWEST and is_much
 
@@ -235,7 +235,7 @@ def _hidden_columns(case: ExaminedRelease) -> dict[str, str]:
     schema = case.recipe.schema
     found = {v.name: "an identifier" for v in schema if v.role is Role.IDENTIFIER}
     if case.is_synthetic:
-        found |= {n: "drawn anew" for n in case.plan.replaced if schema[n].role is Role.SENSITIVE}
+        found |= {n: "synthesised" for n in case.plan.replaced if schema[n].role is Role.SENSITIVE}
         found |= {n: "sensitive" for n in case.plan.kept if schema[n].role is Role.SENSITIVE}
     else:
         found |= dict.fromkeys(case.plan.replaced, "generalised or suppressed")

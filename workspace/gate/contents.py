@@ -34,8 +34,8 @@ class ReleasePlan:
     verdicts: verdicts on the thresholds of the recipe
     tables: hashes of the stored datasets, by draw
     seal: state of the run's seal
-    weights_sha256: hash of the records' weights; empty where there are none
-    controls_sha256: hash of the records that were held out; empty where there are none
+    weights_sha256: hash of the records' weights; empty without weights
+    controls_sha256: hash of the records that were held out; empty without a hold-out
     """
 
     run: StoredRun
@@ -62,7 +62,7 @@ class ReleasePlan:
 
     @property
     def unchanged_variables(self) -> tuple[str, ...]:
-        """Return the variables that are released exactly as they are in the confidential data."""
+        """Return the variables that are released with exactly their confidential values."""
         return tuple(name for name in self.kept if name not in self.run.recipe.form.recode)
 
     @property

@@ -63,7 +63,7 @@ def _kept_and_drawn(case: ExaminedRelease) -> tuple[tuple[str, ...], tuple[str, 
 def _same_treatment(
     case: ExaminedRelease, kept: tuple[str, ...], drawn: tuple[str, ...]
 ) -> Callable[[ReleasedData], bool]:
-    """Return a test whether an earlier release has these variables, keeps the same of them, and draws the same: then both have one baseline."""
+    """Return a test whether an earlier release has these variables, keeps the same ones, and draws the same: then both have one baseline."""
 
     def fits(one: ReleasedData) -> bool:
         names = (*kept, *drawn)
@@ -105,7 +105,7 @@ def _limit_by_holdout(
 ) -> CheckResult:
     """Return the result for rows in these variables, which only warns where rows of hold-out people are released as often as those of members.
 
-    Without a hold-out it blocks where no release with independently drawn rows would repeat so many records.
+    Without a hold-out it blocks where no release with independently drawn rows would repeat as many records.
     """
     if result.compared_value <= 0:
         return result
@@ -225,7 +225,7 @@ def _check_agreed_values(case: ExaminedRelease) -> CheckResult:
             told = [rows(release) for release, _ in pool.datasets]
             linked = np.flatnonzero(np.sum([one >= 0 for one in told], axis=0) >= 2)
             if not len(linked):
-                return CheckResult("rows of different datasets cannot be told to be of the same record")
+                return CheckResult("rows of different datasets cannot be linked to the same record")
             window = _hit_window(case, name, radii.get(name))
             found = measure_agreed_values(
                 case.confidential,
@@ -236,11 +236,11 @@ def _check_agreed_values(case: ExaminedRelease) -> CheckResult:
                 told,
             )
             said = (
-                f"{name}: the {count_noun(len(told), 'value')} together give away {percent_text(found.value)} of the {count_noun(len(linked), 'record')} whose rows can be "
+                f"{name}: the {count_noun(len(told), 'value')} together reveal {percent_text(found.value)} of the {count_noun(len(linked), 'record')} whose rows can be "
                 f"linked, and {percent_text(found.baseline)} of the records most like them ({pool.size_text})"
             )
             if found.noise >= found.copy_value - found.baseline:
-                said += "; so few records cannot be told from chance"
+                said += "; with so few records it may be chance"
             return result_from_likeness(found, said)
 
         def fits(one: ReleasedData) -> bool:
@@ -265,13 +265,13 @@ def _hit_window(case: ExaminedRelease, name: str, radius: Radius | None) -> tupl
 def _check_kept_weight(case: ExaminedRelease) -> CheckResult:
     weights = tuple(name for name in case.plan.kept if name in case.recipe.schema.names_by_role(Role.WEIGHT))
     if not weights:
-        return CheckResult("no survey weight leaves as it is", 0)
+        return CheckResult("no survey weight is released unchanged", 0)
     rows = row_keys(case.confidential_cells, weights, len(case.confidential))
     sizes = count_occurrences(rows, rows)
     few = np.flatnonzero(sizes < case.policy.smallest_cell)
     said = (
         f"{_people_share_text(case, len(few), len(rows))} have a survey weight ({weights[0]}) that fewer than {case.policy.smallest_cell} {case.record_noun} "
-        f"share; {int((sizes == 1).sum()):,} of them share theirs with nobody: whoever knows how the weights were made knows their strata and classes"
+        f"share; {int((sizes == 1).sum()):,} of them have a unique one: whoever knows how the weights were made knows their strata and classes"
     )
     return CheckResult(said, len(few) / len(rows), records=record_numbers(few))
 
@@ -280,7 +280,7 @@ def _check_identifying_columns(case: ExaminedRelease) -> CheckResult:
     def check_variable(name: str) -> CheckResult:
         rows = case.confidential_cells[name]
         alone = count_occurrences(rows, rows) == 1
-        said = f"{name} is released unchanged, and {_people_share_text(case, int(alone.sum()), len(rows))} share their value with nobody"
+        said = f"{name} is released unchanged, and {_people_share_text(case, int(alone.sum()), len(rows))} have a unique value"
         role = case.confidential.schema[name].role
         meant = role is Role.SENSITIVE and not case.is_synthetic
         return CheckResult(
@@ -293,7 +293,7 @@ def _check_identifying_columns(case: ExaminedRelease) -> CheckResult:
         )
 
     if not case.plan.kept:
-        return CheckResult("no variable leaves as it is", 0)
+        return CheckResult("no variable is released unchanged", 0)
     return _worst_of_variables(map(check_variable, case.plan.kept), "")
 
 
@@ -347,7 +347,7 @@ DATA_CHECKS = (
         check_extremes, "maxima and minima are not released: ESSnet SDC guidelines for output checking (Brandt et al. 2010)",
     ),
     GateCheck(
-        "agreed_values", "values that the datasets give away together", "excess (0 as for similar people, 1 for all)", 0.05, 0.2,
+        "agreed_values", "values that the datasets reveal together", "excess (0 as for similar people, 1 for all)", 0.05, 0.2,
         "beyond what a person like it would lose, it is what the model remembers of the record; " + OURS, f"fewer datasets, {MORE_ROOM}",
         _check_agreed_values, "attack against a control: Giomi et al. (2023)",
     ),

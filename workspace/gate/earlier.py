@@ -75,7 +75,7 @@ class ReleasedData:
     n_confidential: number of confidential records
     tables: hashes of the datasets as the run stored them
     sizes: number of records of each dataset
-    model: hash of what the release is drawn by, equal for runs that differ in seed, size and measures alone
+    model: hash of the model that the release is drawn by, equal for runs that differ in seed, size and measures alone
     read: function that reads a dataset, from 0, or some of its variables
     recode: public rules by which the datasets are coarser than the confidential data
     before_recoding: the same datasets before ``recode_by`` was applied; None where it was not
@@ -181,7 +181,7 @@ class MeasuredRecordRisks:
 
 @dataclass(frozen=True, eq=False)
 class ConfidentialPeople:
-    """The confidential records of the examined release, as they are compared with people of other tables.
+    """The confidential records of the examined release, in the form that is compared with people of other tables.
 
     cells: the cells of every column that does not merely number the records, (n,) each
     schema: their columns, with the roles that the recipe gives them
@@ -199,8 +199,8 @@ class PeopleComparison:
 
     overlap: how the tables overlap by the columns that identify people, where these show the same people
     n_shared: people that both tables have by a declared identifier
-    unknown_reason: why it cannot be told, in words; empty where it can
-    is_incomparable: whether it cannot be told because too little is left of a deleted table
+    unknown_reason: why it is unknown, in words; empty where it is known
+    is_incomparable: whether it is unknown because too little is left of a deleted table
     """
 
     overlap: PeopleOverlap | None = None
@@ -316,7 +316,7 @@ def released_data_of_run(workspace: Workspace, run: StoredRun, tables: Sequence[
 
 
 def _model_hash(sealer: RecordSealer, recipe: Recipe) -> str:
-    """Return a keyed hash of what a release is drawn by."""
+    """Return a keyed hash of the model that a release is drawn by."""
     table = recipe.to_table()
     said = {name: table.get(name) for name in ("variables", "constraints", "synthesis", "anonymisation")}
     if recipe.form.recode:

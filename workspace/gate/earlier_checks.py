@@ -59,7 +59,7 @@ def _possible_difference(case: ExaminedRelease, one: UncertainPeopleRelease) -> 
     more = len(case.exact_records) - one.earlier.release.n_confidential
     matters = more and case.release.has_exact_values and one.earlier.release.has_exact_values
     said = (
-        f"it cannot be told whether run {one.earlier.run_id}, released before, is of the same people ({one.reason}); it has {abs(more):,} "
+        f"it is unknown whether run {one.earlier.run_id}, released before, is of the same people ({one.reason}); it has {abs(more):,} "
         f"{'fewer' if more > 0 else 'more'} of them if so; {ELSEWHERE}"
     )
     if matters:
@@ -259,7 +259,7 @@ EARLIER_CHECKS = (
     ),
     GateCheck(
         "earlier_records", "records of earlier releases that are missing or changed", "records", None, 0,
-        "without them nothing shows what the releases together give away; somebody may have removed them",
+        "without them nothing shows what the releases together reveal; somebody may have removed them",
         "run sfumato audit verify, and restore the workspace from a backup", _check_earlier_records, waivable=False,
     ),
     GateCheck(

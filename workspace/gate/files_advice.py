@@ -9,7 +9,7 @@ ROUNDER = f"{MAKER} for rounded values, or top and bottom codes"
 CLASSES = f"{MAKER} for larger classes, of more than one sensitive value"
 
 ADVICE_BY_CHECK = {
-    "unmet_thresholds": f"{MAKER} to make them anew until they are met",
+    "unmet_thresholds": f"{MAKER} to make them again until they are met",
     "exposed_variables": OTHERS,
     "newly_certain": SMOOTHER,
     "guessed_beyond_prior": SMOOTHER,
@@ -33,7 +33,7 @@ ADVICE_BY_CHECK = {
     "kept_weight": f"{MAKER} to round the weight",
     "identifying_columns": OTHERS,
     "small_classes": CLASSES,
-    "constraints": f"{MAKER} to keep to the rule, or mend the rule",
+    "constraints": f"{MAKER} to keep to the rule, or fix the rule",
 }
 
 

@@ -55,7 +55,7 @@ IN_MEMBERSHIP_EVIDENCE = frozenset(
 )  # fmt: skip
 """Keys of checks of older versions, whose looks are part of ``membership_evidence``."""
 MOST_RECORDS = 1000
-"""So many record numbers a finding holds; its words say how many there are."""
+"""Largest number of record numbers in a finding; its words give their total."""
 STATES: Mapping[Status, str] = {
     "block": "blocks",
     "warn": "to be judged",
@@ -76,7 +76,7 @@ class Finding:
     status: ``pass``, ``warn``, ``block`` or ``not checked``
     title: what the check counts or measures
     said: what was found, in words
-    value: the measured value; None where there is none
+    value: the measured value; None where none was measured
     baseline: what the value would be without a disclosure
     limit: the limit that was passed, or would have to be passed next
     records: rows of the confidential table that it is about, from 0
@@ -185,7 +185,7 @@ class Examination:
 
     @property
     def unwaived_findings(self) -> tuple[Finding, ...]:
-        """Return the findings that block and that nobody has waived; who waives a leak waives what follows from it."""
+        """Return the findings that block and are not waived; who waives a leak waives what follows from it."""
         named = {waiver.check for waiver in self.waivers}
 
         def covering(one: Finding) -> tuple[str, ...]:
@@ -401,7 +401,7 @@ def make_waivers(examination: Examination, name: str, reason: str, waive: Mappin
 
 
 def check_waivers(examination: Examination, waive: Mapping[str, str]) -> None:
-    """Raise BadInput for a waiver of an unknown check, of one that does not block, or without a reason; NotReleased where nobody may waive it."""
+    """Raise BadInput for a waiver of an unknown check, of one that does not block, or without a reason; NotReleased where no account may waive it."""
     blocking = {one.check: one for one in examination.blocking_findings}
     known = [check.key for check in CHECKS]
     for key, why in waive.items():
@@ -421,7 +421,7 @@ def checked_reasons(waive: Mapping[str, str], place: str) -> dict[str, str]:
 
 
 def check_not_blocked(examination: Examination, sentence: str = "") -> None:
-    """Raise NotReleased where a finding blocks that nobody has waived; its message begins with the ``sentence`` of the answer."""
+    """Raise NotReleased where an unwaived finding blocks; its message begins with the ``sentence`` of the answer."""
     left = examination.unwaived_findings
     if not left:
         return

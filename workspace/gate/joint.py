@@ -252,7 +252,7 @@ class JointTable:
 
     @cached_property
     def strongest_row_evidence(self) -> RowEvidence | None:
-        """Return the strongest evidence of rows without labels; None where there is none."""
+        """Return the strongest evidence of rows without labels; None without evidence."""
         return strongest_row_evidence(
             [*self.whole_row_tests, *self.people_in_release.row_tests, *self.people_in_rewritten_columns.row_tests]
         )

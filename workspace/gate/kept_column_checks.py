@@ -2,7 +2,7 @@
 
 The intruder knows these columns of a person and looks for the row. What may be known follows from the audience, not from roles
 alone: among the public somebody knows any column that is released unchanged, so that a role cannot hide one. A contract or an enclave
-binds its users, and there the quasi-identifiers count. Nobody is taken to know a survey weight, which has a check of its own too.
+binds its users, and there the quasi-identifiers count. No one is taken to know a survey weight, which has a check of its own too.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def _check_kept_keys(case: ExaminedRelease) -> CheckResult:
         finds = kept.sizes.expected_reidentifications
         message = (
             f"{len(over):,} of {n:,} {noun} ({format_percent(len(over) / n)}) share their values of {kept.columns_text}, {how}, with fewer than "
-            f"{limit - 1} others; {kept.sizes.n_unique:,} share theirs with nobody; an intruder who picks a matching row for each finds {format_number(finds)} on "
+            f"{limit - 1} others; {kept.sizes.n_unique:,} have a unique combination; an intruder who picks a matching row for each finds {format_number(finds)} on "
             f"average ({format_percent(finds / n)})"
         )
         if (fraction := _declared_sampling_fraction(case)) is not None:

@@ -1,4 +1,4 @@
-"""The gate's check of what protected tables reveal together: those of this release, and those that earlier ones of the same records published.
+"""The gate's check of the counts that protected tables reveal together: those of this release, and those that earlier ones of the same records published.
 
 The number of rows of the datasets is published too. Where one of these releases has a row for each record, readers know the number of
 records.

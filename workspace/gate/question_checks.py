@@ -39,9 +39,9 @@ from .contents import variables_by_treatment
 from .kept_column_checks import kept_columns_of_release
 
 ShareFoundBy = Callable[[Sequence[str], int], tuple[float, float]]
-"""How many of so many people are picked by some columns alone, and how many are alone in them, as shares."""
+"""Shares of a number of people who are picked by some columns alone, and who are unique in them."""
 EXCESS = "excess (0 by chance, 1 for certain)"
-"""The unit of what an attack gets right beyond its baseline, as a part of what the baseline leaves."""
+"""The unit of an attack's success beyond its baseline, as a share of the rest above the baseline."""
 _OWN_CHOICE = "a choice of ours; no rule of the field has a number"
 _TITLES_AND_REASONS: dict[Question, tuple[str, str, str]] = {
     "singling out": (
@@ -290,7 +290,7 @@ def _check_weighted_records(case: ExaminedRelease) -> CheckResult:
     lines = record_weight_lines(case.workspace, case.plan.run.id)
     if not lines:
         return CheckResult("every record says as much to the models as any other", 0)
-    said = f"the run is weighted: {lines[0]}. What it measured is of its own release; what the weights give away themselves no number says"
+    said = f"the run is weighted: {lines[0]}. What it measured is of its own release; no number measures what the weights themselves reveal"
     return CheckResult(said, 1)
 
 

@@ -25,7 +25,7 @@ class BoundedCache:
         return name in self._values or cells <= self._room
 
     def get_or_compute(self, name: Hashable, cells: int, compute: Callable[[], T]) -> T:
-        """Return the value of this name, which has so many ``cells``; compute it where it is not cached."""
+        """Return the value of this name, which has ``cells`` cells; compute it where it is not cached."""
         if name in self._values:
             found: T = self._values[name]
             return found

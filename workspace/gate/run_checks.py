@@ -1,4 +1,4 @@
-"""The gate's checks of what a run measured, and of how it was made."""
+"""The gate's checks of the measures of a run, and of how it was made."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LIKELY = 0.5
 SURE = 0.9
 """Above this probability, over all datasets, a record blocks where it is not chance and no policy says otherwise."""
 UNMEASURED_RISK = LIKELY + 1e-11
-"""What a record is taken for that nobody asked about: above ``LIKELY`` by more than rounding."""
+"""Assumed risk of a record that no measure examined: above ``LIKELY`` by more than rounding."""
 NOT_MEASURED = (
     "the strongest intruder was not asked: no measure of the run tells what one who knows all other records believes"
 )
@@ -97,7 +97,7 @@ def _check_exposed_variables(case: ExaminedRelease) -> CheckResult:
     exposed = case.plan.exposed_variables
     if not exposed:
         return CheckResult("no sensitive variable of a synthetic release is kept", 0)
-    said = f"sensitive variables would go out as they are in the confidential data ({', '.join(exposed)})"
+    said = f"sensitive variables would be released unchanged ({', '.join(exposed)})"
     return CheckResult(said, len(exposed))
 
 
@@ -164,7 +164,7 @@ def _check_worst_records(case: ExaminedRelease) -> CheckResult:
         worst = _add_inference(worst, inferred)
     if worst is not None and not everybody:
         said = (
-            f"{worst.message}; no measure asked about all records: the gate takes the others to be given away with more than {LIKELY:g}, since "
+            f"{worst.message}; no measure asked about all records: the gate assumes that the others are disclosed with more than {LIKELY:g}, since "
             "they are not known to be safer"
         )
         return replace(worst, message=said, adjusted_value=max(worst.compared_value, UNMEASURED_RISK))
@@ -230,7 +230,7 @@ def _result_of_measure(
     looked = is_above(judged, SURE) and not (few or strict)
     chance = _compare_with_wrong_matches(case, measure, risks) if looked else None
     said = (
-        f"{key}: record {record + 1} is given away with probability {highest:.3g} over {count_noun(risks.n_datasets, 'dataset')}, and "
+        f"{key}: record {record + 1} is disclosed with probability {highest:.3g} over {count_noun(risks.n_datasets, 'dataset')}, and "
         f"{len(likely):,} of {int(asked.sum()):,} with more than {LIKELY:g}"
     ) + ("; of one dataset it may be chance" if few else "")
     if chance is not None:
@@ -241,7 +241,7 @@ def _result_of_measure(
     if judged < highest and count_alone:
         said += (
             f"; the gate compares {format_number(judged)} and not {format_number(highest)}: whoever is found by columns that stay is counted by {KEPT_KEYS}, "
-            f"and nobody else is given away with more than {format_number(float(others.max()) if len(others) else 0.0)}"
+            f"and no other record is disclosed with more than {format_number(float(others.max()) if len(others) else 0.0)}"
         )
     if risks.earlier:
         runs = ", ".join(str(release.run_id) for release, _ in risks.earlier)
@@ -309,7 +309,7 @@ def _compare_with_wrong_matches(
 
 
 def _unique_on_kept_columns(case: ExaminedRelease) -> NDArray[np.bool_]:
-    """Return which records, (n,), have kept values in a synthetic release that nobody else has."""
+    """Return which records, (n,), have unique kept values in a synthetic release."""
     kept, n = case.plan.kept, len(case.confidential)
     if not case.is_synthetic or not kept or not case.plan.replaced:
         return np.zeros(n, dtype=np.bool_)
@@ -398,7 +398,7 @@ def _check_guessed_beyond_prior(case: ExaminedRelease) -> CheckResult:
     informed = [found for found in asked if found.is_informed]
     if not informed:
         raise NotComputable(
-            "the strongest intruder was asked only with a prior that knows nothing, so that nobody knows what the release adds; measure "
+            "the strongest intruder was asked only with a prior that knows nothing, so it is unknown what the release adds; measure "
             "it with a prior of the models too"
         )
     worst: CheckResult | None = None

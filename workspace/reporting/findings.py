@@ -22,7 +22,7 @@ COLUMNS = (
     DisplayColumn("people", "people", 8, "right"),
 )
 SHARE = "share of the "
-"""How the unit of what is written in per cent begins."""
+"""Beginning of the units of numbers that are written in per cent."""
 SCALES = ("excess", "missing variation", "probability", "ratio", "s_pmse")
 """Units that count nothing; their name stands before the number."""
 STATUSES = ("block", "warn", "not checked", "pass")
@@ -31,7 +31,7 @@ NO_PEOPLE = "-"
 MOST_LISTED_RECORDS = 1000
 """Record numbers that a finding holds at most (``gate.MOST_RECORDS``)."""
 MOST_NAMED_RECORDS = 24
-"""So many record numbers are said."""
+"""Number of record numbers that a message names."""
 _STATES = (
     ("block", ("blocks", "block")),
     ("warn", ("to be judged", "to be judged")),
@@ -297,7 +297,7 @@ def _compared_sentence(finding: ReportableFinding) -> str:
 
 
 def _as_sentence(text: str) -> str:
-    """Return a text as a sentence; a key or a name of a column at its start stays as it is."""
+    """Return a text as a sentence; a key or a name of a column at its start stays unchanged."""
     name = text.partition(" ")[0].rstrip(":,;")
     return (
         f"{text}." if "." in name or "_" in name or ":" in text[: len(name) + 1] else f"{text[:1].upper()}{text[1:]}."

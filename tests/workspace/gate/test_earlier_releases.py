@@ -173,7 +173,7 @@ def test_bytes_that_left_before_count_once(
         swapped(workspace, run_id, [table], reseal)
     let_out(workspace, runs[0], tmp_path)
     finding = found(workspace, runs[1])["agreed_values"]
-    assert finding.said == "does not apply: rows of different datasets cannot be told to be of the same record"
+    assert finding.said == "does not apply: rows of different datasets cannot be linked to the same record"
 
 
 @pytest.mark.slow

@@ -119,7 +119,7 @@ def test_a_stricter_policy_is_held_against_the_record_that_is_found(tmp_path: Pa
     library.synthesise(frame, table, tmp_path / "w")
     usual = worst(tmp_path / "w", 1)
     assert usual.status == "warn"
-    assert "given away" in usual.said
+    assert "disclosed" in usual.said
     assert "inferred" in usual.said
     strict = '[approval]\nwaivers = ["maria"]\n[findings.worst_records]\nblock = 0.001\nsource = "rules"\n'
     assert worst(tmp_path / "w", 1, strict).status == "block"

@@ -140,7 +140,7 @@ def test_it_counts_whom_pandas_counts() -> None:
     assert (finding.status, finding.people) == ("block", few)
     assert finding.held == pytest.approx(few / len(frame))
     alone = int((frame.groupby(names)["age"].transform("size") == 1).sum())
-    assert f"{alone} share theirs with nobody" in finding.said
+    assert f"{alone} have a unique combination" in finding.said
     # The control: one column of few levels that many share protects everybody.
     sexes = kept_keys(frame[["sex", "income"]], {name: ROLES[name] for name in ("sex", "income")})
     assert (sexes.status, sexes.people) == ("pass", 0)
@@ -225,7 +225,7 @@ def test_an_enclave_is_told_and_not_blocked() -> None:
     finding = kept_keys(frame, form={"audience": "enclave"})
     assert finding.status == "pass"
     assert finding.people == people_below(frame, ["age", "region", "sex"], Policy().smallest_cell)
-    assert "share theirs with nobody" in finding.said
+    assert "have a unique combination" in finding.said
 
 
 def test_the_contract_limits_are_classes_of_three_and_an_average_of_a_tenth() -> None:

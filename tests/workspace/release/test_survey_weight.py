@@ -81,7 +81,7 @@ def test_a_weight_that_is_drawn_or_no_weight_at_all_is_no_finding() -> None:
     lone = STRATA + np.arange(N) / 1000
     for of in (case(lone, np.flip(lone)), case(lone, lone, Role.OTHER)):
         found = seen("kept_weight", of)
-        assert (found.compared_value, found.message) == (0, "no survey weight leaves as it is")
+        assert (found.compared_value, found.message) == (0, "no survey weight is released unchanged")
 
 
 @pytest.mark.parametrize("check", ["equal_records"])

@@ -344,7 +344,9 @@ def test_a_sensitive_variable_that_nothing_replaces_needs_a_reason(
     run_worker(workspace.directory, idle=0)
     plan = plan_release(workspace, run_id)
     assert (plan.unmet_verdicts, plan.exposed_variables) == ((), ("visits",))
-    with pytest.raises(NotReleased, match=r"sensitive variables would go out as they are .*\(visits\)\..*add --reason"):
+    with pytest.raises(
+        NotReleased, match=r"sensitive variables would be released unchanged .*\(visits\)\..*add --reason"
+    ):
         write_run_release(workspace, run_id, tmp_path / "out")
     assert not (tmp_path / "out").exists()
     assert acts(workspace) == []
