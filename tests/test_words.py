@@ -123,6 +123,14 @@ def code(*, docstrings: bool) -> Iterator[str]:
             yield from texts_of_file(path, docstrings=docstrings)
 
 
+def data_files() -> Iterator[str]:
+    """Yield the recipes that ship, and the schemas of documents."""
+    for layer in LAYERS:
+        for path in sorted((ROOT / layer).rglob("*")):
+            if path.suffix in (".toml", ".json"):
+                yield path.read_text("utf-8")
+
+
 def beside(*names: str) -> Iterator[str]:
     """Yield the texts of files at the root of the repository."""
     yield from ((ROOT / name).read_text("utf-8") for name in names)
