@@ -1,7 +1,7 @@
 """Number the rows of tables by their values, so that equal rows have the same number.
 
     distinct_codes     one column, by value
-    distinct_rows      several columns, by value, first column first; ``distinct_records`` for variables of microdata
+    distinct_rows      several columns, by value, first column first
     number_groups      several columns of one table or of several, as the rows appear
 
 Each column becomes a digit: levels and whole numbers in a narrow range as they are, other values by their number. The digits of a row make
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,9 +23,6 @@ from numpy.typing import NDArray
 from .arrays import Floats, Integers
 from .blocks import row_blocks
 from .sorting import Array, count_whole_numbers, has_few_distinct, is_run_start, sort_with_order
-
-if TYPE_CHECKING:
-    from .microdata import Microdata  # which numbers the values of its columns with this module
 
 Values = NDArray[Any] | pd.Series
 Renumber = Callable[[list[Integers], int], tuple[list[Integers], int]]
@@ -106,10 +103,6 @@ class DistinctRecords:
         """Return the number of records of each combination, (d,)."""
         return np.bincount(self.combination_of, minlength=len(self)).astype(np.int64, copy=False)
 
-    def representatives(self, data: Microdata) -> Microdata:
-        """Return a record of each combination, (d,), without weights."""
-        return type(data)(data.schema, data.frame.iloc[self.first].reset_index(drop=True), data.origin)
-
     def sum_by_combination(self, values: Floats | None = None) -> Floats:
         """Sum ``values`` (n,) over the records of each combination, (d,); without values, count the records."""
         found = np.zeros(len(self))
@@ -130,24 +123,16 @@ class DistinctRecords:
         return np.argsort(self.combination_of, kind="stable")
 
 
-def distinct_records(data: Microdata, columns: Iterable[str]) -> DistinctRecords:
-    """Find the combinations of these variables' values; a missing value is one more, after all others.
-
-    Without variables all records are alike. What depends on the variables alone is computed once for each combination: a table of ten
-    million records of a region, a sex and an age has some thousands.
-    """
-    return _distinct_combinations((_variable_digit(data, name) for name in dict.fromkeys(columns)), len(data))
-
-
 def distinct_rows(columns: Iterable[Array], records: int) -> DistinctRecords:
     """Find the combinations of the values of some columns of numbers, (records,) each; NaN is one value, after all others.
 
     For the columns of a table without NaN, the combinations are the rows that ``np.unique(table, axis=0)`` returns, in less time.
     """
-    return _distinct_combinations((_ranked_digit(column) for column in columns), records)
+    return distinct_combinations((ranked_digit(column) for column in columns), records)
 
 
-def _distinct_combinations(digits: Iterable[DigitColumn], records: int) -> DistinctRecords:
+def distinct_combinations(digits: Iterable[DigitColumn], records: int) -> DistinctRecords:
+    """Find the combinations of the digits of ``records`` records, in ascending order."""
     (key,), size = _mixed_radix_keys(digits, [records], _rank_keys, max(1, KEYS_A_RECORD * records))
     combination_of, size = dense_ranks(key, size)
     return DistinctRecords(first_records(combination_of, size), combination_of)
@@ -242,17 +227,8 @@ def _renumber_by_appearance(keys: list[Integers], size: int) -> tuple[list[Integ
     return _number_by_appearance(keys)
 
 
-def _variable_digit(data: Microdata, name: str) -> DigitColumn:
-    """Return the place of each value among those of the variable, ascending, a missing one last."""
-    if not data.schema[name].kind.has_levels:
-        return _ranked_digit(data.numbers(name))
-    values = data.column(name).cat
-    codes, count = values.codes.to_numpy().astype(np.int64), len(values.categories)
-    codes[codes < 0] = count
-    return DigitColumn([codes], 0, count + 1)
-
-
-def _ranked_digit(column: Array) -> DigitColumn:
+def ranked_digit(column: Array) -> DigitColumn:
+    """Return the place of each number of a column among its distinct values, ascending."""
     digit = _narrow_digit([column])
     if digit is None:
         found = distinct_codes(column)

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats
 from ..data.blocks import row_blocks
+from ..data.distinct_records import distinct_records, representative_records
 from ..data.microdata import Microdata
-from ..data.rows import distinct_records
 from ..data.terms import PredictorTerm, parse_term
 from ..errors import BadInput
 from ..statistics.columns import column_scales, independent_columns
@@ -107,7 +107,7 @@ def _column_moments_in_blocks(design: Design, data: Microdata) -> tuple[Floats, 
     """Return what ``_column_moments`` does, of distinct combinations of values, whose order is not that of the records, in blocks."""
     design.check_domains(data)
     distinct = distinct_records(data, design.columns)
-    table, counts, k = distinct.representatives(data), distinct.sum_by_combination(), len(design.names) - 1
+    table, counts, k = representative_records(distinct, data), distinct.sum_by_combination(), len(design.names) - 1
 
     def present() -> Iterator[tuple[Floats, Floats]]:
         for rows in row_blocks(len(distinct), k + 1):
@@ -132,7 +132,7 @@ def require_independent_terms(data: Microdata, terms: Sequence[str], place: str)
     """
     design = CompletedDesign.from_terms(terms, data)
     distinct = distinct_records(data, design.columns)
-    table, root = distinct.representatives(data), np.sqrt(distinct.sum_by_combination())
+    table, root = representative_records(distinct, data), np.sqrt(distinct.sum_by_combination())
     x = triangle_of_blocks(
         design.build_matrix(table.select_rows(rows)) * root[rows, None]
         for rows in row_blocks(len(table), len(design.names))

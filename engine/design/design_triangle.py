@@ -25,8 +25,9 @@ import numpy as np
 
 from ..data.arrays import Floats
 from ..data.blocks import row_blocks
+from ..data.distinct_records import distinct_records, representative_records
 from ..data.microdata import Microdata
-from ..data.rows import DistinctRecords, distinct_records
+from ..data.rows import DistinctRecords
 from ..data.terms import PredictorTerm
 from .design_matrix import Design
 
@@ -153,12 +154,12 @@ def _cells_and_deviations(
         for group in np.unique(of):
             own = left[order[ends[group] : ends[group + 1]]]
             triangles[group] = triangle_of_blocks([np.vstack([triangles[group], own])])
-    values, table = np.vstack(triangles), groups.representatives(data)
+    values, table = np.vstack(triangles), representative_records(groups, data)
     owners = np.repeat(np.arange(len(groups)), [len(own) for own in triangles])
     for rows in row_blocks(len(values), width):
         yield _spread_to_columns(values[rows], numbers, replace(table, frame=table.frame.iloc[owners[rows]]), width)
 
-    table = cells.representatives(data)
+    table = representative_records(cells, data)
     for rows in row_blocks(len(cells), width):
         own_rows = table.select_rows(rows)
         found = np.zeros((len(own_rows), width))

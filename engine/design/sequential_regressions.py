@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats
+from ..data.distinct_records import distinct_records, representative_records
 from ..data.microdata import Microdata
-from ..data.rows import distinct_records
 from ..data.schema import Schema
 from ..data.terms import PredictorTerm, parse_term
 from ..statistics.columns import independent_columns
@@ -80,7 +80,7 @@ def sequential_regressions(
                 data.numbers(target) if weights is None else weights * data.numbers(target)
             )
             some = records > 0
-            x = design.build_matrix(distinct.representatives(data))[some]
+            x = design.build_matrix(representative_records(distinct, data))[some]
             kept = independent_columns(x)
             found.append(SequentialRegression(target, terms, design.names, kept, x[:, kept], records[some], ones[some]))
     return tuple(found)

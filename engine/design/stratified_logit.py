@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
+from ..data.distinct_records import distinct_records, representative_records
 from ..data.microdata import Microdata
-from ..data.rows import distinct_records
 from ..errors import BadInput, near_miss_hint
 from ..statistics.columns import independent_columns
 from ..statistics.multinomial_logit import MultinomialLogit, fit_multinomial_logit
@@ -148,7 +148,7 @@ def stratified_records(
             distinct.sum_by_combination(data.weights),
             distinct.sum_by_combination(None if data.weights is None else counted.astype(np.float64)),
         )
-        table, counted, of = distinct.representatives(data), weights > 0, distinct.combination_of
+        table, counted, of = representative_records(distinct, data), weights > 0, distinct.combination_of
     y, strata = categories.category_codes(table), strata_of_records(table, variable, groups)
     found = []
     for number in np.unique(strata):

@@ -30,8 +30,8 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from ..data.arrays import Floats, Integers
+from ..data.distinct_records import distinct_records, representative_records
 from ..data.microdata import Microdata
-from ..data.rows import distinct_records
 from ..data.terms import parse_term
 from ..design import stratified_logit
 from ..design.categories import categories_of_variable
@@ -98,7 +98,7 @@ class ReleasedRows:
             return cls(x, np.ones(len(x)), class_column_sums(x, places, size))
         own = Microdata(release.schema, release.frame.iloc[inside], release.origin)
         distinct = distinct_records(own, design.columns)
-        x = design.build_matrix(distinct.representatives(own))[:, stratum.kept]
+        x = design.build_matrix(representative_records(distinct, own))[:, stratum.kept]
         cells = np.bincount(places * len(x) + distinct.combination_of, minlength=size * len(x)).reshape(size, len(x))
         return cls(x, distinct.sum_by_combination(), cells @ x)
 

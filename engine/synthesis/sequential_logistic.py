@@ -33,8 +33,9 @@ from numpy.typing import NDArray
 from scipy.special import betaln, expit, ndtri
 
 from ..data.arrays import Floats
+from ..data.distinct_records import distinct_records, representative_records
 from ..data.microdata import Microdata, to_column
-from ..data.rows import distinct_records, distinct_rows
+from ..data.rows import distinct_rows
 from ..data.schema import Kind, Schema
 from ..data.terms import parse_term
 from ..design.design_matrix import Design
@@ -193,7 +194,7 @@ class SequentialLogisticRelease:
     ) -> Floats:
         """Return log p(Z | D_y) of one dataset for each change, (c,)."""
         distinct = distinct_records(release, design.columns)
-        x = design.build_matrix(distinct.representatives(release))[:, model.kept]
+        x = design.build_matrix(representative_records(distinct, release))[:, model.kept]
         records, ones = distinct.sum_by_combination(), distinct.sum_by_combination(release.numbers(model.target))
         if not self.drawn:
             return _log_likelihood(x, records, ones, coefficients)
@@ -369,7 +370,7 @@ def joint_draw(
             design = Design.from_terms(terms, confidential)
             made = Microdata(schema, frame)
             distinct = distinct_records(made, design.columns)
-            x = design.build_matrix(distinct.representatives(made))[:, fit.arrays[f"{target}.kept"]]
+            x = design.build_matrix(representative_records(distinct, made))[:, fit.arrays[f"{target}.kept"]]
             coefficients = _entry_of_dataset(fit.arrays[f"{target}.coefficients"], index)
             probability = np.asarray(expit(x @ coefficients))[distinct.combination_of]
         else:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats
 from ..data.blocks import row_blocks
+from ..data.distinct_records import distinct_records, representative_records
 from ..data.microdata import Microdata
-from ..data.rows import distinct_records
 from ..data.schema import Kind, Variable
 from ..design.design_matrix import Design
 from ..errors import BadInput, NotComputable, NotConverged
@@ -313,7 +313,7 @@ def _distinct_design_rows(design: Design, tables: Sequence[Microdata]) -> tuple[
     for data in tables:
         design.check_domains(data)
         distinct = distinct_records(data, design.columns)
-        rows.append(design.build_matrix(distinct.representatives(data)))
+        rows.append(design.build_matrix(representative_records(distinct, data)))
         row.append(distinct.combination_of + before if before else distinct.combination_of)
         before += len(distinct)
     return (np.vstack(rows), np.concatenate(row)) if len(rows) > 1 else (rows[0], row[0])

@@ -1,4 +1,4 @@
-"""The gate's checks of people: who can be found in a release, what it shows of them, and how probably each is given away.
+"""The gate's checks of people: who can be found in a release, what it shows of them, and how probably each is disclosed.
 
 What a release shows of people is compared with the hold-out records of its run. Without a hold-out only rows that are copied whole can
 convince; else the check was not made.

@@ -1,4 +1,4 @@
-"""How probably each record is given away, by the measures of a run: over several releases, and beside what chance gives away."""
+"""How probably each record is disclosed, by the measures of a run: over several releases, and beside what chance discloses."""
 
 from __future__ import annotations
 

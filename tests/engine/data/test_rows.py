@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.engine.data import blocks, rows, sorting
+from sfumato.engine.data.distinct_records import distinct_records, representative_records
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.data.rows import dense_ranks, distinct_codes, distinct_records, distinct_rows, number_groups
+from sfumato.engine.data.rows import dense_ranks, distinct_codes, distinct_rows, number_groups
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.partition.equivalence_classes import class_extremes
 
@@ -187,7 +188,7 @@ def test_combinations_are_those_of_a_loop(n: int, seed: int, names: list[str], l
     assert found.sum_by_combination(weights).tolist() == [
         sum(w for w, own in zip(weights, combinations, strict=True) if own == row) for row in expected
     ]
-    assert len(found.representatives(data)) == len(found) == len(expected)
+    assert len(representative_records(found, data)) == len(found) == len(expected)
     assert found.counts.tolist() == found.sum_by_combination().tolist()
     last_first = np.arange(len(found))[::-1]
     assert found.records_of(last_first).tolist() == [
