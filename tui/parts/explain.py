@@ -120,7 +120,7 @@ class ResultExplanation(NumberExplanation):
     """Dialog that explains one row of the results, with its verdicts and companions."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind_act("open", "people", "Who is given away", show=True),
+        bind_act("open", "people", "Who is at risk", show=True),
         bind_act("next", "people"),  # where enter takes a lever
     ]
 

@@ -542,7 +542,7 @@ def _result_of_measure(
     if judged < highest and count_alone:
         compared = fill_sentence(
             sentences.COMPARED_LESS,
-            compared_variables=judged,
+            compared=judged,
             highest=highest,
             check=KEPT_KEYS,
             others=float(others.max()) if len(others) else 0.0,
@@ -558,7 +558,7 @@ def _result_of_measure(
         likely=LIKELY,
         one_dataset=sentences.CHANCE_OF_ONE_DATASET if few else "",
         matches=matches,
-        compared_variables=compared,
+        compared=compared,
         releases=_releases_together_text(risks),
         alone=fill_sentence(sentences.ALONE_WITH_KEPT, number=count) if count else "",
     )

@@ -53,23 +53,23 @@ def test_its_answer_is_said_with_the_meaning_that_it_declares(view):
 
 def test_its_measures_are_drawn_along_its_axis_and_the_answer_upright(view):
     assert list(view.pictures) == ["all measures", "lost", "gain"]
-    panel = view.drawn(0)
+    panel = view.panel_at(0)
     assert panel.x_label == "epsilon"
     assert [one.name for one in panel.series] == ["lost", "gain", "answer 2"]
     assert panel.series[-1].x.tolist() == [2.0, 2.0]
-    assert [one.name for one in view.drawn(1).series] == ["lost", "answer 2"]
+    assert [one.name for one in view.panel_at(1).series] == ["lost", "answer 2"]
 
 
 def test_its_numbers_stand_in_rows_and_files_and_are_read_at_the_cursor(view):
-    found = view.numbers(0)
+    found = view.study_table(0)
     assert [column.title for column in found.columns] == ["epsilon", "lost", "gain"]
     assert [(row["loss"], row["gain"]) for row in found.rows] == [("3", "1"), ("2", "-"), ("1", "3")]
-    assert (list(found.keys), found.chosen) == ([1.0, 2.0, 4.0], 2.0)
-    assert view.reading(0, 3.7).startswith("4 epsilon: lost 1  gain 3")
-    heads, rows = view.lines(0)
+    assert (list(found.keys), found.cursor_key) == ([1.0, 2.0, 4.0], 2.0)
+    assert view.reading_at(0, 3.7).startswith("4 epsilon: lost 1  gain 3")
+    heads, rows = view.export_rows(0)
     assert list(heads) == ["epsilon", "loss", "gain", "answer"]
     assert list(rows)[1] == (2.0, 2.0, None, "answer")
-    assert view.figure(0, log=False).panels[0].x_label == "epsilon"
+    assert view.make_figure(0, log=False).panels[0].x_label == "epsilon"
 
 
 def test_measures_that_it_sets_against_each_other_have_a_plane():

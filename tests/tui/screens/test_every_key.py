@@ -73,11 +73,11 @@ HEAT = {
     for one in (way, {"left": "far_left", "right": "far_right", "up": "page_up", "down": "page_down"}[way])
 }  # fmt: skip
 CHAINS = {
-    "Parameter.trace": ("act:density",),
-    "Parameter.next_other": ("act:trace",),
-    "Parameter.previous_other": ("act:trace",),
+    "ParameterDialog.trace": ("act:density",),
+    "ParameterDialog.next_other": ("act:trace",),
+    "ParameterDialog.previous_other": ("act:trace",),
 }
-MAPS = {f"Distributions.{name}": ("right_curly_bracket",) for name in ("shades", "arrange")}
+MAPS = {f"DistributionsDialog.{name}": ("right_curly_bracket",) for name in ("shades", "arrange")}
 SCROLL = {f"Scroll.{name}": ("G",) for name in ("up", "page_up", "first")} | {
     f"Scroll.{name}": ("g",) for name in ("down", "page_down", "last")
 }
@@ -97,23 +97,26 @@ PLACES = {
     "runs": Place(("RunsTab", "RunGrid", "ProjectScreen", "OffersExport", "SfumatoApp"), "runs", before=RUNS),
     "quality": Place(("ProjectScreen",), "runs", data="census"),
     "board of quality": Place(("QualityGrid",), "runs", ("G", "act:quality"), data="census"),
-    "results": Place(("Results", "ResultGrid", "Grid"), "results", before=GRID | {"Grid.left": ("l",)}),
+    "results": Place(("ResultsPane", "ResultGrid", "Grid"), "results", before=GRID | {"Grid.left": ("l",)}),
     "filter": Place(("FilterField",), "results", ("slash",)),
-    "verdicts": Place(("Verdicts", "VerdictBoard"), "verdicts"),
+    "verdicts": Place(("VerdictsPane", "VerdictBoard"), "verdicts"),
     "trial": Place(
-        ("Trial",), "verdicts", ("T",), {"Trial.up": ("down",), "Trial.reset_limits": ("1",), "Trial.save": ("1",)}
+        ("LimitTrial",),
+        "verdicts",
+        ("T",),
+        {"LimitTrial.up": ("down",), "LimitTrial.reset_limits": ("1",), "LimitTrial.save": ("1",)},
     ),
-    "curves": Place(("Studies", "SaysPoint", "Plot"), "sweep", before=PLOT),
+    "curves": Place(("StudiesPane", "ExplainsPoint", "Plot"), "sweep", before=PLOT),
     "tabs": Place(("TabLine",), "sweep", ("shift+tab",)),
     "diagnostics": Place(
-        ("Diagnostics", "ParameterGrid"), "diagnostics", before={"Diagnostics.picture": ("t",)}, data="chained"
+        ("DiagnosticsPane", "ParameterGrid"), "diagnostics", before={"DiagnosticsPane.picture": ("t",)}, data="chained"
     ),
-    "parameter": Place(("Parameter",), "diagnostics", ("enter",), CHAINS, data="chained"),
-    "distributions": Place(("Distributions",), "runs", ("act:distributions",), MAPS),
-    "records of a bar": Place(("DrilledRecords",), "runs", ("G", "act:distributions", "home", "enter", "y")),
+    "parameter": Place(("ParameterDialog",), "diagnostics", ("enter",), CHAINS, data="chained"),
+    "distributions": Place(("DistributionsDialog",), "runs", ("act:distributions",), MAPS),
+    "records of a bar": Place(("RecordsBehindDialog",), "runs", ("G", "act:distributions", "home", "enter", "y")),
     "heat map": Place(("HeatMap",), "runs", ("act:distributions", "right_curly_bracket", "right_curly_bracket"), HEAT),
-    "records": Place(("Records", "RecordGrid"), "records"),
-    "record": Place(("Record",), "records", ("enter",)),
+    "records": Place(("RecordsPane", "RecordGrid"), "records"),
+    "record": Place(("RecordDialog",), "records", ("enter",)),
     "data": Place(("DataTab", "VariableGrid", "MarkedGrid", "FilteredList"), "data", before=SHEET),
     "kinds": Place(("LetterDialog",), "data", ("act:kind",), {"LetterDialog.up": ("j",)}),
     "form": Place(("Form", "ChoiceField"), "data", ("enter",), {"Form.up": ("down",)}),
@@ -138,7 +141,7 @@ PLACES = {
         ("g", "j", "enter", "down", "f4"),
         {f"PickList.{up}": ("down", "down") for up in ("up", "page_up")},
     ),
-    "map": Place(("Map", "MapPlot"), "map"),
+    "map": Place(("MapPane", "MapPlot"), "map"),
     "map numbers": Place(("MapNumbers",), "map", ("t",)),
     "choose": Place(("ChoiceDialog",), "map", ("f4",)),
     "task log": Place(("TaskLog",), "runs", ("G", "act:log")),
@@ -148,7 +151,9 @@ PLACES = {
     "commands": Place(("CommandGrid",), "runs", ("at",)),
     "doctor": Place(("DoctorDialog",), "runs", ("act:doctor",), data="built_data"),
     "release": Place(("ReleaseScreen",), "verdicts", ("w", "right_square_bracket"), data="second_person"),
-    "levers": Place(("ExplainVerdict",), "verdicts", ("enter",), {"ExplainVerdict.up": ("j",)}, on_verdict=True),
+    "levers": Place(
+        ("VerdictExplanation",), "verdicts", ("enter",), {"VerdictExplanation.up": ("j",)}, on_verdict=True
+    ),
     "plan change": Place(("PlanChange",), "verdicts", ("enter", "enter"), on_verdict=True),
     "findings": Place(("FindingGrid",), "verdicts", ("w",)),
     "export": Place(("ExportDialog",), "results", ("e",)),
@@ -163,19 +168,19 @@ PLACES = {
     "new run": Place(("NewRun",), "runs", ("n",), {"NewRun.up": ("j",)}),
     "confirm": Place(("ConfirmDialog",), "runs", ("G", "k", "k", "k", "i")),
     "guided": Place(("GuidedMinimisation",), "runs", ("S",), {"GuidedMinimisation.up": ("j",)}),
-    "planes": Place(("Studies",), "runs", ("G", "act:planes"), {"Studies.right": ("h", "h")}, data="census"),
-    "limits": Place(("Studies",), "runs", ("G", "act:limits"), data="census"),
-    "lattice": Place(("Studies",), "sweep", ("right_square_bracket",), data="towns"),
+    "planes": Place(("StudiesPane",), "runs", ("G", "act:planes"), {"StudiesPane.right": ("h", "h")}, data="census"),
+    "limits": Place(("StudiesPane",), "runs", ("G", "act:limits"), data="census"),
+    "lattice": Place(("StudiesPane",), "sweep", ("right_square_bracket",), data="towns"),
     "intruder": Place(("ProjectScreen",), "runs", data="believed"),
-    "guesses": Place(("Guesses",), "records", ("enter",), data="believed"),
-    "beliefs": Place(("Beliefs",), "runs", ("act:beliefs",), data="believed"),
+    "guesses": Place(("GuessesDialog",), "records", ("enter",), data="believed"),
+    "beliefs": Place(("BeliefsDialog",), "runs", ("act:beliefs",), data="believed"),
 }
 ELSEWHERE = {
     "Dialog.keys": "the place of dialogs is the help itself: test_beliefs",
     "SfumatoApp.redraw": "sends what is shown once more",
     "SfumatoApp.next_pane": "the toolkit moves the focus by it where there are several panes: test_split",
-    "ExplainVerdict.page_down": "an explanation that is longer than the screen",
-    "ExplainVerdict.page_up": "an explanation that is longer than the screen",
+    "VerdictExplanation.page_down": "an explanation that is longer than the screen",
+    "VerdictExplanation.page_up": "an explanation that is longer than the screen",
     **dict.fromkeys(
         (
             "ResultExplanation.open",
@@ -201,12 +206,12 @@ ELSEWHERE = {
     "ReleaseScreen.next_pane": "a step that has a field: test_release_screen",
     "SfumatoApp.theme": "opens the toolkit's own list",
     "Grid.open": "every grid that can be chosen from names the key itself",
-    "Map.confidential": "axes on which the confidential data have a place: test_map",
+    "MapPane.confidential": "axes on which the confidential data have a place: test_map",
     "ComparisonDialog.any_data": "runs on different data: test_two_runs",
-    "Records.picture": "a choice among several measures: test_compare_and_records",
-    "Trial.page_down": "a board that is longer than the screen",
-    "Trial.page_up": "a board that is longer than the screen",
-    "Parameter.weights": "a model fitted by weights: test_traces",
+    "RecordsPane.picture": "a choice among several measures: test_compare_and_records",
+    "LimitTrial.page_down": "a board that is longer than the screen",
+    "LimitTrial.page_up": "a board that is longer than the screen",
+    "ParameterDialog.weights": "a model fitted by weights: test_traces",
     "HierarchyEditor.widths": "intervals, which have no tree: test_hierarchy",
     "PickList.filter": "who opens a list searches it already",
     "GuidedMinimisation.down": "a project with several tables: test_minimise",
@@ -216,12 +221,12 @@ ELSEWHERE = {
     "ChoiceField.mark": "a Space is for the list of a form before: test_plan",
 } | dict.fromkeys(("ProjectScreen.quality", "ProjectScreen.planes", "ProjectScreen.limits"), "census")
 """Acts that do nothing in the place of their owner, or nothing that can be seen, and why."""
-WHERE_NARROW = {"Grid.left": 100, "Grid.right": 100, "Studies.next_pane": 100}
+WHERE_NARROW = {"Grid.left": 100, "Grid.right": 100, "StudiesPane.next_pane": 100}
 """Acts for what does not fit: the width from which on there is nothing for them to do in their place."""
 LAST = (
-    "Studies.table",
+    "StudiesPane.table",
     "MapNumbers.table",
-    "Diagnostics.table",
+    "DiagnosticsPane.table",
     "PlanTab.run",
     "SfumatoApp.close",
     "SfumatoApp.back",
@@ -233,15 +238,15 @@ LAST = (
 """Acts that leave nothing to come back to."""
 
 
-OF_PLANES = {"Studies.right", "Studies.left", "Studies.suggested", "Studies.next_pane"}
+OF_PLANES = {"StudiesPane.right", "StudiesPane.left", "StudiesPane.suggested", "StudiesPane.next_pane"}
 LISTING = {"Form.list", "Form.mark"}
 NOT_OF = {
     "form": LISTING,
     "step form": {"Form.open", "Form.save", "Form.down", "Form.up", "Form.jump"},
-    "curves": {"Studies.mark", *OF_PLANES},
-    "planes": {"Studies.mark", "Studies.log_scale", "Studies.table"},
-    "limits": {"Studies.mark", "Studies.log_scale", *OF_PLANES},
-    "lattice": {"Studies.log_scale", *OF_PLANES},
+    "curves": {"StudiesPane.mark", *OF_PLANES},
+    "planes": {"StudiesPane.mark", "StudiesPane.log_scale", "StudiesPane.table"},
+    "limits": {"StudiesPane.mark", "StudiesPane.log_scale", *OF_PLANES},
+    "lattice": {"StudiesPane.log_scale", *OF_PLANES},
 }
 """Acts of a study that are there for other kinds of study."""
 
