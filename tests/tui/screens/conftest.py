@@ -193,7 +193,7 @@ class Seat:
     async def to_verdict(self, place=0):
         """Go down to a verdict on the board, past the findings of the gate."""
         board = self.app.screen.query_one(VerdictBoard)
-        while board.chosen is None:
+        while board.chosen_verdict is None:
             await self.press("j")
         await self.press(*["j"] * place)
 

@@ -160,7 +160,7 @@ async def test_enter_is_named_once_a_table_that_was_empty_has_rows(sit, built_da
     async with sit(built_data, tab="data", size=(80, 24)) as seat:
         grid = seat.app.screen.pane.query_one(LiveGrid)
         columns, rows = grid.source.columns, list(grid.source.rows(0, 10))
-        grid.show(columns, [], [])
+        grid.show_keyed_rows(columns, [], [])
         assert "enter Edit" not in await seat.press("shift")
-        grid.show(columns, [row[:-1] for row in rows], [row[-1] for row in rows])
+        grid.show_keyed_rows(columns, [row[:-1] for row in rows], [row[-1] for row in rows])
         assert "enter Edit" in await seat.press("shift")

@@ -28,10 +28,10 @@ async def test_the_cursor_is_on_its_row_again(sit, built_data, monkeypatch, tab)
     async with sit(built_data, "j", "j", tab=tab) as seat:
         await seat.press("k")
         await seat.pilot.pause(0.05)
-        before = seat.app.screen.pane.query(Grid).first().place
+        before = seat.app.screen.pane.query(Grid).first().cursor_place
         assert load_state(built_data).row == before
     async with sit(built_data) as seat:
-        assert seat.app.screen.pane.query(Grid).first().place == before
+        assert seat.app.screen.pane.query(Grid).first().cursor_place == before
         assert seat.app.screen.pane.query(Grid).first().cursor > 0
 
 

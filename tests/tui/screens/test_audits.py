@@ -41,10 +41,10 @@ async def explain_verdict(seat):
     """Go past what the gate finds to the first verdict, and explain it."""
     board = seat.app.screen.query_one(VerdictBoard)
     for _ in range(60):
-        if board.chosen is not None:
+        if board.chosen_verdict is not None:
             break
         await seat.press("j")
-    assert board.chosen is not None
+    assert board.chosen_verdict is not None
     return await seat.press("enter")
 
 

@@ -116,7 +116,7 @@ async def test_a_limit_held_against_the_value_before_the_release_is_a_line_on_th
     save_state(believed, AppState(project=1, run=1, tab="map", across=own.ident))
     async with sit(believed, size=WIDE) as seat:
         assert f"x limit at most {number(1.2 * before)}" in seat.text
-        (drawn, _) = seat.app.screen.query_one("#map").limits
+        (drawn, _) = seat.app.screen.query_one("#map").shown_limits
         assert drawn == [("max", pytest.approx(1.2 * before))]
 
 

@@ -105,7 +105,7 @@ def test_the_area_is_the_chance_that_a_good_label_scores_higher(study, labels):
     scores, tests, errors = labels
     good, bad = np.repeat(scores, tests - errors), np.repeat(scores, errors)
     above = (good[:, None] > bad).mean() + (good[:, None] == bad).mean() / 2
-    assert study.answer("auc", "rho", generators="all").value == pytest.approx(above)
+    assert study.find_answer("auc", "rho", generators="all").value == pytest.approx(above)
 
 
 @pytest.mark.slow
@@ -116,7 +116,7 @@ def test_no_smaller_threshold_than_the_suggested_one_keeps_the_errors_few(study,
         passing = scores >= threshold - 1e-12
         return errors[passing].sum() / tests[passing].sum()
 
-    suggested = study.on_axis("rho").value
+    suggested = study.answer_on_axis("rho").value
     assert suggested > 0
     assert rate(suggested) <= 0.05
     assert all(rate(t / 100) > 0.05 for t in range(round(100 * suggested)))
@@ -242,8 +242,8 @@ async def test_no_line_of_the_tables_is_broken_and_columns_come_back_with_the_ro
         assert ("AP worst" in heading) == (columns == 200)
         assert "AUC" in heading
         assert ("AUC best" in heading) == ("AUC worst" in heading)
-        for name in study.names:
-            assert any(name in line and number(study.answer("auc", name, generators="all").value) in line
+        for name in study.curve_names:
+            assert any(name in line and number(study.find_answer("auc", name, generators="all").value) in line
                        for line in seat.text.splitlines())  # fmt: skip
         await seat.pilot.resize_terminal(240, 60)
         assert "AP worst" in await seat.press("shift")

@@ -42,7 +42,7 @@ async def test_themes_and_topics_are_named_too(sit, directory):
         assert isinstance(seat.app.screen, ManualDialog)
         await seat.press("q")
         await typed(seat, "doctor")
-        assert type(seat.app.screen).__name__ == "Doctor"
+        assert type(seat.app.screen).__name__ == "DoctorDialog"
 
 
 async def test_a_wrong_line_says_why_and_stays(sit, directory):

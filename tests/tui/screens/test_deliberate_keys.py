@@ -20,7 +20,7 @@ async def test_escape_on_the_list_of_projects_does_not_quit(sit, directory):
 async def test_duplicating_a_run_twice_removes_no_step(sit, built_data):
     """The key that makes a plan of a run is none that removes in the plan."""
     async with sit(built_data, "2", "G", "3", "G", size=(80, 24), tab="runs") as seat:
-        assert seat.app.screen.here.run.id == DONE
+        assert seat.app.screen.current_run_line.run.id == DONE
         steps = (await seat.press("d")).count("measure  ")
         assert "[2 Plan]" in seat.text
         assert (await seat.press("d", "d")).count("measure  ") == steps

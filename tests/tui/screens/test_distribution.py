@@ -63,7 +63,7 @@ def surveyed(made, tmp_path):
 
 def cursor_of(widget):
     """The bin across."""
-    return widget.at[0]  # noqa: PD008  (a cursor, not a frame)
+    return widget.cursor_bin[0]  # noqa: PD008  (a cursor, not a frame)
 
 
 def fits(seat, size):
@@ -104,7 +104,7 @@ async def test_the_histogram_says_the_shares_that_pandas_counts(sit, surveyed):
     async with sit(surveyed, "act:distributions", "home") as seat:
         plot = seat.app.screen.query_one("#distribution-plot", Plot)
         own = plot._series[0]
-        width = own.spacing
+        width = own.x_spacing
         income = survey()["income"]
         for x, y in zip(own.x, own.y, strict=True):
             assert y == pytest.approx(((income >= x - width / 2) & (income < x + width / 2)).sum() / 300)
@@ -218,7 +218,7 @@ async def test_points_are_beside_each_other_or_over_each_other(sit, surveyed, si
         assert "confidential 270 of 300 (30 cannot be drawn)" in seat.text
         text = await seat.press("right")
         assert "points, " in text
-        assert side.cursor is not None
+        assert side.cursor_x is not None
         await seat.press("plus", "act:zoom_in_up")
         plot = seat.app.screen.query_one("#distribution-plot", Plot)
         assert (side.x_range, side._y_seen) == (plot.x_range, plot._y_seen)

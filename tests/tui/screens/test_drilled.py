@@ -49,4 +49,4 @@ async def test_enter_on_a_cell_shows_its_records_and_on_a_curve_says_why_not(sit
         await seat.press("enter", "y", "shift")
         assert isinstance(seat.app.screen, RecordsBehindDialog)
         assert f"· {found[1]} record" in seat.text.splitlines()[0]
-        assert seat.app.screen.query_one("Grid").count == int(found[1])
+        assert seat.app.screen.query_one("Grid").row_count == int(found[1])

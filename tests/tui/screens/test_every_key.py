@@ -82,7 +82,7 @@ SCROLL = {f"Scroll.{name}": ("G",) for name in ("up", "page_up", "first")} | {
     f"Scroll.{name}": ("g",) for name in ("down", "page_down", "last")
 }
 STEPS = {"PlanTab.undo": ("j", "X"), "PlanTab.redo": ("j", "X", "u"), "PlanTab.delete": ("g", "j")} | {
-    f"Plan.{name}": ("G", "k") for name in ("earlier", "later")
+    f"PlanTab.{name}": ("G", "k") for name in ("earlier", "later")
 }
 SHEET = {
     "DataTab.undo": ("x",), "DataTab.redo": ("x", "u"), "DataTab.other": ("act:sensitive",), "DataTab.sensitive": ("act:other",),
@@ -161,7 +161,7 @@ PLACES = {
         ("ManualDialog",),
         "runs",
         ("f1",),
-        {f"Manual.{way}_other": ("slash", *"survey", "enter") for way in ("next", "previous")},
+        {f"ManualDialog.{way}_other": ("slash", *"survey", "enter") for way in ("next", "previous")},
     ),
     "help": Place(("Dialog", "KeysDialog"), "runs", ("question_mark",)),
     "text": Place(("Scroll",), "runs", ("f1",), SCROLL),

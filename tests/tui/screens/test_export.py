@@ -163,8 +163,8 @@ async def test_the_file_that_is_proposed_holds_what_is_shown(sit, built_data):
     """A plot is proposed as a drawing, its numbers as a table."""
     for tab, keys in (("sweep", ()), ("map", ()), ("runs", ("act:distributions",))):
         async with sit(built_data, *keys, tab=tab) as seat:
-            assert seat.app.screen.exportable().suffix == ".svg", tab
+            assert seat.app.screen.make_exportable().default_suffix == ".svg", tab
             await seat.press("t")
-            assert seat.app.screen.exportable().suffix == ".csv", tab
+            assert seat.app.screen.make_exportable().default_suffix == ".csv", tab
             await seat.press("e")
             assert seat.app.screen.query_one("#export-path").value.endswith(".csv"), tab

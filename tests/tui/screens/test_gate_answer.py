@@ -157,7 +157,7 @@ async def test_enter_explains_a_finding_and_a_verdict(sit, unique):
         assert "kept_keys" in shown
         assert "How to fix it" in await seat.press("G")
         await seat.press("escape", "G", "k", "enter")
-        assert board.chosen is not None
+        assert board.chosen_verdict is not None
         assert "in words" in seat.text
 
 

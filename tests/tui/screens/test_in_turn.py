@@ -26,7 +26,7 @@ def stored(directory):
 @pytest.fixture
 def slow_edits(monkeypatch):
     """Edits that take as long as those of a long plan on a busy machine."""
-    for name in ("without_step", "with_moved"):
+    for name in ("remove_step", "move_step"):
         change = getattr(edits, name)
 
         def slowly(*arguments, change=change):
@@ -56,7 +56,7 @@ async def test_a_step_that_is_taken_out_is_not_in_the_plan_that_is_run_next(sit,
     monkeypatch.setattr("sfumato.tui.session.jobs.run_plan", lambda _, draft: run.append(tomllib.loads(draft.toml)))
     before = stored(built_data)
     async with sit(built_data, "G", tab="plan") as seat:
-        assert plan_of(seat).here.section == "threshold"
+        assert plan_of(seat).current_step.section == "threshold"
         await type_ahead(seat, "X", "R", until=lambda: "Run this plan" in seat.text)
         assert "2 thresholds" in seat.text.replace("\n", " ")
         await type_ahead(seat, "y", until=lambda: run)
@@ -68,7 +68,7 @@ async def test_two_edits_in_one_breath_are_two_edits_and_both_can_be_taken_back(
     before = stored(built_data)
     async with sit(built_data, tab="plan") as seat:
         await seat.press("G")
-        section = plan_of(seat).here.section
+        section = plan_of(seat).current_step.section
         number = len(before[section])
         assert number >= 2
         await type_ahead(seat, "X", "X", until=lambda: len(stored(built_data).get(section, [])) == number - 2)
@@ -89,7 +89,7 @@ async def test_a_form_that_is_opened_after_an_edit_is_that_of_the_step_now_under
 ):
     before = stored(built_data)
     async with sit(built_data, "j", "j", tab="plan") as seat:
-        here = plan_of(seat).here
+        here = plan_of(seat).current_step
         following = before[here.section][here.index + 1]["method"]
         await type_ahead(seat, "X", "enter", until=lambda: f"({following})" in seat.text)
         assert isinstance(seat.app.screen, Form)

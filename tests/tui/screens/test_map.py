@@ -183,8 +183,8 @@ async def test_the_thresholds_of_the_run_are_lines_on_the_map(sit, limited, tmp_
     async with sit(copy) as seat:
         await seat.press("f4", *"true_match", "enter")
         found = seat.app.screen.query_one("#map")
-        own = found._found.confidential[found.axes[0].ident]
-        assert found.limits[0] == [("max", 0.5 * own)]
+        own = found._found.confidential_values[found.shown_axes[0].ident]
+        assert found.shown_limits[0] == [("max", 0.5 * own)]
         assert f"x limit at most {number(0.5 * own)}" in seat.text
         save_state(copy, AppState(project=1, run=2, tab="map"))
     async with sit(copy) as seat:

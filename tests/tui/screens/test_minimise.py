@@ -73,16 +73,16 @@ def test_the_answer_is_the_smallest_size_that_holds_every_limit_in_the_stored_ro
         shares = {row.params["size"]: row.value for row in own if row.measure == "passing"}
         found = (study.settings["k"], study.points, study.values["", "passing"])
         assert found == (k, tuple(shares), tuple(shares.values()))
-        assert study.on_axis().value == min(size for size, share in shares.items() if share == 1)
+        assert study.answer_on_axis().value == min(size for size, share in shares.items() if share == 1)
         least = {row.params["size"]: row.value for row in own if row.measure == "rho"}
         assert dict(zip(study.points, study.values["", "rho"], strict=True)) == least
-        assert study.limits == {"rho": 0.9, "rilm_categorical": 0.9, "nmi": 0.3, "non_suppressed": 0.99}
+        assert study.least_values == {"rho": 0.9, "rilm_categorical": 0.9, "nmi": 0.3, "non_suppressed": 0.99}
 
 
 @pytest.mark.slow
 def test_where_no_size_is_enough_there_is_no_answer(two):
     study = studies_of(two, NONE)[0]
-    assert study.on_axis().value is None
+    assert study.answer_on_axis().value is None
     assert "No size is enough: no size has" in answer_text(study).plain
     assert not [one for one in study_limit_series(study, ["rho"]) if one.name.startswith("answer")]
 
@@ -112,7 +112,7 @@ def test_limits_of_the_same_height_share_a_line_and_the_answer_stands_upright():
 async def test_sizes_are_drawn_with_limits_and_the_answer(sit, two, size):
     async with sit(look(two, FOUND), "act:limits", size=size) as seat:
         assert isinstance(seat.app.screen, StudyDialog)
-        answer = int(studies_of(two, FOUND)[0].on_axis().value)
+        answer = int(studies_of(two, FOUND)[0].answer_on_axis().value)
         for words in (f"✓ {answer} records are enough", "study 1/2: k = 2", "all measures", f"answer {answer}", "nmi"):
             assert words in seat.text
         assert max(map(len, seat.text.splitlines())) <= size[0]
@@ -147,7 +147,7 @@ async def test_sizes_are_written_with_all_digits(sit, two, tmp_path):
         rows = list(csv.DictReader(file))
     study = studies_of(two, FOUND)[0]
     assert [float(row["rho"]) for row in rows] == list(study.values["", "rho"])
-    assert [row["records"] for row in rows if row["answer"]] == [str(int(study.on_axis().value))]
+    assert [row["records"] for row in rows if row["answer"]] == [str(int(study.answer_on_axis().value))]
 
 
 @pytest.fixture

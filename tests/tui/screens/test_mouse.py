@@ -22,7 +22,7 @@ def cell_of(seat, words):
 
 async def click(seat, words, times=1):
     """Click on the first place where a text is shown."""
-    await seat.pilot.click(offset=cell_of(seat, words), sets_by_size=times)
+    await seat.pilot.click(offset=cell_of(seat, words), times=times)
     return await seat.press("shift")
 
 
@@ -34,7 +34,7 @@ async def test_a_click_chooses_a_row_and_two_open_it(sit, directory, size):
         assert "[3 Runs]" in seat.text
         await click(seat, "✗ failed")
         assert seat.app.screen.query_one(Grid).cursor == 2
-        await click(seat, "✓ done", sets_by_size=2)
+        await click(seat, "✓ done", times=2)
         assert "[Verdicts]" in seat.text
 
 

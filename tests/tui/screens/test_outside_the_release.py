@@ -134,7 +134,7 @@ async def test_the_doctor_names_problems_first_and_removes_what_no_run_needs(sit
     shutil.copy(orphan, left)
     async with sit(built_data, "act:doctor", size=(80, 24)) as seat:
         assert "in order" in seat.text, seat.app.notices
-        states = [check.state for check in seat.app.screen.grid.rows]
+        states = [check.state for check in seat.app.screen.grid.table_rows]
         assert states == sorted(states, key=["problem", "note", "ok"].index)
         assert "Python" in seat.text
         await seat.press("X")

@@ -75,12 +75,12 @@ def test_scores_are_the_stored_rows_and_limits_the_recipes_else_lighthouses(thre
                    AND measure IN ('rho', 'nmi', 'categorical', 'share') GROUP BY 1"""
             ).fetchall()
         )
-    assert board.scores["rho", "age"] == QualityScore(stored["pearsonage"], 0.90)
-    assert board.scores["nmi v1", "age"] == QualityScore(stored["nmi_v1age"], 0.5)
-    assert board.scores["rilm", "town"] == QualityScore(stored["rilmtown"], 0.1)
-    assert board.whole["non-suppressed"] == QualityScore(stored["non_suppressed"], 0.99)
-    assert board.scores["rho", "flat"].value is None
-    assert "all the same" in board.scores["rho", "flat"].reason
+    assert board.column_scores["rho", "age"] == QualityScore(stored["pearsonage"], 0.90)
+    assert board.column_scores["nmi v1", "age"] == QualityScore(stored["nmi_v1age"], 0.5)
+    assert board.column_scores["rilm", "town"] == QualityScore(stored["rilmtown"], 0.1)
+    assert board.table_scores["non-suppressed"] == QualityScore(stored["non_suppressed"], 0.99)
+    assert board.column_scores["rho", "flat"].value is None
+    assert "all the same" in board.column_scores["rho", "flat"].reason
     assert set(board.unscored_columns) == {("rho", "hours"), ("nmi v1", "hours")}
     assert board.outcome == "met"
 
@@ -187,7 +187,7 @@ async def test_the_board_is_written_with_all_digits(sit, three, tmp_path):
     with (tmp_path / "quality.csv").open(newline="") as file:
         rows = {(row["measure"], row["variable"]): row for row in csv.DictReader(file)}
     board = board_of(three, GOOD)
-    assert float(rows["rho", "age"]["value"]) == board.scores["rho", "age"].value
+    assert float(rows["rho", "age"]["value"]) == board.column_scores["rho", "age"].value
     assert rows["rho", "flat"]["outcome"] == "not computed"
 
 

@@ -301,7 +301,7 @@ async def test_keys_alone_ask_a_second_person_and_take_the_answer(sit, second, a
         assert (said["reason"], list(said["waive"].values())) == ("teaching", ["known"])
         await seat.press("act:answer")
         assert seat.app.notices[-1].endswith(f'{OTHER} approved it: "looked at it"')
-        seat.app.screen.go_to("findings")
+        seat.app.screen.go_to_step("findings")
         await seat.press("g", "a")
         assert "request it again" in seat.app.notices[-1]
         await type_in(seat, "directory", str(tmp_path / "out"))

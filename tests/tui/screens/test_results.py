@@ -145,7 +145,7 @@ async def test_many_rows_are_read_a_page_at_a_time(sit, directory):
     async with sit(directory, "s", "s", "s", "s", tab="results", size=ALONE) as seat:
         await seat.press("G")
         await seat.press("shift")
-        assert seat.app.screen.query_one("#results Grid").row(3000) is not None
+        assert seat.app.screen.query_one("#results Grid").row_at(3000) is not None
         last = seat.reading
         assert "confidential" in last or "synthetic" in last, "no row that waits for its page"
 

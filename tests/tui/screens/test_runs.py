@@ -226,7 +226,7 @@ async def test_the_cursor_stays_on_its_run_when_another_comes(sit, directory, no
         workspace.close()
         seat.app._poll_workspace()
         await seat.press("shift")
-        assert seat.app.screen.query_one(RunsTab).here.run.id == FAILED
+        assert seat.app.screen.query_one(RunsTab).current_row.run.id == FAILED
 
 
 @pytest.mark.slow

@@ -124,7 +124,7 @@ async def test_the_row_that_the_cursor_comes_to_is_shown_once_it_rests(sit, buil
         text, row = await rest(seat), split_of(seat).query_one(Grid)
         assert row.cursor == 6
         assert len(asked) == 1, "rows that were only passed are not read"
-        measure = row.row(6)[0].split(".")[-1].split(" ")[0]
+        measure = row.row_at(6)[0].split(".")[-1].split(" ")[0]
         assert measure in text.splitlines()[0]
 
 

@@ -42,14 +42,14 @@ async def test_space_makes_a_variable_known_or_not_and_what_is_found_follows(sit
         assert isinstance(seat.app.focused, LiveGrid), "then the variables, listed"
         assert "Coarsen age first: then at most" in seat.text
         known = lattice.strongest_subset
-        assert f"known: {lattice.words(known)}   EMR {lattice.value(known)}" in said(seat)
+        assert f"known: {lattice.subset_text(known)}   EMR {lattice.risk_text(known)}" in said(seat)
         for keys, name in ((("g", "space"), "town"), (("down", "space"), "age"), (("space",), "age")):
             await seat.press(*keys)
             known ^= {name}
-            assert f"known: {lattice.words(known)}   EMR {lattice.value(known)}" in said(seat)
-            assert f"confidential {lattice.value(known, own=True)}" in said(seat) or size[0] == 80
+            assert f"known: {lattice.subset_text(known)}   EMR {lattice.risk_text(known)}" in said(seat)
+            assert f"confidential {lattice.risk_text(known, own=True)}" in said(seat) or size[0] == 80
         await seat.press("m")
-        assert f"TMR {lattice.value(known, measure='true_match_rate')}" in said(seat)
+        assert f"TMR {lattice.risk_text(known, measure='true_match_rate')}" in said(seat)
         await seat.press("t")
         assert isinstance(seat.app.focused, Plot)
         assert "variables known" in seat.text

@@ -72,15 +72,15 @@ def test_every_measure_has_a_picture_with_a_line_a_synthesiser(view):
 @pytest.mark.slow
 def test_what_is_read_and_exported_is_what_the_run_found(view):
     step = next(one for one in view.study.rows if one.measure == "marginal" and one.level == 1.0)
-    read = view.reading(0, 1.3)
+    read = view.reading_at(0, 1.3)
     assert read.startswith("epsilon = 1   step: perturbed_gibbs ")
     assert f"{step.value:.4g}"[:6] in read
-    heads, lines = view.lines(0)
+    heads, lines = view.export_rows(0)
     assert heads[:3] == ("synthesiser", "epsilon", "marginal")
     assert (step.params["synthesiser"], 1.0, step.value, step.lower, step.upper, step.baseline, 0.5) in lines
     against = view.pictures.index("Marginal distance against exact copies")
-    assert "epsilon" in view.reading(against, 0.5)
-    numbers = view.numbers(0)
+    assert "epsilon" in view.reading_at(against, 0.5)
+    numbers = view.study_table(0)
     assert [column.title for column in numbers.columns] == ["synthesiser", "within", "0.1", "1", "50", "but"]
     assert [row["curve"] for row in numbers.rows] == ["step: perturbed_gibbs", "marginal_bootstrap"]
     assert numbers.rows[1]["within"] == "", "what has no epsilon is asked for none"
@@ -89,9 +89,9 @@ def test_what_is_read_and_exported_is_what_the_run_found(view):
 @pytest.mark.slow
 def test_the_limit_s_answer_stands_above_the_picture_of_its_measure_alone(view):
     copies = view.pictures.index("Exact copies")
-    assert "at most 0 at epsilon: step ? none" in view.said(copies).plain
-    assert view.said(0).plain.startswith("at most 0.5 at epsilon: step ≥ 0.1")
-    assert view.said(view.pictures.index("Unique records")) is None
+    assert "at most 0 at epsilon: step ? none" in view.picture_answer(copies).plain
+    assert view.picture_answer(0).plain.startswith("at most 0.5 at epsilon: step ≥ 0.1")
+    assert view.picture_answer(view.pictures.index("Unique records")) is None
 
 
 @pytest.mark.slow

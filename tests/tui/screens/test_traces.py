@@ -265,7 +265,7 @@ def test_of_a_long_chain_every_point_is_drawn_once_the_view_is_close():
 async def test_a_closer_look_keeps_view_and_cursor(sit, chained):
     async with sit(chained, "enter", "right_curly_bracket", "home", "plus", "plus", tab="diagnostics") as seat:
         plot = seat.app.screen.query_one(Plot)
-        seen, cursor = plot.x_range, plot.cursor
+        seen, cursor = plot.x_range, plot.cursor_x
         assert seen[1] < 100
         assert cursor == 1
         assert await seat.press("act:zoom_in_up")

@@ -243,10 +243,10 @@ async def test_verdicts_stand_in_groups_and_all_other_numbers_in_one_line_below(
 async def test_the_cursor_goes_from_group_to_group_and_reads_each(sit, directory):
     async with sit(directory, "g", tab="verdicts") as seat:
         board = seat.app.screen.query_one(VerdictBoard)
-        seen = [board.chosen]
+        seen = [board.chosen_verdict]
         for _ in range(3):
             await seat.press("j")
-            seen.append(board.chosen)
+            seen.append(board.chosen_verdict)
         assert [verdict_group(one) for one in seen[:3]] == ["Disclosure risk", "Disclosure risk", "Utility"]
         assert seen[3] is None
         await seat.press("g", "j", "enter")

@@ -33,7 +33,7 @@ async def test_a_text_of_other_colours_is_painted_anew(make):
     app = AppProtocol()
     async with app.run_test(size=(20, 4)) as pilot:
         shown = app.query_one("Line, Scroll")
-        show = shown.set_text if isinstance(shown, Line) else shown.show
+        show = shown.set_text if isinstance(shown, Line) else shown.show_text
         seen = []
         for text in (PLAIN, BOLD, PLAIN):
             show(text)
