@@ -351,7 +351,7 @@ def test_chains_continue_from_their_state_and_keep_their_second_half() -> None:
     """Chains that continue twice are the chains that would have run four times as long, with half of that for burn-in."""
     codes, _ = simulated([0.6, 0.4], [2, 3], 50, 0.5, 3)
     seen: list[int] = []
-    found = sampled(codes, max_sweeps=260, is_converged=lambda so_far: bool(seen.append(len(so_far.lost))))
+    found = sampled(codes, max_sweeps=260, converged=lambda so_far: bool(seen.append(len(so_far.lost))))
     assert seen == [60, 120, 240]
     assert (found.burn_in, len(found.lost)) == (120, 240)
     assert found.sweep.min() > 120
@@ -362,7 +362,7 @@ def test_chains_continue_from_their_state_and_keep_their_second_half() -> None:
 @pytest.mark.slow
 def test_chains_that_converge_at_once_are_those_without_a_limit_to_the_last_bit() -> None:
     codes, _ = simulated([0.6, 0.4], [2, 3], 50, 0.5, 3)
-    at_once = sampled(codes, max_sweeps=10_000, is_converged=lambda _: True)
+    at_once = sampled(codes, max_sweeps=10_000, converged=lambda _: True)
     assert same(at_once, sampled(codes))
 
 
