@@ -482,7 +482,7 @@ class ExaminedRelease:
                 self.confidential, kept, row_keys(self.confidential_cells, (*kept, *drawn)), among
             )
 
-        # Pairs among some rows are of one pool alone, and not worth the memory.
+        # Pairs among some rows are kept by the caller, by pool.
         return compute() if among is not None else self._pairs.get_or_compute((kept, drawn), 1, compute)
 
     @cached_property

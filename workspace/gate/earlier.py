@@ -327,7 +327,6 @@ def _model_hash(sealer: RecordSealer, recipe: Recipe) -> str:
     said = {name: table.get(name) for name in ("variables", "constraints", "synthesis", "anonymisation")}
     if recipe.form.recode:
         said["recode"] = to_plain_value(recipe.form.recode)
-    # Keyed, since a tombstone keeps it: from few possible recipes a plain hash could be guessed.
     return sealer.compute_hmac("model", json.dumps(said, sort_keys=True), recipe.form.records or 0).hex()
 
 

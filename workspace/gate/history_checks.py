@@ -299,7 +299,6 @@ def _check_kept_tables(case: ExaminedRelease) -> CheckResult:
     records = known_record_range(len(case.confidential), rows)
     audits = []
     for method in dict.fromkeys(method for method, *_ in own):
-        # Tables of methods that round in different ways are audited apart.
         follows = method.synthesis.privacy.implied_counts
         fits = [fit for published in (own, *with_tables.values()) for of, *fit in published if of is method]
         if follows is not None and (audit := follows(fits, case.confidential, records)) is not None:

@@ -287,7 +287,7 @@ class JointTable:
 
     def _looks_for_moved_people(self) -> list[MembershipProbe]:
         """Return membership probes for people once a common shift of numbers or of dates is undone."""
-        # One number that was moved matches another record's as well as its own.
+        # A shift is common to two columns or more.
         if len(self.number_columns) < 2:
             return []
         levels = [one for one in self.columns if one.numbers is None]

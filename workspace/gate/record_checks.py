@@ -262,7 +262,6 @@ def _rows_of_records(case: ExaminedRelease, release: ReleasedData) -> Integers:
         shown = recode_data(case.exact_records, left.recode)
         theirs = row_keys(cell_keys(left.read(0, names), names, shown), names)
         own = row_keys(cell_keys(shown, names), names, n)
-    # Stable, so that the answer is the same on every platform.
     order = np.argsort(theirs, kind="stable")
     place = find_positions(theirs[order], own)
     alone = (place >= 0) & (count_occurrences(own, own) == 1) & (count_occurrences(own, theirs) == 1)
