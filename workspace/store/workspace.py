@@ -205,7 +205,7 @@ class Workspace:
         """Check the types of all stored values. Raises DamagedRecord."""
         files = (self.directory / DATABASE, self.directory / f"{DATABASE}-wal")
         found = [path.stat() for path in files if path.exists()]
-        # Once for each state of the files: screens open the workspace many times a minute.
+        # Once for each state of the files: a worker's heartbeat alone opens the workspace every few seconds.
         stamp = tuple((one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns) for one in found if one.st_size)
         if _CHECKED_DATABASES.get(self.directory) == stamp:
             return
@@ -297,6 +297,7 @@ class Workspace:
     @cached_property
     def tables(self) -> TableStore:
         """Return the store of the workspace's tables."""
+        # Loads pandas and pyarrow, which commands that read no table need not wait for.
         from .tables import TableStore
 
         return TableStore(self.directory / "tables", self.owner)
