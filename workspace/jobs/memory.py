@@ -90,6 +90,7 @@ def _bytes_left_in_groups() -> int | None:
     left: list[int] = []
     for line in lines:
         _, controllers, path = (*line.split(":", 2), "", "")[:3]
+        # Version 1 has a hierarchy for each controller, version 2 one with an empty list of controllers.
         first = "memory" in controllers.split(",")
         if not (first or controllers == ""):
             continue
