@@ -107,6 +107,7 @@ def quasi_identifier_ranks(data: Microdata, name: str, tree: Hierarchy | None) -
 def numbers_as_labelled(data: Microdata, name: str) -> NDArray[np.float64]:
     """Return ``Microdata.numbers`` as labels write them, (n,): dates as whole days."""
     numbers = data.numbers(name)
+    # Labels have no times of day: records that only a time tells apart show the same.
     return np.floor(numbers) if data.schema[name].kind is Kind.DATE else numbers
 
 
@@ -125,6 +126,7 @@ def class_values(data: Microdata, name: str, classes: Integers) -> pd.Series:
     if kind is Kind.ORDINAL:
         order = np.lexsort((codes, classes))
         sizes = class_sizes(classes)
+        # Of two medians the lower: there is no level between two levels.
         shown = codes[order[np.cumsum(sizes) - sizes + (sizes - 1) // 2]]
     else:
         shown = ClassComposition.from_codes(classes, codes, int(classes.max()) + 1, levels).class_modes()
@@ -138,6 +140,7 @@ def _class_means(data: Microdata, name: str, classes: Integers) -> pd.Series:
     # Rounding may leave the mean of equal values outside them.
     mean = np.clip(np.bincount(classes, weights=values) / sizes, low, high)
     if data.schema[name].kind is Kind.DATE:
+        # A released date has no fraction of a day.
         return pd.Series(np.floor(mean).astype(np.int64).astype("datetime64[D]").astype("datetime64[s]")[classes])
     return pd.Series(mean[classes])
 
@@ -154,6 +157,7 @@ def class_intervals(data: Microdata, name: str, classes: Integers, tree: Hierarc
     numbers = numbers_as_labelled(data, name)
     ends = class_extremes(numbers, classes, len(class_sizes(classes)))
     low, high = (distinct_codes(end) for end in ends)
+    # A label is formatted once for each pair of ends, not for each class.
     pairs = distinct_rows([low.codes, high.codes], len(low.codes))
     show = _level_formatter(column) if kind.has_levels else partial(format_label_number, dates=kind is Kind.DATE)
     starts, stops = ([show(end) for end in found.values.tolist()] for found in (low, high))
@@ -181,6 +185,7 @@ def _common_nodes(tree: Hierarchy, rows: Integers, classes: Integers) -> pd.Seri
 
 def _as_categories(labels: Sequence[str], codes: Integers) -> pd.Series:
     """Return the labels (G,) of records' codes (n,) as a categorical, with equal labels joined."""
+    # Nodes of different branches may have one label: readers cannot tell them apart.
     distinct = list(dict.fromkeys(labels))
     place = {label: i for i, label in enumerate(distinct)}
     merged = np.array([place[label] for label in labels], dtype=np.int64)
@@ -190,6 +195,7 @@ def _as_categories(labels: Sequence[str], codes: Integers) -> pd.Series:
 def kept_rows(frame: pd.DataFrame, classes: Integers) -> pd.DataFrame:
     """Return the records that are not suppressed."""
     kept = classes >= 0
+    # Selecting copies the table, which may be large.
     return frame if kept.all() else frame[kept]
 
 
@@ -298,6 +304,8 @@ def check_sensitive(sensitive: Sequence[str], keys: Sequence[str], place: str, *
 
 def check_table_is_diverse(data: Microdata, spec: AnonymisationSpec, place: str) -> None:
     """Raise BadInput where not even the whole table keeps to the limits on sensitive values."""
+    # Then no partition keeps to them either: a union of diverse classes is diverse (Machanavajjhala et al. 2007,
+    # monotonicity).
     whole = np.zeros(len(data), dtype=np.int64)
     limits = spec.limits
     for name in spec.constrained(data.schema):
@@ -415,6 +423,7 @@ def partition_table(data: Microdata, spec: PartitionSpec) -> Anonymised:
 
 def _shown_columns(data: Microdata, spec: PartitionSpec, classes: Integers) -> dict[str, pd.Series]:
     """Return the released quasi-identifiers of the records that are not suppressed."""
+    # The end of an interval, or a mean, must not come from a suppressed record.
     kept = Microdata(data.schema, kept_rows(data.frame, classes), data.origin)
     own = classes if len(kept) == len(data) else classes[classes >= 0]
     if spec.output == "micro_aggregated":

@@ -56,6 +56,7 @@ def check_widths(spec: RecodingSettings, place: str) -> None:
     """Raise BadInput for a width that is no multiple of the one before."""
     for name, widths in spec.widths.items():
         try:
+            # Any number will do: widths are checked when a tree is built of them.
             interval_hierarchy(np.zeros(1), widths)
         except ValueError as error:
             raise BadInput(f"{place}.widths.{name}", str(error)) from None
@@ -89,6 +90,7 @@ def recode_column(data: Microdata, name: str, level: int, spec: RecodingSettings
     else:
         distinct, rows = np.unique(numbers_as_labelled(data, name), return_inverse=True)
         labels = [format_label_number(number, dates=kind is Kind.DATE) for number in distinct.tolist()]
+    # Several nodes may have one label at this level.
     categories = list(dict.fromkeys(labels))
     place = {label: code for code, label in enumerate(categories)}
     codes = np.array([place[label] for label in labels], dtype=np.int64)

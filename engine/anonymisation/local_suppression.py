@@ -169,6 +169,7 @@ def local_suppression(data: Microdata, spec: LocalSuppressionSpec, run: Run) -> 
     costs = np.array([np.inf if name in spec.never_suppressed else spec.importance.get(name, 1.0) for name in keys])
 
     def report(done: int, total: int) -> None:
+        """Report the combinations that are still too small."""
         run.report(Progress(done, total, "combinations below k"))
 
     try:
@@ -189,6 +190,7 @@ def local_suppression(data: Microdata, spec: LocalSuppressionSpec, run: Run) -> 
     classes = equivalence_classes([columns.get(name, data.frame[name]) for name in keys], len(data))
     deleted = int(found.cells.sum())
     notes = (
+        # Where a missing value matches anything, records that show the same may be fewer than k.
         *notes_of(classes, None if spec.missing == "anything" else spec.k, 0),
         Diagnostic("suppressed_cells", "release", float(deleted)),
         Diagnostic("suppressed_share", "release", deleted / codes.size),

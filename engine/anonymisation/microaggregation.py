@@ -69,6 +69,7 @@ def _squared_distances(points: Floats, centre: Floats) -> Floats:
 def _nearest_points(distances: Floats, start: int, k: int) -> Integers:
     """Return the k points of the smallest distances, ``start`` among them, the first of equal ones."""
     # Not a search of ``adversary.nearest_records``: distances from ``start`` are at hand, and choose the next point too.
+    # Partitioning is linear in the records; only the few inside are sorted.
     inside = np.flatnonzero(distances <= np.partition(distances, k - 1)[k - 1])
     near = inside[np.argsort(distances[inside], kind="stable")[:k]]
     # More than k points may be at distance 0 from it.
@@ -132,6 +133,7 @@ def microaggregation(data: Microdata, spec: MicroaggregationSpec, run: Run) -> A
     points = np.column_stack([_standardise_values(data.numbers(name)) for name in keys])
 
     def report(grouped: int) -> None:
+        """Report the records grouped so far."""
         run.report(Progress(grouped, len(data), "records grouped"))
 
     classes = mdav_groups(points, spec.k, report)

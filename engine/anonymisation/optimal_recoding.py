@@ -133,6 +133,7 @@ class OptimalRecodingSpec(AnonymisationSpec):
         return (self.sensitive or schema.names_by_role(Role.SENSITIVE)) if self.search_limits.on_values else ()
 
     def generalised(self, schema: Schema) -> frozenset[str]:
+        """Return all quasi-identifiers."""
         # Also at level 0, where labels are the values: the recipe alone does not say which level is found.
         return frozenset(self.keys(schema))
 
@@ -226,6 +227,7 @@ def optimal_recoding(data: Microdata, spec: OptimalRecodingSpec, run: Run) -> An
     lowest, highest = spec.level_range(data.schema)
 
     def report(done: int, total: int) -> None:
+        """Report the combinations of levels that are decided."""
         run.report(Progress(done, total, "combinations of levels"))
 
     found = find_best_levels(
@@ -246,6 +248,7 @@ def optimal_recoding(data: Microdata, spec: OptimalRecodingSpec, run: Run) -> An
     # Of equally good levels those of the smallest sum, then those lowest in the first quasi-identifiers: one answer on
     # every machine.
     node = min(found.nodes, key=lambda levels: (sum(levels), levels))
+    # ``spec.limits`` has none where records below the limits are kept: then no class is suppressed.
     classes = classes_at_node(ladders, node, spec.limits, sensitive if spec.limits.on_values else ())
     columns = {
         name: kept_rows(recode_column(data, name, level, spec).to_frame(name), classes)[name]

@@ -58,6 +58,7 @@ def suppression(data: Microdata, spec: SuppressionSpec, run: Run) -> Anonymised:
     found = equivalence_classes([data.frame[name] for name in spec.keys(data.schema)], len(data))
     small = class_sizes(found)[found] < spec.k
     most, suppressed = int(spec.max_suppressed * len(data)), int(small.sum())
+    # A release needs at least one record.
     if suppressed > most or suppressed == len(data):
         raise BadInput(
             "anonymisation.max_suppressed",
