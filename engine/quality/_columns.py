@@ -183,6 +183,7 @@ def measure_columns(
     estimates: list[Estimate] = []
     for name in spec.variables:
         estimates.extend(_column_estimates(pairs, name, names, score, factor))
+    # A column that is constant in the original has nothing to lose.
     constant = [name for name in spec.variables if np.ptp(original.present_numbers(name)) == 0]
     columns = [estimate for estimate in estimates if estimate.measure == names[0]]
     return Measure((*estimates, minimum_estimate(f"minimum_{names[0]}", columns, constant)))

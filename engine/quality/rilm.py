@@ -165,9 +165,11 @@ def rilm(confidential: Microdata, released: Microdata, spec: RilmSpec, run: Run)
     if not len(pairs.rows):
         raise NotComputable("every record is suppressed")
     classes = pairs.record_classes(chosen.quasi_identifiers)
+    # A suppressed record has lost everything: it counts 0.
     factor = pairs.released_share if spec.count_suppressed else 1.0
 
     def column_loss(name: str) -> float:
+        """Return the mean relative size of a column's generalised values."""
         if confidential.schema[name].kind in NUMBERS:
             return numerical_loss(confidential.numbers(name), classes, pairs.is_root(name))
         original, shown = pairs.text_pairs(name)
