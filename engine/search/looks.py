@@ -309,6 +309,7 @@ class SearchPlan:
         last = {look.choice: look for look in looks if found[look.number].penalty is not None}
 
         def sort_key(look: SearchLook) -> tuple[float, ...]:
+            """Return the key that is smallest for the best look."""
             penalty, cost = found[look.number].rank
             protection = self._protection_level(look.choice)
             # Of equally useful plans that meet the limits the one that protects less: it changes less than the others

@@ -128,6 +128,8 @@ def _datasets_lever(recipe: Recipe) -> SearchLever:
     values = sorted({*own.values, recipe.m}, reverse=not own.larger_protects_more)
 
     def dataset_option(m: int) -> LeverOption:
+        """Return the option of m datasets."""
+
         def set_datasets(table: RecipeTable) -> None:
             table.setdefault("release", {})["m"] = m
 
@@ -170,7 +172,10 @@ def _parameter_lever(
     names = {said for method in methods for said in (method.name, method.key)}
 
     def parameter_option(value: Any) -> LeverOption:
+        """Return the option of a value of the parameter."""
+
         def set_parameter(table: RecipeTable) -> None:
+            """Set the parameter in all steps of the methods."""
             for step in table.get(methods[0].family, ()):
                 if step["method"] in names:
                     step[field] = value
@@ -213,8 +218,12 @@ def order_lever(recipe: Recipe) -> SearchLever | None:
         orders |= {f"{names[at]} first": [at, *(one for one in places if one != at)] for at in places[1:]}
 
     def order_option(label: str, order: Sequence[int]) -> LeverOption:
+        """Return the option of an order of the steps."""
+
         def set_order(table: RecipeTable) -> None:
+            """Put the steps into this order, with the predictors that it allows."""
             tables = table.get("synthesis", [])
+            # Another lever may have exchanged the steps for others.
             if [one.get("target") for one in tables] == names:
                 table["synthesis"] = [_moved_step(tables, order, place, schema) for place in range(len(order))]
 
