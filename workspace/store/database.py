@@ -226,6 +226,7 @@ def migrate_database(
     for number, step in enumerate(MIGRATIONS, start=1):
         if number > database_version(connection):
             with immediate_transaction(connection):
+                # Asked again under the lock: another process may have migrated it meanwhile.
                 if number > database_version(connection):
                     step(connection)
                     if step is seals and begin_seals is not None:
@@ -362,6 +363,7 @@ def deleted_runs(connection: sqlite3.Connection) -> None:
 @register_migration
 def keys(connection: sqlite3.Connection) -> None:
     """Create the fingerprint of the workspace's key, empty until it has one, and of the key of each run."""
+    # The defaults: runs of earlier versions had no secret key.
     _execute_script(
         connection,
         """

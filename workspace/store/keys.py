@@ -67,6 +67,7 @@ def read_sealing_key(directory: Path, path: str) -> bytes:
 def write_key(path: Path, key: bytes) -> None:
     """Write a key into a new file that only its owner can read. Raises NoKey."""
     try:
+        # O_EXCL: a key is never overwritten, since runs could not be repeated without the old one.
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except FileExistsError:
         raise NoKey(f'"{path}" is there already, and no key is written over; name a new file') from None

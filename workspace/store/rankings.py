@@ -69,6 +69,7 @@ def _concatenate_risks(one: RecordRisk, other: RecordRisk) -> RecordRisk:
     """Return the risks of both tables' records, one after the other."""
 
     def join_arrays(name: str) -> Any:
+        """Return one part of both risks, one after the other; None where they lack it."""
         values = getattr(one, name), getattr(other, name)
         return None if values[0] is None else np.concatenate(values)
 
@@ -149,6 +150,7 @@ def read_ranking(tables: TableStore, sha256: str) -> RecordRanking:
         asked, total, datasets = (int(count) for count in arrays["counts"])
         records = arrays["records"]
         parts = {name: values for name, values in arrays.items() if "." in name}
+        # The hash may be that of another table, which the database names in its place.
         right = records.dtype == np.int64 and len(records) <= asked <= total and datasets > 0
         right &= not len(records) or (records.min() >= 0 and records.max() < total)
         if not right or any(values.shape != records.shape or values.dtype != np.float64 for values in parts.values()):

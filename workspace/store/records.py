@@ -18,8 +18,11 @@ def raise_damaged_record(record_kind: str) -> Callable[[Callable[Given, Value]],
     """Return a decorator for functions that parse a row, which turns their errors into DamagedRecord(``record_kind``)."""
 
     def decorate(func: Callable[Given, Value]) -> Callable[Given, Value]:
+        """Return the function with its errors turned into DamagedRecord."""
+
         @wraps(func)
         def read(*args: Given.args, **kwargs: Given.kwargs) -> Value:
+            """Call the function; raise DamagedRecord for errors of parsing."""
             try:
                 return func(*args, **kwargs)
             # What parsing a strange value may raise; RecursionError is that of deeply nested JSON.

@@ -175,6 +175,7 @@ def _settle_release(workspace: Workspace, release: ReleaseInProgress) -> str:
 def _enter_release_end(workspace: Workspace, release: ReleaseInProgress, act: AuditAct, details: AuditDetails) -> None:
     """Enter how a release ended, unless it is entered already."""
     with workspace.write_transaction() as connection:
+        # Two processes may settle one release: whoever deletes its row enters the end.
         if connection.execute("DELETE FROM releasing WHERE number = ?", (release.number,)).rowcount:
             append_act(connection, act, f"run {release.run_id}", **{**details, BEGIN_ROW_KEY: release.number})
 
@@ -200,6 +201,7 @@ def _manifest_hash(directory: Path) -> str:
 
 def check_approval_unused(connection: sqlite3.Connection, run_id: int, request_sha256: str) -> None:
     """Raise NotReleased where another release, not undone, has used the approval of this request."""
+    # A release that was undone gives its approval back.
     used = connection.execute(
         """SELECT time FROM audit AS begun
            WHERE act = ? AND json_extract(details, '$.request_sha256') = ? AND NOT EXISTS (

@@ -67,6 +67,7 @@ def estimate_seconds_left(
     """
     known = dict(done)
     for task in running:
+        # Until a task of a kind has ended, the pace of a running one is the best guess.
         if task.kind not in done and (projected := task.projected_seconds()) is not None:
             count, seconds = known.get(task.kind, (0, 0.0))
             known[task.kind] = (count + 1, seconds + projected)
@@ -243,6 +244,7 @@ def find_run(workspace: Workspace, run_id: int | str) -> StoredRun:
         if row is None:
             raise NotFound("the workspace has no runs yet; start one with: sfumato run RECIPE")
         return _run_from_row(workspace, row)
+    # Numbers first: no name can be one.
     row = workspace.connection.execute(f"{_RUN_QUERY} WHERE run.id = ?", (str(run_id),)).fetchone()
     if row is None and isinstance(run_id, str):
         row = workspace.connection.execute(f"{_RUN_QUERY} WHERE folded = ?", (fold_name(run_id),)).fetchone()

@@ -89,6 +89,7 @@ def newest_search_id(workspace: Workspace, project_id: int) -> int | None:
 
 def stored_looks(workspace: Workspace, search_id: int) -> dict[int, StoredLook]:
     """Return the looks that were begun, by number."""
+    # A look whose run was deleted is left out, so that it is begun again.
     rows = workspace.connection.execute(
         """SELECT number, run_id, blocks, reason FROM look WHERE search_id = ?
            AND (reason <> '' OR run_id IN (SELECT id FROM run)) ORDER BY number""",

@@ -218,6 +218,7 @@ class TableStore:
                     Path(aside).unlink()
                     return sink.sha256
                 file.flush()
+                # On the disk before it has its name: no name may lead to half a table after a crash.
                 os.fsync(file.fileno())
             Path(aside).replace(path)
         except BaseException:
@@ -243,6 +244,7 @@ class TableStore:
         ensure_directory(self.directory.parent, self.directory.name)
         for aside in self.directory.glob(f"{ASIDE_PREFIX}*"):
             with contextlib.suppress(FileNotFoundError):
+                # Another process may be writing a younger one now.
                 if time.time() - aside.lstat().st_mtime > DAY_SECONDS:
                     aside.unlink()
 

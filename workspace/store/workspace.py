@@ -469,6 +469,7 @@ def export_key(workspace: Workspace, path: Path) -> str:
     key = workspace.read_workspace_key()
     with workspace.write_transaction() as connection:
         append_act(connection, AuditAct.KEY_EXPORTED, "workspace", fingerprint=compute_fingerprint(key))
+        # Within the transaction: where the file cannot be written, no export is entered.
         write_key(path, key)
     return compute_fingerprint(key)
 
