@@ -29,6 +29,7 @@ class WorkerStarter:
         self._worker: DetachedProcess | None = None
 
     def __call__(self) -> DetachedProcess:
+        """Return a running worker, started if need be."""
         if self._worker is None or self._worker.poll() is not None:
             self._worker = self._start()
         return self._worker

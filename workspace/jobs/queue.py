@@ -255,6 +255,7 @@ def record_progress(workspace: Workspace, lease: TaskLease, done: int, total: in
 def finish_task(workspace: Workspace, lease: TaskLease, outcome: TaskResult) -> bool:
     """Store the result of a task and end it, in one transaction; return whether it was still held by this lease."""
     with workspace.write_transaction() as connection:
+        # The attempt fences off a worker that lost its lease: its result is dropped.
         ended = connection.execute(
             """UPDATE task SET state = 'done', worker = NULL, lease_until = NULL, seconds = ?, peak_bytes = ?
                WHERE id = ? AND worker = ? AND attempt = ? AND state = 'running'""",

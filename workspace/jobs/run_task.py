@@ -89,6 +89,7 @@ class TableCache:
 
         @wraps(read)
         def read_cached(*args: P.args, **kwargs: P.kwargs) -> Microdata:
+            """Return the table from the cache, read if need be."""
             place = (read.__name__, *args, *sorted(kwargs.items()))
             if place not in self._kept:
                 table = read(*args, **kwargs)
@@ -157,6 +158,7 @@ def read_task_input(workspace: Workspace, lease: TaskLease) -> TaskInput:
         """SELECT name, sha256 FROM artefact
            WHERE run_id = ? AND (name LIKE 'fit/%' OR name LIKE 'draw/%' OR name LIKE 'classes/%' OR name LIKE 'measure/%'
                                OR name LIKE ? OR name IN ('weights', 'controls'))""",
+        # Only the last task ranks records: the others need not know of tables for each dataset and measure.
         (run.id, "records/%" if lease.kind == TaskKind.COMBINE else ""),
     )
     rows = read_raw_rows(workspace, run.id) if lease.kind == TaskKind.COMBINE else ()

@@ -298,6 +298,7 @@ def _insert_run_row(
 
 def _next_run_number(connection: sqlite3.Connection) -> int:
     """Return a number that no run has or had, deleted ones among them."""
+    # The audit log and reports name runs by their numbers for ever.
     query = "SELECT max((SELECT coalesce(max(id), 0) FROM run), (SELECT coalesce(max(id), 0) FROM deleted_run))"
     return int(connection.execute(query).fetchone()[0]) + 1
 

@@ -174,6 +174,7 @@ def measure_recent_costs(workspace: Workspace, records: int) -> MeasuredCosts:
         key = _method_of_task(tables[toml], kind, item)
         if key is None or not of:
             continue
+        # The fixed seconds of a task do not grow with the records.
         seconds.setdefault((kind, key), []).append(max(0.0, took - SECONDS_PER_TASK) / of)
         if peak and records / 2 <= of <= records * 2:  # what a process has whatever its table does not grow with it
             memory[kind, key] = max(memory.get((kind, key), 0.0), (peak - IDLE_PROCESS_BYTES) / of)
