@@ -442,6 +442,7 @@ class ExaminedRelease:
         cells, own = self._cells, self.confidential_cells  # and not the case, which would then hold itself
 
         def compute(name: str) -> Keys:
+            """Return the exact cells of a variable, shared with the recoded ones where no rule changes it."""
             if name in own and name not in coarse:
                 return own[name]
             return cells.get_or_compute(("exact", name), len(exact), lambda: cell_keys(exact, (name,))[name])
@@ -515,6 +516,7 @@ class PooledDatasets:
         """Return the cells of each dataset by variable, computed on access."""
 
         def cells_of_dataset(release: ReleasedData, place: int) -> Cells:
+            """Return the cells of one dataset by variable."""
             names = (*release.kept, *release.replaced)
             return LazyCells(names, partial(self.case.released_cells, release, place))
 
@@ -530,6 +532,7 @@ class PooledDatasets:
         levels = _column_levels(self.case.confidential, name)
 
         def find(at: int) -> Microdata:
+            """Read one dataset, its levels coded as in the confidential data."""
             release, place = self.datasets[at]
             data = self.case.read_dataset(release, place, name)
             return data if release is self.case.release or levels is None else _align_levels(data, name, levels)

@@ -308,6 +308,7 @@ def released_data_of_run(workspace: Workspace, run: StoredRun, tables: Sequence[
     kept, replaced, out = variables_by_treatment(recipe)
 
     def read_one_dataset(place: int, names: Sequence[str] | None) -> Microdata:
+        """Read a dataset, from 0, or some of its variables."""
         found = read_released_dataset(workspace, run.id, recipe, place + 1, names)
         if found is None:
             raise NotReady(f"run {run.id} has no dataset {place + 1}")
@@ -391,6 +392,7 @@ class _StoredPeople:
         schemas = (own.schema, self.schema)
 
         def of_role(*roles: Role) -> tuple[str, ...]:
+            """Return the common columns that either plan gives one of these roles."""
             # A role that either plan declares counts: the other may have left it out.
             return tuple(name for name in common if any(schema[name].role in roles for schema in schemas))
 
@@ -400,6 +402,7 @@ class _StoredPeople:
         tried = common_column_sets(columns, of_role(Role.SENSITIVE), of_role(Role.QUASI_IDENTIFIER), rows)
 
         def columns_to_compare(names: tuple[str, ...], *, identifies: bool = False) -> _ComparedColumns:
+            """Return a set of columns with functions that compute both tables' rows."""
             return _ComparedColumns(
                 names,
                 lambda: row_keys(own.cells, names, own.n_records),
@@ -433,6 +436,7 @@ class _HashedPeople:
         """Return the HMACs, with their positions, of sets of variables that the examined table has too."""
 
         def fits(one: RecordHmacs) -> bool:
+            """Return whether the examined table has all variables of these HMACs."""
             return all(
                 name in own.cells and own.schema[name].kind.value == kind
                 for name, kind in zip(one.names, one.kinds, strict=True)
@@ -568,6 +572,7 @@ def _earlier_release_of_tombstone(
     generalised, origin = frozenset(tombstone.generalised), _parse_origin(tombstone.origin)
 
     def read_one_dataset(place: int, names: Sequence[str] | None) -> Microdata:
+        """Read a dataset, from 0, or some of its variables."""
         some = schema if names is None else schema.select_variables(names)
         found = tables.read_microdata(tombstone.datasets[place], some, origin)
         return replace(found, generalised=generalised, linked=tombstone.linked)

@@ -395,6 +395,7 @@ def _check_own_values(case: ExaminedRelease) -> CheckResult:
     weakest: Status = "pass" if case.recipe.form.recode else "warn"
 
     def look(pool: PooledDatasets) -> CheckResult:
+        """Return the result for one pool of datasets."""
         joint = _joint_table(case, pool)
         rows = classes + joint.row_keys[: joint.members]
         evidence = exchange_rows(joint.coded_columns, classes, rows, joint.n_datasets_used)

@@ -70,6 +70,7 @@ def _same_treatment(
 
     # Only then do both have one baseline.
     def fits(one: ReleasedData) -> bool:
+        """Return whether a release treats these variables in the same way."""
         names = (*kept, *drawn)
         same = one.has_variables(names, case.confidential.schema) and {n for n in names if n in one.replaced} == set(
             drawn
@@ -87,6 +88,7 @@ def _check_equal_records(case: ExaminedRelease) -> CheckResult:
     pairs = case.nearest_record_pairs(kept, drawn) if kept else None
 
     def look(pool: PooledDatasets) -> CheckResult:
+        """Return the result for one pool of datasets."""
         found = measure_equal_records(
             case.confidential, case.confidential_cells, pool.cells_by_dataset, kept, drawn, pairs
         )
@@ -182,6 +184,7 @@ def check_extremes(case: ExaminedRelease) -> CheckResult:
     names = _replaced_numbers(case)
 
     def look(pool: PooledDatasets) -> CheckResult:
+        """Return the result for one pool of datasets."""
         ends, records, columns = 0, [np.zeros(0, dtype=np.int64)], list[str]()
         for name in names:
             found = _column_tails(case, name, pool)
@@ -294,6 +297,7 @@ def _check_agreed_values(case: ExaminedRelease) -> CheckResult:
     paired: dict[tuple[int, ...], NeighbourPairs] = {}
 
     def pairs_of_linked_records(pool: PooledDatasets, linked: Integers) -> NeighbourPairs:
+        """Return pairs of similar records among those whose rows are known in two datasets or more."""
         if len(linked) == len(case.confidential):
             return case.nearest_record_pairs(case.plan.kept, case.plan.replaced)
         key = tuple(release.run_id for release, _ in pool.datasets)
@@ -302,12 +306,16 @@ def _check_agreed_values(case: ExaminedRelease) -> CheckResult:
         return paired[key]
 
     def rows(release: ReleasedData) -> Integers:
+        """Return the row of each record in the datasets of a release, computed once."""
         if release.run_id not in rows_by_run:
             rows_by_run[release.run_id] = _rows_of_records(case, release)
         return rows_by_run[release.run_id]
 
     def check_variable(name: str) -> CheckResult:
+        """Return the worst result for one variable over pools of releases."""
+
         def look(pool: PooledDatasets) -> CheckResult:
+            """Return the result for one variable and one pool of datasets."""
             record_rows = [rows(release) for release, _ in pool.datasets]
             # Two rows of a record are the fewest that can agree.
             linked = np.flatnonzero(np.sum([one >= 0 for one in record_rows], axis=0) >= 2)
@@ -380,6 +388,7 @@ def _check_identifying_columns(case: ExaminedRelease) -> CheckResult:
     """Check for a kept column in which nearly everybody has a unique value."""
 
     def check_variable(name: str) -> CheckResult:
+        """Return the share of people who have a unique value of a variable."""
         rows = case.confidential_cells[name]
         alone = count_occurrences(rows, rows) == 1
         message = fill_sentence(
