@@ -95,6 +95,7 @@ def example_data_for(method: Method, data: Microdata) -> Microdata:
     """Return the confidential records as a run gives them to a method, with control records where it needs some."""
     if not method.measurement.controls:
         return data
+    # Other records of the same population, as hold-out records are.
     controls = _example_table(13)
     return data.with_controls(Microdata(data.schema, controls.frame[list(data.schema.names)]))
 
@@ -233,6 +234,7 @@ def assert_sound(method: Method, estimates: Iterable[Estimate]) -> None:
             assert number is None or low is None or number >= low - 1e-12, estimate
             assert number is None or high is None or number <= high + 1e-12, estimate
     series = [(e.measure, e.target, repr(sorted(e.params.items(), key=str))) for e in found]
+    # Two rows of one series could not be told apart in reports and thresholds.
     assert len(set(series)) == len(series), "two estimates with the same measure, target and parameters"
 
 

@@ -149,6 +149,7 @@ def test_synthesis_answers_the_same_in_a_pool(method: Method, with_times: Microd
 @every_synthesis
 def test_synthesis_leaves_its_inputs_and_the_global_generator_alone(method: Method, with_times: Microdata) -> None:
     before = with_times.frame.copy(deep=True)
+    # A method that draws from the global generator would make one run depend on others.
     state: Any = np.random.get_state()  # noqa: NPY002
     fit = fit_example(method, with_times, example_run())
     kept = {name: array.copy() for name, array in fit.arrays.items()}
@@ -190,6 +191,7 @@ def test_anonymised_table_is_sound(method: Method, confidential: Microdata) -> N
         if name not in spec.changed(data.schema):
             pd.testing.assert_series_equal(found.data.frame[name], kept[name])
     groups = found.data.frame[list(spec.keys(data.schema))].assign(of=found.class_keys[~found.suppressed]).groupby("of")
+    # A missing value is shown by a class like any other.
     assert (groups.nunique(dropna=False).to_numpy() == 1).all(), "a class shows two values of a quasi-identifier"
     assert {note.name for note in found.notes} >= {"classes", "smallest_class", "suppressed_records"}
     assert all(note.passed is not False for note in found.notes)

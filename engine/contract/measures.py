@@ -133,6 +133,7 @@ def measure_or_explain(method: Method, confidential: Microdata, released: Microd
 def test_measure_answers_or_says_why_on_few_records(
     method: Method, confidential: Microdata, releases: list[Microdata]
 ) -> None:
+    # Too few for most statistics: a measure must say why it has no value, not fail.
     for records in (1, 2):
         few = Microdata(confidential.schema, confidential.frame.head(records))
         same = Microdata(confidential.schema, releases[0].frame.head(records), "synthetic")
@@ -221,6 +222,7 @@ def test_measure_of_records_in_any_order_is_the_same_or_not_computed(
     plain = values_by_estimate(method, confidential, replace(releases[0], linked=False))
     found = values_by_estimate(method, confidential, shuffle_release(releases[0], linked=False))
     if reason := plain.get(("", "", "")):
+        # The one reason that is allowed: a refusal for anything else would hide what is tested.
         assert "whose" in reason
     assert found == {
         key: value if isinstance(value, str | None) else pytest.approx(value, nan_ok=True)
@@ -333,6 +335,7 @@ def test_study_is_sound_at_every_point(method: Method, confidential: Microdata, 
             assert_sound(method, measure.estimates)
     if together is not None:
         runs = [example_run() for _ in spec.grid()]
+        # As text: arrays inside have no single truth value, and NaN is not equal to itself.
         assert repr(list(together(confidential, releases, spec.grid(), spec, runs))) == repr(every)
 
 
@@ -460,6 +463,7 @@ def combined_example_rows(recipe: Recipe, data: Microdata, releases: list[Microd
 def test_two_uses_of_one_method_stay_apart(method: Method, confidential: Microdata, releases: list[Microdata]) -> None:
     table, schema = short_step_table(method, confidential.schema), confidential.schema
     changed = list(tables_with_one_change(method, confidential).values())
+    # A study takes long: one change is enough.
     uses = [table, *(changed[:1] if method.family == "studies" else changed)]
     alone = [
         row

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 TESTS = tuple(
     f"{__package__}.{name}" for name in ("every_method", "measures", "knowledge", "makers", "weights", "privacy")
 )
+# Before the modules are imported: else a failed assertion shows no values.
 pytest.register_assert_rewrite(*TESTS, f"{__package__}.examples")
 
 
@@ -115,6 +116,7 @@ class ContractModule(pytest.Module):
         return importlib.import_module(self.name)
 
 
+# First, so that other plug-ins select and sort these tests too.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     """Add the contract's tests for the chosen methods."""

@@ -33,6 +33,7 @@ from ..recipe.checks import check_steps
 from ..recipe.recipe import Recipe
 from .examples import example_step_table
 
+# Secret as far as claims go, and fixed, so that a failure can be repeated.
 KEY = bytes(range(32))
 RECORDS = 16
 """Of a table before a record is added, changed or left out."""
