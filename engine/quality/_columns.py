@@ -320,6 +320,7 @@ def minimum_estimate(measure: str, columns: Sequence[Estimate], constant_columns
     """
     missing = [column for column in columns if column.value is None]
     for column in missing:
+        # A minimum over the other columns would hide a column that could not be measured.
         if column.target not in constant_columns:
             return Estimate.not_computed(measure, f"{column.target}: {column.reason}")
     known = [
