@@ -49,7 +49,7 @@ class RecordRanking:
         return replace(self, records=self.records[places], risk=self.risk.select(places), confidential_risk=own)
 
     def concatenate(self, other: RecordRanking) -> RecordRanking:
-        """Append the records of ``other``, later rows of the same table, without ranking them."""
+        """Return the records of both, unranked; ``other`` has later rows of the same table."""
         own = (
             None
             if self.confidential_risk is None or other.confidential_risk is None
