@@ -479,6 +479,7 @@ class ExaminedRelease:
         """
 
         def compute() -> NeighbourPairs:
+            """Return the pairs among these rows."""
             return nearest_neighbour_pairs(
                 self.confidential, kept, row_keys(self.confidential_cells, (*kept, *drawn)), among
             )

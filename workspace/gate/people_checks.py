@@ -424,7 +424,7 @@ def _check_own_values(case: ExaminedRelease) -> CheckResult:
 
 
 def _check_unanimous_classes(case: ExaminedRelease) -> CheckResult:
-    """Check an anonymised table for equivalence classes that share one sensitive value."""
+    """Check for equivalence classes of an anonymised table in which all records have one sensitive value."""
     if case.is_synthetic:
         raise CheckNotApplicable(sentences.NOT_AN_ANONYMISED_TABLE)
     keys = case.quasi_identifiers
