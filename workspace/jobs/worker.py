@@ -286,7 +286,7 @@ def start_detached_module(directory: Path, module: str, jobs: int, *arguments: s
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=file,
-            # Without a session of its own it would get the signals of the terminal.
+            # Without this the process would get the signals of the terminal.
             start_new_session=True,
             env=environment,
         )
