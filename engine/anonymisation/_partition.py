@@ -1,4 +1,4 @@
-"""Partitioning of microdata into equivalence classes by quasi-identifiers, and the values that a class then shows."""
+"""Partitioning of microdata into equivalence classes by quasi-identifiers, and the values that a class shows."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ UNORDERED = (Kind.CATEGORICAL, Kind.BINARY)
 
 
 def check_hierarchies(data: Microdata, hierarchies: Mapping[str, Hierarchy], keys: Sequence[str], place: str) -> None:
-    """Raise BadInput when a tree is of no quasi-identifier, or lacks a value that the data have."""
+    """Raise BadInput for a tree of a variable that is no quasi-identifier, or a tree that lacks a value of the data."""
     for name, tree in hierarchies.items():
         if name not in keys:
             raise BadInput(f"{place}.hierarchies.{name}", f'"{name}" is no quasi-identifier; leave the tree out')
@@ -60,8 +60,9 @@ def require_records(data: Microdata, k: int, place: str) -> None:
 
 
 def require_complete(data: Microdata, names: Sequence[str], place: str) -> None:
-    """Raise BadInput when a quasi-identifier has missing values, which no interval, node or mean covers."""
+    """Raise BadInput where a quasi-identifier has missing values."""
     for name in names:
+        # No interval, node or mean covers a missing value.
         if missing := int(data.missing_mask(name).sum()):
             raise BadInput(
                 f"{place}.quasi_identifiers",
@@ -71,7 +72,7 @@ def require_complete(data: Microdata, names: Sequence[str], place: str) -> None:
 
 
 def _tree_rows(data: Microdata, name: str, tree: Hierarchy, place: str) -> Integers:
-    """Return the row in the tree of each level that occurs; -1 for levels that do not: (levels,)."""
+    """Return the row in the tree of each level that occurs, -1 for other levels: (levels,)."""
     column = data.frame[name]
     present = np.unique(column.cat.codes)
     rows = np.full(len(column.cat.categories), -1, dtype=np.int64)
@@ -83,7 +84,7 @@ def _tree_rows(data: Microdata, name: str, tree: Hierarchy, place: str) -> Integ
 
 
 def tree_of_levels(data: Microdata, name: str, tree: Hierarchy | None) -> tuple[Hierarchy, Integers]:
-    """Return the given tree, else the flat one over the levels that occur, and each record's row in it, (n,)."""
+    """Return a tree, the flat one over the levels that occur by default, and each record's row in it, (n,)."""
     column = data.frame[name]
     codes = column.cat.codes.to_numpy(dtype=np.int64)
     if tree is None:
@@ -92,7 +93,9 @@ def tree_of_levels(data: Microdata, name: str, tree: Hierarchy | None) -> tuple[
 
 
 def quasi_identifier_ranks(data: Microdata, name: str, tree: Hierarchy | None) -> QuasiIdentifierRanks:
-    """Return the quasi-identifier to cut: numbers as they lie, levels in their order, or leaves in the order of the tree."""
+    """Return the ranks by which a quasi-identifier is cut: numbers, levels in their order, or leaves in the order of
+    the tree.
+    """
     if not data.schema[name].kind.has_levels:
         return QuasiIdentifierRanks.from_numbers(numbers_as_labelled(data, name))
     if tree is not None:
@@ -102,17 +105,19 @@ def quasi_identifier_ranks(data: Microdata, name: str, tree: Hierarchy | None) -
 
 
 def numbers_as_labelled(data: Microdata, name: str) -> NDArray[np.float64]:
-    """Return ``Microdata.numbers`` as labels write them, (n,): dates by the day."""
+    """Return ``Microdata.numbers`` as labels write them, (n,): dates as whole days."""
     numbers = data.numbers(name)
+    # Labels have no times of day: records that only a time tells apart show the same.
     return np.floor(numbers) if data.schema[name].kind is Kind.DATE else numbers
 
 
 def class_values(data: Microdata, name: str, classes: Integers) -> pd.Series:
-    """Return micro-aggregated values, (n,): means of numbers (of dates the day), medians of ordered levels, modes of categories.
+    """Return micro-aggregated values, (n,): class means of numbers, medians of ordered levels, modes of other levels.
+
+    classes: class of each record from 0, none empty, (n,)
 
     A binary variable is a number, 0 for its first level and 1 for its second (Measuring Data Quality for Project
-    Lighthouse §3.1): its mean is the share of the second. Of two medians the lower, of several modes the first of the
-    levels. ``classes`` (n,) from 0, none empty.
+    Lighthouse §3.1). Of two medians the lower, of several modes the first of the levels.
     """
     column, kind = data.frame[name], data.schema[name].kind
     if not kind.has_levels or kind is Kind.BINARY:
@@ -121,6 +126,7 @@ def class_values(data: Microdata, name: str, classes: Integers) -> pd.Series:
     if kind is Kind.ORDINAL:
         order = np.lexsort((codes, classes))
         sizes = class_sizes(classes)
+        # Of two medians the lower: there is no level between two levels.
         shown = codes[order[np.cumsum(sizes) - sizes + (sizes - 1) // 2]]
     else:
         shown = ClassComposition.from_codes(classes, codes, int(classes.max()) + 1, levels).class_modes()
@@ -128,18 +134,22 @@ def class_values(data: Microdata, name: str, classes: Integers) -> pd.Series:
 
 
 def _class_means(data: Microdata, name: str, classes: Integers) -> pd.Series:
+    """Return the mean of each record's class, (n,); of dates the day."""
     values, sizes = numbers_as_labelled(data, name), class_sizes(classes)
     low, high = class_extremes(values, classes, len(sizes))
+    # Rounding may leave the mean of equal values outside them.
     mean = np.clip(np.bincount(classes, weights=values) / sizes, low, high)
     if data.schema[name].kind is Kind.DATE:
+        # A released date has no fraction of a day.
         return pd.Series(np.floor(mean).astype(np.int64).astype("datetime64[D]").astype("datetime64[s]")[classes])
     return pd.Series(mean[classes])
 
 
 def class_intervals(data: Microdata, name: str, classes: Integers, tree: Hierarchy | None) -> pd.Series:
-    """Return generalised values, (n,): ``[20, 29]`` from the smallest to the largest of the class, or its lowest common node.
+    """Return generalised values, (n,): ``[20, 29]`` from the smallest to the largest of a class, or its lowest common
+    node.
 
-    A class of one value shows that. Levels without an order and without a tree are below one root, ``*``.
+    A class of one value shows that value. Levels without an order and without a tree have one root, ``*``.
     """
     kind, column = data.schema[name].kind, data.frame[name]
     if tree is not None or kind in UNORDERED:
@@ -147,6 +157,7 @@ def class_intervals(data: Microdata, name: str, classes: Integers, tree: Hierarc
     numbers = numbers_as_labelled(data, name)
     ends = class_extremes(numbers, classes, len(class_sizes(classes)))
     low, high = (distinct_codes(end) for end in ends)
+    # A label is formatted once for each pair of ends, not for each class.
     pairs = distinct_rows([low.codes, high.codes], len(low.codes))
     show = _level_formatter(column) if kind.has_levels else partial(format_label_number, dates=kind is Kind.DATE)
     starts, stops = ([show(end) for end in found.values.tolist()] for found in (low, high))
@@ -156,11 +167,14 @@ def class_intervals(data: Microdata, name: str, classes: Integers, tree: Hierarc
 
 
 def _level_formatter(column: pd.Series) -> Callable[[float], str]:
+    """Return a function that gives the text of a level by its code."""
     return lambda code: str(column.cat.categories[int(code)])
 
 
 def _common_nodes(tree: Hierarchy, rows: Integers, classes: Integers) -> pd.Series:
+    """Return the label of the lowest common node of each record's class, (n,)."""
     leaf_of_rank = np.argsort(tree.leaf_ranks)
+    # The lowest common node of the first and the last leaf of a class contains all leaves between.
     ends = class_extremes(tree.leaf_ranks[rows].astype(np.float64), classes, len(class_sizes(classes)))
     low, high = (leaf_of_rank[end.astype(np.int64)] for end in ends)
     level = tree.common_levels(low, high)
@@ -170,7 +184,8 @@ def _common_nodes(tree: Hierarchy, rows: Integers, classes: Integers) -> pd.Seri
 
 
 def _as_categories(labels: Sequence[str], codes: Integers) -> pd.Series:
-    """Return labels (G,) by code (n,) as a categorical; equal labels are one category."""
+    """Return the labels (G,) of records' codes (n,) as a categorical, with equal labels joined."""
+    # Nodes of different branches may have one label: readers cannot tell them apart.
     distinct = list(dict.fromkeys(labels))
     place = {label: i for i, label in enumerate(distinct)}
     merged = np.array([place[label] for label in labels], dtype=np.int64)
@@ -178,8 +193,9 @@ def _as_categories(labels: Sequence[str], codes: Integers) -> pd.Series:
 
 
 def kept_rows(frame: pd.DataFrame, classes: Integers) -> pd.DataFrame:
-    """Return the records that are not suppressed; no copy where none is."""
+    """Return the records that are not suppressed."""
     kept = classes >= 0
+    # Selecting copies the table, which may be large.
     return frame if kept.all() else frame[kept]
 
 
@@ -190,14 +206,16 @@ def anonymised_table(
     columns: Mapping[str, pd.Series],
     notes: tuple[Diagnostic, ...],
 ) -> Anonymised:
-    """Build the table without the suppressed records, with ``columns`` (those that are left,) in place of the quasi-identifiers."""
+    """Build the released table from the records that are not suppressed and their new ``columns``."""
     kept = kept_rows(data.frame, classes).reset_index(drop=True)
     table = Microdata(spec.released_schema(data.schema), kept.assign(**columns), "anonymised")
     return Anonymised(table, classes, notes)
 
 
 def notes_of(classes: Integers, k: int | None = None, most_suppressed: int | None = None) -> tuple[Diagnostic, ...]:
-    """Report how many classes there are, their smallest and mean size, and the suppressed records; against k and the limit."""
+    """Return diagnostics of the classes: number, smallest and mean size, and suppressed records, compared with their
+    limits.
+    """
     sizes, suppressed = class_sizes(classes), int(np.sum(classes < 0))
     smallest, mean = (int(sizes.min()), float(sizes.mean())) if len(sizes) else (0, 0.0)
     least = ("", None) if k is None else (f"at least {k}", smallest >= k)
@@ -242,7 +260,7 @@ VaryingVariables = Annotated[
 
 
 class DiversitySettings(Protocol):
-    """Parameters for classes of k records that are diverse and close."""
+    """Parameters of classes of k records with diverse and close sensitive values."""
 
     @property
     def k(self) -> int: ...
@@ -257,11 +275,12 @@ class DiversitySettings(Protocol):
 
 
 def diversity_limits(spec: DiversitySettings) -> Limits:
+    """Return the limits of classes by these parameters."""
     return Limits(k=spec.k, l=spec.l, diversity=spec.diversity, c=math.inf if spec.c is None else spec.c, t=spec.t)
 
 
 def check_diversity(spec: DiversitySettings, place: str) -> None:
-    """Raise BadInput where recursive diversity lacks c or a whole l, or c is given to another."""
+    """Raise BadInput where recursive diversity lacks c or a whole l, or another diversity has c."""
     if spec.diversity != "recursive":
         if spec.c is not None:
             raise BadInput(f"{place}.c", 'belongs to recursive diversity; say diversity = "recursive", or leave it out')
@@ -273,7 +292,9 @@ def check_diversity(spec: DiversitySettings, place: str) -> None:
 
 
 def check_sensitive(sensitive: Sequence[str], keys: Sequence[str], place: str, *, constrains: bool) -> None:
-    """Raise BadInput where nothing is sensitive though a limit ``constrains`` it, or a variable is a quasi-identifier too."""
+    """Raise BadInput where a limit ``constrains`` sensitive variables and there are none, or one is a quasi-identifier
+    too.
+    """
     if constrains and not sensitive:
         raise BadInput(place, 'no variable is sensitive; name some, or give variables the role "sensitive"')
     for name in sensitive:
@@ -282,7 +303,9 @@ def check_sensitive(sensitive: Sequence[str], keys: Sequence[str], place: str, *
 
 
 def check_table_is_diverse(data: Microdata, spec: AnonymisationSpec, place: str) -> None:
-    """Raise BadInput where not even the whole table keeps to the limits on values."""
+    """Raise BadInput where not even the whole table keeps to the limits on sensitive values."""
+    # Then no partition keeps to them either: a union of diverse classes is diverse (Machanavajjhala et al. 2007,
+    # monotonicity).
     whole = np.zeros(len(data), dtype=np.int64)
     limits = spec.limits
     for name in spec.constrained(data.schema):
@@ -298,7 +321,9 @@ def check_table_is_diverse(data: Microdata, spec: AnonymisationSpec, place: str)
 
 
 def draft_diversity(case: Case) -> tuple[dict[str, object], list[str], tuple[str, ...]]:
-    """Draft how the sensitive values of a class must vary: settings, the reasons, and what of the request they leave out."""
+    """Draft how sensitive values must vary in a class: return settings, their reasons, and what of the request they
+    leave out.
+    """
     settings: dict[str, object] = {}
     why: list[str] = []
     wanted = case.l
@@ -354,11 +379,11 @@ class PartitionSpec(AnonymisationSpec):
         return self.limits.on_values
 
     def generalised(self, schema: Schema) -> frozenset[str]:
-        """Return the quasi-identifiers, if intervals and nodes are the output."""
+        """Return the quasi-identifiers where the output is intervals and nodes."""
         return frozenset(self.keys(schema) if self.output == "generalised" else ())
 
     def released_variable(self, variable: Variable) -> Variable:
-        """Return the variable as labels, or as numbers that need not be whole."""
+        """Return the released form of a variable: labels, or numbers that need not be whole."""
         return generalised_variable(variable) if self.output == "generalised" else micro_aggregated_variable(variable)
 
     def constrained(self, schema: Schema) -> tuple[str, ...]:
@@ -380,14 +405,14 @@ class PartitionSpec(AnonymisationSpec):
 
 
 def check_partition(data: Microdata, spec: PartitionSpec, place: str) -> None:
-    """Raise BadInput when there are fewer than k records, values are missing, or a tree lacks a value of the data."""
+    """Raise BadInput for fewer than k records, missing values, or a tree that lacks a value of the data."""
     require_records(data, spec.k, place)
     require_complete(data, spec.keys(data.schema), place)
     check_hierarchies(data, spec.hierarchies, spec.keys(data.schema), place)
 
 
 def partition_table(data: Microdata, spec: PartitionSpec) -> Anonymised:
-    """Partition the table into classes that keep to the limits, as the released table measures them, and return it with their values."""
+    """Partition a table into classes that keep to the limits, and return it with the values that classes show."""
     dimensions = [quasi_identifier_ranks(data, name, spec.hierarchies.get(name)) for name in spec.keys(data.schema)]
     sensitive = [SensitiveColumn.from_microdata(data, name) for name in spec.constrained(data.schema)]
     most = int(spec.max_suppressed * len(data))
@@ -397,6 +422,8 @@ def partition_table(data: Microdata, spec: PartitionSpec) -> Anonymised:
 
 
 def _shown_columns(data: Microdata, spec: PartitionSpec, classes: Integers) -> dict[str, pd.Series]:
+    """Return the released quasi-identifiers of the records that are not suppressed."""
+    # The end of an interval, or a mean, must not come from a suppressed record.
     kept = Microdata(data.schema, kept_rows(data.frame, classes), data.origin)
     own = classes if len(kept) == len(data) else classes[classes >= 0]
     if spec.output == "micro_aggregated":

@@ -1,4 +1,6 @@
-"""Shared parts of the methods of global recoding: trees and widths of the quasi-identifiers, and a column recoded to one level."""
+"""Shared parts of global recoding: trees and interval widths of the quasi-identifiers, and columns recoded to one
+level.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ Widths = Annotated[
 
 
 class RecodingSettings(Protocol):
-    """Parameters that give quasi-identifiers trees and widths."""
+    """Parameters with trees and interval widths of quasi-identifiers."""
 
     @property
     def hierarchies(self) -> Mapping[str, Hierarchy]: ...
@@ -37,30 +39,31 @@ class RecodingSettings(Protocol):
 
 
 def tree_height(spec: RecodingSettings, name: str, schema: Schema) -> int:
-    """Count the levels above the values in a variable's tree."""
+    """Return the number of levels above the values in a variable's tree."""
     if not schema[name].kind.has_levels:
         return len(spec.widths.get(name, ())) + 1
     return spec.hierarchies[name].height if name in spec.hierarchies else 1
 
 
 def check_tree_levels(levels: Mapping[str, int], spec: RecodingSettings, schema: Schema, place: str) -> None:
-    """Raise BadInput where a level is above the root of its variable's tree."""
+    """Raise BadInput for a level above the root of its variable's tree."""
     for name, level in levels.items():
         if level > (root := tree_height(spec, name, schema)):
             raise BadInput(f"{place}.{name}", f"{level} is above the root, which is level {root}")
 
 
 def check_widths(spec: RecodingSettings, place: str) -> None:
-    """Raise BadInput where a width is no multiple of the one before."""
+    """Raise BadInput for a width that is no multiple of the one before."""
     for name, widths in spec.widths.items():
         try:
+            # Any number will do: widths are checked when a tree is built of them.
             interval_hierarchy(np.zeros(1), widths)
         except ValueError as error:
             raise BadInput(f"{place}.widths.{name}", str(error)) from None
 
 
 def check_setting_names(settings: Mapping[str, Mapping[str, object]], keys: tuple[str, ...], place: str) -> None:
-    """Raise BadInput where one of the ``settings`` by variable names another than a quasi-identifier."""
+    """Raise BadInput where a setting by variable names another than a quasi-identifier."""
     for setting, by_name in settings.items():
         for name in by_name:
             if name not in keys:
@@ -68,7 +71,7 @@ def check_setting_names(settings: Mapping[str, Mapping[str, object]], keys: tupl
 
 
 def tree_with_rows(data: Microdata, name: str, spec: RecodingSettings) -> tuple[Hierarchy, Integers]:
-    """Return the tree of a quasi-identifier, of intervals where it has numbers, and each record's row in it, (n,)."""
+    """Return the tree of a quasi-identifier, of intervals for numbers, and each record's row in it, (n,)."""
     kind = data.schema[name].kind
     if kind.has_levels:
         return tree_of_levels(data, name, spec.hierarchies.get(name))
@@ -76,7 +79,7 @@ def tree_with_rows(data: Microdata, name: str, spec: RecodingSettings) -> tuple[
 
 
 def recode_column(data: Microdata, name: str, level: int, spec: RecodingSettings) -> pd.Series:
-    """Return the labels of one level, (n,); of level 0 the values as labels write them."""
+    """Return the labels of a column at one level of its tree, (n,); at level 0 the values themselves as labels."""
     kind = data.schema[name].kind
     if kind.has_levels:
         tree, rows = tree_of_levels(data, name, spec.hierarchies.get(name))
@@ -87,6 +90,7 @@ def recode_column(data: Microdata, name: str, level: int, spec: RecodingSettings
     else:
         distinct, rows = np.unique(numbers_as_labelled(data, name), return_inverse=True)
         labels = [format_label_number(number, dates=kind is Kind.DATE) for number in distinct.tolist()]
+    # Several nodes may have one label at this level.
     categories = list(dict.fromkeys(labels))
     place = {label: code for code, label in enumerate(categories)}
     codes = np.array([place[label] for label in labels], dtype=np.int64)

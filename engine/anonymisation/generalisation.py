@@ -24,7 +24,7 @@ from ._recoding import Widths, check_setting_names, check_tree_levels, check_wid
 
 
 def check_data(data: Microdata, target: str, spec: GeneralisationSpec, place: str) -> None:
-    """Raise BadInput when values are missing, or a tree lacks a value of the data."""
+    """Raise BadInput for missing values in recoded variables, or a tree that lacks a value of the data."""
     require_complete(data, spec.changed(data.schema), place)
     check_hierarchies(data, spec.hierarchies, spec.keys(data.schema), place)
 
@@ -70,7 +70,7 @@ class GeneralisationSpec(AnonymisationSpec):
     check=check_data,
 )
 def generalisation(data: Microdata, spec: GeneralisationSpec, run: Run) -> Anonymised:
-    """Recode every record, with nodes in place of values; the classes are the records that agree on all quasi-identifiers."""
+    """Recode the values of every record to nodes; records that agree on all quasi-identifiers are a class."""
     check_data(data, "", spec, "anonymisation")
     columns = {name: recode_column(data, name, spec.levels[name], spec) for name in spec.changed(data.schema)}
     keys = [columns.get(name, data.frame[name]) for name in spec.keys(data.schema)]

@@ -1,13 +1,10 @@
 """Local suppression: single values of quasi-identifiers are deleted until k records share every combination.
 
-Templ, Kowarik & Meindl (2015), §2.3, delete values of records at risk one variable at a time; here the fewest cells of all are
-sought (``sfumato.engine.partition.local_suppression``). Alone, or after a step that has made the quasi-identifiers coarser. Where a
-missing value matches anything, an intruder who knows the deleted value may exclude the records that show another: the note
-``exposed_records`` counts the records that then match fewer than k released ones.
-
-Which of several records with equal quasi-identifiers lose a value is drawn by the run's random numbers among the records in the order of
-their values. So the same stream deletes the same cells whatever the order of the file. With a secret key the choice reveals nothing about
-the other values of a record.
+Templ, Kowarik & Meindl (2015), §2.3, delete values of records at risk one variable at a time; here the fewest cells of
+all are sought (``sfumato.engine.partition.local_suppression``). Alone, or after a step that has made the
+quasi-identifiers coarser. Where a missing value matches anything, an intruder who knows the deleted value may exclude
+the records that show another: the note ``exposed_records`` counts the records that then match fewer than k released
+ones.
 """
 
 from __future__ import annotations
@@ -46,8 +43,9 @@ def check_data(data: Microdata, target: str, spec: LocalSuppressionSpec, place: 
 
 
 def _value_ranks(column: pd.Series) -> Integers:
-    """Rank the values by themselves, whatever order their levels have; ``MISSING`` for none: (n,)."""
+    """Return the rank of each value among the distinct ones, (n,); ``MISSING`` for a missing value."""
     found, labels = pd.factorize(column, use_na_sentinel=True)
+    # By the texts of levels: the order of the levels themselves may be that of the file.
     order = np.argsort(np.array([str(one) for one in labels]) if column.dtype == "category" else np.asarray(labels))
     rank = np.empty(len(order) + 1, dtype=np.int64)
     rank[order], rank[-1] = np.arange(len(order)), MISSING
@@ -55,7 +53,9 @@ def _value_ranks(column: pd.Series) -> Integers:
 
 
 def _random_record_order(data: Microdata, run: Run) -> Integers:
-    """Draw a random rank of each record, (n,), that depends on its values and the run's stream, not on its place."""
+    """Draw a random rank of each record, (n,)."""
+    # Drawn among records in the order of their values, so that the same stream deletes the same cells whatever the
+    # order of the file. With a secret key the choice reveals nothing of a record's other values.
     canonical = np.lexsort([_value_ranks(data.frame[name]) for name in data.schema.names])
     rank = np.empty(len(data), dtype=np.int64)
     rank[canonical] = run.rng.permutation(len(data))
@@ -63,7 +63,7 @@ def _random_record_order(data: Microdata, run: Run) -> Integers:
 
 
 def _suppress_cells(data: Microdata, name: str, cells: Booleans, codes: Integers) -> pd.Series:
-    """Return a column without the values of some records, (n,), and without levels that only they had."""
+    """Return a column without the values of some records, (n,), and without levels that only these had."""
     kept = ~cells & (codes != MISSING)
     if not kept.any():
         raise BadInput(
@@ -72,6 +72,7 @@ def _suppress_cells(data: Microdata, name: str, cells: Booleans, codes: Integers
         )
     values, kind = data.frame[name], data.schema[name].kind
     if kind is Kind.COUNT:
+        # Whole numbers have no missing value.
         values = values.astype("float64")
     shown = values.mask(cells)
     if not kind.has_levels:
@@ -84,7 +85,9 @@ def _suppress_cells(data: Microdata, name: str, cells: Booleans, codes: Integers
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LocalSuppressionSpec(AnonymisationSpec):
-    """Records that must share a combination, the meaning of a missing value, and the values that are deleted last."""
+    """Number of records that share a combination, meaning of a missing value, and values that are deleted last or
+    never.
+    """
 
     quasi_identifiers: QuasiIdentifiers = ()
     k: Annotated[int, Param("fewest records that share a combination", ge=2, search_values=SIZES)] = 5
@@ -110,7 +113,7 @@ class LocalSuppressionSpec(AnonymisationSpec):
         return tuple(name for name in self.keys(schema) if name not in self.never_suppressed)
 
     def released_variable(self, variable: Variable) -> Variable:
-        """Return the variable with values that may be missing."""
+        """Return the variable as one whose values may be missing."""
         return replace(variable, may_be_missing=True)
 
     def check(self, schema: Schema, place: str) -> None:
@@ -131,7 +134,7 @@ class LocalSuppressionSpec(AnonymisationSpec):
 
 
 def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
-    """Offer combinations that k records share; alone, or after a step that has made the quasi-identifiers coarser."""
+    """Offer the method where only k is requested; alone, or after a step that makes the quasi-identifiers coarser."""
     if case.want != "anonymisation" or not case.known:
         return None
     if case.l is not None or case.p is not None or case.t is not None:
@@ -155,10 +158,10 @@ def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
 )
 @drafts(_draft_offer)
 def local_suppression(data: Microdata, spec: LocalSuppressionSpec, run: Run) -> Anonymised:
-    """Delete the fewest values that let k records share each combination of the quasi-identifiers; every record stays.
+    """Delete the fewest values so that k records share each combination of the quasi-identifiers; every record stays.
 
-    The classes are the records that show the same values and lack the same ones, whatever missing means to the limit. Raises
-    BadInput when values that may not be deleted distinguish records, or a variable would lose all its values.
+    Records that show the same values and lack the same ones are a class, whatever a missing value means to the limit.
+    Raises BadInput when values that may not be deleted distinguish records, or a variable would lose all its values.
     """
     check_data(data, "", spec, "anonymisation")
     keys = spec.keys(data.schema)
@@ -166,6 +169,7 @@ def local_suppression(data: Microdata, spec: LocalSuppressionSpec, run: Run) -> 
     costs = np.array([np.inf if name in spec.never_suppressed else spec.importance.get(name, 1.0) for name in keys])
 
     def report(done: int, total: int) -> None:
+        """Report the combinations that are still too small."""
         run.report(Progress(done, total, "combinations below k"))
 
     try:
@@ -186,6 +190,7 @@ def local_suppression(data: Microdata, spec: LocalSuppressionSpec, run: Run) -> 
     classes = equivalence_classes([columns.get(name, data.frame[name]) for name in keys], len(data))
     deleted = int(found.cells.sum())
     notes = (
+        # Where a missing value matches anything, records that show the same may be fewer than k.
         *notes_of(classes, None if spec.missing == "anything" else spec.k, 0),
         Diagnostic("suppressed_cells", "release", float(deleted)),
         Diagnostic("suppressed_share", "release", deleted / codes.size),

@@ -28,18 +28,20 @@ ORDERED = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.ORDINAL, Kind.BINARY)
 
 
 def mdav_groups(points: Floats, k: int, report: Callable[[int], None] = lambda grouped: None) -> Integers:
-    """Return the group of each of n >= k points (n, d), from 0. Costs O(n² d / k).
+    """Return the group of each of n >= k points (n, d), from 0.
 
-    The point farthest from the mean takes its k - 1 nearest neighbours, then the one farthest from that point takes
-    its own, until fewer than 3k are left; the last 2k to 3k - 1 make two groups, fewer one. Of equally near or far
-    points the first counts. ``report`` is called with how many points are grouped.
+    report: called with the number of points that are grouped
+
+    The point farthest from the mean takes its k - 1 nearest neighbours, then the one farthest from that point takes its
+    own, until fewer than 3k are left; the last 2k to 3k - 1 make two groups, fewer one. Of equally near or far points
+    the first counts. Costs O(n² d / k).
     """
     groups = np.full(len(points), -1, dtype=np.int64)
     left, here = np.arange(len(points)), points
     found = 0
 
     def take(start: int, distances: Floats) -> Floats:
-        """Group the records nearest to one that is left, and return the distances of the remaining ones."""
+        """Group the points nearest to one that is left, and return the distances of the remaining ones."""
         nonlocal left, here, found
         near = _nearest_points(distances, start, k)
         groups[left[near]] = found
@@ -59,27 +61,31 @@ def mdav_groups(points: Floats, k: int, report: Callable[[int], None] = lambda g
 
 
 def _squared_distances(points: Floats, centre: Floats) -> Floats:
+    """Return the squared Euclidean distance of each point (n, d) from a centre (d,): (n,)."""
     difference = points - centre
     return np.asarray(np.einsum("ij,ij->i", difference, difference))
 
 
 def _nearest_points(distances: Floats, start: int, k: int) -> Integers:
-    """Return the k points of the smallest distances, ``start`` among them; of equal ones the first."""
+    """Return the k points of the smallest distances, ``start`` among them, the first of equal ones."""
     # Not a search of ``adversary.nearest_records``: distances from ``start`` are at hand, and choose the next point too.
+    # Partitioning is linear in the records; only the few inside are sorted.
     inside = np.flatnonzero(distances <= np.partition(distances, k - 1)[k - 1])
     near = inside[np.argsort(distances[inside], kind="stable")[:k]]
+    # More than k points may be at distance 0 from it.
     if start not in near:
         near[-1] = start
     return near
 
 
 def check_data(data: Microdata, target: str, spec: MicroaggregationSpec, place: str) -> None:
-    """Raise BadInput when there are fewer than k records, or values are missing."""
+    """Raise BadInput for fewer than k records, or missing values."""
     require_records(data, spec.k, place)
     require_complete(data, spec.keys(data.schema), place)
 
 
 def _standardise_values(values: Floats) -> Floats:
+    """Return values (n,) with mean 0 and variance 1; 0 for a constant."""
     spread = float(values.std())
     return np.asarray((values - values.mean()) / spread) if spread > 0 else np.zeros(len(values))
 
@@ -103,7 +109,7 @@ class MicroaggregationSpec(AnonymisationSpec):
         return Limits(k=self.k)
 
     def check(self, schema: Schema, place: str) -> None:
-        """Raise BadInput where a quasi-identifier has no order."""
+        """Raise BadInput for a quasi-identifier without an order."""
         AnonymisationSpec.check(self, schema, place)
         self.check_keys(schema, place)
         for name in self.keys(schema):
@@ -121,12 +127,13 @@ class MicroaggregationSpec(AnonymisationSpec):
     check=check_data,
 )
 def microaggregation(data: Microdata, spec: MicroaggregationSpec, run: Run) -> Anonymised:
-    """Make groups of k to 2k - 1 records, with means of numbers, binary ones among them, and medians of levels."""
+    """Replace quasi-identifiers by the means and medians of groups of k to 2k - 1 similar records."""
     check_data(data, "", spec, "anonymisation")
     keys = spec.keys(data.schema)
     points = np.column_stack([_standardise_values(data.numbers(name)) for name in keys])
 
     def report(grouped: int) -> None:
+        """Report the records grouped so far."""
         run.report(Progress(grouped, len(data), "records grouped"))
 
     classes = mdav_groups(points, spec.k, report)

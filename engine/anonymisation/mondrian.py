@@ -1,10 +1,9 @@
-"""Mondrian: k-anonymity by cutting the space of the quasi-identifiers at medians.
+"""Mondrian: k-anonymity by cutting the space of the quasi-identifiers at medians (LeFevre, DeWitt & Ramakrishnan 2006).
 
-LeFevre, DeWitt & Ramakrishnan (2006). Records are parted by one quasi-identifier after another, always the widest that can be cut, until
-no class of k or more records can be cut into two. A class then shows means, medians and modes, or intervals and tree nodes; of a binary
-variable the mean of 0 and 1, a share. Strict cuts part records by value alone; relaxed ones also part those of the median value, so that
-classes have between k and 2k - 1 records unless all their records are alike. A strict cut lies on the side of the median value that halves
-the records more evenly (the paper: always above it).
+Records are parted by one quasi-identifier after another, always the widest that can be cut, until no class can be cut
+into two of k or more records. Strict cuts part records by value alone; relaxed ones also part those of the median
+value, so that classes have between k and 2k - 1 records unless all their records are alike. A strict cut lies on the
+side of the median value that halves the records more evenly (the paper: always above it).
 
 Cuts may also have to keep l-diversity (Machanavajjhala et al. 2007) and t-closeness (Li, Li & Venkatasubramanian 2007).
 """
@@ -37,7 +36,7 @@ from ._partition import (
 
 
 def check_data(data: Microdata, target: str, spec: MondrianSpec, place: str) -> None:
-    """Raise BadInput when there are too few records, a tree lacks a value, or the whole table is not diverse."""
+    """Raise BadInput for too few records, a tree that lacks a value, or a table that is not diverse as a whole."""
     check_partition(data, spec, place)
     check_table_is_diverse(data, spec, place)
 
@@ -53,17 +52,18 @@ class MondrianSpec(PartitionSpec):
 
     @property
     def limits(self) -> Limits:
-        """Return limits for classes of k records that are diverse and close."""
+        """Return the limits of classes by k, l, c and t."""
         return diversity_limits(self)
 
     def check(self, schema: Schema, place: str) -> None:
-        """Raise BadInput also where recursive diversity lacks c or a whole l, or c is given to another."""
+        """Raise BadInput also where recursive diversity lacks c or a whole l, or another diversity has c."""
         PartitionSpec.check(self, schema, place)
         check_diversity(self, place)
 
 
 def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
-    """Offer classes of k records, and l values or a distance t where they are requested; p belongs to another method."""
+    """Offer classes of k records, with l values or a distance t where they are requested."""
+    # p belongs to p_sensitive.
     if case.want != "anonymisation" or not case.known or (case.p is not None and case.l is None and case.t is None):
         return None
     if case.table.records < case.k:
@@ -89,7 +89,7 @@ def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
 def mondrian(data: Microdata, spec: MondrianSpec, run: Run) -> Anonymised:
     """Partition records into classes of k or more that show the same values of all quasi-identifiers.
 
-    k, l, c and t hold of the released table as ``risk.anonymity`` measures them, after suppression: t then against the
+    k, l, c and t hold for the released table as ``risk.anonymity`` measures them, after suppression: t then against the
     values of the records that are left. Raises BadInput as ``check_data`` does.
     """
     check_data(data, "", spec, "anonymisation")

@@ -1,8 +1,8 @@
-"""Global recoding to the best levels: of all levels that keep to the limits those that lose least, found exactly.
+"""Global recoding to optimal levels: of all levels that keep to the limits those that lose least, found exactly.
 
-Samarati & Sweeney (1998); Sweeney (2002); the search is ``sfumato.engine.partition.lattice``. Records of classes that break the limits are
-suppressed; with ``below = "keep"`` they stay, and a later step protects them, such as ``anonymisation.local_suppression``. Every
-quasi-identifier becomes a label, at level 0 the value itself, since the recipe alone does not say its level.
+Samarati & Sweeney (1998); Sweeney (2002); the search is ``sfumato.engine.partition.lattice``. Records of classes that
+break the limits are suppressed; with ``below = "keep"`` they stay, and a later step protects them, such as
+``anonymisation.local_suppression``.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ MOST_UNFINISHED = 0.05
 
 
 def check_data(data: Microdata, target: str, spec: OptimalRecodingSpec, place: str) -> None:
-    """Raise BadInput when there are too few records, values are missing, a tree lacks a value, or the whole table is not diverse."""
+    """Raise BadInput for too few records, missing values, a tree that lacks a value, or a table that is not diverse as
+    a whole.
+    """
     require_records(data, spec.k, place)
     require_complete(data, spec.keys(data.schema), place)
     check_hierarchies(data, spec.hierarchies, spec.keys(data.schema), place)
@@ -70,7 +72,7 @@ def check_data(data: Microdata, target: str, spec: OptimalRecodingSpec, place: s
 
 
 def _count_tree_levels(case: Case, name: str) -> int:
-    """Count the levels of a quasi-identifier in the trees and widths of a case."""
+    """Return the number of levels of a quasi-identifier by the trees and widths of a case."""
     if name in case.hierarchies:
         return Hierarchy.parse(case.hierarchies[name]).height + 1
     return len(case.widths.get(name, ())) + 2
@@ -78,7 +80,7 @@ def _count_tree_levels(case: Case, name: str) -> int:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OptimalRecodingSpec(AnonymisationSpec):
-    """Limits of the classes, the objective of the search, and the range of levels."""
+    """Limits of the classes, objective of the search, and range of levels."""
 
     quasi_identifiers: QuasiIdentifiers = ()
     k: ClassSize = 5
@@ -118,12 +120,12 @@ class OptimalRecodingSpec(AnonymisationSpec):
 
     @property
     def search_limits(self) -> Limits:
-        """Return the limits that the levels keep to."""
+        """Return the limits to which the levels are searched."""
         return diversity_limits(self)
 
     @property
     def limits(self) -> Limits:
-        """Return the limits that the table keeps to; none where records that break the limits are kept."""
+        """Return the limits that the released table keeps; none where records that break them are kept."""
         return self.search_limits if self.below == "suppress" else Limits()
 
     def constrained(self, schema: Schema) -> tuple[str, ...]:
@@ -131,6 +133,8 @@ class OptimalRecodingSpec(AnonymisationSpec):
         return (self.sensitive or schema.names_by_role(Role.SENSITIVE)) if self.search_limits.on_values else ()
 
     def generalised(self, schema: Schema) -> frozenset[str]:
+        """Return all quasi-identifiers."""
+        # Also at level 0, where labels are the values: the recipe alone does not say which level is found.
         return frozenset(self.keys(schema))
 
     def released_variable(self, variable: Variable) -> Variable:
@@ -143,7 +147,9 @@ class OptimalRecodingSpec(AnonymisationSpec):
         return tuple(self.lowest.get(name, 0) for name in keys), highest
 
     def check(self, schema: Schema, place: str) -> None:
-        """Raise BadInput where trees, widths and levels do not fit the quasi-identifiers and each other, or the lattice is too large."""
+        """Raise BadInput where trees, widths and levels do not fit the quasi-identifiers and each other, or the lattice
+        is too large.
+        """
         AnonymisationSpec.check(self, schema, place)
         self.check_keys(schema, place)
         keys = self.keys(schema)
@@ -173,7 +179,7 @@ class OptimalRecodingSpec(AnonymisationSpec):
 
 
 def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
-    """Offer the levels that lose least, where classes of k records are requested; also l values or a distance t."""
+    """Offer the optimal levels for classes of k records, with l values or a distance t where they are requested."""
     if case.want != "anonymisation" or not case.known or (case.p is not None and case.l is None and case.t is None):
         return None
     if case.table.records < case.k:
@@ -208,10 +214,10 @@ def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
 )
 @drafts(_draft_offer)
 def optimal_recoding(data: Microdata, spec: OptimalRecodingSpec, run: Run) -> Anonymised:
-    """Recode values to nodes of the best levels, without the records of classes that break the limits unless these are kept.
+    """Recode values to nodes at the optimal levels, and suppress records of classes that break the limits unless they
+    are kept.
 
-    Of equally good levels those of the smallest sum are taken, then those that are lowest in the first quasi-identifiers. Raises
-    BadInput when no levels keep to the limits with as few suppressed records as requested.
+    Raises BadInput when no levels keep to the limits with as few suppressed records as requested.
     """
     check_data(data, "", spec, "anonymisation")
     keys = spec.keys(data.schema)
@@ -221,6 +227,7 @@ def optimal_recoding(data: Microdata, spec: OptimalRecodingSpec, run: Run) -> An
     lowest, highest = spec.level_range(data.schema)
 
     def report(done: int, total: int) -> None:
+        """Report the combinations of levels that are decided."""
         run.report(Progress(done, total, "combinations of levels"))
 
     found = find_best_levels(
@@ -238,11 +245,15 @@ def optimal_recoding(data: Microdata, spec: OptimalRecodingSpec, run: Run) -> An
             "anonymisation.max_suppressed",
             f"no levels keep to the limits with at most {most:,} of {len(data):,} records suppressed; allow more, or higher levels",
         )
+    # Of equally good levels those of the smallest sum, then those lowest in the first quasi-identifiers: one answer on
+    # every machine.
     node = min(found.nodes, key=lambda levels: (sum(levels), levels))
+    # ``spec.limits`` has none where records below the limits are kept: then no class is suppressed.
     classes = classes_at_node(ladders, node, spec.limits, sensitive if spec.limits.on_values else ())
     columns = {
         name: kept_rows(recode_column(data, name, level, spec).to_frame(name), classes)[name]
         .reset_index(drop=True)
+        # A label that only suppressed records had would show that there were such records.
         .cat.remove_unused_categories()
         for name, level in zip(keys, node, strict=True)
     }

@@ -23,7 +23,7 @@ from ._partition import PartitionSpec, check_partition, partition_table
 
 
 def check_data(data: Microdata, target: str, spec: PSensitiveSpec, place: str) -> None:
-    """Raise BadInput when there are too few records, a tree lacks a value, or a sensitive variable has fewer than p values."""
+    """Raise BadInput for too few records, a tree that lacks a value, or a sensitive variable with fewer than p values."""
     check_partition(data, spec, place)
     for name in spec.constrained(data.schema):
         if (values := SensitiveColumn.from_microdata(data, name).n_values) < spec.p:
@@ -38,11 +38,11 @@ class PSensitiveSpec(PartitionSpec):
 
     @property
     def limits(self) -> Limits:
-        """Return limits for classes of k records with p values."""
+        """Return the limits of classes by k and p."""
         return Limits(k=self.k, p=self.p)
 
     def check(self, schema: Schema, place: str) -> None:
-        """Raise BadInput also where p exceeds k: a class of k records has no more than k values."""
+        """Raise BadInput also where p exceeds k, since a class of k records has at most k values."""
         PartitionSpec.check(self, schema, place)
         if self.p > self.k:
             raise BadInput(f"{place}.p", f"must be at most k = {self.k}")
@@ -79,7 +79,7 @@ def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
 )
 @drafts(_draft_offer)
 def p_sensitive(data: Microdata, spec: PSensitiveSpec, run: Run) -> Anonymised:
-    """Partition records into classes of k or more with p different values or more of each sensitive variable.
+    """Partition records into classes of k or more with p or more different values of each sensitive variable.
 
     Raises BadInput as ``check_data`` does.
     """

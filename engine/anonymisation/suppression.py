@@ -23,7 +23,7 @@ from ._partition import ClassSize, anonymised_table, notes_of, require_records
 
 
 def check_data(data: Microdata, target: str, spec: SuppressionSpec, place: str) -> None:
-    """Raise BadInput when there are fewer than k records."""
+    """Raise BadInput for fewer than k records."""
     require_records(data, spec.k, place)
 
 
@@ -36,7 +36,7 @@ class SuppressionSpec(AnonymisationSpec):
     max_suppressed: Annotated[float, Param("share of the records that may be left out", ge=0, le=1)] = 1.0
 
     def changed(self, schema: Schema) -> tuple[str, ...]:
-        """Return no variable: the records that stay keep their values."""
+        """Return no variable, since the records that stay keep their values."""
         return ()
 
     @property
@@ -51,13 +51,14 @@ class SuppressionSpec(AnonymisationSpec):
 
 @anonymisation_method("Record suppression", spec=SuppressionSpec, source="Samarati & Sweeney (1998)", check=check_data)
 def suppression(data: Microdata, spec: SuppressionSpec, run: Run) -> Anonymised:
-    """Leave out the records whose values of the quasi-identifiers fewer than k records share.
+    """Suppress the records whose values of the quasi-identifiers fewer than k records share.
 
     Raises BadInput when more than the limit, or all, would have to be left out.
     """
     found = equivalence_classes([data.frame[name] for name in spec.keys(data.schema)], len(data))
     small = class_sizes(found)[found] < spec.k
     most, suppressed = int(spec.max_suppressed * len(data)), int(small.sum())
+    # A release needs at least one record.
     if suppressed > most or suppressed == len(data):
         raise BadInput(
             "anonymisation.max_suppressed",
@@ -65,5 +66,6 @@ def suppression(data: Microdata, spec: SuppressionSpec, run: Run) -> Anonymised:
             f"{min(most, len(data) - 1):,} may be left out; generalise more first",
         )
     classes = np.full(len(data), -1, dtype=np.int64)
+    # Numbered again, so that no class is empty.
     classes[~small] = np.unique(found[~small], return_inverse=True)[1]
     return anonymised_table(data, spec, classes, {}, notes_of(classes, spec.k, most))

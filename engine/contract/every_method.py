@@ -59,12 +59,13 @@ LONGEST_NAME, MOST_WORDS = 45, 25
 
 
 def label_problems(method: Method) -> list[str]:
-    """Return what people could not read in the labels of a method, or would lack. An output without a label is called by its meaning."""
+    """Return what is missing or unreadable in the labels of a method's outputs."""
     found = []
     for output in method.outputs:
         label = output.label
         sentences = {"says": label.says, "good": label.good, "fails": label.fails}
         texts = {"name": label.name, **sentences, "baseline": label.baseline, "levers": "; ".join(label.levers)}
+        # An output without a label is shown by its meaning.
         if label == Label():
             continue
         if not label.name or len(label.name) > LONGEST_NAME:

@@ -1,4 +1,6 @@
-"""Example for any method: a small table with every kind of variable, releases of it, and a recipe that suits the method."""
+"""Examples for the contract's tests: a small table with every kind of variable, releases of it, and a recipe for a
+method.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,7 @@ LACKING = ("region", "size", "visits", "days", "income", "illness", "joined")
 
 @functools.cache
 def _example_table(seed: int = 11) -> Microdata:
-    """Return the table that every test gets a copy of; of another seed, other records of the same population."""
+    """Return the examples' table; another seed gives other records of the same population."""
     rng = np.random.default_rng(seed)
     region = rng.choice(["north", "south", "west"], RECORDS, p=[0.5, 0.3, 0.2])
     visits = rng.poisson(3, RECORDS)
@@ -85,26 +87,28 @@ def _example_table(seed: int = 11) -> Microdata:
 
 
 def confidential_table() -> Microdata:
-    """Return the table of the examples, for tests that make tables of their own from its records."""
+    """Return the examples' table, for tests that make other tables from its records."""
     return _example_table()
 
 
 def example_data_for(method: Method, data: Microdata) -> Microdata:
-    """Return the confidential records as a run gives them to a method: with control records where it needs some."""
+    """Return the confidential records as a run gives them to a method, with control records where it needs some."""
     if not method.measurement.controls:
         return data
+    # Other records of the same population, as hold-out records are.
     controls = _example_table(13)
     return data.with_controls(Microdata(data.schema, controls.frame[list(data.schema.names)]))
 
 
 @pytest.fixture
 def confidential() -> Microdata:
+    """Return a copy of the examples' table, so that a method that changes it changes no other test."""
     return dataclasses.replace(_example_table(), frame=_example_table().frame.copy())
 
 
 @pytest.fixture
 def releases(confidential: Microdata) -> list[Microdata]:
-    """Return two releases that replace the synthesised variables by values near the confidential ones."""
+    """Return two releases with values of the synthesised variables near the confidential ones."""
     rng = np.random.default_rng(12)
     found = []
     for _ in range(2):
@@ -115,19 +119,21 @@ def releases(confidential: Microdata) -> list[Microdata]:
 
 
 def example_target(method: Method, schema: Schema, kind: Kind | None = None) -> str:
-    """Return the variable that a synthesis method is tried on: of this kind or one it produces, a sensitive one if there is one."""
+    """Return the variable on which a synthesis method is tried, of this kind or one that the method makes."""
     kinds = (kind,) if kind else method.synthesis.targets or tuple(Kind)
     suitable = [v for v in schema if v.kind in kinds and v.role is not Role.IDENTIFIER]
+    # A sensitive one if there is one: that is what methods are for.
     return sorted(suitable, key=lambda v: v.role is not Role.SENSITIVE)[0].name
 
 
 def suitable_value(info: ParamInfo, schema: Schema) -> Any:
-    """Return a value for a parameter that names variables or terms, or that must be given; None where none can be derived."""
+    """Return a value for a parameter that names variables or terms or is required; None where none can be derived."""
     variables = [v.name for v in schema if not info.param.kinds or v.kind in info.param.kinds]
     origin, arguments = typing.get_origin(info.type), get_args(info.type)
     if info.param.names == "terms":
         return ["region", "log1p(visits)"]
     if info.param.names == "variables" and isinstance(origin, type) and issubclass(origin, Mapping):
+        # A radius may be a share; other settings by variable are numbers.
         share = "5%" if hasattr(arguments[1], "parse") else arguments[1](1)
         return {name: share for name in SYNTHESISED if name in variables}
     if not info.is_required:
@@ -145,7 +151,7 @@ def suitable_value(info: ParamInfo, schema: Schema) -> Any:
 
 
 def example_step_table(method: Method, schema: Schema) -> dict[str, Any]:
-    """Return the method's recipe table for the tests' data."""
+    """Return the recipe's table of a step of the method that suits the examples' table."""
     given = SETTINGS.get(method.key, {})
     table = {info.name: suitable_value(info, schema) for info in method.spec.params() if info.name not in given}
     for info in method.spec.params():
@@ -157,7 +163,7 @@ def example_step_table(method: Method, schema: Schema) -> dict[str, Any]:
 
 
 def example_recipe(method: Method, schema: Schema, kind: Kind | None = None) -> Recipe:
-    """Return a recipe with one step of the method, as a user would write it; ``kind`` is that of a synthesis step's target."""
+    """Return a recipe with one step of the method; ``kind`` is the kind of a synthesis step's target."""
     table: dict[str, Any] = {
         "title": method.title,
         "variables": {variable.name: variable.to_table() for variable in schema},
@@ -168,6 +174,7 @@ def example_recipe(method: Method, schema: Schema, kind: Kind | None = None) -> 
         table["release"] = {"m": DRAWS}
         target = example_target(method, schema, kind)
         if "predictors" in step:
+            # Also in a term such as log1p(visits).
             step["predictors"] = [term for term in step["predictors"] if target not in term]
         table["synthesis"] = [{"target": target, **step}]
     elif method.family == "anonymisation":
@@ -187,20 +194,21 @@ def example_recipe(method: Method, schema: Schema, kind: Kind | None = None) -> 
 
 
 def example_spec(method: Method, schema: Schema, kind: Kind | None = None) -> Any:
-    """Return the parameters as a run hands them to the method."""
+    """Return the parameters of the example's step as a run gives them to the method."""
     recipe = example_recipe(method, schema, kind)
     step = (*recipe.synthesis, *recipe.anonymisation, *recipe.measures, *recipe.studies)[0]
     return step.spec.for_release(schema, SYNTHESISED)
 
 
 def example_run(seed: int = 1, pool: Any = map) -> Run:
-    """Return the resources that a run gives to a method."""
+    """Return the random numbers and the pool that a run gives to a method."""
     return Run(np.random.default_rng(seed), pool)
 
 
 def comparable_results(measure: Measure) -> Any:
-    """Return all results of a measure, comparable with ==."""
+    """Return all results of a measure in a form that can be compared with ==."""
     arrays = {
+        # NaN is not equal to itself.
         name: [None if pd.isna(value) else value for value in array.tolist()]
         for name, array in measure.per_record.items()
     }
@@ -208,7 +216,9 @@ def comparable_results(measure: Measure) -> Any:
 
 
 def assert_sound(method: Method, estimates: Iterable[Estimate]) -> None:
-    """Assert that each estimate is declared, never NaN, inside its interval and its range, and with a reason where there is no value."""
+    """Assert that estimates are declared, finite and inside their interval and range, and give a reason where there is
+    no value.
+    """
     found = list(estimates)
     assert found, "no estimate at all"
     for estimate in found:
@@ -224,27 +234,29 @@ def assert_sound(method: Method, estimates: Iterable[Estimate]) -> None:
             assert number is None or low is None or number >= low - 1e-12, estimate
             assert number is None or high is None or number <= high + 1e-12, estimate
     series = [(e.measure, e.target, repr(sorted(e.params.items(), key=str))) for e in found]
+    # Two rows of one series could not be told apart in reports and thresholds.
     assert len(set(series)) == len(series), "two estimates with the same measure, target and parameters"
 
 
 def without_identifiers(data: Microdata) -> Microdata:
-    """Return the same table without the variables that identify a record."""
+    """Return the table without identifiers."""
     schema = Schema(tuple(v for v in data.schema if v.role is not Role.IDENTIFIER))
     return Microdata(schema, data.frame[list(schema.names)])
 
 
 def with_missing(data: Microdata, seed: int) -> Microdata:
-    """Return the same table with about one value in eight missing in most columns."""
+    """Return the table with about one value in eight missing in most columns."""
     rng = np.random.default_rng(seed)
     columns = {name: data.column(name).mask(rng.random(len(data)) < 0.12) for name in LACKING}
     return data.with_columns(columns, data.origin)
 
 
 def refuses_missing(method: Method, data: Microdata) -> bool:
-    """Return whether the check says that values are missing; any other complaint is a failure."""
+    """Return whether the checks of the method's recipe refuse missing values."""
     try:
         check_steps(example_recipe(method, data.schema), data)
     except BadInput as error:
+        # Any other complaint is a failure.
         if "records have no " not in error.message:
             raise
         return True

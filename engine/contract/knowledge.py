@@ -1,8 +1,8 @@
-"""Contract of a measure of risk that declares ``never_falls_with_knowledge``: no risk is smaller for an intruder who knows one variable more.
+"""Contract of risk measures that declare ``never_falls_with_knowledge``: an intruder who knows one variable more is no
+less of a risk.
 
-A case is a small table, a release that replaces some of its variables, a recipe's table of the measure, and a variable ``x`` more to
-know. Methods
-without such an output are not tried: add one where what you compute is the largest over what an intruder may choose to use.
+Methods without such an output are not tried: add one where what you compute is the largest over what an intruder may
+choose to use.
 """
 
 from __future__ import annotations
@@ -32,7 +32,12 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class KnowledgeCase:
-    """Table, its release, and a measure's table of parameters without and with one variable more to know."""
+    """A random case: a table, its release, and parameters without and with one more known variable.
+
+    confidential, released: the tables
+    replaced: variables that the release replaces
+    less, more: recipe's table of the measure without and with the variable
+    """
 
     confidential: Microdata
     released: Microdata
@@ -42,18 +47,18 @@ class KnowledgeCase:
 
 
 def knowledge_parameter(method: Method) -> str:
-    """Return the name of the parameter that lists what the intruder knows; empty where the method has none."""
+    """Return the name of the parameter that lists the variables known to the intruder; empty where there is none."""
     names = [info.name for info in method.spec.params()]
     return next((name for name in KNOWLEDGE if name in names), "")
 
 
 def monotone_outputs(method: Method) -> tuple[str, ...]:
-    """Return the outputs that the method declares never to fall as the intruder learns more."""
+    """Return the outputs that are declared never to fall as the intruder learns more."""
     return tuple(output.name for output in method.outputs if output.risk.never_falls_with_knowledge)
 
 
 def draw_case(method: Method, rng: np.random.Generator) -> KnowledgeCase | None:
-    """Draw a case; None where what was drawn does not suit the method."""
+    """Draw a random case; None where it does not suit the method."""
     names = [variable.name for variable in SCHEMA if variable.role is not Role.IDENTIFIER]
     confidential = _some_records(confidential_table(), int(rng.integers(8, 60)), rng)
     replaced = tuple(name for name in names if rng.random() < 0.4) or ("income",)
@@ -92,8 +97,9 @@ def _fix_variable_lists(
     lists: Sequence[Any],
     extra: str,
 ) -> dict[str, Any] | None:
-    """Return the table with every other list of variables fixed, so that the one more to know is all that changes."""
+    """Return the table with all other lists of variables written out; None where that cannot be done."""
     try:
+        # Defaults depend on what the intruder knows: left open, more than the one variable would change.
         full = method.spec.from_table(table, "step").for_release(SCHEMA, replaced)
     except BadInput:
         return None
@@ -111,17 +117,19 @@ def _fix_variable_lists(
 
 
 def _is_mapping(kind: Any) -> bool:
+    """Return whether a type is a mapping."""
     origin = get_origin(kind)
     return isinstance(origin, type) and issubclass(origin, Mapping)
 
 
 def _some_records(data: Microdata, records: int, rng: np.random.Generator) -> Microdata:
+    """Draw records with replacement."""
     rows = rng.integers(0, len(data), records)
     return Microdata(data.schema, data.frame.iloc[rows].reset_index(drop=True))
 
 
 def _replace_some_values(column: pd.Series, rng: np.random.Generator) -> pd.Series:
-    """Return a column of which a share of the values is another record's: none, some or all."""
+    """Return a column of which a random share of the values is replaced by those of other records."""
     wrong = rng.random(len(column)) < rng.choice([0.2, 0.6, 1.0])
     others = column.iloc[rng.permutation(len(column))].reset_index(drop=True)
     return column.where(~wrong, others)
@@ -130,7 +138,7 @@ def _replace_some_values(column: pd.Series, rng: np.random.Generator) -> pd.Seri
 def estimates_for_case(
     method: Method, case: KnowledgeCase, table: Mapping[str, Any]
 ) -> dict[tuple[str, ...], Estimate]:
-    """Return what the method says by measure, target and parameters. Raises BadInput or NotComputable."""
+    """Return a method's estimates by measure, target and parameters. Raises BadInput and NotComputable."""
     spec = method.spec.from_table(table, "step")
     spec.check(SCHEMA, "step")
     spec.check_release(SCHEMA, case.replaced, "step")
@@ -145,26 +153,26 @@ def find_falling_risks(
     more: Mapping[tuple[str, ...], Estimate],
     outputs: Sequence[str],
 ) -> Iterator[tuple[str, float, float]]:
-    """Yield every output, value before and value after where an intruder who knows more is less of a risk.
-
-    Estimated values are compared by the ends of their intervals, exact ones to 1e-9 of their size.
-    """
+    """Yield each output that is smaller for the intruder who knows more, with both values."""
     for key, before in less.items():
         after = more.get(key)
         if key[0] not in outputs or after is None or before.value is None or after.value is None:
             continue
         sign = -1.0 if method.output(key[0]).goal == "high" else 1.0
+        # An estimate falls only where the whole interval does; exact values fall beyond rounding.
         low, high = _smallest_end(before, sign), _largest_end(after, sign)
         if high < low - TOLERANCE * max(abs(low), 1.0):
             yield key[0], before.value, after.value
 
 
 def _smallest_end(estimate: Estimate, sign: float) -> float:
+    """Return the smallest of an estimate's value and interval, times ``sign``."""
     ends = [one for one in (estimate.lower, estimate.value, estimate.upper) if one is not None]
     return min(sign * one for one in ends)
 
 
 def _largest_end(estimate: Estimate, sign: float) -> float:
+    """Return the largest of an estimate's value and interval, times ``sign``."""
     ends = [one for one in (estimate.lower, estimate.value, estimate.upper) if one is not None]
     return max(sign * one for one in ends)
 
@@ -175,6 +183,7 @@ def try_cases(
     """Yield a method's estimates without and with one more known variable, for ``cases`` random cases that suit it."""
     rng = np.random.default_rng(seed)
     found = 0
+    # Many random cases do not suit a method.
     for _ in range(20 * cases):
         case = draw_case(method, rng)
         if case is None:

@@ -1,4 +1,4 @@
-"""Contract of every synthesis and every anonymisation method, and what their tables keep by construction."""
+"""Contract of every synthesis and anonymisation method: what their tables keep by construction."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ORDER = "confidential value"
 
 
 def _epsilon_covers_range(method: Method, target: str, data: Microdata, kind: Kind) -> bool:
-    """Return whether an epsilon is promised though the recipe declares no ends of the target."""
+    """Return whether the method claims an epsilon though the recipe declares no bounds of the target."""
     if method.synthesis.privacy.account is None or data.schema[target].lower is not None:
         return False
     found = method.synthesis.privacy.account(data, (target,), example_spec(method, data.schema, kind), len(data), DRAWS)
@@ -54,14 +54,15 @@ def _epsilon_covers_range(method: Method, target: str, data: Microdata, kind: Ki
 
 @pytest.fixture
 def with_times(confidential: Microdata) -> Microdata:
-    """Return the confidential table with times of day in the dates, some of them before 1970."""
+    """Return the confidential table with times of day in its dates, some of them before 1970."""
     seconds = np.random.default_rng(3).integers(0, 86_400, len(confidential))
+    # Dates before 1970 are negative numbers of days, which truncation towards 0 would move by a day.
     moments = confidential.column("joined") - pd.Timedelta(18_262, "D") + pd.to_timedelta(seconds, unit="s")
     return confidential.with_columns({"joined": moments.astype("datetime64[s]")}, "confidential")
 
 
 def fit_example(method: Method, data: Microdata, run: Run, kind: Kind | None = None) -> Fit:
-    """Fit a synthesis method to a target of this kind."""
+    """Fit a synthesis method to the example's target of this kind."""
     return method.fit(
         data, (example_target(method, data.schema, kind),), example_spec(method, data.schema, kind), run, DRAWS
     )
@@ -70,7 +71,7 @@ def fit_example(method: Method, data: Microdata, run: Run, kind: Kind | None = N
 def draw_example(
     method: Method, data: Microdata, fit: Fit, index: int, seed: int, kind: Kind | None = None
 ) -> np.ndarray:
-    """Draw the values of dataset ``index`` with this seed."""
+    """Draw the values of the target in dataset ``index`` with this seed, (n,)."""
     released = Microdata(data.schema, data.frame, "synthetic")
     rng = np.random.default_rng(seed)
     target = example_target(method, data.schema, kind)
@@ -148,6 +149,7 @@ def test_synthesis_answers_the_same_in_a_pool(method: Method, with_times: Microd
 @every_synthesis
 def test_synthesis_leaves_its_inputs_and_the_global_generator_alone(method: Method, with_times: Microdata) -> None:
     before = with_times.frame.copy(deep=True)
+    # A method that draws from the global generator would make one run depend on others.
     state: Any = np.random.get_state()  # noqa: NPY002
     fit = fit_example(method, with_times, example_run())
     kept = {name: array.copy() for name, array in fit.arrays.items()}
@@ -161,12 +163,12 @@ def test_synthesis_leaves_its_inputs_and_the_global_generator_alone(method: Meth
 
 
 def anonymise_example(method: Method, data: Microdata, run: Run) -> Anonymised:
-    """Return the table that an anonymisation method makes of this one."""
+    """Anonymise a table by the example's parameters."""
     return method.anonymise(data, example_spec(method, data.schema), run)
 
 
 def variables_with_missing(schema: Schema) -> set[str]:
-    """Return the variables whose values may be missing in a table of this schema."""
+    """Return the variables of a schema whose values may be missing."""
     return {variable.name for variable in schema if variable.may_be_missing}
 
 
@@ -189,6 +191,7 @@ def test_anonymised_table_is_sound(method: Method, confidential: Microdata) -> N
         if name not in spec.changed(data.schema):
             pd.testing.assert_series_equal(found.data.frame[name], kept[name])
     groups = found.data.frame[list(spec.keys(data.schema))].assign(of=found.class_keys[~found.suppressed]).groupby("of")
+    # A missing value is shown by a class like any other.
     assert (groups.nunique(dropna=False).to_numpy() == 1).all(), "a class shows two values of a quasi-identifier"
     assert {note.name for note in found.notes} >= {"classes", "smallest_class", "suppressed_records"}
     assert all(note.passed is not False for note in found.notes)
@@ -250,18 +253,18 @@ def test_anonymisation_takes_missing_values_or_refuses_them(method: Method, conf
 
 
 def reverse_columns(data: Microdata) -> Microdata:
-    """Return the same table with its columns in reverse order."""
+    """Return the table with its columns in reverse order."""
     schema = Schema(tuple(data.schema[name] for name in data.schema.names[::-1]))
     return replace(data, schema=schema, frame=data.frame[list(schema.names)])
 
 
 def shuffle_records(data: Microdata) -> Microdata:
-    """Return the same records in another order."""
+    """Return the table with its records in another order."""
     return replace(data, frame=data.frame.sample(frac=1, random_state=8).reset_index(drop=True))
 
 
 def reorder_levels(data: Microdata) -> Microdata:
-    """Return the table with the levels of a categorical variable in another order, which means nothing."""
+    """Return the table with the levels of a categorical variable in another order, which has no meaning."""
     region = data.schema["region"]
     levels = region.levels[::-1]
     schema = Schema(tuple(replace(v, levels=levels) if v.name == "region" else v for v in data.schema))
@@ -270,7 +273,7 @@ def reorder_levels(data: Microdata) -> Microdata:
 
 
 def add_unusual_record(data: Microdata) -> Microdata:
-    """Add a record unlike the others at the end."""
+    """Return the table with one more record, unlike all others."""
     last = data.frame.iloc[[0]].assign(visits=data.frame["visits"].max() + 40)
     return replace(data, frame=pd.concat([data.frame, last], ignore_index=True))
 
@@ -287,7 +290,8 @@ every_change = pytest.mark.parametrize(
 
 
 def smallest_class_size(data: Microdata, keys: tuple[str, ...]) -> int:
-    """Return the size of the smallest class of records that are alike in all quasi-identifiers, counted one by one."""
+    """Return the size of the smallest class of records with equal quasi-identifiers."""
+    # Counted one by one, independently of the code that is tested.
     return min(Counter(data.frame[list(keys)].astype("str").itertuples(index=False, name=None)).values())
 
 
@@ -310,11 +314,12 @@ def test_k_holds_and_other_columns_are_kept(method: Method, change: Change, conf
 
 
 def values_naming(info: ParamInfo, name: str) -> list[Any]:
-    """Return values of a parameter, as a recipe writes them, that name this variable in every form that its type has."""
+    """Return values of a parameter that name a variable, in every form that the parameter's type allows."""
     return list(_values_naming(info.type, name))
 
 
 def _values_naming(kind: Any, name: str) -> Iterator[Any]:
+    """Yield values of a type that name a variable."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
         yield from (value for one in arguments if one is not type(None) for value in _values_naming(one, name))
@@ -330,7 +335,7 @@ def _values_naming(kind: Any, name: str) -> Iterator[Any]:
 
 
 def table_naming(method: Method, data: Microdata, info: ParamInfo, value: Any, later: str | None) -> Mapping[str, Any]:
-    """Return a recipe of one step of the method with this parameter, and of a later step that makes ``later``."""
+    """Return a recipe's table with a step of the method with this parameter, and a later step that makes ``later``."""
     table = dict(example_recipe(method, data.schema).to_table())
     (first,) = table["synthesis"]
     second = [] if later is None else [{"target": later, "method": "cart"}]
@@ -338,7 +343,7 @@ def table_naming(method: Method, data: Microdata, info: ParamInfo, value: Any, l
 
 
 def later_target(method: Method, info: ParamInfo, schema: Schema) -> str | None:
-    """Return a variable that a later step can make, this parameter may name, and no other one names already."""
+    """Return a variable that a later step can make and this parameter may name; None where there is none."""
     step = example_recipe(method, schema).synthesis[0]
     named = {column for _, column, _ in step.spec.referenced_columns(schema, step.place)}
     suitable = [v for v in schema if v.role is not Role.IDENTIFIER and v.name not in (*step.targets, *named)]
@@ -347,9 +352,10 @@ def later_target(method: Method, info: ParamInfo, schema: Schema) -> str | None:
 
 @every_synthesis
 def test_what_it_names_keeps_to_the_order_of_synthesis(method: Method, confidential: Microdata) -> None:
-    """Check that no variable is named that this step or a later one synthesises: its confidential value would be disclosed."""
+    """Check that a parameter cannot name a variable that this step or a later one synthesises."""
     schema, target = confidential.schema, example_target(method, confidential.schema)
     for info in method.spec.params():
+        # The value that it would read is the confidential one, which would be disclosed.
         if info.param.names is None or info.param.any_order:
             continue
         if not info.param.kinds or schema[target].kind in info.param.kinds:
@@ -366,7 +372,7 @@ def test_what_it_names_keeps_to_the_order_of_synthesis(method: Method, confident
 
 @every_synthesis
 def test_no_parameter_makes_it_copy_its_target(method: Method, confidential: Microdata) -> None:
-    """Whatever text a parameter takes, the target's own name among it, some released value is another one."""
+    """Check that no text that a parameter takes, such as the target's own name, makes the release a copy."""
     target = example_target(method, confidential.schema)
     for info in method.spec.params():
         for value in values_naming(info, target):

@@ -1,4 +1,4 @@
-"""Contract of every measure of utility, quality and risk, and every study; two uses of one method stay apart."""
+"""Contract of every measure and study: sound, repeatable, and distinguishable from another use of the same method."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ every_measure_and_study = pytest.mark.sfumato_contract(*MEASURES, "studies")
 
 
 def measure_example(method: Method, confidential: Microdata, released: Microdata, run: Run) -> Measure:
-    """Measure a release."""
+    """Measure a release by the example's parameters."""
     return method.measure(
         example_data_for(method, confidential), released, example_spec(method, confidential.schema), run
     )
@@ -86,7 +86,7 @@ def test_measure_answers_the_same_in_a_pool(method: Method, confidential: Microd
 
 
 def assert_declared_estimated(method: Method, first: Sequence[Estimate], second: Sequence[Estimate]) -> None:
-    """Assert that every value that changes with the seed is declared estimated; one that looks exact has an interval without width in neither."""
+    """Assert that every value that changes with the seed is declared estimated, and has no interval without width."""
 
     def by_series(estimates: Sequence[Estimate]) -> dict[tuple[str, ...], Estimate]:
         return {(e.measure, e.target, str(sorted(e.params.items()))): e for e in estimates}
@@ -122,7 +122,7 @@ def test_measure_leaves_its_inputs_alone(method: Method, confidential: Microdata
 
 
 def measure_or_explain(method: Method, confidential: Microdata, released: Microdata) -> tuple[Estimate, ...]:
-    """Return the estimates of a measure, or rows that say why it is not computed."""
+    """Return the estimates of a measure, or rows with the reason why it is not computed."""
     try:
         return measure_example(method, confidential, released, example_run()).estimates
     except NotComputable as error:
@@ -133,6 +133,7 @@ def measure_or_explain(method: Method, confidential: Microdata, released: Microd
 def test_measure_answers_or_says_why_on_few_records(
     method: Method, confidential: Microdata, releases: list[Microdata]
 ) -> None:
+    # Too few for most statistics: a measure must say why it has no value, not fail.
     for records in (1, 2):
         few = Microdata(confidential.schema, confidential.frame.head(records))
         same = Microdata(confidential.schema, releases[0].frame.head(records), "synthetic")
@@ -195,13 +196,15 @@ def test_measure_is_sound_where_values_are_missing(
 
 
 def shuffle_release(release: Microdata, *, linked: bool) -> Microdata:
-    """Return the release with its records in another order."""
+    """Return a release with its records in another order."""
     frame = release.frame.iloc[np.random.default_rng(9).permutation(len(release))].reset_index(drop=True)
     return replace(release, frame=frame, linked=linked)
 
 
 def values_by_estimate(method: Method, confidential: Microdata, released: Microdata) -> dict[tuple[str, str, str], Any]:
-    """Return the values of a measure by measure, target and parameters, and record by record; the reason where the whole is not computed."""
+    """Return the values of a measure by measure, target and parameters, and those of single records; the reason where
+    it is not computed.
+    """
     try:
         measure = measure_example(method, confidential, released, example_run())
     except NotComputable as error:
@@ -214,10 +217,12 @@ def values_by_estimate(method: Method, confidential: Microdata, released: Microd
 def test_measure_of_records_in_any_order_is_the_same_or_not_computed(
     method: Method, confidential: Microdata, releases: list[Microdata]
 ) -> None:
-    """Where nothing says whose record a released one is, a measure must not take row i for record i."""
+    """Check that a measure of an unlinked release does not depend on the order of its records."""
+    # Nothing says whose record a released one is: row i must not be taken for record i.
     plain = values_by_estimate(method, confidential, replace(releases[0], linked=False))
     found = values_by_estimate(method, confidential, shuffle_release(releases[0], linked=False))
     if reason := plain.get(("", "", "")):
+        # The one reason that is allowed: a refusal for anything else would hide what is tested.
         assert "whose" in reason
     assert found == {
         key: value if isinstance(value, str | None) else pytest.approx(value, nan_ok=True)
@@ -236,7 +241,7 @@ def test_arrays_of_single_records_are_declared(
 def measure_whole_release(
     method: Method, data: Microdata, releases: list[Microdata], seed: int | None = None
 ) -> WholeReleaseMeasure:
-    """Return the result of a measure of a whole release, by the models of the examples' recipe."""
+    """Measure a whole release by the models of the example's recipe."""
     recipe, data = example_recipe(method, data.schema), example_data_for(method, data)
     if seed is not None:
         recipe = replace(recipe, seed=seed)
@@ -330,6 +335,7 @@ def test_study_is_sound_at_every_point(method: Method, confidential: Microdata, 
             assert_sound(method, measure.estimates)
     if together is not None:
         runs = [example_run() for _ in spec.grid()]
+        # As text: arrays inside have no single truth value, and NaN is not equal to itself.
         assert repr(list(together(confidential, releases, spec.grid(), spec, runs))) == repr(every)
 
 
@@ -380,7 +386,7 @@ def test_study_is_sound_where_values_are_missing(
 
 
 def other_values(info: ParamInfo, value: Any, schema: Schema) -> list[Any]:
-    """Return other values of a parameter that has this one; empty where none can be derived."""
+    """Return other values of a parameter than its present one; empty where none can be derived."""
     if info.choices:
         return [choice for choice in info.choices if choice != value]
     if info.param.names == "variables" and typing.get_origin(info.type) is tuple:
@@ -412,12 +418,12 @@ def recipe_with_steps(method: Method, schema: Schema, steps: list[dict[str, Any]
 
 
 def short_step_table(method: Method, schema: Schema) -> dict[str, Any]:
-    """Return the method's recipe table, with what keeps a study short."""
+    """Return the table of the example's step, with settings that keep a study short."""
     return {**example_step_table(method, schema), **SETTINGS.get(f"{method.key} twice", {})}
 
 
 def tables_with_one_change(method: Method, data: Microdata) -> Mapping[str, dict[str, Any]]:
-    """Return the method's table with one parameter changed, by the parameter's name, where a recipe takes it."""
+    """Return tables of the step with one parameter changed, by the parameter's name, where a recipe accepts them."""
     table, found = short_step_table(method, data.schema), {}
     for info in method.spec.params():
         value = table.get(info.name, None if info.default is dataclasses.MISSING else info.default)
@@ -434,7 +440,7 @@ def tables_with_one_change(method: Method, data: Microdata) -> Mapping[str, dict
 
 
 def assert_readable(row: Row, records: int) -> None:
-    """Assert that the row's name and sentence have its value and its variable, and neither keys nor unfilled braces."""
+    """Assert that a row's label and sentence contain its value and variable, and neither keys nor unfilled braces."""
     sentence = sentence_of(row, records)
     for text in (label_of(row), sentence):
         assert row.key not in text
@@ -445,7 +451,7 @@ def assert_readable(row: Row, records: int) -> None:
 
 
 def combined_example_rows(recipe: Recipe, data: Microdata, releases: list[Microdata]) -> list[Row]:
-    """Return the rows of all datasets together and of the confidential data."""
+    """Run a recipe, and return the rows of all datasets together and of the confidential data."""
     (step,) = {one.method for one in (*recipe.measures, *recipe.studies)}
     return [
         row for row in execute_run(recipe, example_data_for(step, data), releases, key=PUBLIC).rows if row.draw is None
@@ -457,6 +463,7 @@ def combined_example_rows(recipe: Recipe, data: Microdata, releases: list[Microd
 def test_two_uses_of_one_method_stay_apart(method: Method, confidential: Microdata, releases: list[Microdata]) -> None:
     table, schema = short_step_table(method, confidential.schema), confidential.schema
     changed = list(tables_with_one_change(method, confidential).values())
+    # A study takes long: one change is enough.
     uses = [table, *(changed[:1] if method.family == "studies" else changed)]
     alone = [
         row

@@ -1,4 +1,4 @@
-"""What Sfumato itself needs of a new method: its module, its evidence, its test and its entry in the manual, as text.
+"""Skeletons for a new method of Sfumato itself: its module, evidence, test and entry in the manual, as text.
 
 A method of another package needs less (``skeletons``): ``tests/contract`` asks for evidence of our own measures only.
 """
@@ -88,7 +88,9 @@ _MANUAL = {
 
 
 def own_skeleton(key: str) -> dict[str, str]:
-    """Return the new files of a method of our own, by path in the checkout. Raises BadInput for a key that is malformed or taken."""
+    """Return the new files of a method of our own, by path in the checkout. Raises BadInput for an invalid key or one
+    in use.
+    """
     said = names_of(key)
     family, name = key.split(".")
     libraries, names, body = BODIES[family]
@@ -112,13 +114,16 @@ def own_skeleton(key: str) -> dict[str, str]:
 
 
 def manual_entry(key: str) -> str:
-    """Return the entry of a new method in methods.md: the marks of the block that its declaration fills, and a paragraph."""
+    """Return the entry of a new method in methods.md."""
     family = key.partition(".")[0]
     about = _MANUAL[family].format(output=_OUTPUTS.get(family, ""))
+    # The block between the marks is filled from the method's declaration.
     return f"<!-- generated: method {key} -->\n\n<!-- end of generated -->\n\n{about}\n\n"
 
 
 def example_entry(key: str) -> str:
-    """Return the parameters of a new method in tests/contract/examples.toml; empty where they follow from its declaration."""
+    """Return the entry of a new method in tests/contract/examples.toml; empty where its parameters follow from its
+    declaration.
+    """
     example = EXAMPLES.get(key.partition(".")[0], "").format(key=key)
     return example.partition("\n\n")[2]

@@ -1,16 +1,16 @@
-"""The plug-in of pytest: the contract's tests for methods of any package.
+"""Plug-in of pytest with the contract's tests for methods of any package.
 
     pytest --sfumato-method risk.my_measure
 
-runs them beside a package's own tests. The key is that of an entry point of the group ``sfumato.methods``. Where no example can
-be made from the declared parameters, ``sfumato_examples`` in pytest's configuration names a TOML file with a table for the key:
+runs them beside a package's own tests. The key is that of an entry point of the group ``sfumato.methods``. Where no
+example can be made from the declared parameters, ``sfumato_examples`` in pytest's configuration names a TOML file with
+a table for the key:
 
     ["risk.my_measure"]
     quasi_identifiers = ["region", "sex"]
 
-The columns are those of ``sfumato.engine.contract.examples``. Marked tests are run for every method chosen and, where they ask
-for one, for every kind of variable that a synthesis method produces or every output that a measure has; without the option
-for every method of Sfumato.
+The columns are those of ``sfumato.engine.contract.examples``. Without the option the tests are run for every method of
+Sfumato.
 """
 
 from __future__ import annotations
@@ -30,10 +30,12 @@ if TYPE_CHECKING:
 TESTS = tuple(
     f"{__package__}.{name}" for name in ("every_method", "measures", "knowledge", "makers", "weights", "privacy")
 )
+# Before the modules are imported: else a failed assertion shows no values.
 pytest.register_assert_rewrite(*TESTS, f"{__package__}.examples")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of the plug-in."""
     group = parser.getgroup("sfumato", "methods of statistical disclosure control")
     group.addoption(
         "--sfumato-method", action="append", default=[], metavar="KEY", help="run the contract's tests for this method"
@@ -42,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marks, read the examples, and check that the methods are there."""
+    """Declare the marks, read the examples, and check that the chosen methods exist."""
     config.addinivalue_line("markers", "sfumato_contract(*families): a test of every chosen method of these families")
     config.addinivalue_line("markers", "slow: a test of more than a third of a second of processor time")
     if name := config.getini("sfumato_examples"):
@@ -56,7 +58,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def chosen_methods(config: pytest.Config) -> list[Method]:
-    """Return the methods that the tests are run for. Raises UsageError for an unknown key."""
+    """Return the methods for which the tests are run. Raises UsageError for an unknown key."""
+    # Imported late: the plug-in is loaded in every run of pytest where Sfumato is installed.
     from sfumato.engine.errors import BadInput
     from sfumato.engine.methods.registry import OWN, find_method, registry
 
@@ -70,7 +73,7 @@ def chosen_methods(config: pytest.Config) -> list[Method]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Parametrise a marked test by method, and by target kind or output where it takes one."""
+    """Parametrise a marked test by method, and by the kind of a target or the output where it takes one."""
     mark = metafunc.definition.get_closest_marker("sfumato_contract")
     if mark is None:
         return
@@ -88,7 +91,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _methods_for_mark(mark: pytest.Mark, config: pytest.Config) -> list[Method]:
-    """Return the chosen methods that a test is for."""
+    """Return the chosen methods to which a marked test applies."""
     methods = [found for found in chosen_methods(config) if found.family in mark.args]
     if mark.kwargs.get("confidential"):
         methods = [found for found in methods if found.measurement.confidential]
@@ -107,20 +110,22 @@ def _methods_for_mark(mark: pytest.Mark, config: pytest.Config) -> list[Method]:
 
 
 class ContractModule(pytest.Module):
-    """Module of the contract's tests, imported by its name."""
+    """Module of the contract's tests, imported by name instead of collected from a path."""
 
     def _getobj(self) -> ModuleType:
         return importlib.import_module(self.name)
 
 
+# First, so that other plug-ins select and sort these tests too.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Add the contract's tests of the methods that are asked for."""
+    """Add the contract's tests for the chosen methods."""
     if config.getoption("sfumato_method"):
         items.extend(_contract_items(session))
 
 
 def _contract_items(session: pytest.Session) -> Iterator[pytest.Item]:
+    """Yield the contract's tests that apply to a chosen method."""
     for name in TESTS:
         path = Path(__file__).with_name(f"{name.rpartition('.')[2]}.py")
         module = ContractModule.from_parent(session, path=path, name=name, nodeid=name)
@@ -132,10 +137,11 @@ def _contract_items(session: pytest.Session) -> Iterator[pytest.Item]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Skip the test of a method whose extra is not installed."""
+    """Skip the test of a method whose optional package is not installed."""
     try:
         return (yield)
     except Exception as error:
+        # By name, so that the class need not be imported.
         if type(error).__name__ == "NotInstalled":
             pytest.skip(str(error))
         raise

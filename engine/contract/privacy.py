@@ -1,8 +1,10 @@
-"""Contract of every synthesis method with a privacy account: it makes equal claims for neighbouring tables, and the same releases are possible.
+"""Contract of synthesis methods with a privacy account: equal claims and equal possible releases for neighbouring
+tables.
 
-Two tables are neighbours where one has a record more, or another record in one place. A claim that holds of one and not of the
-other reveals which of them the confidential data are. So do a level, a missing value, a number or a dtype that only one of them can
-release. A table that breaks what the recipe declares may be refused: no message of a refusal is released.
+Two tables are neighbours where one has a record more, or another record in one place. A claim that holds for one and
+not for the other reveals which of them the confidential data are. So does a level, a missing value, a number or a dtype
+that only one of them can release. A table that breaks what the recipe declares may be refused: no message of a refusal
+is released.
 
 ``neighbour_differences`` works for any recipe. Tests of Sfumato's own recipes call it too.
 """
@@ -31,6 +33,7 @@ from ..recipe.checks import check_steps
 from ..recipe.recipe import Recipe
 from .examples import example_step_table
 
+# Secret as far as claims go, and fixed, so that a failure can be repeated.
 KEY = bytes(range(32))
 RECORDS = 16
 """Of a table before a record is added, changed or left out."""
@@ -45,12 +48,12 @@ MOST_TARGETS = 3
 
 @dataclass(frozen=True)
 class NeighbourTable:
-    """Table by how it was changed.
+    """A table and how it was changed.
 
     what: the change, in words
     frame: the table
-    fits: the recipe declares all that it holds, so that it may not be refused
-    drawn: a release of it is drawn, to see what it may hold
+    fits: whether the recipe declares everything in it, so that it must not be refused
+    drawn: whether a release is drawn from it, to see what that may contain
     """
 
     what: str
@@ -61,7 +64,12 @@ class NeighbourTable:
 
 @dataclass(frozen=True)
 class RunClaim:
-    """Claim of a run about its privacy before anything is drawn: numbers by step, and reasons for its maker and for the public."""
+    """The claims of a run about its privacy before anything is drawn.
+
+    numbers: measure, target, value and status of each row of the accounts
+    reasons: reasons for the maker of the release
+    public: reasons for the public
+    """
 
     numbers: tuple[Any, ...]
     reasons: tuple[str, ...]
@@ -69,17 +77,15 @@ class RunClaim:
 
     @property
     def covered(self) -> bool:
-        """Return whether there is an epsilon of the whole release."""
+        """Return whether there is an epsilon for the whole release."""
         return bool(self.numbers) and not self.public
 
 
 def claim_of_run(recipe: Recipe, data: Microdata, key: bytes = KEY) -> RunClaim:
-    """Return the accounts of all steps, and their rows.
-
-    The noise grows with the number of records where the recipe does not give one: then there is no claim, and it is left out.
-    """
+    """Return the privacy claims of all steps of a recipe on these data."""
     accounts = [account for _, account in privacy_accounts(recipe, data, secret=bool(key))]
     rows = [row for item in range(len(recipe.synthesis)) for row in account_rows(recipe, item, data, key=key)]
+    # The noise grows with the number of records where the recipe does not give one: then nothing is claimed of it.
     kept = [row for row in rows if recipe.form.records is not None or row.measure != "epsilon_noise"]
     reasons, public = [row.reason for row in kept], []
     for account in accounts:
@@ -93,12 +99,12 @@ def claim_of_run(recipe: Recipe, data: Microdata, key: bytes = KEY) -> RunClaim:
 
 
 def release_domain(recipe: Recipe, data: Microdata) -> tuple[Any, ...]:
-    """Return what a release may hold: how many records, and of each variable its dtype, its levels or fifths of its range, and missing or not.
-
-    From a release of the same recipe with much noise.
+    """Return what a release may contain: its number of records and, by variable, dtype, levels or fifths of the range,
+    and missing values.
     """
     table = recipe.to_table()
     release = {"m": 1, "seed": 1, **({} if recipe.form.records is None else {"records": DRAWN})}
+    # With much noise a few hundred records show everything that may be released.
     steps = [{**step, "epsilon": MUCH_NOISE} for step in table["synthesis"]]
     kept: dict[str, Any] = {name: own for name, own in table.items() if name in ("data", "variables", "constraints")}
     noisy = Recipe.from_table({**kept, "synthesis": steps, "release": release})
@@ -111,6 +117,7 @@ def release_domain(recipe: Recipe, data: Microdata) -> tuple[Any, ...]:
 
 
 def _column_domain(released: Microdata, variable: Variable) -> tuple[Any, ...]:
+    """Return the name, the dtype, the levels or fifths, and the missingness of a released column."""
     column, numbers = released.frame[variable.name], released.present_numbers(variable.name)
     if variable.kind.has_levels:
         shown: set[Any] = {str(level) for level in column.dropna().unique()}
@@ -122,12 +129,13 @@ def _column_domain(released: Microdata, variable: Variable) -> tuple[Any, ...]:
 
 
 def _assumed_range(variable: Variable) -> tuple[float, float]:
+    """Return the declared range of a variable, or one for tests."""
     low = variable.lower if variable.lower is not None else 0.0
     return low, variable.upper if variable.upper is not None else low + 60.0
 
 
 def _random_values(variable: Variable, rng: np.random.Generator, count: int) -> list[Any]:
-    """Draw values that the variable may have."""
+    """Draw values that a variable may have."""
     if variable.kind.has_levels:
         return [str(one) for one in rng.choice(list(variable.levels) or ["a", "b"], count)]
     if variable.kind is Kind.DATE:
@@ -140,7 +148,7 @@ def _random_values(variable: Variable, rng: np.random.Generator, count: int) -> 
 
 
 def _unusual_values(variable: Variable) -> Iterator[tuple[str, Any, bool]]:
-    """Yield values that few tables have, with their description, and whether the recipe declares them."""
+    """Yield rare values of a variable: their description, the value, and whether the recipe declares it."""
     if variable.kind.has_levels:
         if variable.levels:
             yield "the last level", variable.levels[-1], True
@@ -156,13 +164,13 @@ def _unusual_values(variable: Variable) -> Iterator[tuple[str, Any, bool]]:
 
 
 def neighbour_tables(recipe: Recipe, seed: int) -> Iterator[NeighbourTable]:
-    """Yield a table that suits the recipe and its neighbours; then one whose records are all alike in a variable, and its neighbour.
-
-    The rarest level and missing values occur in no other place, so that a record is alone with them.
+    """Yield a table that suits the recipe and its neighbours, then tables with one value throughout a variable and
+    their neighbours.
     """
     rng = np.random.default_rng(seed)
     schema = recipe.schema
     keeps = recipe.data.missing is not MissingPolicy.REFUSE
+    # The last level and missing values occur nowhere else, so that a record is alone with them.
     common = {v.name: _without_last_level(v) for v in schema}
     base = pd.DataFrame({v.name: pd.Series(_random_values(common[v.name], rng, RECORDS), dtype=object) for v in schema})
     yield NeighbourTable("a table", base, True, drawn=True)
@@ -188,27 +196,27 @@ def neighbour_tables(recipe: Recipe, seed: int) -> Iterator[NeighbourTable]:
 
 
 def _with_value(frame: pd.DataFrame, name: str, row: int, value: Any) -> pd.DataFrame:
-    """Return the table with another value in one place."""
+    """Return the table with another value in one cell."""
     values = frame[name].tolist()
     values[row] = value
     return frame.assign(**{name: pd.Series(values, dtype=object)})
 
 
 def _has_declared_values(variable: Variable) -> bool:
-    """Return whether the recipe declares which values it may have."""
+    """Return whether the recipe declares which values a variable may have."""
     return bool(variable.levels) or None not in (variable.lower, variable.upper)
 
 
 def _without_last_level(variable: Variable) -> Variable:
-    """Return the variable without its last level, which one record alone shall have."""
+    """Return the variable without its last level."""
     levels = variable.levels[:-1] if len(variable.levels) > 1 else variable.levels
     return Variable(variable.name, variable.kind, bounds=variable.bounds, levels=levels)
 
 
 def neighbour_differences(recipe: Recipe, seed: int = 1) -> list[str]:
-    """Return what differs between a table of a recipe and its neighbours, in words; empty where nothing does.
+    """Describe what differs between a table of a recipe and its neighbours; empty where nothing does.
 
-    Claims are compared of all, what may be released and what is refused where an epsilon is claimed. A public key must leave no claim.
+    Claims are compared for all tables, possible releases and refusals where an epsilon is claimed.
     """
     found: list[str] = []
     first: tuple[RunClaim, tuple[Any, ...]] | None = None
@@ -227,6 +235,7 @@ def neighbour_differences(recipe: Recipe, seed: int = 1) -> list[str]:
             found.append(f"{table.what}: {claim} in place of {first[0]}")
         elif domain and domain != first[1]:
             found.append(f"{table.what}: releases {domain} in place of {first[1]}")
+        # Noise that anybody can draw again protects nobody: a public key must leave no claim.
         void = claim_of_run(recipe, data, PUBLIC)
         if void.covered or any(value is not None for _, _, value, _ in void.numbers):
             found.append(f"{table.what}: a public key leaves the claim {void.numbers}")
@@ -248,7 +257,9 @@ DECLARED = Schema(
 
 
 def private_table(method: Method) -> dict[str, Any]:
-    """Return the table of a recipe that the method makes whole at an epsilon of 1, as far as its parameters allow."""
+    """Return the table of a recipe in which the method makes the whole release at an epsilon of 1, as far as its
+    parameters allow.
+    """
     kinds = method.synthesis.targets or tuple(Kind)
     names = [v.name for v in DECLARED if v.kind in kinds]
     targets = names[: MOST_TARGETS if method.joint else 1]
@@ -266,8 +277,9 @@ def private_table(method: Method) -> dict[str, Any]:
 
 
 def _setting_of_targets(value: Mapping[str, Any], types: Sequence[Any], targets: Sequence[str]) -> dict[str, Any]:
-    """Return a setting by variable, of the targets alone: bins that the recipe gives whole."""
+    """Return a setting by variable, restricted to the targets."""
     if BinningRule in types:
+        # The recipe gives these bins whole: bins of equal count would follow the data.
         return {n: "6 equal width" for n in targets if not DECLARED[n].kind.has_levels}
     return {name: one for name, one in value.items() if name in targets}
 
@@ -294,8 +306,12 @@ def vary_recipe(
     *,
     records: bool = True,
 ) -> Recipe:
-    """Return the recipe of a table with another ``[data]``: ``flags`` says which variables may be missing, ``without`` which declare no
-    values.
+    """Return the recipe of a table that declares more or less.
+
+    data: table ``[data]``
+    flags: variables that may be missing
+    without: variables that declare neither levels nor bounds
+    records: whether the number of released records is declared
     """
     every = list(table["variables"])
     variables = {}

@@ -1,7 +1,7 @@
-"""A package that brings one method: its files as text, with a small method that keeps the contract and is to be replaced.
+"""Skeleton of a package that brings one method: its files as text, with a small method that keeps the contract.
 
-The key names the family, and with it what the method gets and gives (``sfumato.engine.methods.protocols``). The package has three places that
-say something of the method: its module, its test, and the entry point that names its key.
+The key names the family, and with it the protocol of the method (``sfumato.engine.methods.protocols``). Three places in
+the package name the method: its module, its test, and the entry point with its key.
 """
 
 from __future__ import annotations
@@ -275,7 +275,9 @@ def test_it_is_found_under_its_key() -> None:
 
 
 def names_of(key: str) -> dict[str, str]:
-    """Return what the templates say of a new method, by placeholder. Raises BadInput for a key that is malformed or taken."""
+    """Return the values of the templates' placeholders for a new method. Raises BadInput for an invalid key or one in
+    use.
+    """
     family, _, name = key.partition(".")
     if family not in FAMILIES:
         raise BadInput(
@@ -297,7 +299,7 @@ def names_of(key: str) -> dict[str, str]:
 
 
 def make_skeleton(key: str) -> dict[str, str]:
-    """Return the files of a package with the method ``key``, by path. Raises BadInput where the key cannot be one, or is taken."""
+    """Return the files of a package with the method ``key``, by path. Raises BadInput for an invalid key or one in use."""
     said = names_of(key)
     family, name = key.split(".")
     libraries, names, body = BODIES[family]

@@ -1,4 +1,4 @@
-"""What weights of single records mean to a synthesis method: it refuses them, or its fit is the pseudo-posterior that they say."""
+"""Contract of synthesis methods on weights of records: they refuse weights, or fit the weighted pseudo-posterior."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CLOSE = 1e-6
 
 
 def fit_weighted(method: Method, data: Microdata, kind: Kind | None = None) -> Fit:
-    """Fit to a target of this kind, of data that may have weights."""
+    """Fit a method to the example's target of this kind, on data that may have weights."""
     return method.fit(
         data,
         (example_target(method, data.schema, kind),),
@@ -33,6 +33,7 @@ def fit_weighted(method: Method, data: Microdata, kind: Kind | None = None) -> F
 
 
 def draw_target_values(method: Method, data: Microdata, fit: Fit, kind: Kind | None = None) -> NDArray[Any]:
+    """Draw the values of the example's target from a fit, (n,)."""
     before, target = Microdata(data.schema, data.frame, "synthetic"), example_target(method, data.schema, kind)
     values = method.draw_targets(
         fit, example_spec(method, data.schema, kind), (target,), data, before, 0, np.random.default_rng(5)
@@ -41,12 +42,13 @@ def draw_target_values(method: Method, data: Microdata, fit: Fit, kind: Kind | N
 
 
 def can_be_weighted(method: Method, data: Microdata, kind: Kind) -> bool:
-    """Return whether the example of this kind can be weighted: bins may be the data's, which is refused where it is checked."""
+    """Return whether the example's target of this kind can be fitted with weights."""
     if not method.synthesis.weighted:
         return False
     target, own = example_target(method, data.schema, kind), np.where(np.arange(len(data)) == 0, 0.5, 1.0)
     try:
         method.check_data(data.with_weights(own), (target,), example_spec(method, data.schema, kind), "synthesis[0]")
+    # Bins may follow from the data, which is refused with weights.
     except BadInput:
         return False
     return True
@@ -67,9 +69,7 @@ def test_weights_are_refused_where_they_would_be_passed_over(method: Method, con
 def test_every_record_twice_at_half_its_weight_is_every_record_once(
     method: Method, kind: Kind, confidential: Microdata
 ) -> None:
-    """Likelihoods multiply: each record twice at half its weight says what it says once. This is asked with unequal weights, and with weights of 1
-    unless a fit then lists its records, since its list is longer with twice as many.
-    """
+    """Check that each record twice at half its weight has the same fit as once: likelihoods multiply."""
     if not can_be_weighted(method, confidential, kind):
         return
     doubled = Microdata(confidential.schema, pd.concat([confidential.frame] * 2, ignore_index=True))
@@ -82,6 +82,7 @@ def test_every_record_twice_at_half_its_weight_is_every_record_once(
         )
         assert unlike > CLOSE, "weights say nothing"
         lists_records = lists_records or unlike == np.inf
+        # A fit that lists its records has a longer list with twice as many: only unequal weights are compared then.
         if weights is not whole or not lists_records:
             assert largest_difference(once.arrays, halved.arrays) < CLOSE
 
@@ -126,7 +127,9 @@ def test_a_record_of_weight_0_leaves_no_trace(method: Method, kind: Kind, confid
 
 
 def largest_difference(one: Mapping[str, NDArray[Any]], other: Mapping[str, NDArray[Any]]) -> float:
-    """Return the largest difference of two fits, by the size of the larger; infinite where arrays are of other shapes."""
+    """Return the largest difference between two fits' arrays, relative to the larger value; infinite for arrays of
+    other shapes.
+    """
     found = [0.0]
     for name, array in one.items():
         if name not in other or array.shape != other[name].shape:

@@ -1,19 +1,9 @@
 """Shared parts of the measures of numerical columns: which columns, suppression, a row for each and the smallest.
 
-Normalized mutual information, of which there are two versions (Lighthouse data quality §3.4), is sampled and scaled:
-
-r = MI(O_i, A_i) / H, kept within [0, 1], where H is the entropy of the original or of the released values; scaled
-1 - (1 - r) (1 - 2^-e) / (e log 2) with e = H(O_i) in nats (eq. 1). MI is the nearest-neighbour estimate (Kraskov,
-Stögbauer & Grassberger 2004), H the plug-in entropy of the values unless that is asked of nearest neighbours too.
-
-The paper (Measuring Data Quality for Project Lighthouse) names scikit-learn for mutual information and entropy alike, and scikit-learn
-has no entropy of numbers. What it prints
-is met to the last digit when H(X) is the nearest-neighbour information of X with itself, on 100,000 records of its model:
-entropies of 10.26, 6.91, 4.61 and 2.37 nats at its four roundings, a share without rounding of 0.21 at 100,000 records and of 0.27
-in samples of 10,000, and 0.80 at the coarsest rounding (Figures 5 and 6). The plug-in entropy log n of values that never
-repeat is larger by 1.26 nats, psi(4), so shares are smaller: 0.23 in samples of 10,000 and 0.19 at 100,000. Where values
-repeat, as counts do, both agree to 0.01. Scaled, they agree within 0.02 everywhere. By the plug-in entropy a column of
-numbers that never repeat, unchanged, scores 0.86 unscaled in samples of 10,000; by the nearest-neighbour entropy 1.
+Normalized mutual information, of which there are two versions (Lighthouse data quality §3.4), is sampled and scaled: r
+= MI(O_i, A_i) / H, kept within [0, 1], where H is the entropy of the original or of the released values; scaled 1 - (1
+- r) (1 - 2^-e) / (e log 2) with e = H(O_i) in nats (eq. 1). MI is the nearest-neighbour estimate (Kraskov, Stögbauer &
+Grassberger 2004), H the plug-in entropy of the values unless that is asked of nearest neighbours too.
 """
 
 from __future__ import annotations
@@ -49,53 +39,60 @@ Divisor = Literal["original", "released"]
 
 
 def numerical_quasi_identifiers(case: Case) -> list[str]:
-    """Return the numerical quasi-identifiers of a drafted anonymisation; none of any other plan."""
+    """Return the numerical quasi-identifiers of a drafted anonymisation; none for any other plan."""
     return [name for name in case.known if case.want == "anonymisation" and case.table[name].variable.kind in NUMBERS]
 
 
 def plug_in_entropy(values: NDArray[np.generic]) -> float:
-    """Return H = -sum p log p in nats, p the shares of the distinct values among ``values`` (n,); n >= 1.
+    """Return the entropy H = -sum p log p in nats, p the shares of the distinct values among ``values`` (n,), n >= 1.
 
-    0 for a constant, log n where every value is another: the entropy of the values at hand, not of a density.
+    0 for a constant, log n where no value repeats: the entropy of the values at hand, not of a density.
     """
     shares = np.unique(values, return_counts=True)[1] / len(values)
+    # + 0.0 turns the -0.0 of a constant into 0.
     return float(-(shares @ np.log(shares))) + 0.0
 
 
 def nearest_neighbour_information(x: Floats, y: Floats, neighbours: int, rng: np.random.Generator) -> float:
-    """Estimate the mutual information in nats of paired values, both (n,): Kraskov, Stögbauer & Grassberger (2004), eq. 8.
+    """Estimate the mutual information in nats of paired values, (n,) each: Kraskov, Stögbauer & Grassberger (2004), eq.
+    8.
 
-    scikit-learn's estimate: the variables are scaled to variance 1, and a noise of 1e-10 from ``rng`` breaks ties, so
-    that discrete numbers have one too: the library asks for a seed, and what hangs on its 31 bits is the last digits of a
-    measure. At least 0. Even of a variable with itself it stays below log n - psi(neighbours).
+    scikit-learn's estimate, at least 0: variables are scaled to variance 1, and noise of 1e-10 breaks ties, so that
+    discrete numbers have one too. Even of a variable with itself it stays below log n - psi(neighbours).
     """
     from sklearn.feature_selection import mutual_info_regression
 
+    # The library takes a seed alone. Its 31 bits are enough: they decide the last digits of a measure.
     seed = int(rng.integers(2**31))
     return float(mutual_info_regression(x[:, None], y, n_neighbors=min(neighbours, len(x) - 1), random_state=seed)[0])
 
 
 def estimate_entropy(x: Floats, estimate: EntropyEstimate, neighbours: int, rng: np.random.Generator) -> float:
-    """Estimate H of values (n,) in nats: of their shares, or as the information that the values have of themselves. At least 0."""
+    """Estimate the entropy of values (n,) in nats, at least 0."""
+    # The paper names scikit-learn for the entropy, which has none of numbers. Its Figures 5 and 6 are met to the last
+    # digit by the nearest-neighbour information of x with itself (entropies of 10.26, 6.91, 4.61 and 2.37 nats, shares
+    # of 0.21 and 0.27). The plug-in entropy of values that never repeat is larger by psi(4) = 1.26 nats, so that an
+    # unchanged column scores 0.86 unscaled in samples of 10,000. Where values repeat, both agree to 0.01; scaled,
+    # within 0.02.
     return plug_in_entropy(x) if estimate == "plug_in" else nearest_neighbour_information(x, x, neighbours, rng)
 
 
 def scale_information_share(share: float, entropy: float) -> float:
-    """Return 1 - (1/e) integral from 0 to e of (1 - r) 2^-x dx (eq. 1), r the ``share`` and e > 0 the ``entropy`` in nats.
-
-    In closed form 1 - (1 - r) (1 - 2^-e) / (e log 2).
+    """Return 1 - (1/e) integral from 0 to e of (1 - r) 2^-x dx (eq. 1), for a ``share`` r and an ``entropy`` e > 0 in
+    nats.
     """
+    # In closed form 1 - (1 - r) (1 - 2^-e) / (e log 2).
     return 1 - (1 - share) * -math.expm1(-entropy * math.log(2)) / (entropy * math.log(2))
 
 
 @dataclass(frozen=True, slots=True)
 class NormalisedInformation:
-    """MI / H before and after scaling: the means over samples or ties broken several times, with their t intervals.
+    """MI / H before and after scaling: means over samples, or over several ways to break ties, with their t intervals.
 
     unscaled: before scaling
     scaled: after scaling
 
-    Where neither was drawn the intervals have no width; a single drawing has none.
+    Where nothing was random the intervals have no width; a single random value has none.
     """
 
     unscaled: ValueWithInterval
@@ -112,19 +109,19 @@ def normalised_information(
     rng: np.random.Generator,
     entropy: EntropyEstimate = "plug_in",
 ) -> NormalisedInformation | None:
-    """Return MI(O, A) / H, H the entropy of ``divisor``: all three (n,), n >= 2. None where a sample of O or divisor is constant.
-
-    From 10,000 records on the mean over ``samples`` samples of 10,000 without replacement, so that files of different
-    sizes compare. Of fewer, where values are tied, the mean over as many noises that break the ties. The share is kept within [0, 1]:
-    the estimate of MI may exceed the entropy a little.
+    """Estimate MI(O, A) / H, with H the entropy of ``divisor``, all three (n,), n >= 2; None where a sample of O or of
+    the divisor is constant.
     """
     found = []
+    # Samples of 10,000, so that files of different sizes compare: the estimate grows with n. In smaller files only the
+    # noise that breaks ties is random.
     drawn = len(original) > SAMPLE_SIZE or any(len(np.unique(one)) < len(one) for one in (original, anonymised))
     for rows, child in _draw_samples(len(original), samples if drawn else 1, rng):
         shared, own = (estimate_entropy(each[rows], entropy, neighbours, child) for each in (divisor, original))
         if shared == 0 or own == 0:
             return None
         information = nearest_neighbour_information(anonymised[rows], original[rows], neighbours, child)
+        # The estimate of MI may exceed that of the entropy a little.
         share = min(1.0, information / shared)
         found.append((share, scale_information_share(share, own)))
     means = [ValueWithInterval(*monte_carlo_mean(values, within=SHARE)) for values in zip(*found, strict=True)]
@@ -136,6 +133,7 @@ def normalised_information(
 def _draw_samples(
     n: int, samples: int, rng: np.random.Generator
 ) -> Iterator[tuple[NDArray[np.intp] | slice, np.random.Generator]]:
+    """Yield the rows of each sample, and its random numbers; all rows where there are no more than ``SAMPLE_SIZE``."""
     if n <= SAMPLE_SIZE:
         for child in (rng, *rng.spawn(samples - 1)):
             yield slice(None), child
@@ -157,12 +155,12 @@ class ColumnsSpec(Spec):
     )
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Return the parameters with the numerical quasi-identifiers, when no column is named."""
+        """Return the parameters with the numerical quasi-identifiers where no column is named."""
         found = tuple(name for name in compared_quasi_identifiers(schema, released) if schema[name].kind in NUMBERS)
         return replace(self, variables=self.variables or found)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """Raise BadInput when no column is named and no quasi-identifier is numerical."""
+        """Raise BadInput where no column is named and no quasi-identifier is numerical."""
         if not self.for_release(schema, released).variables:
             raise BadInput(place, f"no quasi-identifier is {', '.join(NUMBERS[:-1])} or {NUMBERS[-1]}; leave it out")
 
@@ -174,17 +172,18 @@ def measure_columns(
     names: Sequence[str],
     score: ColumnScore,
 ) -> Measure:
-    """Return the rows of every column, and the smallest of the first measure named.
+    """Measure each column and return its rows, and the smallest value of the first measure named.
 
-    ``score`` gets the original and the released values (k,) of the records that are not suppressed, without missing ones, and gives the
-    values of
-    the measures ``names`` in their order; it may raise NotComputable.
+    names: the measures
+    score: function of the original and the released values (k,), without suppressed records and missing values, that
+    returns the values of these measures; it may raise NotComputable
     """
     pairs = LinkedTables.from_tables(original, released)
     factor = pairs.released_share if spec.count_suppressed else 1.0
     estimates: list[Estimate] = []
     for name in spec.variables:
         estimates.extend(_column_estimates(pairs, name, names, score, factor))
+    # A column that is constant in the original has nothing to lose.
     constant = [name for name in spec.variables if np.ptp(original.present_numbers(name)) == 0]
     columns = [estimate for estimate in estimates if estimate.measure == names[0]]
     return Measure((*estimates, minimum_estimate(f"minimum_{names[0]}", columns, constant)))
@@ -193,6 +192,7 @@ def measure_columns(
 def _column_estimates(
     pairs: LinkedTables, name: str, names: Sequence[str], score: ColumnScore, factor: float
 ) -> Iterator[Estimate]:
+    """Yield the estimates of one column by each measure."""
     try:
         values = score(*_complete_pairs(*pairs.number_pairs(name)))
     except NotComputable as error:
@@ -207,7 +207,7 @@ def _column_estimates(
 
 
 def _complete_pairs(original: Floats, released: Floats) -> tuple[Floats, Floats]:
-    """Return the pairs of which neither is missing."""
+    """Return the pairs of values of which neither is missing. Raises NotComputable for fewer than two."""
     present = ~(np.isnan(original) | np.isnan(released))
     if present.sum() < 2:
         raise NotComputable("fewer than two records have both values")
@@ -233,7 +233,7 @@ class InformationSpec(ColumnsSpec):
 
 
 def information_outputs(divisor: Divisor, short: str, advice: str, limit: Limit | None = None) -> tuple[Output, ...]:
-    """Return the outputs of both versions; ``advice`` says what is known of a threshold for the smallest."""
+    """Return the declared outputs of a version of normalised information; ``advice`` is what is known of a threshold."""
     return (
         Output(
             "nmi",
@@ -292,7 +292,7 @@ def information_outputs(divisor: Divisor, short: str, advice: str, limit: Limit 
 def measure_information_kept(
     confidential: Microdata, released: Microdata, spec: InformationSpec, run: Run, divisor: Divisor
 ) -> Measure:
-    """Measure the scaled and unscaled information of each numerical column, and the smallest scaled one."""
+    """Measure the scaled and the unscaled information kept in each numerical column, and the smallest scaled one."""
     chosen = spec.for_release(confidential.schema, ())
     score = partial(_column_information, chosen, run.rng, divisor)
     return measure_columns(confidential, released, chosen, ("nmi", "unscaled"), score)
@@ -301,7 +301,7 @@ def measure_information_kept(
 def _column_information(
     spec: InformationSpec, rng: np.random.Generator, divisor: Divisor, original: Floats, released: Floats
 ) -> tuple[ValueWithInterval, ValueWithInterval]:
-    """Return the scaled and the unscaled information of values (n,). Raises NotComputable where there is no entropy to share."""
+    """Return the scaled and the unscaled information of values (n,). Raises NotComputable where an entropy is 0."""
     by = original if divisor == "original" else released
     found = normalised_information(
         original, released, by, samples=spec.samples, neighbours=spec.neighbours, rng=rng, entropy=spec.entropy
@@ -315,11 +315,12 @@ def _column_information(
 def minimum_estimate(measure: str, columns: Sequence[Estimate], constant_columns: Collection[str] = ()) -> Estimate:
     """Return the smallest of the columns' values (§3.6).
 
-    It has an interval where all of them have one, made simultaneous: the smallest of their ends. A column without a value leaves none for
-    the whole, save those of ``constant_columns``: constant in the original.
+    A column without a value leaves none for the minimum, except those of ``constant_columns``: constant in the
+    original.
     """
     missing = [column for column in columns if column.value is None]
     for column in missing:
+        # A minimum over the other columns would hide a column that could not be measured.
         if column.target not in constant_columns:
             return Estimate.not_computed(measure, f"{column.target}: {column.reason}")
     known = [
@@ -329,5 +330,6 @@ def minimum_estimate(measure: str, columns: Sequence[Estimate], constant_columns
         return Estimate.not_computed(measure, missing[0].reason if missing else "there is no such variable")
     drawn = sum(one.lower != one.upper for one in known)
     ends = [ends for one in known if (ends := widen_for_series(one, drawn, SHARE).interval) is not None]
+    # The simultaneous intervals all cover, so that the smallest of their ends enclose the smallest value.
     lower, upper = map(min, zip(*ends, strict=True)) if len(ends) == len(known) else (None, None)
     return Estimate(measure, min(one.value for one in known), "", lower, upper)

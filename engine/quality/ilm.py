@@ -73,7 +73,7 @@ class IlmSpec(Spec):
     ),
 )
 def ilm(confidential: Microdata, released: Microdata, spec: IlmSpec, run: Run) -> Measure:
-    """Measure ILM of the numerical quasi-identifiers, and 1 - ILM."""
+    """Measure the information loss metric ILM of the numerical quasi-identifiers, and 1 - ILM."""
     names = spec.for_release(confidential.schema, ()).quasi_identifiers
     pairs = LinkedTables.from_tables(confidential, released)
     if not len(pairs.rows):

@@ -1,4 +1,6 @@
-"""Normalized mutual information by the original values' entropy, MI(O_i, A_i) / H(O_i): what the release has lost."""
+"""Normalized mutual information by the entropy of the original values, MI(O_i, A_i) / H(O_i): what the release has
+lost.
+"""
 
 from __future__ import annotations
 
@@ -35,5 +37,5 @@ def _draft_offer(case: Case) -> Offer | None:
 )
 @drafts(_draft_offer)
 def nmi_v1(confidential: Microdata, released: Microdata, spec: InformationSpec, run: Run) -> Measure:
-    """Measure the information of each numerical column that is kept, and the smallest."""
+    """Measure how much information of each numerical column is kept, and the smallest."""
     return measure_information_kept(confidential, released, spec, run, "original")

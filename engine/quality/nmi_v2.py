@@ -1,4 +1,6 @@
-"""Normalized mutual information by the released values' entropy, MI(O_i, A_i) / H(A_i): what the release has added."""
+"""Normalized mutual information by the entropy of the released values, MI(O_i, A_i) / H(A_i): what the release has
+added.
+"""
 
 from __future__ import annotations
 
@@ -18,5 +20,5 @@ from ._columns import InformationSpec, information_outputs, measure_information_
     outputs=information_outputs("released", "nmi v2", "Lighthouse prefers nmi_v1, and names no threshold for this"),
 )
 def nmi_v2(confidential: Microdata, released: Microdata, spec: InformationSpec, run: Run) -> Measure:
-    """Measure the information of each numerical column that is kept, and the smallest."""
+    """Measure how much information of each numerical column is kept, and the smallest."""
     return measure_information_kept(confidential, released, spec, run, "released")

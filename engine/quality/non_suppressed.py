@@ -25,7 +25,7 @@ class NonSuppressedSpec(Spec):
 
 
 def _draft_offer(case: Case) -> Offer | None:
-    """Return the offer for an anonymised table: how many records it still has; None for other plans."""
+    """Offer the measure for an anonymised table; None for other plans."""
     if case.want != "anonymisation":
         return None
     return Offer("how many records are left", limits=(OfferedLimit("share", "min", LIMIT.least, LIMIT.source),))
@@ -56,9 +56,10 @@ def _draft_offer(case: Case) -> Offer | None:
 )
 @drafts(_draft_offer)
 def non_suppressed(confidential: Microdata, released: Microdata, spec: NonSuppressedSpec, run: Run) -> Measure:
-    """Measure PCTNS = |A| / |O|: two counts, which need no link between the records."""
+    """Measure the share of records that are not suppressed, PCTNS = |A| / |O|."""
     if len(released) > len(confidential):
         raise NotComputable(
             f"the release has {count_noun(len(released), 'record')}, more than the {len(confidential):,} of the original"
         )
+    # Two counts: the records need not be linked.
     return Measure((Estimate("share", len(released) / len(confidential)),))

@@ -23,7 +23,9 @@ LIMIT = Limit(0.90, "Lighthouse")
 
 
 def nonnegative_correlation(original: Floats, anonymised: Floats) -> float:
-    """Return max(0, r) of values (n,). Raises NotComputable when either has no variance."""
+    """Return max(0, r) for paired values (n,) each, r their correlation. Raises NotComputable where either has no
+    variance.
+    """
     for values, which in ((original, "original"), (anonymised, "released")):
         if np.ptp(values) == 0:
             raise NotComputable(f"the {which} values are all the same, so there is no correlation")
@@ -32,13 +34,15 @@ def nonnegative_correlation(original: Floats, anonymised: Floats) -> float:
 
 
 def _standardise(values: Floats) -> Floats:
+    """Return values (n,) with mean 0 and variance 1."""
+    # Shifted first: the variance of large numbers that differ in their last digits would be rounding.
     shifted = (values - values[0]) / np.ptp(values)
     centred = shifted - shifted.mean()
     return np.asarray(centred / np.sqrt(np.mean(centred**2)))
 
 
 def _draft_offer(case: Case) -> Offer | None:
-    """Return the offer for anonymised numbers: how well they correlate with the original ones; None without such numbers."""
+    """Offer the measure for anonymised numbers; None without such numbers."""
     numbers = numerical_quasi_identifiers(case)
     if not numbers:
         return None
@@ -88,6 +92,6 @@ def _draft_offer(case: Case) -> Offer | None:
 )
 @drafts(_draft_offer)
 def pearson(confidential: Microdata, released: Microdata, spec: ColumnsSpec, run: Run) -> Measure:
-    """Measure the correlation of each numerical column, and the smallest."""
+    """Measure the correlation of original and released values of each numerical column, and the smallest."""
     chosen = spec.for_release(confidential.schema, ())
     return measure_columns(confidential, released, chosen, ("rho",), lambda o, a: (nonnegative_correlation(o, a),))

@@ -1,8 +1,8 @@
 """Revised Information Loss Metric, column by column (Lighthouse data quality §3.3).
 
-RILM(O, A, i) = 1 - sum over classes of |e| RIL(e, i) / |A|, where RIL is perim(e_i) / perim(O_i): of numbers the range of
-the original values in the class over that of the column, of categories the geometric size of the node that the class was
-generalised to over that of the root. A hidden cell, ``*``, is generalised to the root: all of it is lost.
+RILM(O, A, i) = 1 - sum over classes of |e| RIL(e, i) / |A|, where RIL is perim(e_i) / perim(O_i): of numbers the range
+of the original values in the class over that of the column, of categories the geometric size of the node that the class
+was generalised to over that of the root. A hidden cell, ``*``, is generalised to the root: all of it is lost.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ LIMIT = Limit(0.90, "Lighthouse")
 
 
 def _column_estimate(measure: str, name: str, loss: Callable[[str], float], factor: float) -> Estimate:
+    """Return the estimate of one column: 1 - its loss, times a factor."""
     try:
         return Estimate(measure, factor * (1 - loss(name)), name)
     except NotComputable as error:
@@ -60,12 +61,12 @@ class RilmSpec(Spec):
     count_suppressed: Annotated[bool, Param("count suppressed records as generalised to the root")] = False
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Return the parameters with the quasi-identifiers and columns filled in."""
+        """Return the parameters with the quasi-identifiers, and with these as columns where none is named."""
         known = self.quasi_identifiers or compared_quasi_identifiers(schema, released)
         return replace(self, quasi_identifiers=known, variables=self.variables or known)
 
     def check(self, schema: Schema, place: str) -> None:
-        """Raise BadInput where a variable is not there, or a tree is given for one that is not generalised by trees."""
+        """Raise BadInput for an unknown variable, or for a tree of a variable that trees do not generalise."""
         Spec.check(self, schema, place)
         for name in self.hierarchies:
             where = f"{place}.hierarchies.{name}"
@@ -74,7 +75,7 @@ class RilmSpec(Spec):
 
 
 def _draft_offer(case: Case) -> Offer | None:
-    """Return the offer for an anonymised table: how much its classes blur the quasi-identifiers; None without quasi-identifiers."""
+    """Offer the measure for an anonymised table with quasi-identifiers; None for other plans."""
     names = [name for name in case.known if case.table[name].variable.kind in (*NUMBERS, *CATEGORIES)]
     if case.want != "anonymisation" or not names:
         return None
@@ -158,15 +159,17 @@ def _draft_offer(case: Case) -> Offer | None:
 )
 @drafts(_draft_offer)
 def rilm(confidential: Microdata, released: Microdata, spec: RilmSpec, run: Run) -> Measure:
-    """Measure the preserved geometric size of each column, and the smallest of both kinds."""
+    """Measure how much of the geometric size of each column is preserved, and the smallest of both kinds."""
     chosen = spec.for_release(confidential.schema, ())
     pairs = LinkedTables.from_tables(confidential, released)
     if not len(pairs.rows):
         raise NotComputable("every record is suppressed")
     classes = pairs.record_classes(chosen.quasi_identifiers)
+    # A suppressed record has lost everything: it counts 0.
     factor = pairs.released_share if spec.count_suppressed else 1.0
 
     def column_loss(name: str) -> float:
+        """Return the mean relative size of a column's generalised values."""
         if confidential.schema[name].kind in NUMBERS:
             return numerical_loss(confidential.numbers(name), classes, pairs.is_root(name))
         original, shown = pairs.text_pairs(name)

@@ -1,4 +1,4 @@
-"""Pareto efficiency: which of several alternatives none of the others dominates."""
+"""Pareto efficiency: which alternatives no other one dominates."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 
 def is_non_dominated(costs: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return the alternatives, rows of ``costs`` (n, k), that are Pareto efficient, (n,): lower is better in every column.
+    """Mark the Pareto efficient alternatives, (n,), among rows of ``costs`` (n, k), where lower is better in every
+    column.
 
     One alternative dominates another when it is at least as good in every column and better in one (Miettinen,
     Nonlinear Multiobjective Optimization, 1999, Definition 2.2.1). Equal rows do not dominate each other. A row with a

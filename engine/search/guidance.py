@@ -1,4 +1,6 @@
-"""Moves of levers for the limits that a plan misses: those that the measure's label advises, then those of the step that makes its variable."""
+"""Moves of levers towards the limits that a plan misses: what the measure's label advises, then the step that makes its
+variable.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,9 @@ UTILITY_FAMILIES = ("utility", "quality")
 
 
 def relative_miss(verdict: Verdict) -> float:
-    """Return how far a value misses its limit, between 0 and 1 by its distance in units of the limit; 1 where it was not computed, 0 where
-    it meets it.
+    """Return by how much a value misses its limit, as a share between 0 (met) and 1 (not computed).
+
+    The distance d in units of the limit becomes d / (1 + d).
     """
     if verdict.margin is None:
         return 1.0
@@ -26,13 +29,15 @@ def relative_miss(verdict: Verdict) -> float:
 
 
 def guided_moves(levers: Sequence[SearchLever], verdicts: Sequence[Verdict]) -> MovesByLimit:
-    """Return the moves of levers for a release with these verdicts: by missed limit, that of the largest miss first, the strongest move first.
+    """Return the moves of levers that may meet the missed limits, by limit, with the largest miss first and its
+    strongest move first.
 
-    Empty where every limit is met. Of two limits that ask for opposite moves of a lever the one of the larger miss decides.
+    Empty where every limit is met.
     """
     failing = sorted((one for one in verdicts if relative_miss(one) > 0), key=lambda one: -relative_miss(one))
     found: list[tuple[LeverMove, ...]] = []
     for verdict in failing:
+        # Of two limits that ask for opposite moves of a lever the one of the larger miss decides.
         heard = {move for own in found for move in own}
         moves = dict.fromkeys(_moves_for_verdict(levers, verdict))
         if own := tuple((at, by) for at, by in moves if (at, by) not in heard and (at, -by) not in heard):
@@ -54,6 +59,7 @@ def _moves_for_verdict(levers: Sequence[SearchLever], verdict: Verdict) -> Itera
                         if levers[at].later_protects_more
                         else 0,
                     )
+    # Where utility is missed, less protection is what may help.
     safer = -1 if verdict.value.partition(".")[0] in UTILITY_FAMILIES else 1
     for at in own:
         if levers[at].variables and verdict.target:
@@ -61,5 +67,5 @@ def _moves_for_verdict(levers: Sequence[SearchLever], verdict: Verdict) -> Itera
 
 
 def _makes_target(lever: SearchLever, target: str) -> bool:
-    """Return whether the steps of a lever make the variable of a verdict, or any where it is about none."""
+    """Return whether the steps of a lever make the variable of a verdict; True for a verdict on no variable."""
     return not target or target in lever.variables

@@ -1,19 +1,10 @@
-"""Looks of a search: which plans it evaluates, in which order, and which become finalists. It depends on the results of the looks alone.
+"""Looks of a search: which plans it evaluates, in which order, and which become finalists.
 
-Screening on a small sample, a third of the plans on a larger one (successive halving: Jamieson & Talwalkar 2016), local moves around
-the best, first of
-the levers that the missed limits ask for (``guidance``), then finalists. These are compared on all records that releases are made of,
-since the order on
-a sample is not theirs, and then judged on fresh random numbers, against hold-out records that no look before has read. What looks found
-before the judgement decides which plans continue and in which order the finalists stand; the first of them that passes the judgement is
-taken. The error of all judgements together is
-that of one: the first finalist has half of it, the next half of the rest, as in a fallback procedure (Wiens 2003, Pharmaceutical
-    Statistics 2).
-Since no fresh figure chooses among finalists, the fresh utility of the one that is taken is not the best of several.
-
-The plan that the search begins with is looked at again wherever it passes, and is a finalist. Another one stands before it only where
-it is better by more
-measures of utility than it is worse: one measure alone would be paid for with the others.
+The stages are screening on a small sample, a third of the plans on a larger one (successive halving: Jamieson &
+Talwalkar 2016), local moves around the best, first of the levers that the missed limits ask for (``guidance``), a
+comparison of the finalists on all records, and their judgement on fresh random numbers, against hold-out records that
+no look before has read. The first finalist that passes the judgement is taken. All of it depends on the results of the
+looks alone.
 """
 
 from __future__ import annotations
@@ -44,15 +35,17 @@ EQUAL_LOSS_SHARE = 0.1
 
 
 def error_divisor(place: int, finalists: int) -> int:
-    """Return by how much the error of all judgements is divided for the finalist at a place, from 0: 2, 4, 8, ..., the last as the one
-    before it.
+    """Return the divisor of the error of all judgements for the finalist at a place from 0: 2, 4, 8, ..., the last as
+    the one before it.
     """
+    # A fallback procedure (Wiens 2003, Pharmaceutical Statistics 2): the error of all judgements together is that of
+    # one.
     return 1 if finalists <= 1 else 2 ** min(place + 1, finalists - 1)
 
 
 @dataclass(frozen=True, slots=True)
 class SearchLook:
-    """A plan to evaluate.
+    """A look of a search: a plan to evaluate.
 
     number: number of the look, from 1
     stage: stage of the search
@@ -73,7 +66,7 @@ class SearchLook:
 
 @dataclass(frozen=True, slots=True)
 class LookResult:
-    """Result of a look.
+    """The result of a look.
 
     penalty: 0 where every limit is met and nothing blocks, else larger the more is wrong; None where the plan could not be carried out
     cost: loss of utility, lower is better; None where the plan could not be carried out
@@ -89,15 +82,19 @@ class LookResult:
 
     @property
     def rank(self) -> tuple[float, float]:
-        """Return the sort key of the result: plans that meet the limits first, of these the most useful; then by how much is wrong."""
+        """Return the sort key of the result: plans that meet the limits first, by their cost; then by how much is
+        wrong.
+        """
         return (
+            # Sums of misses in another order differ in their last digits.
             math.inf if self.penalty is None else round(self.penalty, 9),
             math.inf if self.cost is None else self.cost,
         )
 
 
 def loss_majority(ours: Sequence[float | None], theirs: Sequence[float | None]) -> int:
-    """Return by how many measures of utility we lose less than they, minus those by which we lose more.
+    """Return the number of measures of utility by which ``ours`` loses less than ``theirs``, less the number by which
+    it loses more.
 
     Losses that are within a tenth, or not known, count for neither.
     """
@@ -107,7 +104,8 @@ def loss_majority(ours: Sequence[float | None], theirs: Sequence[float | None]) 
 
 
 def release_penalty(verdicts: Sequence[Verdict], blocks: int) -> float:
-    """Return how far a release is from one that may be released.
+    """Return how far a release is from one that may be released: the relative misses of its limits, and 1 for each
+    check that blocks.
 
     That is for each limit that its value misses between 0 and 1 by its distance in units of the limit, 1 where it
     was not computed, and 1 for each check that blocks.
@@ -123,8 +121,8 @@ class SearchPlan:
     n_looks: how many plans it evaluates
     records: records of a release
     seed: seed of the order of plans
-    canonical: function that gives the one choice of all that are the same plan
-    repeats_differ: whether a second look at the same records has other random numbers than the first, so that it adds information
+    canonical: function that returns the one choice that stands for all choices of the same plan
+    repeats_differ: whether a second look at the same records has other random numbers, so that it adds information
     """
 
     levers: tuple[SearchLever, ...]
@@ -136,14 +134,15 @@ class SearchPlan:
 
     @property
     def sample_sizes(self) -> tuple[int, int]:
-        """Return the records of a first look and of a second."""
+        """Return the numbers of records of a first look and of a second."""
         first = min(self.records, max(FEWEST_RECORDS, self.records // SCREENING_DIVISOR))
         return first, min(self.records, 3 * first)
 
     @property
     def looks_by_stage(self) -> Mapping[Stage, int]:
-        """Return how many plans each stage looks at at most, all rounds of local moves together."""
+        """Return the largest number of looks of each stage."""
         tells = self.repeats_differ or self.sample_sizes[1] < self.records
+        # A comparison on the records of the second look, with the same random numbers, would say nothing new.
         compared = FINALISTS if tells and self.n_looks >= FEWEST_COMPARED else 0
         left = self.n_looks - FINALISTS - compared
         first = max(2, left * 2 // 5)
@@ -153,21 +152,20 @@ class SearchPlan:
 
     @property
     def stage_rounds(self) -> Iterator[tuple[Stage, int]]:
-        """Yield each stage with how many plans it looks at at most; local moves in rounds."""
+        """Yield each stage with its largest number of looks, local moves in rounds."""
         for stage, count in self.looks_by_stage.items():
             step = LOOKS_OF_ROUND if stage == "refine" else max(count, 1)
             yield from ((stage, min(step, count - done)) for done in range(0, count, step))
 
     def next_looks(self, results: Mapping[int, LookResult]) -> list[SearchLook]:
-        """Return the looks of the first stage of which some are not in ``results``; none where the search has ended.
-
-        The same for the same results, in whatever order these came: a search that was killed continues as if it had not been.
-        """
+        """Return the looks of the first stage that has not ended; none where the search has ended."""
+        # Computed anew from the results, in whatever order they came: a search that was killed continues as if it had
+        # not been.
         last = self._looks_of_stages(results)[-1]
         return last if _has_open_looks(last, results) else []
 
     def all_looks(self, results: Mapping[int, LookResult]) -> list[SearchLook]:
-        """Return every look so far, those of the stage under way included."""
+        """Return all looks up to the present stage."""
         return [look for stage in self._looks_of_stages(results) for look in stage]
 
     def _looks_of_stages(self, found: Mapping[int, LookResult]) -> list[list[SearchLook]]:
@@ -182,6 +180,7 @@ class SearchPlan:
     def _looks_of_stage(
         self, stage: Stage, wanted: int, before: Sequence[SearchLook], found: Mapping[int, LookResult]
     ) -> list[SearchLook]:
+        """Return the looks of one stage, after those of the stages ``before``."""
         small, large = self.sample_sizes
         if stage == "screen":
             choices, records = self._screening_choices, small
@@ -189,8 +188,11 @@ class SearchPlan:
             ranked = [look.choice for look in self._rank_looks(before, found)]
             choices, records = self._with_start(ranked, wanted, before, found), large
         elif stage == "compare":
+            # The order on a sample is not that on all records.
             choices, records = self._choose_finalists(before, found), self.records
         elif stage == "judge":
+            # What was found before decides the order: no fresh figure chooses among finalists, so that the fresh
+            # utility of the one that is taken is not the best of several.
             choices, records = self._place_start(self._judging_order(before, found), before, found), None
         else:
             choices, records = self._local_choices(before, found, wanted), large
@@ -198,18 +200,20 @@ class SearchPlan:
 
     @cached_property
     def _screening_choices(self) -> Sequence[LeverChoice]:
+        """Return the plans of the first stage."""
         return spread_choices(self.levers, self.looks_by_stage["screen"], self.seed, self.canonical)
 
     @staticmethod
     def _number_looks(
         stage: Stage, before: Sequence[SearchLook], choices: Sequence[LeverChoice], records: int | None
     ) -> list[SearchLook]:
+        """Return the looks at these plans, numbered after those before."""
         return [SearchLook(len(before) + at, stage, choice, records) for at, choice in enumerate(choices, start=1)]
 
     def _local_choices(
         self, before: Sequence[SearchLook], found: Mapping[int, LookResult], wanted: int
     ) -> list[LeverChoice]:
-        """Return plans around the non-dominated ones of the larger sample, the best first, that were not looked at; then around the others."""
+        """Return new plans around the non-dominated ones of the larger sample, the best first, then around the others."""
         large = [look for look in before if look.stage != "screen"]
         seen = {look.choice for look in before}
         taken: list[LeverChoice] = []
@@ -226,8 +230,8 @@ class SearchPlan:
         return taken
 
     def _choose_finalists(self, before: Sequence[SearchLook], found: Mapping[int, LookResult]) -> list[LeverChoice]:
-        """Return the best plans of the larger sample, and the most protective one beside them; where these are too few, the best of the
-        small sample.
+        """Return the best plans of the larger sample and the most protective one; where these are too few, also the
+        best of the small sample.
         """
         large, every = (
             [look.choice for look in self._rank_looks(looks, found)]
@@ -240,15 +244,13 @@ class SearchPlan:
 
     @property
     def start_choice(self) -> LeverChoice:
-        """Return the plan that the search begins with."""
+        """Return the choice of the plan that the search begins with."""
         return tuple(lever.now for lever in self.levers)
 
     def _with_start(
         self, ranked: Sequence[LeverChoice], wanted: int, before: Sequence[SearchLook], found: Mapping[int, LookResult]
     ) -> list[LeverChoice]:
-        """Return the first ``wanted`` choices; the last one gives way to the plan that the search began with, where that passes so
-        far.
-        """
+        """Return the first ``wanted`` choices, the last of them replaced by the starting plan where that passes so far."""
         first = list(ranked[:wanted])
         if wanted > 1 and self.start_choice not in first and self._last_look_passes(self.start_choice, before, found):
             first[-1:] = [self.start_choice]
@@ -256,35 +258,36 @@ class SearchPlan:
 
     @staticmethod
     def _last_look_passes(choice: LeverChoice, before: Sequence[SearchLook], found: Mapping[int, LookResult]) -> bool:
-        """Return whether the last look at a plan met every limit, and no check blocked there."""
+        """Return whether the last look at a plan met every limit and no check blocked."""
         last = next((look for look in reversed(before) if look.choice == choice), None)
         return last is not None and found[last.number].penalty == 0
 
     def _place_start(
         self, choices: Sequence[LeverChoice], before: Sequence[SearchLook], found: Mapping[int, LookResult]
     ) -> list[LeverChoice]:
-        """Return the finalists in their order, but those that pass, as the starting plan does, and are no better than it come after it."""
+        """Return the finalists with the starting plan before those that pass and are no better than it."""
         start = self.start_choice
         if start not in choices or not self._last_look_passes(start, before, found):
             return list(choices)
         own, rest = self._best_known_result(start, before, found), [choice for choice in choices if choice != start]
         passing = {choice for choice in rest if self._last_look_passes(choice, before, found)}
         better = [
-            one for one in rest if one in passing and _is_better(self._best_known_result(one, before, found), own)
+            # By most measures of utility: one measure alone would be paid for with the others.
+            one
+            for one in rest
+            if one in passing and _is_better(self._best_known_result(one, before, found), own)
         ]
         return list(dict.fromkeys([*better, start, *(one for one in rest if one in passing), *rest]))
 
     def _best_known_result(
         self, choice: LeverChoice, before: Sequence[SearchLook], found: Mapping[int, LookResult]
     ) -> LookResult:
-        """Return the mean result of a plan on all records, or else that of its last look."""
+        """Return the mean result of a plan on all records, or else its last result."""
         every = self._results_on_all_records(choice, before, found)
         return _mean_result(every or [found[look.number] for look in before if look.choice == choice][-1:])
 
     def _judging_order(self, before: Sequence[SearchLook], found: Mapping[int, LookResult]) -> list[LeverChoice]:
-        """Return the finalists in the order of judging: by the mean of their results on all records, after these those that were not compared
-        there.
-        """
+        """Return the finalists by the mean of their results on all records; those without one come last."""
         compared = [look for look in before if look.stage == "compare"]
         if not compared:
             return self._choose_finalists(before, found)
@@ -297,25 +300,26 @@ class SearchPlan:
     def _results_on_all_records(
         self, choice: LeverChoice, before: Sequence[SearchLook], found: Mapping[int, LookResult]
     ) -> list[LookResult]:
+        """Return the results of all looks at a plan on all records."""
         same = (look for look in before if look.choice == choice and look.records == self.records)
         return [found[look.number] for look in same]
 
     def _rank_looks(self, looks: Sequence[SearchLook], found: Mapping[int, LookResult]) -> list[SearchLook]:
-        """Return the looks whose plans could be carried out, the best first, of each plan the last look.
-
-        Of plans that are equally useful the one that protects less, where both meet the limits: it changes less than the others need to.
-        """
+        """Return the last look at each plan that could be carried out, the best first."""
         last = {look.choice: look for look in looks if found[look.number].penalty is not None}
 
         def sort_key(look: SearchLook) -> tuple[float, ...]:
+            """Return the key that is smallest for the best look."""
             penalty, cost = found[look.number].rank
             protection = self._protection_level(look.choice)
+            # Of equally useful plans that meet the limits the one that protects less: it changes less than the others
+            # need to.
             return penalty, cost, -protection if penalty else protection, look.number
 
         return sorted(last.values(), key=sort_key)
 
     def _pareto_front(self, looks: Sequence[SearchLook], found: Mapping[int, LookResult]) -> list[SearchLook]:
-        """Return the looks that none beats in both penalty and cost, the best first."""
+        """Return the looks whose penalty and cost no other one dominates, the best first."""
         ranked = self._rank_looks(looks, found)
         if not ranked:
             return []
@@ -323,6 +327,7 @@ class SearchPlan:
         return [look for look, kept in zip(ranked, is_non_dominated(costs), strict=True) if kept]
 
     def _protection_level(self, choice: LeverChoice) -> float:
+        """Return the sum over levers of how far each is turned towards protection, from 0 to 1."""
         return sum(
             at / (len(lever.options) - 1)
             for at, lever in zip(choice, self.levers, strict=True)
@@ -331,7 +336,7 @@ class SearchPlan:
 
 
 def _mean_result(found: Sequence[LookResult]) -> LookResult:
-    """Return the mean result of several looks at a plan, of those that could be carried out."""
+    """Return the mean of several results of a plan, without those that could not be carried out."""
     penalties = [one.penalty for one in found if one.penalty is not None]
     costs = [one.cost for one in found if one.cost is not None]
     lost = [one.losses for one in found if one.penalty is not None]
@@ -340,16 +345,18 @@ def _mean_result(found: Sequence[LookResult]) -> LookResult:
 
 
 def _mean_of_known(values: Sequence[float | None]) -> float | None:
+    """Return the mean of the values that are known; None where none is."""
     known = [value for value in values if value is not None]
     return float(np.mean(known)) if known else None
 
 
 def _is_better(one: LookResult, other: LookResult) -> bool:
-    """Return whether a plan is better than another by more measures of utility than it is worse; by its cost where losses are not known."""
+    """Return whether a result is better by most measures of utility, or by its cost where losses are not known."""
     if one.losses and other.losses:
         return loss_majority(one.losses, other.losses) > 0
     return one.rank[1] < other.rank[1]
 
 
 def _has_open_looks(looks: Sequence[SearchLook], found: Mapping[int, LookResult]) -> bool:
+    """Return whether some look has no result yet."""
     return any(look.number not in found for look in looks)

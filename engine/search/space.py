@@ -1,10 +1,8 @@
 """Space of the plans that a search may evaluate: levers, each with options of rising protection where that is known.
 
-A plan is a choice of one option of every lever. Levers come from what the methods of a recipe declare (``Param.search_values``), from
-the order of its
-synthesis steps, and from what the workspace adds, such as another method for a variable. A lever that states a guarantee, such as k, is
-never turned
-below the plan's own.
+A plan is a choice of one option of every lever. Levers come from what the methods of a recipe declare
+(``Param.search_values``), from the order of its synthesis steps, and from what the workspace adds, such as another
+method for a variable. A lever that states a guarantee, such as k, is never turned below the plan's own.
 """
 
 from __future__ import annotations
@@ -82,10 +80,13 @@ class SearchLever:
 def declared_levers(
     recipe: Recipe, narrowed: Mapping[str, Sequence[Any]] | None = None, others: Sequence[RecipeStep] = ()
 ) -> list[SearchLever]:
-    """Return the levers that the methods of the recipe's steps declare, one for all steps that share a method; ``m`` of a synthesis first.
+    """Return the levers that the methods of the recipe's steps declare, one for all steps that share a method.
 
-    ``others`` are steps that another lever may put into the plan. A guarantee that several methods state under one name is one lever.
-    ``narrowed`` is given to ``narrow_levers``. Raises BadInput.
+    narrowed: values to try by lever, see ``narrow_levers``
+    others: steps that another lever may put into the plan
+
+    The number of datasets ``m`` of a synthesis comes first. A guarantee that several methods state under one name is
+    one lever. Raises BadInput.
     """
     found: list[SearchLever | None] = [_datasets_lever(recipe)] if recipe.synthesis else []
     for family in MAKERS:
@@ -104,7 +105,7 @@ def declared_levers(
 
 
 def _fields_by_lever(steps: Sequence[RecipeStep], recipe: Recipe) -> list[list[LeverField]]:
-    """Group the fields by lever: a field in all steps of a method, a guarantee in all steps that state it."""
+    """Group the fields of steps by lever: a field in all steps of a method, a guarantee in all steps that state it."""
     found: dict[tuple[str, str], list[LeverField]] = {}
     for step in steps:
         for info in step.method.spec.params():
@@ -116,16 +117,19 @@ def _fields_by_lever(steps: Sequence[RecipeStep], recipe: Recipe) -> list[list[L
 
 
 def _affects_step(lever: SearchValues, step: RecipeStep, recipe: Recipe) -> bool:
-    """Return whether the values of a lever make a difference to what a step makes."""
+    """Return whether the values of a lever change what a step makes."""
     return not lever.for_numbers_only or any(not recipe.schema[name].kind.has_levels for name in step.targets)
 
 
 def _datasets_lever(recipe: Recipe) -> SearchLever:
+    """Return the lever of the number of datasets."""
     own = next(info.param.search_values for info in declared_params(DatasetsTable) if info.name == "m")
     assert own is not None
     values = sorted({*own.values, recipe.m}, reverse=not own.larger_protects_more)
 
     def dataset_option(m: int) -> LeverOption:
+        """Return the option of m datasets."""
+
         def set_datasets(table: RecipeTable) -> None:
             table.setdefault("release", {})["m"] = m
 
@@ -148,13 +152,16 @@ def _parameter_lever(
     now: set[Any],
     variables: frozenset[str],
 ) -> SearchLever | None:
-    """Return the lever of one parameter in all steps of some methods; None where its plan has no room, or a step does not use it."""
+    """Return the lever of one parameter in all steps of some methods; None where there are fewer than two options, or a
+    step does not use it.
+    """
     if None in now:
         return None
     own = next(iter(now)) if len(now) == 1 else None
     values = [
         value
         for value in declared.values
+        # Promises to people are not a search's to weaken.
         if not declared.is_guarantee or _keeps_promise(value, now, declared.larger_protects_more)
     ]
     if own is not None and own not in values:
@@ -165,7 +172,10 @@ def _parameter_lever(
     names = {said for method in methods for said in (method.name, method.key)}
 
     def parameter_option(value: Any) -> LeverOption:
+        """Return the option of a value of the parameter."""
+
         def set_parameter(table: RecipeTable) -> None:
+            """Set the parameter in all steps of the methods."""
             for step in table.get(methods[0].family, ()):
                 if step["method"] in names:
                     step[field] = value
@@ -182,24 +192,23 @@ def _parameter_lever(
 
 
 def _keeps_promise(value: Any, now: set[Any], rising: bool) -> bool:
-    """Return whether a value promises at least what every step promises."""
+    """Return whether a value promises at least what every step promises now."""
     return all(value >= one if rising else value <= one for one in now)
 
 
 def _option_label(value: Any) -> str:
+    """Return the short text of an option's value."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return value if isinstance(value, str) else f"{value:g}"
 
 
 def order_lever(recipe: Recipe) -> SearchLever | None:
-    """Return the lever of the order in which variables are synthesised: as in the plan, reversed, each in turn as the first.
-
-    None where there is no other order. Of two steps of which one predicted the other's variable, the one that comes first predicts the
-    other.
-    So a model loses and gains no predictor but by the order. Only steps of one variable whose method takes predictors are moved.
+    """Return the lever of the order of synthesis: as in the plan, reversed, and each variable in turn as the first;
+    None where there is no other order.
     """
     steps = recipe.synthesis
+    # Steps of several variables, or without predictors, cannot take over predictors from each other.
     if len(steps) < 2 or any(step.method.joint or PREDICTORS not in _parameter_names(step.method) for step in steps):
         return None
     names, schema = [step.targets[0] for step in steps], recipe.schema
@@ -209,8 +218,12 @@ def order_lever(recipe: Recipe) -> SearchLever | None:
         orders |= {f"{names[at]} first": [at, *(one for one in places if one != at)] for at in places[1:]}
 
     def order_option(label: str, order: Sequence[int]) -> LeverOption:
+        """Return the option of an order of the steps."""
+
         def set_order(table: RecipeTable) -> None:
+            """Put the steps into this order, with the predictors that it allows."""
             tables = table.get("synthesis", [])
+            # Another lever may have exchanged the steps for others.
             if [one.get("target") for one in tables] == names:
                 table["synthesis"] = [_moved_step(tables, order, place, schema) for place in range(len(order))]
 
@@ -221,14 +234,17 @@ def order_lever(recipe: Recipe) -> SearchLever | None:
 
 
 def _parameter_names(method: Method) -> set[str]:
+    """Return the names of a method's parameters."""
     return {info.name for info in method.spec.params()}
 
 
 def _moved_step(tables: Sequence[RecipeTable], order: Sequence[int], place: int, schema: Schema) -> RecipeTable:
-    """Return the step at a place of an order, with the predictors that are there by then."""
+    """Return the table of the step at a place of an order, with the predictors that are synthesised by then."""
     at, target = order[place], str(tables[order[place]]["target"])
     later = {str(tables[one]["target"]) for one in order[place + 1 :]}
     kept = [text for text in _step_predictors(tables[at]) if not _predictor_variables(text, schema) & later]
+    # Of two steps of which one predicted the other's variable, the one that comes first predicts the other now: a model
+    # loses and gains no predictor but by the order.
     gained = [
         str(tables[one]["target"])
         for one in order[:place]
@@ -238,23 +254,25 @@ def _moved_step(tables: Sequence[RecipeTable], order: Sequence[int], place: int,
 
 
 def _step_predictors(table: Mapping[str, Any]) -> list[str]:
+    """Return the predictors of a step as the recipe writes them."""
     return list(table.get(PREDICTORS, ()))
 
 
 def _predictor_variables(text: str, schema: Schema) -> frozenset[str]:
-    """Return the variables in a predictor, a name or a term."""
+    """Return the variables in a predictor, which is a name or a term."""
     return frozenset({text} if text in schema else parse_term(text, schema, PREDICTORS).columns)
 
 
 def narrow_levers(levers: Sequence[SearchLever], narrowed: Mapping[str, Sequence[Any]]) -> list[SearchLever]:
-    """Return the levers with the values that a recipe gives by their names, without those that it leaves alone.
+    """Return the levers, restricted to the values that a recipe lists by lever; a lever with one value left is dropped.
 
-    Raises BadInput for a name or a value that there is not.
+    Raises BadInput for an unknown lever or value.
     """
     return list(_iterate_narrowed(levers, narrowed))
 
 
 def _iterate_narrowed(levers: Sequence[SearchLever], narrowed: Mapping[str, Sequence[Any]]) -> Iterator[SearchLever]:
+    """Yield the restricted levers, see ``narrow_levers``."""
     names = [lever.name for lever in levers]
     for name in narrowed:
         if name not in names:
@@ -278,7 +296,7 @@ def _iterate_narrowed(levers: Sequence[SearchLever], narrowed: Mapping[str, Sequ
 
 
 def apply_choice(table: Mapping[str, Any], levers: Sequence[SearchLever], choice: LeverChoice) -> RecipeTable:
-    """Return the recipe's table with the options of a choice; levers that stay where they are change nothing."""
+    """Return the recipe's table with the options of a choice applied."""
     found: RecipeTable = copy.deepcopy(dict(table))
     for lever, at in zip(levers, choice, strict=True):
         if at != lever.now:
@@ -287,9 +305,10 @@ def apply_choice(table: Mapping[str, Any], levers: Sequence[SearchLever], choice
 
 
 def canonical_choice(table: Mapping[str, Any], levers: Sequence[SearchLever], choice: LeverChoice) -> LeverChoice:
-    """Return the choice without the options that change nothing beside the others, such as leaves of trees in a plan that has none.
+    """Return the choice without options that change nothing beside the others, such as leaves of trees in a plan
+    without trees.
 
-    Choices of the same table are the same choice then.
+    Choices that make the same table become equal.
     """
     whole = _canonical_json(apply_choice(table, levers, choice))
     for at, lever in enumerate(levers):
@@ -300,11 +319,12 @@ def canonical_choice(table: Mapping[str, Any], levers: Sequence[SearchLever], ch
 
 
 def _canonical_json(table: Mapping[str, Any]) -> str:
+    """Return a recipe's table as JSON, equal for equal tables."""
     return json.dumps(table, sort_keys=True, default=str)
 
 
 def describe_choice(levers: Sequence[SearchLever], choice: LeverChoice) -> str:
-    """Return what a choice changes in the plan, such as ``cart.minbucket 40, m 3``; ``UNCHANGED_TEXT`` where nothing."""
+    """Describe what a choice changes in the plan: ``cart.minbucket 40, m 3``; ``UNCHANGED_TEXT`` for nothing."""
     moved = [
         f"{lever.name} {lever.options[at].label}" for lever, at in zip(levers, choice, strict=True) if at != lever.now
     ]
@@ -319,8 +339,9 @@ def spread_choices(
 ) -> list[LeverChoice]:
     """Return at most ``count`` different plans spread over the space by a scrambled Sobol sequence (Owen 1998).
 
-    First come the unchanged plan and the most protective one, then the sequence. All plans where there are no more. ``same`` gives the one
-    choice of all that are the same plan.
+    The unchanged plan and the most protective one come first. A space of no more plans is listed whole.
+
+    same: function that returns the one choice that stands for all choices of the same plan
     """
     from scipy.stats import qmc
 
@@ -328,6 +349,7 @@ def spread_choices(
     most = tuple(len(lever.options) - 1 if lever.later_protects_more else lever.now for lever in levers)
     found = list(dict.fromkeys([now, same(most)]))[:count]
     sizes = np.array([len(lever.options) for lever in levers])
+    # As floats: the product of many levers overflows whole numbers.
     space = int(np.prod(sizes.astype(float))) if len(sizes) else 1
     if space <= count:
         every = (
@@ -349,8 +371,11 @@ def neighbouring_choices(
 ) -> Iterator[LeverChoice]:
     """Yield the plans around a choice; a plan may come twice.
 
-    First the strongest moves of all limits that it misses together, then each move that these ask for, and then each lever one step away or
-    at another option where they have no order, those that protect more first where ``safer``, else those that protect less.
+    safer: whether moves that protect more come before those that protect less
+    asks: moves by missed limit
+
+    First come the strongest moves of all missed limits together, then each of their moves, then each lever one step
+    away, or at another option where they have no order.
     """
     if len(asks) > 1:
         together = choice
@@ -364,7 +389,7 @@ def neighbouring_choices(
 
 
 def _turn_levers(levers: Sequence[SearchLever], choice: LeverChoice, by: Sequence[LeverMove]) -> Iterator[LeverChoice]:
-    """Yield the choices that each of some moves leads to."""
+    """Yield the choice that each of some moves leads to."""
     for at, way in by:
         size = len(levers[at].options)
         for to in (choice[at] + way,) if way else range(size):

@@ -1,7 +1,7 @@
-"""Comparisons of computed numbers with limits, in which rounding decides nothing. Free of numerical libraries.
+"""Comparisons of computed numbers with limits that tolerate rounding. Free of numerical libraries.
 
-A share, a mean of shares or a sum of chances is a quotient of counts, and two ways to compute it may differ in the last digits of a float. A difference
-that is smaller than rounding can make does not count: a value that equals its limit is neither above nor below it.
+Two ways to compute a quotient of counts may differ in the last digits. A difference that is smaller than rounding can
+make does not count: a value that equals its limit is neither above nor below it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ ROUNDING_SHARE = 1e-12
 
 
 def _rounding_slack(limit: float) -> float:
+    """Return the largest difference from a limit that counts as rounding."""
     return ROUNDING_SHARE * max(1.0, abs(limit)) if math.isfinite(limit) else 0.0
 
 
@@ -25,7 +26,7 @@ def is_above(value: float, limit: float) -> bool: ...
 @overload
 def is_above(value: Floats, limit: float) -> Booleans: ...
 def is_above(value: Floats | float, limit: float) -> Booleans | bool:
-    """Return whether numbers are above a limit by more than rounding makes; false of NaN."""
+    """Return whether numbers are above a limit by more than rounding; False for NaN."""
     return value > limit + _rounding_slack(limit)
 
 
@@ -34,10 +35,10 @@ def is_below(value: float, limit: float) -> bool: ...
 @overload
 def is_below(value: Floats, limit: float) -> Booleans: ...
 def is_below(value: Floats | float, limit: float) -> Booleans | bool:
-    """Return whether numbers are below a limit by more than rounding makes; false of NaN."""
+    """Return whether numbers are below a limit by more than rounding; False for NaN."""
     return value < limit - _rounding_slack(limit)
 
 
 def distance_from_limit(value: float, limit: float) -> float:
-    """Return how far a value is above a limit, negative below it, and exactly 0 where the two differ by rounding alone."""
+    """Return the value less the limit, exactly 0 where the two differ by rounding alone."""
     return value - limit if is_above(value, limit) or is_below(value, limit) else 0.0

@@ -1,7 +1,7 @@
 """Small tables that a recipe holds as the lines of a CSV file, the first of them the names of the columns.
 
-A file that a recipe names is read when the recipe is, and its lines become part of it: a run is stored with them, can be
-repeated without the file, and its commitment covers them.
+The lines become part of the recipe when it is read: a run is stored with them, can be repeated without the file, and
+its commitment covers them.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ MAX_TABLE_BYTES = 512 << 10
 
 
 def split_table_lines(text: str) -> list[str]:
-    """Return the lines of a file's text that are not empty."""
+    """Return the lines of a text that are not empty."""
     return [line for line in text.splitlines() if line.strip()]
 
 
 def split_table_cells(lines: Sequence[str], what: str) -> list[list[str]]:
-    """Return the cells of each line. Raises ValueError where ``what``, such as "the seed pool", has quotes that do not close."""
+    """Parse the cells of each line. Raises ValueError for quotes that do not close, in the table called ``what``."""
     try:
         return list(csv.reader(lines, strict=True))
     except csv.Error:
@@ -29,7 +29,7 @@ def split_table_cells(lines: Sequence[str], what: str) -> list[list[str]]:
 
 
 def check_table_cells(cells: Sequence[Sequence[str]], what: str) -> None:
-    """Raise ValueError where the cells are no table with as many on each line and a name for each column."""
+    """Raise ValueError where lines have different numbers of cells, or columns no names of their own."""
     names, *rows = cells
     if len(set(names)) < len(names) or not all(names):
         raise ValueError(f"the columns of {what} must have names, each its own")
@@ -41,7 +41,7 @@ def check_table_cells(cells: Sequence[Sequence[str]], what: str) -> None:
 
 
 def check_table_size(lines: Sequence[str], what: str) -> None:
-    """Raise ValueError where there is no record, or there are too many."""
+    """Raise ValueError where a table has no record, or too many."""
     if len(lines) < 2:
         raise ValueError(f"{what} has no records: the first line names the columns, a record follows on each")
     if len(lines) - 1 > MAX_TABLE_RECORDS or sum(len(line.encode()) + 1 for line in lines) > MAX_TABLE_BYTES:
@@ -51,5 +51,5 @@ def check_table_size(lines: Sequence[str], what: str) -> None:
 
 
 def sha256_of_lines(lines: Sequence[str]) -> str:
-    """Return the hash of the lines, each with a line feed: that of the file, where it is written so."""
+    """Return the SHA-256 of the lines, each followed by a line feed, which is that of a file written so."""
     return hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()

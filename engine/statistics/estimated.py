@@ -1,8 +1,9 @@
-"""Estimates with an interval: made simultaneous, and their differences and ratios.
+"""Estimates with an interval: simultaneous intervals, differences and ratios.
 
-A difference and a ratio of two estimates have the limits that follow from the limits of both ("method of variance estimates
-recovery"): Zou & Donner (2008), Statistics in Medicine 27, eq. 3; Donner & Zou (2012), Statistical Methods in Medical Research 21(4),
-eq. 9. Both are taken as independent; of two that rise and fall together the interval is too wide.
+A difference and a ratio of two estimates have the limits that follow from the limits of both ("method of variance
+estimates recovery"): Zou & Donner (2008), Statistics in Medicine 27, eq. 3; Donner & Zou (2012), Statistical Methods in
+Medical Research 21(4), eq. 9. Both are taken as independent; of two that rise and fall together the interval is too
+wide.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class ValueWithInterval:
-    """Value and the ends of its 95 % interval, both None where it has none."""
+    """An estimate with the ends of its 95 % interval, both None without one."""
 
     value: float
     lower: float | None = None
@@ -25,17 +26,18 @@ class ValueWithInterval:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Return the interval, stretched to the value where rounding left that outside; None without one."""
+        """Return the interval, widened to contain the value where rounding left that outside; None without one."""
         if self.lower is None or self.upper is None:
             return None
         return min(self.lower, self.value), max(self.upper, self.value)
 
 
 def widening_factor(series: int) -> float:
-    """Return the factor by which half widths of 95 % intervals grow so that all ``series`` cover at once with 95 % or more (Šidák 1967).
+    """Return the factor by which half widths of 95 % intervals grow for all ``series`` to cover simultaneously (Šidák
+    1967).
 
-    Rectangular Confidence Regions for the Means of Multivariate Normal Distributions, JASA 62: exact where the series are
-    independent, and never too small for normal ones.
+    Rectangular Confidence Regions for the Means of Multivariate Normal Distributions, JASA 62: exact for independent
+    series, and never too small for normal ones.
     """
     from scipy.special import ndtri
 
@@ -45,7 +47,7 @@ def widening_factor(series: int) -> float:
 
 
 def widen_for_series(estimate: ValueWithInterval, series: int, within: Range = UNBOUNDED) -> ValueWithInterval:
-    """Return an estimate with its interval widened for all ``series`` to cover at once, cut at the ends of its range."""
+    """Return an estimate with its interval widened for ``series`` simultaneous intervals, cut at the ends of its range."""
     if estimate.interval is None or series <= 1:
         return estimate
     low, high = estimate.interval
@@ -53,13 +55,14 @@ def widen_for_series(estimate: ValueWithInterval, series: int, within: Range = U
     lower, upper = estimate.value - by * (estimate.value - low), estimate.value + by * (high - estimate.value)
     return ValueWithInterval(
         estimate.value,
+        # An interval that already exceeds the range is not narrowed.
         lower if least is None else min(low, max(lower, least)),
         upper if most is None else max(high, min(upper, most)),
     )
 
 
 def difference_with_interval(first: ValueWithInterval, second: ValueWithInterval) -> ValueWithInterval:
-    """Return ``first`` minus ``second``; without an interval where one of them has none."""
+    """Return ``first`` minus ``second``, with an interval where both have one."""
     value = first.value - second.value
     if first.interval is None or second.interval is None:
         return ValueWithInterval(value)
@@ -72,7 +75,7 @@ def difference_with_interval(first: ValueWithInterval, second: ValueWithInterval
 
 
 def ratio_with_interval(first: ValueWithInterval, second: ValueWithInterval) -> ValueWithInterval:
-    """Return ``first``, at least 0, divided by ``second``, above 0; without an interval where one of them has none.
+    """Return ``first``, at least 0, divided by ``second``, above 0, with an interval where both have one.
 
     The upper end is infinite where that of ``second`` includes 0.
     """
@@ -85,6 +88,7 @@ def ratio_with_interval(first: ValueWithInterval, second: ValueWithInterval) -> 
     under, over = low * (2 * a - low), least * (2 * b - least)
     root = math.sqrt(max(0.0, (a * b) ** 2 - under * most * (2 * b - most)))
     lower = under / (a * b + root) if a else 0.0
+    # A divisor that may be 0 leaves the ratio without an upper end.
     if least <= 0:
         return ValueWithInterval(a / b, min(lower, a / b), math.inf)
     root = math.sqrt(max(0.0, (a * b) ** 2 - over * high * (2 * a - high)))

@@ -1,14 +1,13 @@
 """Distance of records with levels and numbers: variable by variable (Gower 1971), numbers by their ranks.
 
-A variable with levels counts 1 where two records differ. A number or a date counts the difference of their places, a place
-being the share of the values of given tables that lie below, and half of those that are equal; between two neighbouring values it is
-interpolated. Whatever its unit, its scale and its tails are, a variable counts at most 1, so that none rules the others. A missing value
-is 0 away from a missing one, and 1 from any other.
+A variable with levels counts 1 where two records differ. A number or a date counts the difference of their places, a
+place being the share of the values of given tables that lie below, and half of those that are equal; between two
+neighbouring values it is interpolated. Whatever its unit and its tails are, a variable counts at most 1. A missing
+value is 0 away from a missing one, and 1 from any other.
 
-``GowerDistance`` gives exact distances, in half ranks, of which 2N are 1 where the tables have N records. Places are rounded to 2^-20 of these, so that
-sums are exact: equal distances are equal, in whatever order variables and records come. ``SubsetGowerDistances`` gives distances of many
-pairs by several sets of variables in one pass. Its places are whole numbers in single precision, up to ``UNIT``: numbers that are closer than
-1 / ``UNIT`` of the records are equal there.
+``GowerDistance`` gives exact distances, in half ranks, of which 2N are 1 where the tables have N records.
+``SubsetGowerDistances`` gives distances of many pairs by several sets of variables in one pass, with places in single
+precision, up to ``UNIT``: numbers that are closer than 1 / ``UNIT`` of the records are equal there.
 """
 
 from __future__ import annotations
@@ -44,10 +43,13 @@ Gaps = TypeVar("Gaps", Floats, Singles)
 def variable_distances(
     own: Gaps, other: Gaps, out: Gaps, *, has_levels: bool, most: float, may_be_missing: bool = True
 ) -> Gaps:
-    """Write how far values lie apart by one variable into ``out``, and return it.
+    """Compute the distances of values by one variable into ``out``, and return it.
 
-    Different levels are ``most`` apart, numbers by their difference. A missing number, which is below 0, is ``most`` away from any that
-    is not missing; without ``may_be_missing`` none is looked for. The shapes of ``own`` and ``other`` are broadcast to that of ``out``.
+    has_levels: whether different values are ``most`` apart; else they are by their difference
+    most: distance of a missing number, which is below 0, from one that is present
+    may_be_missing: whether missing numbers are looked for
+
+    The shapes of ``own`` and ``other`` are broadcast to that of ``out``.
     """
     if has_levels:
         np.multiply(own != other, most, out=out)
@@ -64,9 +66,9 @@ class GowerDistance:
     """Gower distance by d variables, in half ranks of the records of some tables.
 
     names: the variables
-    records: number of records of the tables
-    levels: numbers of the levels, of each variable that has levels
-    values: numbers of the others, ascending
+    record_count: number of records of the tables
+    levels: number of each level, by variable with levels
+    values: ascending numbers of the other variables
     """
 
     names: tuple[str, ...]
@@ -76,7 +78,7 @@ class GowerDistance:
 
     @classmethod
     def from_tables(cls, tables: Sequence[Microdata], names: Sequence[str]) -> GowerDistance:
-        """Build the distance with the places that values have in these tables together.
+        """Build the distance from the ranks that values have in these tables together.
 
         Raises:
             NotComputable: where a table has labels of a generalisation, or class means of levels.
@@ -92,41 +94,47 @@ class GowerDistance:
         return cls(tuple(names), sum(map(len, tables)), levels, values)
 
     def select_variables(self, names: Sequence[str]) -> GowerDistance:
-        """Return the distance by some of the variables, with the same places."""
+        """Return the distance by some of the variables, with the same ranks."""
         return replace(self, names=tuple(names))
 
     @property
     def unit_distance(self) -> float:
-        """Return the half ranks that a variable counts at most."""
+        """Return the largest distance by one variable, in half ranks."""
         return 2.0 * self.record_count
 
     def record_places(self, data: Microdata) -> Floats:
-        """Return records as places and numbers of levels, (n, d): -1 where a value is missing, -2 for a level that no table has."""
+        """Return the place or level of each record by each variable, (n, d): -1 for a missing value, -2 for a level
+        that no table has.
+        """
         columns = [self.variable_places(data, name) for name in self.names]
         return np.stack(columns, axis=1) if columns else np.zeros((len(data), 0))
 
     def variable_places(self, data: Microdata, name: str) -> Floats:
-        """Return the places or numbers of levels of one variable, (n,)."""
+        """Return the place or level of each record by one variable, (n,)."""
         return self._level_numbers(data, name) if name in self.levels else self._number_places(data, name)
 
     def _level_numbers(self, data: Microdata, name: str) -> Floats:
+        """Return the level of each record by a variable with levels, (n,)."""
         column = _categorical_values(data, name)
         numbers = np.array([self.levels[name].get(str(level), _UNKNOWN) for level in column.categories], dtype=float)
         return np.where(column.codes < 0, _MISSING, np.append(numbers, _MISSING)[column.codes])
 
     def _number_places(self, data: Microdata, name: str) -> Floats:
+        """Return the place of each record by a number variable, (n,)."""
         if data.schema[name].kind.has_levels:
             raise NotComputable(_MEANS.format(name))
         own = data.numbers(name)
         if not len(self.values[name]):
             return np.where(np.isnan(own), _MISSING, 0.0)
         scale, values, middle = self._places_of_values[name]
+        # Divided by a power of two, differences of the largest doubles do not overflow.
         place = np.interp(own / scale, values, middle, left=0.0, right=self.unit_distance)
+        # Multiples of 2^-20 add up exactly: equal distances are equal in whatever order variables and records come.
         return np.where(np.isnan(own), _MISSING, np.rint(place * _GRAIN) / _GRAIN)
 
     @cached_property
     def _places_of_values(self) -> Mapping[str, tuple[float, Floats, Floats]]:
-        """Return for each number variable the divisor of its values, and its different values, divided, with their places."""
+        """Return for each number variable a divisor, its distinct values divided by that, and their places."""
         found = {}
         for name, known in self.values.items():
             if len(known):
@@ -137,17 +145,19 @@ class GowerDistance:
         return found
 
     def pairwise_distances(self, own: Floats, other: Floats) -> Floats:
-        """Return the distances (q, r) of records at places (q, d) and (r, d), the second of them of the tables."""
+        """Return the distances (q, r) between records at places (q, d) and (r, d)."""
         return self._total(
             ((own[:, k, None], other[None, :, k]) for k in range(len(self.names))), (len(own), len(other))
         )
 
     def pair_distances(self, own: Floats, other: Floats, rows: Integers, columns: Integers) -> Floats:
-        """Return the distances of pairs of records, (p,): ``rows`` (p,) of places (q, d), ``columns`` (p,) of places (r, d)."""
+        """Return the distances (p,) of pairs of records: ``rows`` (p,) among places (q, d), ``columns`` (p,) among (r,
+        d).
+        """
         return self._total(((own[rows, k], other[columns, k]) for k in range(len(self.names))), (len(rows),))
 
     def _total(self, sides: Iterable[tuple[Floats, Floats]], shape: tuple[int, ...]) -> Floats:
-        """Return the sum of the distances by each variable, whose values on both ``sides`` are broadcast to the shape."""
+        """Return the sum of the distances by all variables, whose values on both ``sides`` are broadcast to the shape."""
         total, gap = np.zeros(shape), np.empty(shape)
         for name, (a, b) in zip(self.names, sides, strict=True):
             lacks = a.min(initial=0) < 0 or b.min(initial=0) < 0
@@ -158,6 +168,7 @@ class GowerDistance:
 
 
 def _categorical_values(data: Microdata, name: str) -> pd.Categorical:
+    """Return the levels of a variable. Raises NotComputable for class means of levels."""
     column = data.column(name)
     if not data.schema[name].kind.has_levels:
         raise NotComputable(_MEANS.format(name))
@@ -168,7 +179,7 @@ def _categorical_values(data: Microdata, name: str) -> pd.Categorical:
 class SubsetGowerDistances:
     """Gower distances of many pairs of records by subsets of the d variables of ``gower``.
 
-    gower: ranges, levels and ranks of the variables
+    gower: distance by all variables
     levelled: whether each variable has levels, (d,)
     """
 
@@ -177,33 +188,39 @@ class SubsetGowerDistances:
 
     @classmethod
     def from_tables(cls, tables: Sequence[Microdata], names: Sequence[str]) -> SubsetGowerDistances:
-        """Build distances whose ranks are those of these tables together. Raises NotComputable like ``GowerDistance.of``."""
+        """Build distances from the ranks that values have in these tables together. Raises NotComputable like
+        ``GowerDistance.from_tables``.
+        """
         return cls.from_gower(GowerDistance.from_tables(tables, names))
 
     @classmethod
     def from_gower(cls, gower: GowerDistance) -> SubsetGowerDistances:
+        """Build distances with the ranks of another distance."""
         return cls(gower, np.array([name in gower.levels for name in gower.names], dtype=np.bool_))
 
     def scaled_places(self, data: Microdata) -> Singles:
-        """Return records as whole numbers, (n, d): levels, or places up to ``UNIT``; below 0 where a value is missing or a level unknown."""
+        """Return the level or the place, up to ``UNIT``, of each record as whole numbers, (n, d); below 0 where a value
+        is missing or unknown.
+        """
         return self.round_places(self.gower.record_places(data))
 
     def round_places(self, places: Floats) -> Singles:
-        """Return places of ``gower``, (n, d), rounded to the whole numbers used here."""
+        """Return places of ``gower``, (n, d), scaled to ``UNIT`` and rounded."""
         number = np.where(places < 0, places, np.rint(places * (UNIT / self.gower.unit_distance)))
         return np.where(self.levelled, places, number).astype(np.float32)
 
     def level_codes(self, *sides: Singles) -> list[Codes]:
-        """Return the levels of records (n, d) as the smallest numbers that hold those of all sides, (l, n) each."""
+        """Return the levels of records (n, d) on each side in the smallest type that holds all of them, (l, n) each."""
         levels = [side.T[self.levelled] + 2 for side in sides]
         most = max((int(one.max(initial=0)) for one in levels), default=0)
         return [np.ascontiguousarray(one, dtype=np.min_scalar_type(most)) for one in levels]
 
     def iterate_blocks(self, own: Singles, other: Singles, subsets: Booleans) -> Iterator[tuple[slice, int, Singles]]:
-        """Yield which of the records (q, d), the number of a subset (s, d) of the variables, and their distances to others (r, d) by it:
-        (some, r).
+        """Yield the distances of records (q, d) to others (r, d) by each subset (s, d) of the variables, in blocks of
+        records.
 
-        Here a variable adds at most 1. The array is overwritten by the next.
+        Each block is (rows, number of the subset, distances (rows, r)); a variable adds at most 1. The array is
+        overwritten by the next block.
         """
         step = max(1, AT_ONCE // max(len(other), 1))
         sides = [np.ascontiguousarray(side.T[~self.levelled]) / np.float32(UNIT) for side in (own, other)]

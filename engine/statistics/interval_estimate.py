@@ -1,4 +1,4 @@
-"""An estimate with its standard error and confidence interval, however it was made."""
+"""Estimates with a standard error and a confidence interval."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ RESIDUAL_ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class IntervalEstimate:
-    """An estimate, its standard error, the ends of its confidence interval, and the degrees of freedom of its variance.
+    """An estimate with its standard error and confidence interval.
 
-    ``degrees_of_freedom`` are infinite where the variance counts as known.
+    degrees_of_freedom: those of its variance, infinite where the variance counts as known
     """
 
     value: float
@@ -26,11 +26,11 @@ class IntervalEstimate:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The ends of the confidence interval."""
+        """Return the lower and the upper end of the confidence interval."""
         return self.lower, self.upper
 
 
 def t_interval(value: float, error: float, degrees: float, confidence: float) -> IntervalEstimate:
-    """Return the estimate with its t interval on so many degrees of freedom."""
+    """Return an estimate with its t interval on ``degrees`` degrees of freedom."""
     half = t_quantile(degrees, confidence) * error
     return IntervalEstimate(value, error, value - half, value + half, degrees)

@@ -1,14 +1,14 @@
-"""Multinomial logit with a ridge penalty: its maximum by Newton's method with the whole Hessian, and steps from there.
+"""Multinomial logit with a ridge penalty, fitted by Newton's method with the whole Hessian.
 
     log p(y = k | x) = b_k'x - log sum_j exp(b_j'x)
     maximise  sum_i w_i log p(y_i | x_i) - 1/2 sum_j penalty_j sum_k b_kj^2
 
-All K classes have coefficients, so the answer does not depend on a class of reference; over the classes they sum to 0 in every column,
-as the penalty makes them where there is one. Those of a reference class r are b_k - b_r. A column with penalty q has, read as a prior, independent
-b_kj ~ Normal(0, 1/q). Classes that a column separates have their maximum at a finite place then; without a penalty at none.
+All K classes have coefficients, so the answer does not depend on a class of reference; over the classes they sum to 0
+in every column. Those of a reference class r are b_k - b_r. A column with penalty q has, read as a prior, independent
+b_kj ~ Normal(0, 1/q).
 
-The factor of the Hessian stays with the maximum: a record that is changed, left out or added moves the coefficients by one Newton step, the
-solution of one triangular system (``step``), with an error of second order in what the record says.
+The factor of the Hessian stays with the maximum: a record that is changed, left out or added moves the coefficients by
+one Newton step (``newton_step``), with an error of second order in what the record says.
 """
 
 from __future__ import annotations
@@ -29,17 +29,23 @@ _ROWS = 20_000
 
 
 class NoMaximumError(EngineError):
-    """Error where the likelihood grows without end, because some classes are separated, or coefficients are not determined."""
+    """Error of a likelihood that grows without end, since classes are separated, or that does not determine
+    coefficients.
+    """
 
 
 @dataclass(frozen=True, eq=False)
 class MultinomialLogit:
-    """A fitted model of K classes and p columns.
+    """A fitted multinomial logit of K classes and p columns.
 
-    ``class_keys`` (K,), ascending, are the codes of the classes, ``coefficients`` (K, p) in their order, ``penalties`` (p,) those of the
-    columns. ``factor`` (K p, K p) is the lower Cholesky factor of the negative Hessian of the maximised function, at the coefficients read row by row, plus a term
-    that only meets changes common to all classes, which change nothing. ``log_likelihood`` is without the penalty, ``decrement``
-    the squared length of the last Newton step in standard errors, ``step_count`` how many there were.
+    class_keys: ascending codes of the classes, (K,)
+    coefficients: coefficients of the classes, (K, p)
+    penalties: penalty of each column, (p,)
+    factor: lower Cholesky factor of the negative Hessian of the maximised function, by coefficients row by row, (K p, K
+    p)
+    log_likelihood: log-likelihood without the penalty
+    decrement: squared length of the last Newton step, in standard errors
+    step_count: number of Newton steps
     """
 
     class_keys: Integers
@@ -52,41 +58,40 @@ class MultinomialLogit:
 
     @property
     def is_converged(self) -> bool:
-        """Return whether the last Newton step was below 1e-6 standard errors before it was taken."""
+        """Return whether the last Newton step was shorter than 1e-6 standard errors."""
         return self.decrement < _DECREMENT
 
     def class_log_probabilities(self, x: Floats, coefficients: Floats | None = None) -> Floats:
-        """Return the log probabilities (n, K) of the classes for the rows of x (n, p), by these or other coefficients (K, p)."""
+        """Return the log probabilities (n, K) of the classes for the rows of x (n, p), by these or other coefficients."""
         return logit_log_probabilities(x, self.coefficients if coefficients is None else coefficients)
 
     def record_gradients(self, x: Floats, y: Integers) -> Floats:
-        """Return the gradient (n, K, p) of the log probability of each record (x (n, p), y (n,) codes of classes)."""
+        """Return the gradient (n, K, p) of the log probability of each record, x (n, p) with codes y (n,)."""
         residuals = -np.exp(self.class_log_probabilities(x))
         residuals[np.arange(len(y)), self.class_positions(y)] += 1
         return np.asarray(residuals[:, :, None] * x[:, None, :])
 
     def class_positions(self, y: Integers) -> Integers:
-        """Return where codes y (n,) stand in ``classes``."""
+        """Return the position of each code y (n,) among the classes."""
         return positions_in_classes(y, self.class_keys)
 
     def newton_step(self, gradient: Floats) -> Floats:
-        """Return the Newton step (..., K, p) for a change of the gradient (..., K, p), such as that of records which come and go.
-
-        To change record i from (x, y) to (x', y'): the gradient of (x', y') less that of (x, y). The Hessian stays that of the fit,
-        which is exact
-        in first order; where x stays, it does not depend on y at all.
+        """Return the Newton step (..., K, p) for a change of the gradient (..., K, p), such as by records that are
+        changed or left out.
         """
         flat = gradient.reshape(-1, self.coefficients.size)
+        # The Hessian of the fit is exact in first order; where only y changes it does not change at all.
         return np.asarray(cho_solve((self.factor, True), flat.T).T.reshape(gradient.shape))
 
     def draw_coefficients(self, draws: int, rng: np.random.Generator) -> Floats:
-        """Draw coefficients (draws, K, p) from the normal distribution at the maximum, its covariance the inverse of the negative Hessian."""
+        """Draw coefficients (draws, K, p) from the normal approximation at the maximum."""
         noise = rng.standard_normal((self.coefficients.size, draws))
         moved = solve_triangular(self.factor, noise, lower=True, trans="T").T.reshape(draws, *self.coefficients.shape)
+        # Changes common to all classes change no probability, and have a term of their own in the factor alone.
         return np.asarray(self.coefficients + moved - moved.mean(axis=1, keepdims=True))
 
     def coefficient_variances(self) -> Floats:
-        """Return the variances (K, p) of the coefficients in that normal distribution."""
+        """Return the variances (K, p) of the coefficients in the normal approximation at the maximum."""
         size, (classes, columns) = self.coefficients.size, self.coefficients.shape
         root = solve_triangular(self.factor, np.eye(size), lower=True).reshape(size, classes, columns)
         root = root - root.mean(axis=1, keepdims=True)
@@ -94,7 +99,9 @@ class MultinomialLogit:
 
 
 def positions_in_classes(y: Integers, classes: Integers) -> Integers:
-    """Return where codes y (n,) stand in the ascending ``classes`` (K,). Raises EngineError where one does not."""
+    """Return the position of each code y (n,) among the ascending ``classes`` (K,). Raises EngineError for a code of no
+    class.
+    """
     found = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     if (classes[found] != y).any():
         raise EngineError("a record belongs to none of the classes")
@@ -104,6 +111,7 @@ def positions_in_classes(y: Integers, classes: Integers) -> Integers:
 def logit_log_probabilities(x: Floats, coefficients: Floats) -> Floats:
     """Return the log probabilities (n, K) for the rows of x (n, p) by coefficients (K, p)."""
     scores = x @ coefficients.T
+    # The exponential of the largest score cannot overflow then.
     scores -= scores.max(axis=1, keepdims=True)
     scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
     return np.asarray(scores)
@@ -117,14 +125,13 @@ def fit_multinomial_logit(
     weights: Floats | None = None,
     start: Floats | None = None,
 ) -> MultinomialLogit:
-    """Fit the model to records x (n, p), y (n,) codes among the ascending ``classes`` (K,).
+    """Fit a multinomial logit to records x (n, p) with codes y (n,) among the ascending ``classes`` (K,).
 
-    ``penalty`` is that of every column but the first, which is the intercept's; or (p,) of each. ``weights`` (n,), at least 0, are the
-    influence of each record (a pseudo-likelihood); left out, 1. ``start`` (K, p) are coefficients to begin at; left
-    out, the logarithms of the classes' shares. The maximum does not depend on it: the problem is concave.
+    penalty: penalty of every column but the first, which is the intercept's; or of each column, (p,)
+    weights: influence of each record (a pseudo-likelihood), at least 0, (n,); default: 1
+    start: coefficients to begin at, (K, p); default: the logarithms of the classes' shares
 
-    Raises:
-        NoMaximumError: without a penalty, where classes are separated, have no record, or columns are dependent.
+    Raises NoMaximumError without a penalty, where classes are separated, have no record, or columns are dependent.
     """
     penalties = np.array(np.broadcast_to(penalty, x.shape[1]), dtype=np.float64)
     if np.ndim(penalty) == 0:
@@ -134,6 +141,7 @@ def fit_multinomial_logit(
     shares = np.bincount(problem.class_of_record, w, len(classes))
     if (shares == 0).any() and not penalties.all():
         raise NoMaximumError("a class has no record")
+    # Where it begins makes no difference to the maximum: the problem is concave.
     if start is None:
         start = np.zeros((len(classes), x.shape[1]))
         if not penalties[0]:
@@ -146,9 +154,9 @@ class _PenalisedLikelihood:
     """Penalised likelihood of weighted records.
 
     x: records, (n, p)
-    places: class of each record, 0 to ``size`` - 1, (n,)
+    class_of_record: class of each record, 0 to ``class_count`` - 1, (n,)
     w: weight of each record, (n,)
-    size: number of classes
+    class_count: number of classes
     penalties: penalty of each column, (p,)
     """
 
@@ -159,7 +167,7 @@ class _PenalisedLikelihood:
     penalties: Floats
 
     def objective_at(self, b: Floats) -> tuple[float, float]:
-        """Return what is maximised, and the log-likelihood in it."""
+        """Return the penalised and the plain log-likelihood at coefficients b (K, p)."""
         likelihood = 0.0
         for rows in row_blocks(len(self.x), self.class_count):
             logs = logit_log_probabilities(self.x[rows], b)
@@ -167,7 +175,10 @@ class _PenalisedLikelihood:
         return likelihood - 0.5 * float((self.penalties * b**2).sum()), likelihood
 
     def gradient_and_factor(self, b: Floats) -> tuple[Floats, Floats]:
-        """Return the gradient (K, p) and the Cholesky factor (K p, K p). Raises NoMaximumError where it has none."""
+        """Return the gradient (K, p) at coefficients b and the Cholesky factor of the negative Hessian (K p, K p).
+
+        Raises NoMaximumError where the Hessian is singular.
+        """
         columns = self.x.shape[1]
         gradient = -self.penalties * b
         hessian = np.zeros((self.class_count * columns, self.class_count * columns))
@@ -188,6 +199,7 @@ class _PenalisedLikelihood:
             common += w @ x**2
         np.einsum("ii->i", hessian)[...] += np.tile(self.penalties, self.class_count)
         blocks = hessian.reshape(self.class_count, columns, self.class_count, columns)
+        # Without this term the Hessian is singular in directions common to all classes, which change nothing.
         np.einsum("ajbj->jab", blocks)[...] += (common / self.class_count**2)[:, None, None]
         try:
             return gradient, np.linalg.cholesky(hessian)
@@ -202,7 +214,7 @@ class _PenalisedLikelihood:
 
 
 def _maximise(problem: _PenalisedLikelihood, classes: Integers, b: Floats) -> MultinomialLogit:
-    """Maximise by Newton's method from b (K, p): each step is halved until it raises what is maximised by enough (Armijo)."""
+    """Maximise the penalised likelihood by Newton's method from b (K, p)."""
     value, likelihood = problem.objective_at(b)
     decrement, steps = np.inf, 0
     while decrement >= _DECREMENT and steps < MAX_NEWTON_STEPS:
@@ -211,6 +223,8 @@ def _maximise(problem: _PenalisedLikelihood, classes: Integers, b: Floats) -> Mu
         decrement, steps = float((gradient * step).sum()), steps + 1
         share = 1.0
         better, likelihood = problem.objective_at(b + step)
+        # Armijo: the step is halved until the gain is a sufficient share of what its gradient promises, but for
+        # rounding.
         while better < value + 1e-4 * share * decrement - 1e-13 * abs(value):
             step, share = step / 2, share / 2
             better, likelihood = problem.objective_at(b + step)

@@ -1,4 +1,4 @@
-"""The score interval of a share, which is not empty where all of a few cases, or none of them, were seen (Wilson 1927)."""
+"""Score interval of a proportion (Wilson 1927), which has a width even where all or none of a few cases were counted."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ Z_95 = 1.959963984540054
 
 
 def score_interval(share: float, cases: float, z: float = Z_95) -> tuple[float, float]:
-    """The limits of a share of ``cases`` independent cases: the shares from which it is z of their own standard errors away.
+    """Return the score interval of a ``share`` of ``cases`` independent cases.
 
-    Brown, Cai & DasGupta (2001), eq. 4. ZeroDivisionError without cases.
+    Its ends are the shares from which it is z of their own standard errors away: Brown, Cai & DasGupta (2001), eq. 4.
+    Raises ZeroDivisionError without cases.
     """
     middle, half = share + z * z / (2 * cases), z * math.sqrt(share * (1 - share) / cases + z * z / (4 * cases * cases))
     low, high = ((middle + sign * half) / (1 + z * z / cases) for sign in (-1, 1))
+    # Rounding may leave the ends a little off.
     return (0.0 if share == 0 else low), (1.0 if share == 1 else high)

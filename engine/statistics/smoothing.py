@@ -1,13 +1,10 @@
-"""The smoothed bootstrap: a number near a donor's own, from a normal kernel over its group, instead of the donor's.
+"""Smoothed bootstrap: a donor's number is moved by a normal kernel over the donor's group.
 
-Silverman (1986, §3.4.2, §6.4.1); synthpop's ``smoothing = "density"`` (Nowok, Raab & Dibben 2016). With donor y_j of a group of c donors with
-mean ybar and variance s^2, and e standard normal,
+Silverman (1986, §3.4.2, §6.4.1); synthpop's ``smoothing = "density"`` (Nowok, Raab & Dibben 2016). With donor y_j of a
+group of c donors with mean ybar and variance s^2, and e standard normal,
 
     h = 0.9 min(s, IQR / 1.34) c^(-1/5)                         the rule of thumb, §3.4.2
     y = ybar + (y_j - ybar + h e) / sqrt(1 + h^2 / s^2)         keeps the group's mean and variance, §6.4.1
-
-synthpop cuts what leaves the range of the data off at the smallest and largest value, which releases both. Here what leaves declared bounds is
-reflected at them, and nothing is cut at a value of the data.
 """
 
 from __future__ import annotations
@@ -23,7 +20,7 @@ MAX_DECIMALS = 6
 
 
 def common_step(numbers: Floats) -> float:
-    """Return the largest step of which all numbers (n,) are multiples, down to a millionth; 0 where they have no such step."""
+    """Return the largest step, down to a millionth, of which all numbers (n,) are multiples; 0 where there is none."""
     values = sorted_unique(numbers)
     for decimals in range(MAX_DECIMALS + 1):
         scaled = values * 10.0**decimals
@@ -42,14 +39,18 @@ def smooth_donor_values(
     noise: Callable[[int], Floats],
     weight: Floats | None = None,
 ) -> Floats:
-    """Move drawn values (n,) of donors' groups (n,) each by the kernel of its group: (n,).
+    """Move drawn values (n,) by the kernels of their groups, and return them.
 
-    ``donors`` (d,) and their groups, from 0, say how wide each kernel is; groups of one value have that of all donors.
-    ``noise`` gives so many standard normal numbers. ``weight`` (d,) is how many donors each counts for, above 0; 1 where there is none.
+    group: group of each value, from 0, (n,)
+    donors: numbers of the donors, which decide the width of each kernel, (d,)
+    donor_group: group of each donor, from 0, (d,)
+    noise: function that returns so many standard normal numbers
+    weight: number of donors that each one counts for, above 0, (d,); default: 1
     """
     groups = int(donor_group.max()) + 1
     mean, sd, width = _group_kernels(donors, donor_group, groups, weight)
     everywhere = _group_kernels(donors, np.zeros(len(donors), dtype=np.int64), 1, weight)[2][0]
+    # A group of one value has no width of its own, and would release that value.
     here = np.where(width > 0, width, everywhere)[group]
     ratio = np.divide(here, sd[group], out=np.zeros(len(values)), where=width[group] > 0)
     moved = values - mean[group] + here * noise(len(values))
@@ -59,7 +60,9 @@ def smooth_donor_values(
 def _group_kernels(
     donors: Floats, group: Integers, groups: int, weight: Floats | None
 ) -> tuple[Floats, Floats, Floats]:
-    """Return mean, standard deviation and kernel width of each group, (groups,); 0 of a group without donors."""
+    """Return the mean, the standard deviation and the kernel width of each group, (groups,) each; 0 for a group without
+    donors.
+    """
     count = np.bincount(group, weight, groups)
     safe = np.where(count > 0, count, 1)
     each = 1.0 if weight is None else weight
@@ -74,6 +77,7 @@ def _group_kernels(
         upto = np.cumsum(weight[order])
         places = [np.searchsorted(upto, place, side="right") for place in places]
     low, high = (ordered[np.minimum(place.astype(np.int64), len(donors))] for place in places)
+    # Where most donors have one value the interquartile range is 0 and says nothing of the others.
     spread = np.where(high > low, np.minimum(sd, (high - low) / 1.34), sd)
     return mean, sd, 0.9 * spread * safe**-0.2
 
@@ -84,6 +88,8 @@ def reflect_at_bounds(values: Floats, low: float | None, high: float | None, ste
     A bound of None is not applied, nor is a step of 0. Values further outside than the range is wide are clipped.
     """
     if low is not None:
+        # synthpop cuts at the smallest and the largest value, which releases both. Here nothing is cut at a value of
+        # the data.
         values = low + np.abs(values - low)
     if high is not None:
         values = high - np.abs(high - values)

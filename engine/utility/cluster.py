@@ -1,22 +1,13 @@
 """Cluster analysis: whether records that lie close together are as often released as confidential.
 
-Stack both tables, cluster the N rows by average linkage (UPGMA), cut G clusters, and take
-``u_c`` = 1/G sum_j w_j (n_js / n_j - c)^2, with n_j rows in cluster j, n_js of them released, and c the share of
-released rows among all (Woo et al. 2009; Guo & Hu §3.1). Numbers are scaled on the pooled rows; a variable with
-levels enters as one indicator a level, so that two different levels lie sqrt(2) apart. Missing is a level; a missing number
-stands at the pooled mean, beside an indicator of who is missing.
+Stack both tables, cluster the N rows by average linkage (UPGMA), cut G clusters, and take ``u_c`` = 1/G sum_j w_j (n_js
+/ n_j - c)^2, with n_j rows in cluster j, n_js of them released, and c the share of released rows among all (Woo et al.
+2009; Guo & Hu §3.1). Numbers are scaled on the pooled rows; a variable with levels enters as one indicator for each
+level, so that two different levels lie sqrt(2) apart. Missing is a level; a missing number stands at the pooled mean,
+beside an indicator of who is missing.
 
-Its baseline is the mean over all ways to label the rows of the same clusters: n_js is then hypergeometric, so
-E (n_js / n_j - c)^2 = c (1 - c) (N - n_j) / (n_j (N - 1)), and with w_j = n_j / N the baseline is c (1 - c) (G - 1) / (G (N - 1)).
-A partly synthetic release repeats its other columns, which keeps a record and its copy together: it lies below.
-
-Average linkage (Sokal & Michener 1958), here of weighted points by Euclidean distance, is reducible: merging two clusters that are each
-other's
-nearest neighbours brings no third one nearer to the result than it was to the nearer part (Bruynooghe 1978; Müllner 2011). So all such
-pairs may be
-merged at once, round after round, and the dendrogram is that of one merge at a time. The first round finds its pairs in a k-d
-tree, before there is a matrix of distances: that has a row for each cluster that is left. The merges are those of
-``scipy.cluster.hierarchy`` (a test holds that), which takes no weights and all distances at once.
+Its baseline is the mean over all ways to label the rows of the same clusters. A partly synthetic release repeats its
+other columns, which keeps a record and its copy together: it lies below.
 """
 
 from __future__ import annotations
@@ -51,7 +42,7 @@ SHARE_WORTH_A_PASS = 1 / 8
 
 @dataclass(frozen=True)
 class LinkageTree:
-    """Merges of U points, a dendrogram, (U - 1,) each.
+    """Dendrogram of U points: the merges of clusters, (U - 1,) each.
 
     into: cluster that the other one joined
     gone: cluster that joined it
@@ -65,9 +56,9 @@ class LinkageTree:
     height: Floats
 
     def cut_clusters(self, clusters: int) -> Integers:
-        """Return the cluster of each point, (U,), numbered from 0, after undoing the ``clusters`` - 1 highest merges.
+        """Return the cluster of each point, (U,), from 0, after undoing the ``clusters`` - 1 highest merges.
 
-        With fewer points than clusters every point is one. Of merges equally high the later are undone.
+        With fewer points than clusters every point is a cluster. Of equally high merges the later are undone.
         """
         points = len(self.gone) + 1
         kept = np.argsort(self.height, kind="stable")[: max(points - clusters, 0)]
@@ -82,11 +73,14 @@ def report_nothing(clusters: int) -> None: ...
 
 
 def average_linkage(points: Floats, weights: Floats, watch: ReportClustersLeft = report_nothing) -> LinkageTree:
-    """Cluster U different points (U, d), point u standing for ``weights[u]`` identical records, by average linkage.
+    """Cluster U distinct points (U, d) by average linkage, where point u stands for ``weights[u]`` identical records.
 
-    Memory is 8 K^2 bytes, with K the clusters after the first round: about 0.7 U. ``watch(clusters)`` is called often with
-    the number of clusters left, and may raise to stop.
+    watch: called often with the number of clusters left; may raise to stop
+
+    Memory is 8 K^2 bytes, with K the clusters after the first round: about 0.7 U.
     """
+    # The first round finds its pairs in a k-d tree, before there is a matrix of distances. ``scipy.cluster.hierarchy``
+    # makes the same merges, but takes no weights and all distances at once.
     into, gone, height = _mutual_nearest_points(points)
     alone = np.setdiff1d(np.arange(len(points)), np.concatenate([into, gone]))
     names = np.concatenate([into, alone])
@@ -98,13 +92,14 @@ def average_linkage(points: Floats, weights: Floats, watch: ReportClustersLeft =
 
 
 def _mutual_nearest_points(points: Floats) -> Merges:
-    """Return the pairs of points that are each other's nearest neighbour."""
+    """Return the merges of points that are each other's nearest neighbour, with their distances."""
     from scipy.spatial import cKDTree
 
     if len(points) < 2:
         return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
     here = np.arange(len(points))
     gap, found = cKDTree(points).query(points, k=2)
+    # The nearest of two is mostly the point itself, unless rounding puts another first.
     other = np.where(found[:, 0] == here, 1, 0)
     nearest = found[here, other].astype(np.int64)
     into = np.flatnonzero((nearest[nearest] == here) & (here < nearest))
@@ -112,10 +107,11 @@ def _mutual_nearest_points(points: Floats) -> Merges:
 
 
 def _cluster_distances(first: Floats, second: Floats, share: Floats, watch: ReportClustersLeft) -> Floats:
-    """Return average distances (K, K) between clusters, infinite on the diagonal.
+    """Return the average distances (K, K) between clusters of one or two points, infinite on the diagonal.
 
-    ``first`` (K, d) has one point of each; the J clusters that have another come first, with it in ``second`` (J, d)
-    and ``share`` (J,) of their weight on the first.
+    first: one point of each cluster, (K, d)
+    second: the other point of the first J clusters, (J, d)
+    share: share of the weight of these clusters on their first point, (J,)
     """
     clusters, pairs = len(first), len(second)
     matrix = np.empty((clusters, clusters))
@@ -135,7 +131,7 @@ def _cluster_distances(first: Floats, second: Floats, share: Floats, watch: Repo
 
 
 def _distances_to_clusters(points: Floats, first: Floats, second: Floats, share: Floats) -> Floats:
-    """Return the average distance from each of r points to each cluster, (r, K)."""
+    """Return the average distance from each of r points to each cluster of one or two points, (r, K)."""
     from scipy.spatial.distance import cdist
 
     away = cdist(points, first)
@@ -145,11 +141,19 @@ def _distances_to_clusters(points: Floats, first: Floats, second: Floats, share:
 
 
 def _merge_rounds(matrix: Floats, mass: Floats, names: Integers, watch: ReportClustersLeft) -> Iterator[Merges]:
-    """Yield all merges of clusters with these distances, weights and names, round after round; ``matrix`` is used up."""
+    """Yield the merges of each round until one cluster is left; ``matrix`` is overwritten.
+
+    matrix: distances between clusters, (K, K)
+    mass: weight of each cluster, (K,)
+    names: name of each cluster, (K,)
+    """
     nearest = np.asarray(matrix.argmin(axis=1))
     alive = np.ones(len(names), bool)
     while alive.sum() > 1:
         watch(int(alive.sum()))
+        # Average linkage is reducible: merging mutual nearest neighbours brings no third cluster nearer to the result
+        # than it was to the nearer part (Bruynooghe 1978; Müllner 2011). So all such pairs are merged at once, and the
+        # dendrogram is that of one merge at a time.
         into, gone = _reciprocal_pairs(matrix, nearest)
         yield names[into], names[gone], matrix[into, gone]
         share = mass[into] / (mass[into] + mass[gone])
@@ -170,7 +174,7 @@ def _merge_rounds(matrix: Floats, mass: Floats, names: Integers, watch: ReportCl
 
 
 def _reciprocal_pairs(matrix: Floats, nearest: Integers) -> tuple[Integers, Integers]:
-    """Return pairs of mutual nearest neighbours, lower first; where ties hide them all, the nearest pair there is."""
+    """Return the pairs of mutual nearest neighbours, or the nearest pair where ties hide them all."""
     here = np.arange(len(nearest))
     into = np.flatnonzero((nearest[nearest] == here) & (here < nearest))
     if len(into):
@@ -181,7 +185,7 @@ def _reciprocal_pairs(matrix: Floats, nearest: Integers) -> tuple[Integers, Inte
 
 
 def _merge_in_place(matrix: Floats, into: Integers, gone: Integers, share: Floats) -> None:
-    """Average the row and column of ``gone`` into those of ``into``, pair by pair: for a few pairs."""
+    """Average the rows and columns of ``gone`` into those of ``into``, pair by pair, which is fast for a few pairs."""
     for i, j, part in zip(into, gone, share, strict=True):
         row = part * matrix[i] + (1 - part) * matrix[j]
         matrix[i], matrix[:, i] = row, row
@@ -189,12 +193,12 @@ def _merge_in_place(matrix: Floats, into: Integers, gone: Integers, share: Float
 
 
 def _merge_and_pack(matrix: Floats, into: Integers, gone: Integers, share: Floats, kept: Integers) -> Floats:
-    """Average rows and columns as ``_merge_in_place`` does, for many pairs in one pass that also drops those that are not ``kept``, within
-    memory.
-
-    A row is written at or before its own place, and ``gone`` lies after ``into``: nothing is read after it is written.
+    """Average the rows and columns of many pairs in one pass, and return the matrix of the ``kept`` clusters in the
+    same memory.
     """
     partner = dict(zip(into.tolist(), zip(gone.tolist(), share.tolist(), strict=True), strict=True))
+    # A row is written at or before its own place, and ``gone`` lies after ``into``: nothing is read after it is
+    # written.
     for place, i in enumerate(kept.tolist()):
         row = matrix[i]
         if i in partner:
@@ -208,10 +212,10 @@ def _merge_and_pack(matrix: Floats, into: Integers, gone: Integers, share: Float
 
 @dataclass(frozen=True, slots=True)
 class ClusterDifference:
-    """``u_c`` and its mean over all labellings of the same clusters.
+    """Imbalance of clusters.
 
-    u_c: mean squared distance of the shares
-    expected: its mean over all labellings
+    u_c: mean squared distance of the clusters' shares of released rows from that of all rows
+    expected: its mean over all labellings of the rows of the same clusters
     """
 
     u_c: float
@@ -219,17 +223,22 @@ class ClusterDifference:
 
 
 def cluster_difference(confidential: Integers, released: Integers, equal_weights: bool = False) -> ClusterDifference:
-    """Return ``u_c`` and its expectation from the rows of each table in each cluster, (G,) each; no cluster is empty."""
+    """Compute ``u_c`` and its expectation from the numbers of rows of each table in each cluster, (G,) each, none
+    empty.
+    """
     rows = confidential + released
     total, clusters = rows.sum(), len(rows)
     c = released.sum() / total
     weight = np.ones(clusters) if equal_weights else rows / total
+    # Under random labels n_js is hypergeometric.
     variance = c * (1 - c) * (total - rows) / (rows * (total - 1))
     return ClusterDifference(float(weight @ (released / rows - c) ** 2) / clusters, float(weight @ variance) / clusters)
 
 
 def _cluster_points(points: Floats, ours: int, spec: ClusterSpec, run: Run) -> tuple[ClusterDifference, int]:
-    """Return the difference of the first ``ours`` of the points (k, d) from the others, and how many different points there are."""
+    """Return the imbalance of clusters of points (k, d), the first ``ours`` confidential, and the number of distinct
+    points.
+    """
     distinct = distinct_rows(points.T, len(points))
     unique, point = points[distinct.first], distinct.combination_of
     if len(unique) < 2:
@@ -242,21 +251,24 @@ def _cluster_points(points: Floats, ours: int, spec: ClusterSpec, run: Run) -> t
 
 
 def _report_merges(run: Run, points: int) -> Callable[[int], None]:
+    """Return a function that reports progress from the number of clusters left."""
     return lambda clusters: run.report(Progress(points - clusters, points, "clusters merged"))
 
 
 def _sample_rows(n: int, m: int, limit: int, rng: np.random.Generator) -> tuple[Integers, Integers]:
-    """Draw rows of each table, ``limit`` together, in proportion; the same records where the tables have equally many."""
+    """Draw rows of each table, ``limit`` together, in proportion to their sizes."""
     if n + m <= limit:
         return np.arange(n), np.arange(m)
     ours = min(max(round(limit * n / (n + m)), 1), limit - 1)
     if n == m:
+        # The same records of both: a partly synthetic release keeps a record and its copy together.
         rows = rng.choice(n, limit // 2, replace=False)
         return rows, rows
     return rng.choice(n, ours, replace=False), rng.choice(m, limit - ours, replace=False)
 
 
 def _sampling_remark(rows: int, total: int, points: int, spec: ClusterSpec) -> str:
+    """Describe the sample that was clustered, and where there are fewer points than clusters."""
     remarks = []
     if rows < total and spec.samples > 1:
         remarks.append(f"the mean of {spec.samples} samples of {rows:,} of the {count_noun(total, 'row')}")
@@ -270,8 +282,8 @@ def _sampling_remark(rows: int, total: int, points: int, spec: ClusterSpec) -> s
 def _make_points(
     confidential: Microdata, released: Microdata, names: tuple[str, ...], scaling: str, rows: Integers
 ) -> Floats:
-    """Return scaled numbers and indicators of the levels that occur, of some ``rows`` (k,) of all N: (k, d); columns that do not vary are
-    left out.
+    """Return some ``rows`` (k,) of both tables as points (k, d): scaled numbers and indicators of levels, without
+    constant columns.
     """
     # Not a ``Design`` of predictor terms: every level that occurs has its indicator, so that all differ by the same distance.
     columns = [np.empty((len(rows), 0))]
@@ -288,14 +300,17 @@ def _make_points(
 
 
 def _level_indicators(codes: Floats, occurring: Floats) -> Floats:
-    """Return one column for each level that occurs among all rows, (L,), none where there is one: (k, L)."""
+    """Return an indicator column of codes (k,) for each level that occurs among all rows, (k, L); none for a single
+    level.
+    """
     return np.equal(codes[:, None], occurring if len(occurring) > 1 else occurring[:0]).astype(np.float64)
 
 
 def _scale_values(values: Floats, scaling: str) -> Floats:
-    """Return scaled values (N,), the same for the same value whatever the order of the rows: sums depend on theirs."""
+    """Return values (N,) divided by their standard deviation or range."""
     if scaling == "none":
         return values
+    # Sums of sorted values do not depend on the order of the rows; divided first, their squares do not overflow.
     ordered = np.sort(values) / np.abs(values).max()
     spread = ordered.std() if scaling == "standard" else np.ptp(ordered)
     return np.asarray((values / np.abs(values).max() - ordered.mean()) / spread)
@@ -353,14 +368,11 @@ class ClusterSpec(Spec):
     combine=average_with_intervals,
 )
 def cluster(confidential: Microdata, released: Microdata, spec: ClusterSpec, run: Run) -> Measure:
-    """Measure ``u_c`` and its mean over random labels; the mean over samples of the rows where there are more than ``limit``, with its t
-    interval.
+    """Measure ``u_c`` and its mean over random labels; above ``limit`` rows the mean over samples, with its t interval.
 
-    Identical rows are one point, so the order of the rows does not matter. Ties between distances, frequent among
-    whole numbers, fall by the order of the values: programs that break them otherwise may cut other clusters.
-
-    Raises:
-        NotComputable: when no column varies over the two tables.
+    Identical rows are one point, so the order of the rows does not matter. Ties between distances, frequent among whole
+    numbers, are broken by the order of the values: programs that break them otherwise may cut other clusters. Raises
+    NotComputable when no column varies over the two tables.
     """
     total = len(confidential) + len(released)
     names = spec.variables or confidential.schema.non_identifiers

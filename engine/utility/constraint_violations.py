@@ -1,9 +1,8 @@
-"""Records that break the constraints of the recipe, in every dataset and in the confidential data.
+"""Numbers of records that break the constraints of the recipe, in every dataset and in the confidential data.
 
-A record is counted where it is known to break a rule: what depends on a missing value is unknown, and so is what the label of a
-generalised value leaves open (``sfumato.engine.constraints.evaluation``); the records that cannot be evaluated are counted too. A
-recipe with
-``[constraints]`` has this measure by default.
+A record is counted where it certainly breaks a rule: what depends on a missing value is unknown, and so is what the
+label of a generalised value leaves open (``sfumato.engine.constraints.evaluation``); unknown records are counted too. A
+recipe with ``[constraints]`` has this measure by default.
 """
 
 from __future__ import annotations
@@ -42,19 +41,19 @@ class ConstraintViolationsSpec(Spec):
     ] = field(default_factory=dict)
 
     def read_rules(self, schema: Schema, place: str) -> tuple[RecordConstraint, ...]:
-        """Read the rules that are evaluated. Raises BadInput."""
+        """Parse the rules that are evaluated. Raises BadInput."""
         try:
             return read_constraints(self.rules, schema) if self.rules else schema.constraints
         except BadInput as error:
             raise BadInput(error.place.replace("constraints", f"{place}.rules", 1), error.message) from None
 
     def check(self, schema: Schema, place: str) -> None:
-        """Raise BadInput for an invalid rule, or without rules."""
+        """Raise BadInput for an invalid rule, or where there are no rules."""
         if not self.read_rules(schema, place):
             raise BadInput(place, "neither the recipe nor this step has rules; add [constraints], or leave it out")
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Return the parameters with the recipe's own rules, when none is named."""
+        """Return the parameters with the recipe's own rules where none is given."""
         return replace(self, rules=self.rules or {one.name: one.text for one in schema.constraints})
 
 
@@ -73,7 +72,7 @@ class ConstraintViolationsSpec(Spec):
 def constraint_violations(
     confidential: Microdata, released: Microdata, spec: ConstraintViolationsSpec, run: Run
 ) -> Measure:
-    """Count the records that break each rule, and those that cannot be evaluated; the rule's name is the target."""
+    """Count the records that break each rule, and those for which it is unknown; the rule's name is the target."""
     schema = schema_with_levels(confidential)
     rules = spec.read_rules(confidential.schema, "constraints")
     if not rules:

@@ -5,16 +5,10 @@ With p_c(v) and p_s(v) the shares of the confidential and of the released record
     marginal             sum_v (p_s(v) - p_c(v))^2
     conditional given u  sum_w sum_v (p_s(v | u = w) - p_c(v | u = w))^2
 
-over all values v, and all levels w of u, that occur in either table. As in the paper each level counts alike, however few
-records have it. A level that one of the tables lacks has no shares there, and the paper does not say what then: here it
-counts 2, the largest squared distance of two distributions, so that to leave a level out is never better than to have
-it. The row says how many such levels there are. Numbers and dates are values by bins (``sfumato.engine.design.binning``).
-A missing value is a value of its own, of the variable and of u.
-
-The baseline is what two samples of one distribution give: given the pooled values, every split into n and m equally likely,
-each term has the mean H(v) (1 - H(v)) (1/n + 1/m) N / (N - 1), with H the pooled share and N = n + m; of a conditional distance
-within each level. It does not exist where a table lacks a level. Where a variable is the survey weight, shares are of the population,
-each table's by its own weights, and n, m and N of the baseline are Kish's effective sample sizes, within each level.
+over all values v, and all levels w of u, that occur in either table. As in the paper each level counts alike, however
+few records have it. Numbers and dates are values by bins. A missing value is a value of its own, of the variable and of
+u. The baseline is what two samples of one distribution give; it does not exist where a table lacks a level. With a
+survey weight shares are of the population, each table's by its own weights.
 """
 
 from __future__ import annotations
@@ -56,7 +50,7 @@ TableWeights = tuple[Floats, Floats]
 
 
 class _TableCodes(NamedTuple):
-    """Values of both tables as equal codes for equal ones.
+    """A variable of both tables as common codes.
 
     ours: codes of the confidential records, (n,)
     theirs: codes of the released records, (m,)
@@ -71,6 +65,7 @@ class _TableCodes(NamedTuple):
 def _encode_variable(
     confidential: Microdata, released: Microdata, name: str, bins: Mapping[str, BinningRule]
 ) -> _TableCodes | NotComputable:
+    """Return a variable of both tables as common codes, or why its values cannot be compared."""
     rule = bins.get(name, TEN_OF_EQUAL_COUNT) if confidential.schema[name].kind in BINNED else None
     try:
         ours, theirs = comparable_categories(confidential, released, name, rule)
@@ -81,6 +76,7 @@ def _encode_variable(
 
 
 def _marginal_estimate(name: str, values: _TableCodes | NotComputable, weights: TableWeights | None) -> Estimate:
+    """Return the estimate of the distance between the distributions of a variable."""
     if isinstance(values, NotComputable):
         return Estimate.not_computed("marginal", values.reason, name)
     found = squared_distance(
@@ -96,6 +92,7 @@ def _conditional_estimate(
     levels: _TableCodes | NotComputable,
     weights: TableWeights | None,
 ) -> Estimate:
+    """Return the estimate of the distance between the distributions of a variable given another."""
     for of in (values, levels):
         if isinstance(of, NotComputable):
             return Estimate.not_computed("conditional", of.reason, name, condition=given)
@@ -137,8 +134,11 @@ def squared_distance(
     their_level: Integers,
     weights: TableWeights | None = None,
 ) -> DistributionDistance:
-    """Return the conditional distance of values (n,) and (m,) given levels (n,) and (m,), all codes from 0, of records with these survey
-    weights.
+    """Compute the squared distance between distributions of values given levels.
+
+    ours, theirs: codes of the values from 0, (n,) and (m,)
+    our_level, their_level: codes of the levels from 0, (n,) and (m,)
+    weights: survey weights of both tables; None without a weight
     """
     values = int(max(ours.max(initial=-1), theirs.max(initial=-1))) + 1
     n, pairs = len(ours), np.concatenate([our_level * values + ours, their_level * values + theirs])
@@ -152,9 +152,12 @@ def squared_distance(
     squares = [_weighted_counts(part, w**2, levels) for part, w in parts]
     both = (sizes[0] > 0) & (sizes[1] > 0)
     kept = np.flatnonzero(both[level])
+    # Kish's effective sample size within each level.
     records = [size[level[kept]] ** 2 / square[level[kept]] for size, square in zip(sizes, squares, strict=True)]
     gap, expected = _cell_terms([count[kept] for count in cells], [size[level[kept]] for size in sizes], records)
     lacking = int(np.sum((sizes[0] > 0) ^ (sizes[1] > 0)))
+    # The paper does not say what a level counts that one table lacks. With the largest distance it is never better to
+    # leave a level out than to have it. Sorted, the rounding of sums does not depend on the order of the records.
     total = float(np.sum(np.sort(gap))) + LARGEST_DISTANCE * lacking
     return DistributionDistance(
         total, None if lacking else float(np.sum(np.sort(expected))), lacking, lacking + int(both.sum())
@@ -162,17 +165,21 @@ def squared_distance(
 
 
 def _weighted_counts(codes: Integers, weights: Floats, count: int) -> Floats:
+    """Return the sum of weights of each code below ``count``."""
     return np.asarray(np.bincount(codes, weights, count), dtype=np.float64)
 
 
 def _cell_terms(counts: list[Floats], sizes: list[Floats], records: list[Floats]) -> tuple[Floats, Floats]:
-    """Return for each cell (cells,) the squared difference of the shares, and its mean over every split of the pooled records.
+    """Return for each cell the squared difference of its shares, and its expectation over all splits of the pooled
+    records: (cells,) each.
 
-    ``counts`` and ``sizes`` are weights of the cell and of its level in each table, ``records`` how many of equal weights would say as
-    much.
+    counts: weight of the cell in each table
+    sizes: weight of its level in each table
+    records: effective number of records of its level in each table
     """
     (a, b), (p, q), (n, m) = counts, sizes, records
     pooled = (a + b) / (p + q)
+    # Given the pooled values, every split into n and m is equally likely (sampling without replacement).
     expected = pooled * (1 - pooled) * (1 / n + 1 / m) * (n + m) / (n + m - 1)
     return np.asarray((b / q - a / p) ** 2), np.asarray(expected)
 
@@ -195,11 +202,11 @@ class DistributionDistanceSpec(Spec):
     bins: BinsOfCompared = field(default_factory=dict)
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Return the parameters with the released variables, when none is named."""
+        """Return the parameters with the released variables where none is named."""
         return replace(self, variables=self.variables or compared_variables(schema, released, tuple(Kind)))
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """Raise BadInput when there is nothing to compare, or a bin is of a variable that is not compared."""
+        """Raise BadInput where there is nothing to compare, or bins are of a variable that is not compared."""
         names = self.for_release(schema, released).variables
         if not names:
             raise BadInput(place, "no released variable can be compared; name some")
@@ -246,7 +253,7 @@ class DistributionDistanceSpec(Spec):
 def distribution_distance(
     confidential: Microdata, released: Microdata, spec: DistributionDistanceSpec, run: Run
 ) -> Measure:
-    """Measure a marginal distance for each variable, and a conditional one for each pair of it and another that is given."""
+    """Measure the marginal distance of each variable, and its conditional distance given each variable of ``given``."""
     spec = spec.for_release(confidential.schema, ())
     design = SurveyDesign.from_schema(confidential.schema)
     weights = None if design is None else (design.weights_of(confidential), design.weights_of(released))

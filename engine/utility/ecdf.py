@@ -2,12 +2,11 @@
 
 With F_c and F_s the empirical cdfs of the confidential and the released values and z_i the N = n + m pooled points:
 ``max_abs_difference`` max_i |F_c(z_i) - F_s(z_i)| and ``mean_squared_difference`` sum_i (F_c(z_i) - F_s(z_i))^2 / N.
-Where values are missing, F_c and F_s are of the values present (n and m count those); the rows say how many are missing.
-With ``points = "distinct"`` the mean is over the distinct values among them, each once: what the figures that Guo & Hu
-publish are, where a third of the records share one value.
+Where values are missing, F_c and F_s are of the values present. With ``points = "distinct"`` the mean is over the
+distinct values, each once, as in the figures that Guo & Hu publish, where a third of the records share one value.
 
-Where a variable is the survey weight, F_c and F_s are shares of the population, each table's by its own weights; the N points
-count by their weights too, and the expectations are those of Kish's effective sample sizes in place of n and m.
+With a survey weight F_c and F_s are shares of the population, each table's by its own weights; the N points count by
+their weights too, and the expectations are those of Kish's effective sample sizes.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ LARGEST_GAP = 0.05
 
 @dataclass(frozen=True, slots=True)
 class EcdfDifference:
-    """Differences of two empirical cdfs, and what each is expected to be for two samples of one distribution.
+    """Differences of two empirical cdfs, with their expectations for two samples of one distribution.
 
     max_abs: largest absolute difference
     mean_squared: mean squared difference
@@ -61,26 +60,26 @@ def ecdf_difference(
     distinct: bool = False,
     weights: tuple[Floats, Floats] | None = None,
 ) -> EcdfDifference:
-    """Return the differences between the empirical cdfs of (n,) and (m,) values, averaged over all or over distinct values.
+    """Compute the differences between the empirical cdfs of (n,) and (m,) values.
 
-    The expected mean square is exact given the pooled values, ties included: every split of them into n and m is
-    equally likely, and (F_c - F_s)(z) has variance H(z) (1 - H(z)) (1/n + 1/m) N / (N - 1), H the pooled cdf. The
-    expected maximum is the mean of Kolmogorov's limit, sqrt(pi/2) log 2 sqrt(1/n + 1/m): for continuous variables;
-    with ties the maximum is smaller. ``weights`` are the survey weights of both tables, (n,) and (m,); both expectations are
-    then approximate.
+    distinct: whether the squared difference is averaged over distinct values
+    weights: survey weights of both tables, (n,) and (m,); both expectations are then approximate
     """
     ours, theirs = (np.ones(len(confidential)), np.ones(len(released))) if weights is None else weights
     n, m, total = effective_sample_size(ours), effective_sample_size(theirs), float(ours.sum() + theirs.sum())
     points, here, there = _totals_at_points(confidential, released, weights)
     difference = np.cumsum(here) / ours.sum() - np.cumsum(there) / theirs.sum()
+    # Rounding may leave the cumulative shares at a little more or less than 1.
     difference[-1] = 0.0
     repeats = (here + there) / total
     pooled = np.cumsum(here + there) / total
+    # Exact given the pooled values, ties included: every split of them into n and m is equally likely.
     variance = pooled * (1 - pooled) * (1 / n + 1 / m) * (n + m) / (n + m - 1)
     averaged = np.full(points.size, 1 / points.size) if distinct else repeats
     return EcdfDifference(
         float(np.abs(difference).max()),
         float(averaged @ difference**2),
+        # The mean of Kolmogorov's limit, for continuous variables; with ties the maximum is smaller.
         math.sqrt(math.pi / 2) * math.log(2) * math.sqrt(1 / n + 1 / m),
         float(averaged @ variance),
     )
@@ -89,7 +88,7 @@ def ecdf_difference(
 def _totals_at_points(
     confidential: Floats, released: Floats, weights: tuple[Floats, Floats] | None
 ) -> tuple[Floats, Floats, Floats]:
-    """Return the pooled points, ascending, and what each table has at each of them, records or weights: (points,) each."""
+    """Return the ascending pooled points, and the records or weights of each table at each of them: (points,) each."""
     if weights is not None:
         points, place = np.unique(np.concatenate([confidential, released]), return_inverse=True)
         n = len(confidential)
@@ -105,16 +104,15 @@ def _totals_at_points(
 
 
 def largest_gap(confidential: Floats, released: Floats) -> float:
-    """Return the largest gap of the cumulative shares of two tables, from counts (k,) of cells in the order of the values.
-
-    Times the number n of confidential records it is max_z |C(z) - n F(z)|, with C their cumulative counts and F the released
-    cumulative shares. One record more changes C(z) by 0 or 1 and n by 1, so that this changes by max(F, 1 - F) <= 1.
-    """
+    """Return the largest gap between the cumulative shares of two tables, from their counts (k,) in ordered cells."""
+    # Times n this is max_z |C(z) - n F(z)|, with C the confidential cumulative counts and F the released shares. One
+    # record more changes C(z) by 0 or 1 and n by 1, so that its sensitivity is max(F, 1 - F) <= 1.
     shares = [np.cumsum(counts) / max(float(counts.sum()), 1.0) for counts in (confidential, released)]
     return float(np.abs(shares[0] - shares[1]).max(initial=0.0))
 
 
 def _variable_estimates(confidential: Microdata, released: Microdata, name: str, spec: EcdfSpec) -> Iterator[Estimate]:
+    """Yield the estimates of both differences for one variable."""
     ours, theirs = confidential.present_numbers(name), released.present_numbers(name)
     if not len(theirs):
         for measure in ("max_abs_difference", "mean_squared_difference"):
@@ -135,7 +133,7 @@ def _variable_estimates(confidential: Microdata, released: Microdata, name: str,
 
 
 def _present_weights(confidential: Microdata, released: Microdata, name: str) -> tuple[Floats, Floats] | None:
-    """Return the survey weights of the records of each table that have a value; None without a weight."""
+    """Return the survey weights of the records with a value, of each table; None without a survey weight."""
     design = SurveyDesign.from_schema(confidential.schema)
     if design is None:
         return None
@@ -145,7 +143,7 @@ def _present_weights(confidential: Microdata, released: Microdata, name: str) ->
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EcdfSpec(Spec):
-    """Variables to compare, and the points that the squared difference is averaged over."""
+    """Variables to compare, and the points over which the squared difference is averaged."""
 
     variables: Annotated[
         tuple[str, ...],
@@ -157,19 +155,20 @@ class EcdfSpec(Spec):
     ] = "pooled"
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """Raise BadInput when no variable is named and none that is released has an order."""
+        """Raise BadInput where no variable is named and no released one has an order."""
         if not self.for_release(schema, released).variables:
             raise BadInput(place, f"no released variable is {', '.join(ORDERED[:-1])} or {ORDERED[-1]}; leave it out")
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Return the parameters with the released variables that have an order, when none is named."""
+        """Return the parameters with the released variables that have an order where none is named."""
         return replace(self, variables=self.variables or compared_variables(schema, released, ORDERED))
 
 
 def _draft_offer(case: Case) -> Offer | None:
-    """Return the offer for a synthesis: how far the distributions of released numbers, dates and ordered levels are from the data's."""
+    """Offer the measure for a synthesis of ordered variables, with a limit that two samples rarely exceed."""
     if case.want == "anonymisation" or not any(case.table[name].variable.kind in ORDERED for name in case.released):
         return None
+    # 1.63 sqrt(1/n + 1/m) is the 99th percentile of the Kolmogorov-Smirnov distance, here rounded up to a percent.
     by_chance = math.ceil(163 * math.sqrt(2 / case.table.records)) / 100
     limit = min(1.0, max(LARGEST_GAP, by_chance))
     source = (

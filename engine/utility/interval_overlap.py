@@ -1,18 +1,15 @@
 """Overlap of confidence intervals: whether an analyst of the release comes to the conclusions of the confidential data.
 
-For a mean, a quantile or a regression coefficient, ``overlap`` I^l of the interval of released dataset l with that of the
-confidential data (Karr et al. 2006; Guo & Hu §3.2, eq. 10), averaged over l. Beside it ``estimate``, with its interval,
-and ``standard_error``; those of the m datasets together follow the combining rules of partial or of full synthesis
-(``sfumato.engine.statistics.combining``), so that the interval speaks of the population and not of the simulation.
+For a mean, a quantile or a regression coefficient, ``overlap`` I^l of the interval of released dataset l with that of
+the confidential data (Karr et al. 2006; Guo & Hu §3.2, eq. 10), averaged over l. Beside it ``estimate``, with its
+interval, and ``standard_error``; those of the m datasets together follow the combining rules of partial or of full
+synthesis (``sfumato.engine.statistics.combining``), so that the interval is about the population and not about the
+simulation.
 
-Intervals of a mean, of one dataset or of all, and those of a quantile of all datasets stay between the bounds of the variable:
-0 and 1 for a binary one, 0 for a count (``sfumato.engine.data.intervals``). Coefficients have no bounds.
-
-Where values are missing, means and quantiles are of the values present and regressions of the records that lack none of
-their variables, as analysts' programs do; the rows say how many records are left out.
-
-Where a variable is the survey weight, estimates are of the population and standard errors those of the design of each table
-(``sfumato.engine.design.survey_estimation``), on the degrees of freedom of which the combined interval rests too.
+Intervals of means and of combined quantiles stay between the bounds of the variable. Where values are missing, means
+and quantiles are of the values present and regressions of the complete records, as in analysts' programs; the rows say
+how many records are left out. With a survey weight estimates are of the population and standard errors those of the
+design of each table.
 """
 
 from __future__ import annotations
@@ -52,14 +49,14 @@ AVERAGED = (*NUMERIC, Kind.BINARY)
 
 
 def check_model_domains(data: Microdata, target: str, spec: IntervalOverlapSpec, place: str) -> None:
-    """Raise BadInput where a model takes a function of a column outside its domain."""
+    """Raise BadInput where a model takes a function of a column outside its domain, such as the logarithm of 0."""
     for i, model in enumerate(spec.models):
         model.check_domains(data, f"{place}.models[{i}]")
 
 
 @dataclass(frozen=True, slots=True)
 class OverlapEstimand:
-    """A quantity that is estimated.
+    """A quantity that is estimated on both tables.
 
     target: the variable that it is about
     params: what distinguishes it from others of that variable
@@ -76,7 +73,7 @@ class OverlapEstimand:
 def _estimate_all(
     confidential: Microdata, data: Microdata, spec: IntervalOverlapSpec
 ) -> Iterator[tuple[OverlapEstimand, EstimateOrReason]]:
-    """Yield every estimand with its estimate on ``data``, or why it is not estimable."""
+    """Yield every estimand with its estimate on ``data``, or the reason why it cannot be estimated."""
     design = SurveyDesign.from_schema(confidential.schema)
     sample = None if design is None else design.sample_of(data)
     for name in spec.means:
@@ -102,6 +99,7 @@ def _estimate_all(
 def _estimate_mean(
     data: Microdata, name: str, sample: SurveySample | None, confidence: float, within: Range
 ) -> IntervalEstimate:
+    """Estimate the mean of a variable, of the population where there is a survey sample."""
     if sample is None:
         return mean_estimate(_required_values(data, name), confidence, within)
     _required_values(data, name)
@@ -111,6 +109,7 @@ def _estimate_mean(
 def _estimate_quantile(
     data: Microdata, name: str, sample: SurveySample | None, confidence: float, p: float
 ) -> IntervalEstimate:
+    """Estimate quantile p of a variable, of the population where there is a survey sample."""
     if sample is None:
         return quantile_estimate(_required_values(data, name), p, confidence)
     _required_values(data, name)
@@ -118,6 +117,7 @@ def _estimate_quantile(
 
 
 def _required_values(data: Microdata, name: str) -> Floats:
+    """Return the values of a variable that are present. Raises NotComputable where there are none."""
     present = data.present_numbers(name)
     if not len(present):
         raise NotComputable("no record has a value")
@@ -125,6 +125,7 @@ def _required_values(data: Microdata, name: str) -> Floats:
 
 
 def _estimate_or_error(work: Callable[[], IntervalEstimate]) -> EstimateOrReason:
+    """Return the result of an estimation, or the NotComputable that it raises."""
     try:
         return work()
     except NotComputable as error:
@@ -134,6 +135,7 @@ def _estimate_or_error(work: Callable[[], IntervalEstimate]) -> EstimateOrReason
 def _estimate_rows(
     estimand: OverlapEstimand, answer: EstimateOrReason, own: EstimateOrReason | None = None, remark: str = ""
 ) -> tuple[Estimate, ...]:
+    """Return the rows of an estimate and its standard error, with those of the confidential data as baselines."""
     target, params = estimand.target, dict(estimand.params)
     if isinstance(answer, NotComputable):
         names = ("estimate", "standard_error")
@@ -146,6 +148,7 @@ def _estimate_rows(
 
 
 def _overlap_row(estimand: OverlapEstimand, answer: EstimateOrReason, own: EstimateOrReason) -> Estimate:
+    """Return the row of the overlap of the released and the confidential interval."""
     target, params = estimand.target, dict(estimand.params)
     try:
         value = mean_overlap(_required_interval(own), _required_interval(answer))
@@ -155,19 +158,18 @@ def _overlap_row(estimand: OverlapEstimand, answer: EstimateOrReason, own: Estim
 
 
 def _required_interval(answer: EstimateOrReason) -> tuple[float, float]:
+    """Return the interval of an estimate; raise the reason where there is none."""
     if isinstance(answer, NotComputable):
         raise answer
     return answer.interval
 
 
 def mean_overlap(confidential: tuple[float, float], released: tuple[float, float]) -> float:
-    """Return the mean of the shares that the intersection has of two intervals (lower, upper).
+    """Return the overlap of two intervals (lower, upper): the mean of the shares that their intersection has of each.
 
-    I = (U_i - L_i) / (2 (U_c - L_c)) + (U_i - L_i) / (2 (U_s - L_s)) with U_i the smaller upper and L_i the larger lower
-    end: 1 for equal intervals, negative for disjoint ones, the more the further apart.
-
-    Raises:
-        NotComputable: when an interval has no width.
+    I = (U_i - L_i) / (2 (U_c - L_c)) + (U_i - L_i) / (2 (U_s - L_s)) with U_i the smaller upper and L_i the larger
+    lower end: 1 for equal intervals, negative for disjoint ones, the more the further apart. Raises NotComputable when
+    an interval has no width.
     """
     for words, (lower, upper) in (("confidential", confidential), ("released", released)):
         if upper <= lower:
@@ -214,18 +216,18 @@ class IntervalOverlapSpec(Spec):
     ] = ()
 
     def check(self, schema: Schema, place: str) -> None:
-        """Raise BadInput when a column is not there or of a wrong kind."""
+        """Raise BadInput for a column that does not exist or is of a wrong kind."""
         Spec.check(self, schema, place)
         check_models(self.models, schema, f"{place}.models")
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """Raise BadInput when nothing is named and no released variable is a number."""
+        """Raise BadInput where nothing is named and no released variable is a number."""
         spec = self.for_release(schema, released)
         if not (spec.means or spec.quantiles or spec.models):
             raise BadInput(place, "no released variable is count or continuous; name means, quantiles or models")
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Return the parameters with the means and quantiles of the released numbers, when nothing is named."""
+        """Return the parameters with means and quantiles of the released numbers where nothing is named."""
         if self.means or self.quantiles or self.models:
             return self
         names = compared_variables(schema, released, NUMERIC)
@@ -233,7 +235,7 @@ class IntervalOverlapSpec(Spec):
 
 
 def _draft_offer(case: Case) -> Offer | None:
-    """Return the offer for a synthesis: whether means and quantiles of released numbers come out as from the data."""
+    """Offer the measure for a synthesis of two or more datasets with numbers."""
     numbers = [name for name in case.released if case.table[name].variable.kind in NUMERIC]
     if case.want == "anonymisation" or not numbers or case.m < 2:
         return None
@@ -301,7 +303,7 @@ def _draft_offer(case: Case) -> Offer | None:
 )
 @drafts(_draft_offer)
 def interval_overlap(confidential: Microdata, released: Microdata, spec: IntervalOverlapSpec, run: Run) -> Measure:
-    """Measure overlap, estimate and standard error of each estimand; the confidential data alone have no overlap."""
+    """Measure overlap, estimate and standard error of each estimand; for the confidential data no overlap."""
     spec = spec.for_release(confidential.schema, ())
     own = dict(_estimate_all(confidential, confidential, spec))
     estimates: list[Estimate] = []

@@ -1,10 +1,9 @@
-"""Total variation of margins of two and three variables: half the sum of the differences of the shares that combinations of values have.
+"""Total variation of joint distributions of two and three variables: half the sum of the differences between the shares
+of each combination of values.
 
-0 where every combination is as frequent in the release as in the confidential data, 1 where none occurs in both: the share of the records that would
-have to change. A release that was drawn from tables of some variables keeps those pairs, and this says how far the others are off.
-
-Numbers and dates are values by bins; a missing value is a value of its own. The baseline is what two samples of one distribution give: each share
-then differs by a normal amount of variance H (1 - H) (1/n + 1/m) N / (N - 1), H the pooled share, whose mean size is sqrt(2 / pi) times its root.
+0 where every combination is as frequent in the release as in the confidential data, 1 where none occurs in both: the
+share of the records that would have to change. Numbers and dates are values by bins; a missing value is a value of its
+own. The baseline is what two samples of one distribution give.
 """
 
 from __future__ import annotations
@@ -43,12 +42,14 @@ TwoTableCodes = tuple[Integers, Integers]
 
 
 def _distance_output(name: str, meaning: str, label: Label) -> Output:
+    """Return the declaration of an output that is a total variation."""
     return Output(name, meaning, "low", unit="share", range=SHARE, statbarn="StatisticalHypothesisTests", label=label)
 
 
 def _mean_estimate(
     measure: str, values: Sequence[tuple[float, float]], said: str, hidden: Mapping[str, str]
 ) -> Estimate:
+    """Return the mean of distances and of their baselines, or why it is not computed."""
     if hidden or not values:
         return Estimate.not_computed(measure, next(iter(hidden.values()), "there are too few variables"))
     value, expected = np.mean(np.array(values), axis=0).tolist()
@@ -56,13 +57,19 @@ def _mean_estimate(
 
 
 def total_variation(codes: Sequence[TwoTableCodes]) -> tuple[float, float]:
-    """Return the total variation of variables whose values are codes (n,) and (m,), and what two samples of one distribution give."""
+    """Compute the total variation of a joint distribution between two tables, and its expectation for two samples of
+    one distribution.
+
+    codes: common codes of each variable in both tables, (n,) and (m,)
+    """
     ours, theirs = joint_classes([one for one, _ in codes], [other for _, other in codes])
     size = int(max(ours.max(), theirs.max())) + 1
     n, m = len(ours), len(theirs)
     a, b = np.bincount(ours, minlength=size), np.bincount(theirs, minlength=size)
     pooled = (a + b) / (n + m)
     variance = pooled * (1 - pooled) * (1 / n + 1 / m) * (n + m) / (n + m - 1)
+    # Each difference of shares is about normal, whose mean size is sqrt(2 / pi) standard deviations. Sorted, the
+    # rounding of the sum does not depend on the order of the records.
     expected = float(np.sort(np.sqrt(2 * variance / np.pi)).sum() / 2)
     return float(np.sort(np.abs(a / n - b / m)).sum() / 2), min(expected, 1.0)
 
@@ -80,11 +87,11 @@ class MarginDistanceSpec(Spec):
     bins: BinsOfCompared = field(default_factory=dict)
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Return the parameters with the released variables, when none is named."""
+        """Return the parameters with the released variables where none is named."""
         return replace(self, variables=self.variables or compared_variables(schema, released, tuple(Kind)))
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """Raise BadInput where there are no two variables, or a bin is of a variable that is not compared."""
+        """Raise BadInput for fewer than two variables, or bins of a variable that is not compared."""
         names = self.for_release(schema, released).variables
         if len(names) < 2:
             raise BadInput(place, "a pair needs two variables; name them, or leave the measure out")
@@ -93,7 +100,7 @@ class MarginDistanceSpec(Spec):
 
 
 def _draft_offer(case: Case) -> Offer | None:
-    """Return the offer for a release from tables: which relations of two variables it keeps; None for other releases."""
+    """Offer the measure for a release drawn from tables of counts; None for others."""
     if case.want != "synthesis" or case.linked or len(case.released) < 2:
         return None
     return Offer(
@@ -143,7 +150,9 @@ def _draft_offer(case: Case) -> Offer | None:
 )
 @drafts(_draft_offer)
 def margin_distance(confidential: Microdata, released: Microdata, spec: MarginDistanceSpec, run: Run) -> Measure:
-    """Measure a distance for each pair, with the second variable as the parameter ``other``, and the means over pairs and triples."""
+    """Measure a distance for each pair, with the second variable as the parameter ``other``, and the means over pairs
+    and triples.
+    """
     spec = spec.for_release(confidential.schema, ())
     found, hidden, remarks = dict[str, TwoTableCodes](), dict[str, str](), dict[str, BinningRule]()
     for name in spec.variables:

@@ -1,23 +1,21 @@
 """Propensity score: how well a classifier distinguishes released records from confidential ones.
 
-Stack both tables, let a classifier predict "is released" from all variables, and take ``pmse`` = sum_i (p_i - c)^2 / N, c
-the share of released records among all N (Woo et al. 2009; Guo & Hu §3.1). ``null_pmse`` is what it is expected to be for a
+Stack both tables, let a classifier predict "is released" from all variables, and take ``pmse`` = sum_i (p_i - c)^2 / N,
+c the share of released records among all N (Woo et al. 2009; Guo & Hu §3.1). ``null_pmse`` is its expectation for a
 release drawn from a model fitted to this confidential sample, and ``s_pmse`` = pmse / null_pmse (Snoke et al. 2018).
 
-    logit               logistic regression on main effects; null d c (1 - c)^2 / N for d coefficients beside the intercept (§3.1)
+    logit               logistic regression on main effects; null d c (1 - c)^2 / N for d coefficients beside the
+intercept (§3.1)
     logit_interactions  with the products of every two variables' main effects; null alike
-    cart                classification tree; null by permutation of the labels, since a tree fits noise too (§3.2), times 1 - c
+    cart                classification tree; null by permutation of the labels, since a tree fits noise too (§3.2),
+times 1 - c
 
-So ``s_pmse`` is 1 on average, by either classifier, where the model follows the sample as closely as the classifier looks (a
-regression that fits the main effects, donors from leaves as fine as the tree's), and 1 / (1 - c), 2 for tables of equal size, for a
-fresh sample of the population, which varies apart from the confidential one. A right model that is coarser than the classifier lies
-between. A permutation lets both tables vary, hence the factor 1 - c. A partly synthetic release repeats its other columns, which cannot
-differ. Where both tables have as many records the null takes that into account: labels of a tree are exchanged within pairs of record i
-of both, which must be of one person; coefficients of variables that the release repeats do not count, since given them the others differ
-in d directions only (exact where their regression on them is linear).
+``s_pmse`` is 1 on average where the model follows the sample as closely as the classifier looks, and 1 / (1 - c), 2 for
+tables of equal size, for a fresh sample of the population. A correct model that is coarser than the classifier lies
+between.
 
-Trees are grown by Gini impurity and pruned by errors as in rpart; both tables weigh the same, whatever their sizes. A missing level is a
-level of its own; a missing number stands at the pooled mean, beside an indicator of who is missing.
+Trees are grown by Gini impurity and pruned by errors as in rpart. A missing level is a level of its own; a missing
+number stands at the pooled mean, beside an indicator of who is missing.
 """
 
 from __future__ import annotations
@@ -77,18 +75,19 @@ PMSE_RANGE: Range = (0.0, 0.25)
 
 
 def are_columns_repeated(ours: Sequence[Floats], theirs: Sequence[Floats]) -> list[bool]:
-    """Return whether each column (n,) of one table is repeated by that of the other (m,); both may miss values (NaN).
+    """Return whether the columns (n,) of one table are repeated by those of the other (m,), which may have missing
+    values (NaN).
 
-    That is: one after another, those whose values, with those of the columns found before, make the same records in both tables.
-
-    Most are found or excluded without a sort: tables in the same order are compared directly, and where the hashes of two
-    tables' records add up to different sums, so do the tables. What is found is compared value by value.
+    One after another, a column is repeated where it makes, with the repeated columns before it, the same records in
+    both tables.
     """
     mine: list[Floats] = []
     other: list[Floats] = []
     found = []
     in_order = True
     for one, two in zip(ours, theirs, strict=True):
+        # Most columns are decided without a sort: in tables of the same order directly, in others by the sums of
+        # hashes.
         aligned = in_order and np.array_equal(one, two, equal_nan=True)
         same = aligned or (len(one) == len(two) and _have_same_records([*mine, one], [*other, two]))
         if same:
@@ -100,11 +99,13 @@ def are_columns_repeated(ours: Sequence[Floats], theirs: Sequence[Floats]) -> li
 
 
 def _have_same_records(ours: Sequence[Floats], theirs: Sequence[Floats]) -> bool:
-    """Return whether two tables, columns (n,) each, have the same records, as often each."""
+    """Return whether two tables, columns (n,) each, have the same records equally often."""
     if _sum_of_hashes(ours[-1:]) != _sum_of_hashes(theirs[-1:]) or (
         len(ours) > 1 and _sum_of_hashes(ours) != _sum_of_hashes(theirs)
     ):
         return False
+    # Compared value by value: equal sums of hashes are no proof. The order by hash is faster than that by values, and
+    # fails only where two different records share a hash.
     return any(
         all(np.array_equal(a[first], b[second], equal_nan=True) for a, b in zip(ours, theirs, strict=True))
         for first, second in ((order(ours), order(theirs)) for order in (_order_by_hash, np.lexsort))
@@ -112,21 +113,22 @@ def _have_same_records(ours: Sequence[Floats], theirs: Sequence[Floats]) -> bool
 
 
 def _order_by_hash(columns: Sequence[Floats]) -> Integers:
-    """Return the records in the order of their hashes, in which equal ones stand together unless two others share a hash."""
+    """Return the records in the order of their hashes, in which equal records are neighbours unless hashes collide."""
     return np.argsort(
         np.concatenate([_record_hashes(columns, rows) for rows in row_blocks(len(columns[0]))]), kind="stable"
     )
 
 
 def _sum_of_hashes(columns: Sequence[Floats]) -> int:
-    """Return the sum of the records' hashes, modulo 2^64."""
+    """Return the sum of the records' hashes, modulo 2^64, whatever the order of the records."""
     return sum(int(_record_hashes(columns, rows).sum()) for rows in row_blocks(len(columns[0]))) % 2**64
 
 
 def _record_hashes(columns: Sequence[Floats], rows: slice) -> NDArray[np.uint64]:
-    """Return 64 bits of each record (b,), mixed as SplitMix64 does (Steele, Lea & Flood 2014); equal values have equal ones, 0 and -0 too."""
+    """Return a hash of each record in ``rows``, 64 bits, mixed as in SplitMix64 (Steele, Lea & Flood 2014)."""
     found = np.zeros(rows.stop - rows.start, np.uint64)
     for column in columns:
+        # -0.0 + 0.0 is 0.0: equal numbers have equal bits.
         values = column[rows] + 0.0
         bits = values.view(np.uint64)
         bits[np.isnan(values)] = _MISSING
@@ -138,21 +140,17 @@ def _record_hashes(columns: Sequence[Floats], rows: slice) -> NDArray[np.uint64]
 
 
 def mean_squared_distance(scores: Floats, y: Floats) -> float:
-    """Return the pMSE, mean (p_i - c)^2, of scores (N,), c the share of y (N,) that is 1 (Woo et al. 2009)."""
+    """Compute the pMSE, mean (p_i - c)^2, of scores (N,), with c the share of ones in y (N,) (Woo et al. 2009)."""
     return float(np.mean((scores - y.mean()) ** 2))
 
 
 def logit_pmse(design: SparseDesign, y: Floats, repeated: NDArray[np.bool_]) -> tuple[float, float]:
-    """Return the pMSE of a logistic regression of y (N,) on a design (N, K), and its expectation for a right release.
+    """Compute the pMSE of a logistic regression of y (N,) on a design (N, K), and its expectation for a correct model.
 
-    Columns that are ``repeated`` (K,), the intercept among them, are the same in both tables. The expectation is
-    d c (1 - c)^2 / N with d independent columns beside those, c the share of ones, where the released records are drawn from
-    a model fitted to the confidential ones (Snoke et al. 2018, §3.1): given the repeated columns the others differ in d
-    directions only.
-
-    A design of one block is formed whole, a longer one block by block: the same to 1e-9.
+    repeated: whether each column is the same in both tables, as the intercept is, (K,)
     """
     c = float(y.mean())
+    # A design of one block is formed whole, a longer one block by block: the same to 1e-9.
     if len(list(row_blocks(design.rows, design.width))) == 1:
         columns = design.matrix()[:, np.argsort(~repeated, kind="stable")]
         independent = independent_columns(columns)
@@ -162,17 +160,21 @@ def logit_pmse(design: SparseDesign, y: Floats, repeated: NDArray[np.bool_]) -> 
         basis = independent_basis(design)
         d = len(basis) - len(independent_basis(design, among=repeated))
         pmse = sum(float(np.sum((p - c) ** 2)) for p in BlockedLogistic(basis, y).fitted_probabilities()) / len(y)
+    # Snoke et al. (2018), §3.1. Given the repeated columns the others differ in d directions only (exact where their
+    # regression on these is linear).
     return pmse, d * c * (1 - c) ** 2 / len(y)
 
 
 def tree_pmse(x: Integers, labels: Sequence[Floats], levels: Sequence[int], minbucket: int, cp: float) -> list[float]:
-    """Return the pMSE of a classification tree of each of the ``labels`` y (N,) by codes x (N, P), grown and pruned as ``grow_class_trees`` does.
+    """Compute the pMSE of a classification tree for each of the ``labels`` y (N,) by codes x (N, P).
 
-    ``levels`` (P,) says how many levels a predictor without an order has, 0 for one with. Leaves have at least ``minbucket``
-    records, and each split saves the share ``cp`` of the root's misclassified records. Both tables weigh the same: else the
-    larger one would have the majority in every leaf, and the tree no errors to save.
+    levels: number of levels of a predictor without an order, 0 for an ordered one, (P,)
+    minbucket: fewest records of a leaf
+    cp: share of the root's misclassified records that each split must save
     """
     c = labels[0].mean()
+    # Both tables weigh the same: else the larger one would have the majority in every leaf, and the tree no errors to
+    # save.
     weights = 0.5 / np.array([1 - c, c])
     classes = [y.astype(np.int64) for y in labels]
     trees = grow_class_trees(x, classes, levels=levels, minbucket=minbucket, cp=cp, weights=weights.tolist())
@@ -181,25 +183,27 @@ def tree_pmse(x: Integers, labels: Sequence[Floats], levels: Sequence[int], minb
 
 
 def permutation_null(pmse: ComputePmse, y: Floats, permutations: int, run: Run) -> tuple[float, list[float]]:
-    """Return the pMSE of the labels y (N,), zeros first, and under ``permutations`` permutations of them times 1 - c, c the share of ones.
+    """Compute the pMSE of the labels y (N,), zeros first, and its null distribution by permutations of them.
 
-    A permutation lets both tables vary, as two fresh samples of a population do: the distance between their means has variance
-    1/n + 1/m times that of a record. A release drawn from a model fitted to this confidential table varies alone, by 1/m: the
-    share 1 - c = n / (n + m), half for equal tables (Snoke et al. 2018, §3.2; synthpop halves too).
+    pmse: function that computes the pMSE for several labels
 
-    Where there are as many ones as zeros, labels are only exchanged between record i of the one table and record i of the
-    other. For independent tables that is as good as any permutation; for a partly synthetic one it is the only right one,
-    because what such a pair has in common stays in both tables.
+    Returns the pMSE, and that of each permutation times 1 - c, with c the share of ones.
     """
+    # With as many ones as zeros labels are exchanged between record i of both tables alone. For independent tables that
+    # is as good as any permutation; for a partly synthetic one it is the only right one, because what such a pair has
+    # in common stays in both.
     work = partial(_permute_labels, y, 2 * np.sum(y) == len(y))
     labels = chain([y], run.over(work, range(permutations), "permutations"))
     found: list[float] = []
     while at_once := list(islice(labels, max(1, RECORDS_AT_ONCE // len(y)))):
         found += pmse(at_once)
+    # A permutation lets both tables vary, with variance 1/n + 1/m. A release drawn from a fitted model varies alone, by
+    # 1/m: the share 1 - c (Snoke et al. 2018, §3.2; synthpop halves too).
     return found[0], [float(value * (1 - y.mean())) for value in found[1:]]
 
 
 def _permute_labels(y: Floats, paired: bool, item: Any, rng: np.random.Generator) -> Floats:
+    """Return labels permuted, or exchanged within pairs of record i of both tables."""
     if not paired:
         return rng.permutation(y)
     exchanged = rng.random(len(y) // 2) < 0.5
@@ -213,20 +217,19 @@ def _stack_variable(confidential: Microdata, released: Microdata, name: str) -> 
 
 
 def _is_varying(values: Floats) -> bool:
-    """Return whether not all values (N,) are the same, or all missing."""
+    """Return whether the values (N,) are neither all equal nor all missing."""
     return bool(((values != values[0]) & ~(np.isnan(values) & np.isnan(values[0]))).any())
 
 
 def _are_variables_repeated(columns: Sequence[Floats], ours: int) -> list[bool]:
-    """Return whether a partly synthetic release repeats each variable (N,), the first ``ours`` values confidential.
-
-    Where it repeats all, nothing says which were synthesised, and none counts as repeated.
-    """
+    """Return whether a partly synthetic release repeats each variable (N,), the first ``ours`` values confidential."""
     found = are_columns_repeated([values[:ours] for values in columns], [values[ours:] for values in columns])
+    # Where it repeats all, nothing says which were synthesised.
     return [False] * len(found) if all(found) else found
 
 
 def _measure_by_permutation(x: Integers, levels: Sequence[int], y: Floats, spec: PropensitySpec, run: Run) -> Measure:
+    """Measure by a classification tree, with the null by permutation."""
     pmse = partial(tree_pmse, x, levels=levels, minbucket=spec.minbucket, cp=spec.cp)
     own, permuted = permutation_null(pmse, y, spec.permutations, run)
     null, lower, upper = monte_carlo_mean(permuted, within=PMSE_RANGE)
@@ -235,7 +238,11 @@ def _measure_by_permutation(x: Integers, levels: Sequence[int], y: Floats, spec:
 
 
 def _ratio_measure(pmse: float, null: Estimate, why_zero: str, degrees: int = 0) -> Measure:
-    """Return the three estimates; no ratio, and ``why_zero``, where the null is 0. ``degrees`` are d of a logistic regression."""
+    """Return the estimates of the pMSE, its null and their ratio.
+
+    why_zero: reason of a missing ratio where the null is 0
+    degrees: coefficients of a logistic regression that can differ; 0 for a tree
+    """
     if not null.value:
         ratio = Estimate.not_computed("s_pmse", why_zero)
     else:
@@ -248,7 +255,7 @@ def _ratio_measure(pmse: float, null: Estimate, why_zero: str, degrees: int = 0)
 
 
 def ratio_limits(pmse: float, null: Estimate) -> Range:
-    """Return the limits of pmse / null by those of the null; none where the null may be 0."""
+    """Return the limits of pmse / null from those of the null; None where the null may be 0."""
     if null.value is None or null.lower is None or null.upper is None or null.lower <= 0:
         return None, None
     value = pmse / null.value
@@ -256,21 +263,21 @@ def ratio_limits(pmse: float, null: Estimate) -> Range:
 
 
 def _repetition_remark(ratio: float, degrees: int) -> str:
-    """Return a remark where a ratio is too low, with how often a right release has one as low.
-
-    d times the ratio is chi-squared with d degrees (Snoke et al. 2018).
-    """
+    """Return a remark for a ratio that is too low, with how often a correct model has one as low; empty for others."""
     from scipy.stats import chi2
 
     if ratio >= REPEATED_RATIO:
         return ""
     words = f"below {REPEATED_RATIO:g}: the release repeats the confidential records more closely than a model fitted to them does"
+    # d times the ratio is chi-squared with d degrees of freedom (Snoke et al. 2018).
     chance = float(chi2.cdf(degrees * ratio, degrees)) if degrees else 0.0
     return f"{words}; chance alone gives this in {chance:.0%} of its releases" if chance >= MENTIONED_CHANCE else words
 
 
 def _main_effects(values: Floats, has_levels: bool) -> list[SparseTerm]:
-    """Return indicators of all but the first of the levels that occur, or the standardised numbers and who has none."""
+    """Return the design terms of a variable: indicators of all levels but the first, or standardised numbers and who is
+    missing.
+    """
     if has_levels:
         return [IndicatorTerm.from_codes(values)]
     numbers = [(column, float(column_scales(column))) for column in fill_with_mean(values)]
@@ -278,7 +285,7 @@ def _main_effects(values: Floats, has_levels: bool) -> list[SparseTerm]:
 
 
 def _effect_products(effects: Sequence[Sequence[SparseTerm]], same: Sequence[bool]) -> list[tuple[SparseTerm, bool]]:
-    """Return the products of every two variables' effects, and whether both are repeated."""
+    """Return the products of every two variables' terms, each with whether both variables are repeated."""
     pairs = [
         (ProductTerm(one, other), same[i] and same[j])
         for i, j in combinations(range(len(effects)), 2)
@@ -293,7 +300,9 @@ def _effect_products(effects: Sequence[Sequence[SparseTerm]], same: Sequence[boo
 
 
 def _tree_columns(columns: Sequence[Floats], unordered: Sequence[bool]) -> tuple[Integers, list[int]]:
-    """Return codes of levels and ranks of ordered values, (N, P), and how many levels are without an order, (P,)."""
+    """Return codes or ranks of the variables for a tree, (N, P), and the number of levels of those without an order,
+    (P,).
+    """
     blocks: list[Integers] = []
     levels: list[int] = []
     for values, plain in zip(columns, unordered, strict=True):
@@ -326,7 +335,7 @@ class PropensitySpec(Spec):
 
 
 def _draft_offer(case: Case) -> Offer | None:
-    """Return the offer for a synthesis: whether a classifier can distinguish its records from the data; None for an anonymisation."""
+    """Offer the measure for a synthesis; None for an anonymisation."""
     if case.want == "anonymisation":
         return None
     why = "whether the release as a whole looks like the data: 1 where it follows them"
@@ -394,12 +403,10 @@ def _draft_offer(case: Case) -> Offer | None:
 )
 @drafts(_draft_offer)
 def propensity(confidential: Microdata, released: Microdata, spec: PropensitySpec, run: Run) -> Measure:
-    """Measure ``pmse``, its null expectation, and their ratio.
+    """Measure ``pmse``, its null expectation, and their ratio; for a tree with the interval of the mean over
+    permutations.
 
-    Of a tree the last two have the interval of the mean over the permutations, else none is needed.
-
-    Raises:
-        NotComputable: when no column varies over the two tables, or there are too many products.
+    Raises NotComputable when no column varies over the two tables, or there are too many products.
     """
     schema = confidential.schema
     names = spec.variables or schema.non_identifiers

@@ -5,14 +5,10 @@ With b_c and b_s the coefficients that a regression has on the confidential and 
     relative deviation  (b_s - b_c) / b_c          of each coefficient, the intercept among them
     distance            sum |(b_s - b_c) / b_c|    over all of them
 
-A coefficient near 0 has no meaningful share: where b_c is below ``near_zero`` of its standard errors, its deviation and
-the distance of its model are not computed, and the reason names it. Nor are they where a coefficient cannot be estimated
-on one of the tables. The paper, whose coefficients are far from 0, says nothing of it.
-
-The baseline of a distance is what two samples of one population give about their coefficients: the sum over the
-coefficients of sqrt(2/pi) sqrt(e_c^2 + e_s^2) / |b_c|, with e their standard errors.
-
-Records that lack a value of one of the model's variables are left out, as analysts' programs do; the rows say how many.
+A deviation, and the distance of its model, are not computed where b_c is below ``near_zero`` of its standard errors, or
+where a coefficient cannot be estimated on one of the tables. The baseline of a distance is what two samples of one
+population give about their coefficients. Records that lack a value of one of the model's variables are left out, as
+analysts' programs do; the rows say how many.
 """
 
 from __future__ import annotations
@@ -37,7 +33,7 @@ from ..statistics.interval_estimate import IntervalEstimate
 
 
 def check_model_domains(data: Microdata, target: str, spec: RegressionDistanceSpec, place: str) -> None:
-    """Raise BadInput where a model takes a function of a column outside its domain."""
+    """Raise BadInput where a model takes a function of a column outside its domain, such as the logarithm of 0."""
     for i, model in enumerate(spec.models):
         model.check_domains(data, f"{place}.models[{i}]")
 
@@ -47,7 +43,7 @@ class _CoefficientDeviation:
     """Relative deviation of a coefficient, (b_s - b_c) / b_c.
 
     value: the deviation
-    expected: mean of its size for two samples of one population
+    expected: expectation of its absolute value for two samples of one population
     """
 
     value: float
@@ -57,6 +53,7 @@ class _CoefficientDeviation:
 def _model_estimates(
     confidential: Microdata, released: Microdata, model: RegressionModel, near_zero: float
 ) -> Iterator[Estimate]:
+    """Yield the estimates of a model's distance and of the deviation of each coefficient."""
     target = model.response_column(confidential.schema, "")
     own, theirs = (
         model.estimate_coefficients(confidential, confidential),
@@ -85,11 +82,13 @@ def _model_estimates(
 def _relative_deviation(
     term: str, own: EstimateOrReason, theirs: EstimateOrReason, near_zero: float
 ) -> _CoefficientDeviation | NotComputable:
+    """Return the relative deviation of a coefficient, or the reason why it has none."""
     for words, answer in (("confidential", own), ("released", theirs)):
         if isinstance(answer, NotComputable):
             return NotComputable(f'"{term}" has no coefficient on the {words} data: {answer.reason}')
     assert isinstance(own, IntervalEstimate)
     assert isinstance(theirs, IntervalEstimate)
+    # A share of a coefficient near 0 has no meaning. The paper, whose coefficients are far from 0, says nothing of it.
     if own.value == 0 or abs(own.value) < near_zero * own.standard_error:
         limit = f"less than {near_zero:g} of its standard error" if near_zero else "0"
         return NotComputable(f'the confidential coefficient of "{term}" is {limit}: too near 0 to be divided by')
@@ -97,10 +96,12 @@ def _relative_deviation(
     error = math.hypot(own.standard_error / own.value, theirs.standard_error / own.value)
     if not math.isfinite(value + error):
         return NotComputable(f'the coefficients of "{term}" are too far apart for a number to say by how much')
+    # The mean size of a normal deviate is sqrt(2 / pi) of its standard deviation.
     return _CoefficientDeviation(value, math.sqrt(2 / math.pi) * error)
 
 
 def _left_out_remark(confidential: Microdata, released: Microdata, model: RegressionModel) -> str:
+    """Describe how many records of each table lack a value that the model needs."""
     said = [
         f"{table}: {words}"
         for table, data in (("confidential", confidential), ("released", released))
@@ -111,7 +112,7 @@ def _left_out_remark(confidential: Microdata, released: Microdata, model: Regres
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RegressionDistanceSpec(Spec):
-    """Regressions that are compared, and which coefficients are near 0."""
+    """Regressions that are compared, and which coefficients count as 0."""
 
     models: Annotated[
         tuple[RegressionModel, ...],
@@ -127,7 +128,7 @@ class RegressionDistanceSpec(Spec):
     ] = 0.1
 
     def check(self, schema: Schema, place: str) -> None:
-        """Raise BadInput when there is no model, or a column of one is not there or of a wrong kind."""
+        """Raise BadInput where there is no model, or a column of one does not exist or is of a wrong kind."""
         Spec.check(self, schema, place)
         if not self.models:
             raise BadInput(f"{place}.models", 'name a regression, such as "price ~ age"')

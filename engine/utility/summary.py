@@ -28,19 +28,21 @@ OptionalTableWeights = tuple[Floats | None, Floats | None]
 
 
 def _stated_bounds(confidential: Microdata, estimates: Sequence[Estimate]) -> Iterator[Estimate]:
-    """Yield the bounds of the variables, for their means and quantiles."""
+    """Yield the bounds of the variables, for the intervals of their means and quantiles."""
     for found in estimates:
         if found.measure in ("mean", "quantile") and found.value is not None:
             yield from stated_bounds(value_range(confidential.schema[found.target]), found.target, found.params)
 
 
 def _table_weights(confidential: Microdata, released: Microdata, design: SurveyDesign | None) -> OptionalTableWeights:
+    """Return the survey weights of both tables, None for each without a design."""
     return (None, None) if design is None else (design.weights_of(confidential), design.weights_of(released))
 
 
 def _variable_estimates(
     confidential: Microdata, data: Microdata, name: str, spec: SummarySpec, weights: OptionalTableWeights
 ) -> Iterator[Estimate]:
+    """Yield the statistics of a variable, with the share of missing values where either table has some."""
     missing = data.missing_mask(name)
     if missing.any() or confidential.missing_mask(name).any():
         yield Estimate("share_missing", _weighted_share(missing, weights[1]), name)
@@ -52,10 +54,12 @@ def _variable_estimates(
 
 
 def _weighted_share(holds: Booleans, weights: Floats | None) -> float:
+    """Return the share of records for which ``holds`` (n,) is true, by survey weights where there are some."""
     return float(np.mean(holds)) if weights is None else weighted_share(holds, weights)
 
 
 def _value_estimates(data: Microdata, name: str, spec: SummarySpec, weights: Floats | None) -> Iterator[Estimate]:
+    """Yield the statistics of the values of a variable that are present."""
     kind, values = data.schema[name].kind, data.present_numbers(name)
     own = None if weights is None else weights[~data.missing_mask(name)]
     if kind.has_levels:
@@ -76,16 +80,15 @@ def _value_estimates(data: Microdata, name: str, spec: SummarySpec, weights: Flo
 
 
 def _standard_deviation(values: Floats) -> float:
-    """Return the standard deviation of values (n,), n at least 2, with divisor n - 1. Values whose squares leave the floating-point range
-    have one too.
-    """
+    """Return the standard deviation of values (n,), n at least 2, with divisor n - 1."""
+    # Squares of the values themselves may overflow.
     scale = float(np.abs(values).max()) or 1.0
     return float(np.std(values / scale, ddof=1)) * scale
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SummarySpec(Spec):
-    """Variables to summarise and the quantiles of the numeric ones."""
+    """Variables to summarise, and the quantiles of numbers."""
 
     variables: Annotated[
         tuple[str, ...],
@@ -101,12 +104,12 @@ class SummarySpec(Spec):
     )
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """Raise BadInput when no variable is named and only dates are released."""
+        """Raise BadInput where no variable is named and only dates are released."""
         if not self.for_release(schema, released).variables:
             raise BadInput(place, "no released variable can be summarised; leave it out")
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Return the parameters with the released variables, when none is named."""
+        """Return the parameters with the released variables where none is named."""
         return replace(self, variables=self.variables or compared_variables(schema, released, SUMMARISED))
 
 
@@ -187,7 +190,7 @@ class SummarySpec(Spec):
     combine=average_within_bounds,
 )
 def summary(confidential: Microdata, released: Microdata, spec: SummarySpec, run: Run) -> Measure:
-    """Measure statistics of the released data; the confidential row is the confidential data's own, scored as a release."""
+    """Measure summary statistics of the released data; the confidential data are measured in the same way."""
     names = spec.for_release(confidential.schema, ()).variables
     design = SurveyDesign.from_schema(confidential.schema)
     weights = _table_weights(confidential, released, design)

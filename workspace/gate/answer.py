@@ -1,4 +1,4 @@
-"""Whether a release may leave: one answer for screens, commands, reports and documents, never greener than the gate."""
+"""The answer whether a release may leave, one for screens, commands, reports and documents, never milder than the gate."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ReleaseAnswer:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return the answer as every place prints it: title, sentence, and what is not covered where something is not."""
+        """Return the lines of the answer: title, sentence, and what was not covered."""
         return tuple(line for line in (self.title, self.sentence, self.not_covered) if line)
 
     def to_table(self) -> dict[str, Any]:
@@ -77,9 +77,8 @@ class ReleaseAnswer:
 
 
 def answer_for_run(workspace: Workspace, run_id: int | str) -> ReleaseAnswer | None:
-    """Examine a run's release and return the answer; None for a run that is not done or has no dataset to release.
-
-    A release that the gate cannot examine, such as one with a damaged table, may not leave: the sentence gives the reason. Raises NotFound.
+    """Examine a run's release and return the answer; None for a run that is not done or has no dataset. Raises
+    NotFound.
     """
     run = find_run(workspace, run_id)
     if run.state is not RunState.DONE or not released_table_hashes(workspace, run.id):
@@ -89,6 +88,7 @@ def answer_for_run(workspace: Workspace, run_id: int | str) -> ReleaseAnswer | N
         policy = read_policy_of_workspace(workspace.directory)
         examination = examine_release(workspace, plan_release(workspace, run.id), policy)
         return answer_from_examination(examination, run.recipe, policy, records)
+    # What cannot be examined, such as a damaged table, may not leave.
     except (WorkspaceError, EngineError, OSError) as error:
         audience = policy.effective_audience(run.recipe.form.audience)
         sentence = fill_sentence(sentences.NOT_EXAMINED, error=str(error).rstrip("."))
@@ -96,7 +96,7 @@ def answer_for_run(workspace: Workspace, run_id: int | str) -> ReleaseAnswer | N
 
 
 def answer_from_examination(examination: Examination, recipe: Recipe, policy: Policy, records: int) -> ReleaseAnswer:
-    """Return the answer that an examination gives, with its waivers, for a run of ``records`` confidential records."""
+    """Return the answer that an examination with its waivers gives; ``records`` is the number of confidential records."""
     count = RecordCount(records, recipe.data.rows)
     audience = policy.effective_audience(recipe.form.audience)
     left = {one.check for one in examination.unwaived_findings}
@@ -126,7 +126,7 @@ def answer_from_examination(examination: Examination, recipe: Recipe, policy: Po
 
 
 def _waived_text(examination: Examination) -> str:
-    """Return who waived how many blocking findings, in a sentence; empty where nothing was waived."""
+    """Describe who waived how many blocking findings; empty where nothing was waived."""
     left = {one.check for one in examination.unwaived_findings}
     # Witnesses of a leak are no further blocks.
     waived = sum(one.status == "block" and one.check not in left for one in examination.lead_findings)
@@ -137,7 +137,7 @@ def _waived_text(examination: Examination) -> str:
 
 
 def _open_findings_text(open_findings: Sequence[Finding], unchecked: Sequence[Finding]) -> str:
-    """Return how many findings a person has to judge and what they are about, in sentences."""
+    """Describe how many findings a person has to judge, and what they are about."""
     titles = [one.title for one in open_findings]
     parts = []
     if titles:
@@ -148,7 +148,7 @@ def _open_findings_text(open_findings: Sequence[Finding], unchecked: Sequence[Fi
 
 
 def _worst_finding_text(findings: Sequence[Finding], records: RecordCount) -> tuple[str, int | None]:
-    """Return a sentence on the finding that is about most people, and how many these are; None where none counts people."""
+    """Return a sentence on the finding about most people, and their number; None where no finding counts people."""
     worst = max(findings, key=lambda one: (one.people or 0, bool(one.headline)))
     if not worst.people:
         title = f"{worst.title[:1].upper()}{worst.title[1:]}"
@@ -174,14 +174,14 @@ def _worst_finding_text(findings: Sequence[Finding], records: RecordCount) -> tu
 
 
 def _first_titles(titles: Sequence[str]) -> list[str]:
-    """Return the first titles, and how many more there are as the last."""
+    """Return the first titles, and a text that counts the others."""
     named = list(titles[:MOST_NAMED_FINDINGS])
     more = len(titles) - len(named)
     return [*named, fill_sentence(sentences.MORE_NAMES, number=more)] if more else named
 
 
 def _not_covered_text(unchecked: Sequence[Finding]) -> str:
-    """Return which checks were not made, in a sentence; empty where all were made."""
+    """Describe which checks were not made; empty where all were made."""
     if not unchecked:
         return ""
     return fill_sentence(sentences.NOT_COVERED, titles=_first_titles([one.title for one in unchecked]))

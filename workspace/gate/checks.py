@@ -1,4 +1,6 @@
-"""What a check of the gate is, and what it evaluates: a check is declared once, with its limits and the reason for them."""
+"""Declarations of the gate's checks: what a check is, with its limits and their reason, and the release that it
+evaluates.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ OWN_CHOICE = "a choice of ours; no rule of the field has a number"
 
 
 class CheckNotApplicable(NotComputable):
-    """A check says nothing about this kind of release, such as one of drawn values about an anonymised table."""
+    """Error of a check that says nothing about this kind of release, such as one of drawn values about an anonymised
+    table.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"does not apply: {reason}")
@@ -104,14 +108,15 @@ class CheckResult:
 
     @property
     def severity(self) -> tuple[bool, bool, float]:
-        """Return a sorting key whose largest value is the worst result: measured ones, ones that may block, then the compared value."""
+        """Return a sorting key that is largest for the worst result."""
+        # What may block is worse than a larger value that only warns.
         return self.is_measured, self.at_most == "block", self.compared_value
 
 
 def limits_under_policy(
     policy: Policy, key: str, warn: float | None, block: float | None
 ) -> tuple[float | None, float | None]:
-    """Return the limits of a check, of the policy where it has them and else its own; None for never."""
+    """Return the limits of a check: the policy's where it has them, else the check's own; None for never."""
     given = policy.findings.get(key)
     if given is None:
         return warn, block
@@ -120,7 +125,7 @@ def limits_under_policy(
 
 @dataclass(frozen=True)
 class GateCheck:
-    """A check of the gate: it warns and blocks above its limits, or below them where they are minima; a limit of None never does.
+    """A check of the gate, with the limits above which it warns and blocks; below which where they are minima.
 
     key: name of the check in policies and findings
     title: what is counted or measured, in words
@@ -153,14 +158,14 @@ class GateCheck:
     intruder: Intruder = "motivated"
 
     def limits_under_policy(self, policy: Policy) -> tuple[float | None, float | None]:
-        """Return the limits from which on the check warns and blocks under a policy; None for never."""
+        """Return the limits at which the check warns and blocks under a policy; None for never."""
         own = {"warn": self.warn, "block": self.block}
         if self.smallest_cell_limit:
             own[self.smallest_cell_limit] = float(policy.smallest_cell)
         return limits_under_policy(policy, self.key, own["warn"], own["block"])
 
     def is_beyond(self, compared_value: float, limit: float | None) -> bool:
-        """Return whether a number is on the wrong side of a limit; False for a limit of None."""
+        """Return whether a value is on the wrong side of a limit; False for a limit of None."""
         return limit is not None and (
             is_below(compared_value, limit) if self.is_minimum else is_above(compared_value, limit)
         )
@@ -226,18 +231,22 @@ class _ComparedReleases:
 
 
 class ExaminedRelease:
-    """The release that is examined, with everything that checks read: tables are read when first needed, and again where memory lacks."""
+    """The examined release, with everything that checks read; tables are read on first use, and again where memory is
+    short.
+    """
 
     def __init__(self, workspace: Workspace, plan: ReleasePlan, policy: Policy, most_cells: int = MOST_CELLS) -> None:
         self.workspace, self.plan, self.policy, self.most_cells = workspace, plan, policy, most_cells
         self._cells = BoundedCache(most_cells)
         self._pairs = BoundedCache(most_cells)
         self._tables = BoundedCache(most_cells)
+        # Objects of modules that import this one: their types cannot be named here.
         self.joints: dict[object, object] = {}
         self._found_by: dict[tuple[tuple[str, ...], int], tuple[float, float]] = {}
 
     def close(self) -> None:
-        """Drop what several checks share: it holds this object, which could not be freed otherwise."""
+        """Drop what several checks share."""
+        # These objects hold the release: a cycle that keeps its tables in memory until the garbage collector runs.
         self.joints.clear()
 
     @property
@@ -246,21 +255,21 @@ class ExaminedRelease:
 
     @property
     def is_synthetic(self) -> bool:
-        """Return whether values were drawn from a model; else records were changed, and are protected by their equivalence classes."""
+        """Return whether values were drawn from a model."""
         return self.recipe.origin == "synthetic"
 
     @property
     def record_noun(self) -> str:
-        """Return what the records are, in the plural: people unless the recipe names something else."""
+        """Return the plural noun of the records: people unless the recipe names something else."""
         return self.recipe.data.rows or "people"
 
     def count_text(self, records: int) -> str:
-        """Return a number of confidential records in words: ``1 person``, ``12 people``, ``3 person-years``."""
+        """Format a number of confidential records: ``1 person``, ``12 people``, ``3 person-years``."""
         return f"{records:,} {singular_noun(self.record_noun) if records == 1 else self.record_noun}"
 
     @cached_property
     def quasi_identifiers(self) -> tuple[str, ...]:
-        """Return the quasi-identifiers of the release: those that anonymisation steps name, else the variables of that role."""
+        """Return the quasi-identifiers that anonymisation steps name, else the released variables of that role."""
         named = [
             name
             for step in self.recipe.anonymisation
@@ -278,12 +287,12 @@ class ExaminedRelease:
 
     @cached_property
     def exact_records(self) -> Microdata:
-        """Return the confidential records with their exact values; a release is compared with ``confidential`` instead."""
+        """Return the confidential records with their exact values."""
         return self.workspace.read_stored_dataset(self.original_dataset)
 
     @property
     def confidential(self) -> Microdata:
-        """Return the confidential records after the public rules of the release were applied to them."""
+        """Return the confidential records as the public recoding rules of the release leave them."""
         return self.recipe.recode_data(self.exact_records)
 
     @cached_property
@@ -307,13 +316,14 @@ class ExaminedRelease:
 
     @cached_property
     def history(self) -> ReleaseHistory:
-        """Return what was released from this workspace before."""
+        """Return the earlier releases of this workspace."""
         return read_release_history(
             self.workspace, self.plan.run.id, {self.original_dataset.table_sha256: self.exact_records}
         )
 
     @cached_property
     def _compared_releases(self) -> _ComparedReleases:
+        """Return the earlier releases, grouped by whether their people are the same."""
         related, sharing, undecided = (
             list[SamePeopleRelease](),
             list[tuple[EarlierRelease, int]](),
@@ -324,6 +334,8 @@ class ExaminedRelease:
         for left in self.history.releases:
             one = replace(left, release=left.release.recode_by(rules, exact))
             try:
+                # The same table, so the same people without a comparison, which a table without identifying columns
+                # could not pass.
                 if one.table_sha256 == self.original_dataset.table_sha256:
                     nobody: Integers = np.zeros(0, dtype=np.int64)
                     related.append(
@@ -341,6 +353,7 @@ class ExaminedRelease:
                     lost.append(one.run_id)
                 elif compared.unknown_reason:
                     undecided.append(UncertainPeopleRelease(one, compared.unknown_reason))
+            # One damaged release must not keep the others from being compared: earlier_records blocks for it.
             except (DamagedTable, StrangeFile) as error:
                 wrong.append(fill_sentence(sentences.UNREADABLE_RELEASE, run=one.run_id, error=error))
         return _ComparedReleases(tuple(related), tuple(sharing), tuple(undecided), tuple(lost), tuple(wrong))
@@ -352,7 +365,9 @@ class ExaminedRelease:
 
     @property
     def sharing_releases(self) -> tuple[tuple[EarlierRelease, int], ...]:
-        """Return the earlier releases of mostly other people, each with the number of people that a declared identifier shows in both tables."""
+        """Return the earlier releases of mostly other people, each with the number of people whom a declared identifier
+        shows in both.
+        """
         return self._compared_releases.sharing_people
 
     @property
@@ -362,7 +377,9 @@ class ExaminedRelease:
 
     @property
     def uncertain_releases_text(self) -> str:
-        """Return ``; it is unknown whether the people of run 3 are the same (...)``; empty where it is known of all."""
+        """Return ``; it is unknown whether the people of run 3 are the same (...)``; empty where it is known of all
+        releases.
+        """
         return "".join(
             fill_sentence(sentences.UNCERTAIN_PEOPLE, run=one.earlier.run_id, reason=one.reason)
             for one in self.uncertain_releases
@@ -370,12 +387,12 @@ class ExaminedRelease:
 
     @property
     def incomparable_runs(self) -> tuple[int, ...]:
-        """Return the deleted runs of which too little is left to show whether their people are the same."""
+        """Return the deleted runs of which too little is left to compare their people."""
         return self._compared_releases.incomparable_runs
 
     @property
     def unreadable_releases(self) -> tuple[str, ...]:
-        """Return which earlier releases cannot be relied on, and why, in words."""
+        """Describe which earlier releases cannot be relied on, and why."""
         return (*self.history.problems, *self._compared_releases.unreadable)
 
     def pool_releases(self, *releases: ReleasedData) -> PooledDatasets:
@@ -387,15 +404,19 @@ class ExaminedRelease:
 
     @property
     def released_datasets(self) -> Sequence[Microdata]:
-        """Return every released dataset as the workspace stores it, each read when it is accessed. Access raises NotReady."""
+        """Return the released datasets as stored, each read when it is accessed. Access raises NotReady."""
         return self.pool_releases(self.release).tables
 
     def datasets_with_variable(self, name: str) -> Sequence[Microdata]:
-        """Return every released dataset with this variable alone, each read when it is accessed. Access raises NotReady."""
+        """Return the released datasets with at least this variable, each read when it is accessed. Access raises
+        NotReady.
+        """
         return self.pool_releases(self.release).tables_with_variable(name)
 
     def read_dataset(self, release: ReleasedData, place: int, name: str | None = None) -> Microdata:
-        """Read a dataset of a release, by its position from 0; where memory lacks, at least this variable of it."""
+        """Read a dataset of a release by its position from 0; at least the variable ``name`` of it where memory is
+        short.
+        """
         sha256, cells = release.tables[place], release.sizes[place] * len(release.schema.names)
         if name is not None and not self._tables.has_room_for(sha256, cells):
             return release.read(place, (name,))
@@ -403,9 +424,8 @@ class ExaminedRelease:
 
     @cached_property
     def confidential_cells(self) -> Cells:
-        """Return the cells of the confidential data, of the variables that are released. They hold the data and not this object, which
-        would then hold itself.
-        """
+        """Return the cells of the released variables in the confidential data, (n,) each, computed on access."""
+        # The closure holds the data and not this object, which would then hold itself.
         data, cells = self.confidential, self._cells
 
         def compute_cells(name: str) -> Keys:
@@ -415,14 +435,14 @@ class ExaminedRelease:
 
     @cached_property
     def _confidential_people(self) -> ConfidentialPeople:
-        """Return the records in the form that is compared with people of other tables: by their exact values, whatever is recoded, and by every
-        column.
-        """
+        """Return the confidential records in the form in which they are compared with people of other tables."""
         exact, coarse = self.exact_records, self.recipe.form.recode
+        # Exact values, since two releases may recode differently; no running numbers, which any two tables share.
         names = tuple(name for name in exact.schema.names if not is_enumerated(exact, name))
         cells, own = self._cells, self.confidential_cells  # and not the case, which would then hold itself
 
         def compute(name: str) -> Keys:
+            """Return the exact cells of a variable, shared with the recoded ones where no rule changes it."""
             if name in own and name not in coarse:
                 return own[name]
             return cells.get_or_compute(("exact", name), len(exact), lambda: cell_keys(exact, (name,))[name])
@@ -430,21 +450,21 @@ class ExaminedRelease:
         return ConfidentialPeople(LazyCells(names, compute), exact.schema, len(exact))
 
     def share_found_by_columns(self, names: Sequence[str], people: int) -> tuple[float, float]:
-        """Return which share of people is found by some columns of the release alone.
+        """Return the share of people whom some released columns alone reveal.
 
-        Of the ``people`` who are easiest to find: the share whose row is picked by a guess among equal rows, and the share who are
-        unique there.
-        A person of another sample has none of the rows as often (Good 1953).
+        Of the ``people`` who are easiest to find: the share whose row a guess among equal rows picks, and the share who
+        are unique.
         """
         key = (tuple(names), people)
         if key not in self._found_by:
             rows = row_keys(self.confidential_cells, names, len(self.confidential))
+            # By Good (1953), the share of uniques is also how often a person of another sample has none of the rows.
             sizes = np.sort(count_occurrences(rows, rows))[:people]
             self._found_by[key] = (float((1 / sizes).mean()), float((sizes == 1).mean())) if len(sizes) else (0.0, 0.0)
         return self._found_by[key]
 
     def released_cells(self, release: ReleasedData, place: int, name: str) -> Keys:
-        """Return the cells of a variable in a dataset of a release."""
+        """Return the cells of a variable in a dataset of a release, (n,)."""
 
         def compute() -> Keys:
             return cell_keys(self.read_dataset(release, place, name), (name,), self.confidential)[name]
@@ -454,25 +474,31 @@ class ExaminedRelease:
     def nearest_record_pairs(
         self, kept: tuple[str, ...], drawn: tuple[str, ...], among: Integers | None = None
     ) -> NeighbourPairs:
-        """Return the pairs of records that are nearest to each other in the ``kept`` variables, chosen by the rows of ``kept`` and ``drawn``."""
+        """Return pairs of records that are nearest to each other in the ``kept`` variables; ``among`` restricts them to
+        some rows.
+        """
 
         def compute() -> NeighbourPairs:
+            """Return the pairs among these rows."""
             return nearest_neighbour_pairs(
                 self.confidential, kept, row_keys(self.confidential_cells, (*kept, *drawn)), among
             )
 
+        # Pairs among some rows are kept by the caller, by pool.
         return compute() if among is not None else self._pairs.get_or_compute((kept, drawn), 1, compute)
 
     @cached_property
     def replaced_numbers(self) -> tuple[str, ...]:
-        """Return the replaced variables that are numbers or dates, in the confidential data and in the release."""
+        """Return the replaced variables that are numbers or dates in the confidential data and in the release."""
         generalised, schema = self.recipe.generalised, self.confidential.schema
         return tuple(n for n in self.plan.replaced if n not in generalised and not schema[n].kind.has_levels)
 
 
 @dataclass(frozen=True, eq=False)
 class PooledDatasets:
-    """Datasets of some releases of the same people, which an intruder has together; a dataset that was released twice counts once."""
+    """Datasets of several releases of the same people, as an intruder has them together; one that was released twice
+    counts once.
+    """
 
     case: ExaminedRelease
     releases: tuple[ReleasedData, ...]
@@ -488,7 +514,10 @@ class PooledDatasets:
 
     @property
     def cells_by_dataset(self) -> tuple[Cells, ...]:
+        """Return the cells of each dataset by variable, computed on access."""
+
         def cells_of_dataset(release: ReleasedData, place: int) -> Cells:
+            """Return the cells of one dataset by variable."""
             names = (*release.kept, *release.replaced)
             return LazyCells(names, partial(self.case.released_cells, release, place))
 
@@ -496,14 +525,15 @@ class PooledDatasets:
 
     @property
     def tables(self) -> Sequence[Microdata]:
-        """Return every dataset, each read when it is accessed. Access raises NotReady."""
+        """Return the datasets, each read when it is accessed. Access raises NotReady."""
         return LazySequence(len(self.datasets), lambda at: self.case.read_dataset(*self.datasets[at]))
 
     def tables_with_variable(self, name: str) -> Sequence[Microdata]:
-        """Return every dataset with at least this variable, its levels coded as in the confidential data where they are levels there."""
+        """Return the datasets with at least this variable, its levels coded as in the confidential data."""
         levels = _column_levels(self.case.confidential, name)
 
         def find(at: int) -> Microdata:
+            """Read one dataset, its levels coded as in the confidential data."""
             release, place = self.datasets[at]
             data = self.case.read_dataset(release, place, name)
             return data if release is self.case.release or levels is None else _align_levels(data, name, levels)
@@ -512,7 +542,7 @@ class PooledDatasets:
 
     @cached_property
     def size_text(self) -> str:
-        """Return how many datasets and records are compared, in words."""
+        """Describe how many datasets and records are compared."""
         n, datasets = len(self.case.confidential), len(self.datasets)
         runs = list(dict.fromkeys(release.run_id for release, _ in self.datasets))
         if len(runs) == 1:
@@ -535,12 +565,13 @@ class PooledDatasets:
 
 
 def _column_levels(data: Microdata, name: str) -> pd.Index | None:
+    """Return the levels of a column; None where it has none."""
     column = data.frame[name]
     return column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else None
 
 
 def _align_levels(data: Microdata, name: str, levels: pd.Index) -> Microdata:
-    """Return a dataset whose codes of a variable are those of these levels; other levels come after them."""
+    """Return a dataset in which a variable is coded by the given levels, followed by others that it has."""
     column = data.frame[name]
     others = [level for level in column.cat.categories if level not in levels]
     coded = column.cat.set_categories([*levels, *others])
@@ -554,10 +585,10 @@ def worst_over_pools(
     *,
     together: bool,
 ) -> CheckResult:
-    """Return the worst result of a check for this release alone, with earlier ones of the same model, and with all that fit.
+    """Return the worst result of a check over pools of releases.
 
-    ``together`` says that datasets of different models show more together than each: an average over them shows less. They count
-    where this release adds to what the earlier ones show.
+    The pools are this release alone, with earlier ones of the same model and, if ``together``, with all earlier ones
+    that fit.
     """
     earlier = case.earlier_releases(fits)
     alike = [one for one in earlier if one.model == case.release.model]
@@ -565,9 +596,11 @@ def worst_over_pools(
     if alike:
         seen.append(evaluate(case.pool_releases(case.release, *alike)))
     if together and len(earlier) > len(alike):
+        # An average over datasets of different models may show less than each, so that both smaller pools stay.
         whole = evaluate(case.pool_releases(case.release, *earlier))
         if (
             whole.severity > max(one.severity for one in seen)
+            # What the earlier releases show without this one is no reason to block it.
             and evaluate(case.pool_releases(*earlier)).compared_value < whole.compared_value
         ):
             seen.append(whole)
@@ -575,17 +608,17 @@ def worst_over_pools(
 
 
 def count_pools(case: ExaminedRelease, fits: Callable[[ReleasedData], bool], *, together: bool) -> int:
-    """Return how many sets of releases ``worst_over_pools`` looks at: tests of each share the level."""
+    """Return the number of pools that ``worst_over_pools`` evaluates, which share the level of a test."""
     earlier = case.earlier_releases(fits)
     alike = sum(one.model == case.release.model for one in earlier)
     return 1 + (alike > 0) + (together and len(earlier) > alike)
 
 
 def record_numbers(records: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> tuple[int, ...]:
-    """Return record numbers as a finding stores them."""
+    """Return record numbers as plain integers, as a finding stores them."""
     return tuple(int(record) for record in records)
 
 
 def result_from_likeness(likeness: MemorisationShare, message: str) -> CheckResult:
-    """Return a measured likeness as the result of a check; what is beyond its baseline is compared with the limits."""
+    """Return a memorisation share as the result of a check; its excess over the baseline is compared with the limits."""
     return CheckResult(message, likeness.value, likeness.baseline, likeness.excess, record_numbers(likeness.records))

@@ -1,4 +1,4 @@
-"""What a release of a run would hold: how many datasets and records, what is replaced, what is released unchanged."""
+"""Contents of a run's release: its datasets, records, and variables by their treatment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from ..store.workspace import Workspace
 from ..upkeep.integrity import RunSealState, verify_run
 from ..views.results import read_verdicts
 
-"""The two packages of a release."""
 OTHER_PACKAGE = "public_manifest_sha256"
 """The key of the internal manifest that has the hash of the public one."""
 
@@ -52,12 +51,12 @@ class ReleasePlan:
 
     @property
     def is_shuffled(self) -> bool:
-        """Return whether the rows are released in an order that has nothing to do with that of the confidential records."""
+        """Return whether rows are released in an order unrelated to that of the confidential records."""
         return self.run.recipe.form.order == "shuffled"
 
     @property
     def row_order_text(self) -> str:
-        """Return in words in which order the rows are released."""
+        """Describe the order in which rows are released."""
         return "rows shuffled" if self.is_shuffled else "rows in the order of the confidential records"
 
     @property
@@ -67,32 +66,32 @@ class ReleasePlan:
 
     @property
     def recoded_variables(self) -> tuple[str, ...]:
-        """Return the variables that a public rule makes coarser, each with the rule."""
+        """Return the variables that a public rule makes coarser, each with its rule in words."""
         return tuple(f"{name} ({rule})" for name, rule in self.run.recipe.form.recode.items())
 
     @property
     def exposed_variables(self) -> tuple[str, ...]:
-        """Return the sensitive variables that a synthetic release would hold unchanged.
-
-        An anonymised release keeps them on purpose: it changes the quasi-identifiers.
-        """
+        """Return the sensitive variables that a synthetic release would hold unchanged."""
         recipe = self.run.recipe
+        # An anonymised release keeps them on purpose: it changes the quasi-identifiers.
         sensitive = recipe.schema.names_by_role(Role.SENSITIVE) if recipe.origin == "synthetic" else ()
         return tuple(name for name in self.kept if name in sensitive)
 
     @property
     def has_public_key(self) -> bool:
-        """Return whether the datasets were drawn with random numbers that anybody can repeat."""
+        """Return whether anybody who has the seed can repeat the random numbers of the datasets."""
         return self.run.key_public and self.run.recipe.makes_release
 
     @property
     def unmet_verdicts(self) -> tuple[Verdict, ...]:
+        """Return the verdicts on thresholds that are not met, or undecided."""
         return tuple(verdict for verdict in self.verdicts if verdict.outcome != "met")
 
 
 def plan_release(workspace: Workspace, run_id: int | str) -> ReleasePlan:
-    """Return what a release of a run would hold. Raises NotFound, NotAsSealed, NoKey, and NotReady when the run is not done or has no
-    datasets.
+    """Return the contents of a run's release.
+
+    Raises NotFound, NotAsSealed, NoKey, and NotReady when the run is not done or has no datasets.
     """
     run = finished_with_companions(workspace, run_id)[0]
     seal = verify_run(workspace, run.id, strict=True)
@@ -110,7 +109,7 @@ def plan_release(workspace: Workspace, run_id: int | str) -> ReleasePlan:
 
 
 def variables_by_treatment(recipe: Recipe) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Return the variables that a release keeps, those that it replaces, and the identifiers, which it leaves out."""
+    """Return the variables that a release keeps, those that it replaces, and the identifiers that it leaves out."""
     out = tuple(variable.name for variable in recipe.schema if variable.role is Role.IDENTIFIER)
     kept = tuple(name for name in recipe.schema.names if name not in (*recipe.released, *out))
     return kept, tuple(name for name in recipe.released if name not in out), out
@@ -121,4 +120,5 @@ def released_table_hashes(workspace: Workspace, run_id: int) -> list[str]:
     rows = workspace.connection.execute(
         "SELECT name, sha256 FROM artefact WHERE run_id = ? AND name LIKE 'draw/%'", (run_id,)
     ).fetchall()
+    # As numbers: as text draw/10 would come before draw/2.
     return [row["sha256"] for row in sorted(rows, key=lambda row: int(row["name"].partition("/")[2]))]

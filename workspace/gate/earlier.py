@@ -1,4 +1,4 @@
-"""Earlier releases as the gate compares them: of stored runs, and of deleted runs as far as their tombstones go.
+"""Earlier releases of a workspace as the gate compares them, of stored runs and of deleted runs with a tombstone.
 
 Both have one type, so that a check finds the same before a run is deleted and after.
 """
@@ -102,11 +102,11 @@ class ReleasedData:
 
     @property
     def as_released(self) -> ReleasedData:
-        """Return the same datasets as they were released, with no rules but their own."""
+        """Return the same datasets without recoding by the rules of another release."""
         return self if self.before_recoding is None else self.before_recoding
 
     def has_variables(self, names: Collection[str], schema: Schema) -> bool:
-        """Return whether these variables are there, with the kinds that they have in a schema, and not as labels."""
+        """Return whether the release has these variables, of the same kinds as in a schema and not as labels."""
         return all(
             name in self.schema and self.schema[name].kind is schema[name].kind and name not in self.generalised
             for name in names
@@ -114,14 +114,14 @@ class ReleasedData:
 
     @property
     def is_in_order(self) -> bool:
-        """Return whether record i of every dataset is that of confidential record i."""
+        """Return whether record i of every dataset belongs to confidential record i."""
         return self.linked and all(size == self.n_confidential for size in self.sizes)
 
     def recode_by(self, rules: RecodeRules, exact: Microdata) -> ReleasedData:
-        """Return the same datasets with values as coarse as ``rules`` make those of the exact records.
+        """Return the datasets recoded by the rules of another release, so that both can be compared.
 
-        A variable that this release recodes more coarsely, or with other steps and groups, cannot be recoded so: it counts as labels,
-        which nothing is compared with.
+        A variable that this release recodes more coarsely, or with other steps and groups, cannot be recoded so: it
+        counts as labels, which nothing is compared with.
         """
         composed: dict[str, RecodeRule] = {}
         for name in {*rules, *self.recode} & set(self.schema.names):
@@ -147,7 +147,7 @@ class ReleasedData:
 
 @dataclass(frozen=True, slots=True)
 class PrivacySpending:
-    """What a release costs in differential privacy.
+    """The cost of a release in differential privacy.
 
     epsilon: epsilon of the noise of all steps that keep an account
     steps: number of steps with an account
@@ -163,7 +163,7 @@ class PrivacySpending:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredRecordRisks:
-    """Risk of every confidential record by one measure with certain settings, on average over the datasets of a release.
+    """Risk of every confidential record by one measure with certain settings, averaged over the datasets of a release.
 
     key, params: the measure and its settings
     n_datasets: number of datasets
@@ -183,7 +183,7 @@ class MeasuredRecordRisks:
 
 @dataclass(frozen=True, eq=False)
 class ConfidentialPeople:
-    """The confidential records of the examined release, in the form that is compared with people of other tables.
+    """The confidential records of the examined release, in the form in which they are compared with other tables.
 
     cells: the cells of every column that does not merely number the records, (n,) each
     schema: their columns, with the roles that the recipe gives them
@@ -197,7 +197,7 @@ class ConfidentialPeople:
 
 @dataclass(frozen=True, eq=False)
 class PeopleComparison:
-    """Whether an earlier table is of the same people as the examined one.
+    """The answer to whether an earlier table is of the same people as the examined one.
 
     overlap: how the tables overlap by the columns that identify people, where these show the same people
     n_shared: people that both tables have by a declared identifier
@@ -215,10 +215,10 @@ class EarlierPeople(Protocol):
     """Protocol of the confidential records of an earlier release."""
 
     def compare_people(self, own: ConfidentialPeople) -> PeopleComparison:
-        """Return whether they are the same people as others."""
+        """Compare these people with those of the examined release."""
 
     def compare_same_file(self, own: ConfidentialPeople) -> PeopleOverlap | None:
-        """Return how records of the same file overlap by all columns in common; None without any."""
+        """Return how records of the same file overlap by all columns in common; None where there are none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,7 +259,9 @@ class ReleaseHistory:
 
 
 def read_release_history(workspace: Workspace, except_run: int, known: Mapping[str, Microdata]) -> ReleaseHistory:
-    """Read all that was released from a workspace, except by one run. ``known`` are confidential tables that have been read, by hash."""
+    """Read the releases of a workspace, except those of one run; ``known`` has confidential tables that have been read,
+    by hash.
+    """
     earlier, wrong, unknown = list[EarlierRelease](), list[str](), list[int]()
     connection = workspace.connection
     deleted, runs = (
@@ -276,8 +278,10 @@ def read_release_history(workspace: Workspace, except_run: int, known: Mapping[s
                 earlier.append(_earlier_release_of_run(workspace, find_run(workspace, number), known))
             except (WorkspaceError, EngineError) as error:
                 wrong.append(fill_sentence(sentences.UNREADABLE_RELEASE, run=number, error=error))
+        # A released run that neither exists nor was deleted by us: somebody removed its rows.
         elif number not in deleted:
             wrong.append(fill_sentence(sentences.RELEASE_GONE, run=number))
+        # Deleted by a version that left no tombstones: unknown, but no sign of tampering.
         elif not deleted[number]:
             unknown.append(number)
         elif said := tombstone_fault(workspace, number, deleted[number]):
@@ -290,7 +294,7 @@ def read_release_history(workspace: Workspace, except_run: int, known: Mapping[s
 
 
 def privacy_cost_of_run(run: StoredRun, data: Microdata) -> PrivacySpending:
-    """Return what the release of a run costs in differential privacy."""
+    """Compute what the release of a run costs in differential privacy."""
     accounts = [account for _, account in privacy_accounts(run.recipe, data, secret=not run.key_public)]
     known = [account for account in accounts if isinstance(account, PrivacyAccount)]
     whole = sum_accounts(known)
@@ -299,11 +303,12 @@ def privacy_cost_of_run(run: StoredRun, data: Microdata) -> PrivacySpending:
 
 
 def released_data_of_run(workspace: Workspace, run: StoredRun, tables: Sequence[str]) -> ReleasedData:
-    """Return the datasets of a run. Raises DamagedTable."""
+    """Return the datasets of a run's release. Raises DamagedTable."""
     recipe = run.recipe
     kept, replaced, out = variables_by_treatment(recipe)
 
     def read_one_dataset(place: int, names: Sequence[str] | None) -> Microdata:
+        """Read a dataset, from 0, or some of its variables."""
         found = read_released_dataset(workspace, run.id, recipe, place + 1, names)
         if found is None:
             raise NotReady(f"run {run.id} has no dataset {place + 1}")
@@ -318,7 +323,7 @@ def released_data_of_run(workspace: Workspace, run: StoredRun, tables: Sequence[
 
 
 def _model_hash(sealer: RecordSealer, recipe: Recipe) -> str:
-    """Return a keyed hash of the model that a release is drawn by."""
+    """Return a keyed hash of the model from which a release is drawn."""
     table = recipe.to_table()
     said = {name: table.get(name) for name in ("variables", "constraints", "synthesis", "anonymisation")}
     if recipe.form.recode:
@@ -343,7 +348,7 @@ class _ComparedColumns:
 
 
 def _compare_columns(sets: Iterable[_ComparedColumns], common: Sequence[str]) -> PeopleComparison:
-    """Compare two tables by sets of columns that identify people; the first set that shows the same people decides."""
+    """Compare the people of two tables by sets of columns; the first set that shows the same people decides."""
     sharing, enough = 0, False
     for one in sets:
         ours, theirs = one.own_rows(), one.other_rows()
@@ -357,6 +362,7 @@ def _compare_columns(sets: Iterable[_ComparedColumns], common: Sequence[str]) ->
             continue
         if overlap.are_same:
             return PeopleComparison(overlap, sharing)
+    # Enough people could be told apart and were not the same: they are other people, not unknown ones.
     if sharing or enough:
         return PeopleComparison(n_shared=sharing)
     reason = fill_sentence(sentences.TOO_FEW_IDENTIFIED, names=common) if common else sentences.NO_COMMON_COLUMN
@@ -365,15 +371,19 @@ def _compare_columns(sets: Iterable[_ComparedColumns], common: Sequence[str]) ->
 
 @dataclass(frozen=True, eq=False)
 class _StoredPeople:
+    """Confidential records of an earlier release that are still stored."""
+
     read: Callable[[], Microdata]
     schema: Schema
 
     def _common_columns(self, own: ConfidentialPeople) -> tuple[str, ...]:
+        """Return the columns that both tables have with the same kind."""
         return tuple(
             name for name in own.cells if name in self.schema and self.schema[name].kind is own.schema[name].kind
         )
 
     def compare_people(self, own: ConfidentialPeople) -> PeopleComparison:
+        """Compare these people by declared identifiers, then by sets of other columns."""
         if not self._common_columns(own):
             return _compare_columns((), ())
         data = self.read()
@@ -382,6 +392,8 @@ class _StoredPeople:
         schemas = (own.schema, self.schema)
 
         def of_role(*roles: Role) -> tuple[str, ...]:
+            """Return the common columns that either plan gives one of these roles."""
+            # A role that either plan declares counts: the other may have left it out.
             return tuple(name for name in common if any(schema[name].role in roles for schema in schemas))
 
         identifiers = of_role(Role.IDENTIFIER)
@@ -390,6 +402,7 @@ class _StoredPeople:
         tried = common_column_sets(columns, of_role(Role.SENSITIVE), of_role(Role.QUASI_IDENTIFIER), rows)
 
         def columns_to_compare(names: tuple[str, ...], *, identifies: bool = False) -> _ComparedColumns:
+            """Return a set of columns with functions that compute both tables' rows."""
             return _ComparedColumns(
                 names,
                 lambda: row_keys(own.cells, names, own.n_records),
@@ -403,6 +416,7 @@ class _StoredPeople:
         return _compare_columns(sets, self._common_columns(own))
 
     def compare_same_file(self, own: ConfidentialPeople) -> PeopleOverlap | None:
+        """Return how records of the same file overlap by all columns in common; None where there are none."""
         if not (names := self._common_columns(own)):
             return None
         data = self.read()
@@ -412,32 +426,39 @@ class _StoredPeople:
 
 @dataclass(frozen=True, eq=False)
 class _HashedPeople:
-    """Records of a deleted table, of which only HMACs are left, for several sets of variables; sets that the other table has too are used."""
+    """Confidential records of a deleted table, of which HMACs are left for several sets of variables."""
 
     marks: Sequence[RecordHmacs]
     read: Callable[[int], Keys]
     key: bytes | None
 
     def _usable_marks(self, own: ConfidentialPeople) -> list[tuple[int, RecordHmacs]]:
+        """Return the HMACs, with their positions, of sets of variables that the examined table has too."""
+
         def fits(one: RecordHmacs) -> bool:
+            """Return whether the examined table has all variables of these HMACs."""
             return all(
                 name in own.cells and own.schema[name].kind.value == kind
                 for name, kind in zip(one.names, one.kinds, strict=True)
             )
 
+        # Without the key that made them, HMACs of other rows cannot be compared with these.
         return [] if self.key is None else [(i, one) for i, one in enumerate(self.marks) if fits(one)]
 
     def _common_columns(self, own: ConfidentialPeople) -> tuple[str, ...]:
+        """Return the columns, of all sets, that both tables have with the same kind."""
         pairs = (pair for one in self.marks for pair in zip(one.names, one.kinds, strict=True))
         return tuple(
             dict.fromkeys(name for name, kind in pairs if name in own.cells and own.schema[name].kind.value == kind)
         )
 
     def _hash_own_rows(self, own: ConfidentialPeople, names: tuple[str, ...]) -> Keys:
+        """Return HMACs of the examined table's rows, (n,), comparable with those that are kept."""
         assert self.key is not None
         return hmac_rows(row_keys(own.cells, names, own.n_records), names, self.key)
 
     def compare_people(self, own: ConfidentialPeople) -> PeopleComparison:
+        """Compare these people by declared identifiers, then by the sets of most variables."""
         fitting, common = self._usable_marks(own), self._common_columns(own)
         sets = (
             _ComparedColumns(
@@ -451,6 +472,7 @@ class _HashedPeople:
         return found
 
     def compare_same_file(self, own: ConfidentialPeople) -> PeopleOverlap | None:
+        """Return how records of the same file overlap by the set of most variables; None where no set fits."""
         if not (fitting := self._usable_marks(own)):
             return None
         i, one = max(fitting, key=lambda pair: len(pair[1].names))
@@ -458,9 +480,11 @@ class _HashedPeople:
 
 
 def hmac_rows(rows: Keys, names: Sequence[str], key: bytes) -> Keys:
-    """Return HMACs of rows (n,) of these variables, cut to 64 bits: (n,). Equal rows have equal ones."""
+    """Return HMACs of rows (n,) of these variables, cut to 64 bits, (n,); equal rows have equal ones."""
     label = json.dumps(["sfumato tombstone", list(names)]).encode()
+    # One HMAC for each distinct row: they are a Python call each.
     values, place = np.unique(rows, return_inverse=True)
+    # Little-endian, so that a tombstone can be compared on a machine of the other byte order.
     content = values.astype("<u8").tobytes()
     sealed = b"".join(
         hmac.digest(key, label + content[at : at + 8], "sha256")[:MARK_BYTES] for at in range(0, len(content), 8)
@@ -469,6 +493,7 @@ def hmac_rows(rows: Keys, names: Sequence[str], key: bytes) -> Keys:
 
 
 def _earlier_release_of_run(workspace: Workspace, run: StoredRun, known: Mapping[str, Microdata]) -> EarlierRelease:
+    """Describe the release of a stored run; its tables are read when needed."""
     original = workspace.find_dataset(run.dataset_id)
     read = partial(_read_confidential, workspace, original, known)
     release = released_data_of_run(workspace, run, released_table_hashes(workspace, run.id))
@@ -480,15 +505,17 @@ def _earlier_release_of_run(workspace: Workspace, run: StoredRun, known: Mapping
 
 
 def _read_confidential(workspace: Workspace, original: StoredDataset, known: Mapping[str, Microdata]) -> Microdata:
+    """Return a confidential table, read again only where ``known`` does not have it with the same schema."""
     found = known.get(original.table_sha256)
     return workspace.read_stored_dataset(original) if found is None or found.schema != original.schema else found
 
 
 def _record_risks_of_run(workspace: Workspace, run_id: int) -> list[MeasuredRecordRisks]:
-    """Return the risks of single records by the measures of a run, except measures with a prior: these are no finding of the release alone."""
+    """Return the risks of single records by the measures of a run."""
     found = []
     for measure in record_measures(workspace, run_id):
         method = method_by_key(measure.key)
+        # Measures with a prior are no finding of the release alone.
         if method is not None and method.record_array("prior") is None:
             risk = read_record_risks(workspace, measure)
             params = json.dumps(dict(measure.params), sort_keys=True, default=str)
@@ -501,7 +528,9 @@ def _record_risks_of_run(workspace: Workspace, run_id: int) -> list[MeasuredReco
 
 
 def candidate_counts(workspace: Workspace, measure: RecordMeasure) -> list[Floats] | None:
-    """Return for each dataset of a run how many rows match each record, (n,); None where a measure matches by another rule than nearness."""
+    """Return how many rows match each record, (n,) for each dataset of a run; None where a measure matches by another
+    rule than nearness.
+    """
     arrays = [read_risk_arrays(workspace.tables, measure.key, sha256) for sha256 in measure.draw_hashes.values()]
     if not measure.is_matching or measure.combined_hash or not all("hit" in one for one in arrays):
         return None
@@ -509,12 +538,15 @@ def candidate_counts(workspace: Workspace, measure: RecordMeasure) -> list[Float
 
 
 def best_candidate_counts(workspace: Workspace, measure: RecordMeasure) -> list[Floats | None]:
-    """Return for each dataset of a run how many rows match each record by the best choice of variables, (n,); None where all of them are used."""
+    """Return how many rows match each record by the best choice of variables, (n,) for each dataset of a run; None
+    where all variables are used.
+    """
     arrays = (read_risk_arrays(workspace.tables, measure.key, sha256) for sha256 in measure.draw_hashes.values())
     return [one.get("best_candidates") for one in arrays]
 
 
 def _tombstone_candidates(workspace: Workspace, risk: MeasuredRiskTable) -> list[Floats] | None:
+    """Return the candidate counts that a tombstone keeps, (n,) for each dataset; None where it has none."""
     found = workspace.tables.read_arrays(risk.table)
     return (
         [found[_candidates_column(place)] for place in range(risk.datasets)] if _candidates_column(0) in found else None
@@ -522,22 +554,25 @@ def _tombstone_candidates(workspace: Workspace, risk: MeasuredRiskTable) -> list
 
 
 def _tombstone_best_candidates(workspace: Workspace, risk: MeasuredRiskTable) -> list[Floats | None]:
+    """Return the candidate counts by the best choice of variables that a tombstone keeps; None for a dataset without."""
     found = workspace.tables.read_arrays(risk.table)
     return [found.get(f"best_{_candidates_column(place)}") for place in range(risk.datasets)]
 
 
 def _candidates_column(place: int) -> str:
-    """Return the column of a tombstone's risks with the number of rows of a dataset, from 0, that match each record."""
+    """Return the name of a tombstone's column with the candidate counts of a dataset, by its position from 0."""
     return f"candidates.{place}"
 
 
 def _earlier_release_of_tombstone(
     workspace: Workspace, tombstone: Tombstone, known: Mapping[str, Microdata]
 ) -> EarlierRelease:
+    """Describe the release of a deleted run as its tombstone keeps it; tables are read when needed."""
     tables, schema = workspace.tables, schema_from_json(tombstone.schema)
     generalised, origin = frozenset(tombstone.generalised), _parse_origin(tombstone.origin)
 
     def read_one_dataset(place: int, names: Sequence[str] | None) -> Microdata:
+        """Read a dataset, from 0, or some of its variables."""
         some = schema if names is None else schema.select_variables(names)
         found = tables.read_microdata(tombstone.datasets[place], some, origin)
         return replace(found, generalised=generalised, linked=tombstone.linked)
@@ -562,6 +597,7 @@ def _earlier_release_of_tombstone(
 
 
 def _parse_origin(text: str) -> Origin:
+    """Return the origin of a release's values. Raises DamagedRecord for another text."""
     if text == "synthetic":
         return "synthetic"
     if text == "anonymised":
@@ -570,20 +606,22 @@ def _parse_origin(text: str) -> Origin:
 
 
 def _people_of_tombstone(workspace: Workspace, tombstone: Tombstone, known: Mapping[str, Microdata]) -> EarlierPeople:
-    """Return the confidential records themselves while the project has them, else the HMACs that are left of them."""
+    """Return the confidential records of a deleted run while they are stored, else the HMACs that are left of them."""
     try:
         original = workspace.find_dataset(tombstone.dataset_id)
     except NotFound:
         original = None
     if original is not None and original.table_sha256 == tombstone.table_sha256:
         return _StoredPeople(partial(_read_confidential, workspace, original, known), original.schema)
+    # The sealing key may have changed since: the tombstone names the one that made its HMACs.
     key = next((sealer.key for sealer in workspace.all_sealers() if sealer.name == tombstone.key), None)
     return _HashedPeople(tombstone.marks, lambda i: workspace.tables.read_arrays(tombstone.marks_table)[str(i)], key)
 
 
 def write_tombstone_tables(workspace: Workspace, run_id: int) -> Tombstone | None:
-    """Return the tombstone of a run that was released, its tables written; None for a run that was not released. Raises NotFound and
-    DamagedTable.
+    """Write the tables of a released run's tombstone and return the tombstone; None for a run that was not released.
+
+    Raises NotFound and DamagedTable.
     """
     manifests = released_run_manifests(workspace.connection).get(run_id)
     if manifests is None:
@@ -596,6 +634,7 @@ def write_tombstone_tables(workspace: Workspace, run_id: int) -> Tombstone | Non
     for place in range(len(found.tables)):
         datasets.append(tables.write_microdata(_without_unreleased_levels(found, place, levels)))
     schema = Schema(
+        # Bounds, labels and levels that were not released say more of the data than the release did.
         tuple(replace(one, bounds=None, levels=tuple(sorted(levels.get(one.name, ()))), labels={}, missing=(), title="") for one in found.schema)
     )  # fmt: skip
     classes = found.read(0, found.schema.names[:1]).classes
@@ -627,7 +666,7 @@ def write_tombstone_tables(workspace: Workspace, run_id: int) -> Tombstone | Non
 
 
 def _without_unreleased_levels(release: ReleasedData, place: int, levels: dict[str, set[str]]) -> Microdata:
-    """Return a dataset without the columns and levels that were not released; the released levels are added to ``levels``."""
+    """Return a dataset without columns and levels that were not released, and add its levels to ``levels``."""
     data = release.read(place, release.schema.names)
     columns: dict[str, pd.Series] = {}
     for name in release.schema.names:
@@ -640,15 +679,17 @@ def _without_unreleased_levels(release: ReleasedData, place: int, levels: dict[s
 
 
 def _marked_column_sets(recipe: Recipe, data: Microdata) -> tuple[RecordHmacs, ...]:
-    """Return the sets of variables by which people are recognised later.
+    """Return the sets of variables whose HMACs a tombstone keeps, by which people are recognised later.
 
-    These are all that were released or kept, all but the sensitive ones, the quasi-identifiers, the sensitive ones, and each identifier.
+    These are all that were released or kept, all but the sensitive ones, the quasi-identifiers, the sensitive ones, and
+    each identifier.
     """
     kept, replaced, _ = variables_by_treatment(recipe)
     schema = recipe.schema
     names = tuple(
         name
         for name in schema.names
+        # Running numbers would show any two tables of one length to be of the same people.
         if name in (*kept, *replaced) and name in data.schema and not is_enumerated(data, name)
     )
     sensitive, known = schema.names_by_role(Role.SENSITIVE), schema.names_by_role(Role.QUASI_IDENTIFIER)

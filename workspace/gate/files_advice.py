@@ -1,4 +1,4 @@
-"""How to fix a finding on files that another tool made: their reader has no plan to change, so no setting of a recipe is named."""
+"""Advice on findings about files that another tool made: their reader has no recipe to change, so no setting is named."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ ADVICE_BY_CHECK = {
 
 
 def advice_for_files(check: str, advice: str) -> str:
-    """Return the advice of a check where the release is files of another tool; no advice stays none."""
+    """Return the advice of a check for files of another tool; empty where ``advice`` is."""
     return ADVICE_BY_CHECK.get(check, advice) if advice else ""

@@ -1,11 +1,11 @@
-"""The gate: every release is examined, whatever its recipe measured; each finding passes, warns or blocks by the policy.
+"""The gate: every release is examined, whatever its recipe measured; each finding passes, warns or blocks by the
+policy.
 
-What was not computed does not pass: a check that has nothing to look at, or that says nothing of this kind of release, is
-``not checked``, with the reason.
+What was not computed does not pass: a check that has nothing to look at, or that says nothing of this kind of release,
+is ``not checked``, with the reason.
 
-The checks lie in four files by what they look at: released records, people, the run, and what was released before. A recipe cannot
-loosen them; its thresholds are how it is tighter. What blocks is released only where every such finding is waived: by a
-user whom the policy lets waive, with a reason.
+A recipe cannot loosen the checks; its thresholds are how it is tighter. What blocks is released only where every such
+finding is waived: by a user whom the policy lets waive, with a reason.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ SAME_PEOPLE_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check of the gate found. Its fields are the keys of its JSON (``to_table``).
+    """The finding of one check of the gate. Its fields are the keys of its JSON (``to_table``).
 
     check: key of the check
     status: ``pass``, ``warn``, ``block`` or ``not checked``
@@ -114,7 +114,7 @@ class Finding:
 
     @property
     def state(self) -> str:
-        """Return the state in words: blocks, to be judged, passes, does not apply, not checked."""
+        """Return the state in words: blocks, to be judged, passes, does not apply, or not checked."""
         return STATES[self.status] if self.applies else DOES_NOT_APPLY
 
     def to_table(self) -> dict[str, Any]:
@@ -176,7 +176,7 @@ class Examination:
 
     @property
     def status(self) -> Status:
-        """Return the worst status of the findings; a check that does not apply leaves nothing open."""
+        """Return the worst status of the findings that apply."""
         found = {finding.status for finding in self.findings if finding.applies}
         return next((one for one in STATUSES if one in found), "pass")
 
@@ -187,10 +187,11 @@ class Examination:
 
     @property
     def unwaived_findings(self) -> tuple[Finding, ...]:
-        """Return the findings that block and are not waived; who waives a leak waives what follows from it."""
+        """Return the blocking findings that no waiver covers."""
         named = {waiver.check for waiver in self.waivers}
 
         def covering(one: Finding) -> tuple[str, ...]:
+            """Return the keys of the waivers that cover a finding."""
             # The same people may be harmed in two ways: a reason why nobody knows their keys is none to release their true incomes.
             return (one.check, one.leak, WHOLE_RELEASE) if one.follows else (one.check, WHOLE_RELEASE)
 
@@ -200,15 +201,15 @@ class Examination:
 
     @property
     def lead_findings(self) -> tuple[Finding, ...]:
-        """Return the findings that stand for themselves: of several with one cause the first."""
+        """Return the findings that stand for themselves: of several with one cause only the worst."""
         return tuple(one for one in self.findings if not one.leak)
 
     def witnesses_of(self, finding: Finding) -> tuple[Finding, ...]:
-        """Return the other findings that see the same leak as ``finding``."""
+        """Return the other findings that have the same cause as ``finding``."""
         return tuple(one for one in self.findings if one.leak == finding.check)
 
     def with_waivers_by(self, name: str, waive: Mapping[str, str]) -> Examination:
-        """Return the examination with further waivers of an account, a reason by check; whether it may waive is not checked here.
+        """Return the examination with further waivers of an account; whether it may waive is not checked here.
 
         Nothing is added to what another account has approved.
         """
@@ -237,13 +238,14 @@ def check_policy(policy: Policy) -> None:
 
 
 def _unknown_check_hint(key: str, known: Sequence[str]) -> str:
+    """Return a hint for an unknown check: where it went, a similar key, or all keys."""
     if key in IN_MEMBERSHIP_EVIDENCE:
         return "; it is part of membership_evidence now"
     return near_miss_hint(key, known) or f"; checks: {', '.join(known)}"
 
 
 def examine_release(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> Examination:
-    """Examine what a release would hold. Raises BadInput for a policy of unknown checks, NotReady, DamagedTable."""
+    """Examine what a release would hold. Raises BadInput for a policy of unknown checks, NotReady and DamagedTable."""
     check_policy(policy)
     with reused_memory():
         findings = _evaluate_checks(
@@ -253,6 +255,7 @@ def examine_release(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> 
 
 
 def _evaluate_checks(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> tuple[Finding, ...]:
+    """Return the findings of all checks, those with one cause named by the worst."""
     case = ExaminedRelease(workspace, plan, policy)
     try:
         found = name_leaks([_evaluate_check(check, case) for check in CHECKS])
@@ -264,12 +267,14 @@ def _evaluate_checks(workspace: Workspace, plan: ReleasePlan, policy: Policy) ->
 
 
 def _evaluate_check(check: GateCheck, case: ExaminedRelease) -> tuple[Finding, Sequence[int]]:
-    """Return the finding of a check, and all records that it is about; the finding itself holds the first of them."""
+    """Return the finding of a check, and all records that it is about."""
     records: Sequence[int] = ()
 
     def look() -> CheckResult:
+        """Evaluate the check, and keep its records."""
         nonlocal records
         sighting = check.evaluate(case)
+        # The finding itself holds at most MOST_RECORDS of them, too few to compare findings by their people.
         records = sighting.records
         return sighting
 
@@ -280,10 +285,12 @@ def _evaluate_check(check: GateCheck, case: ExaminedRelease) -> tuple[Finding, S
 
 
 def name_leaks(findings: Sequence[tuple[Finding, Sequence[int]]]) -> tuple[Finding, ...]:
-    """Name, for each finding with the same cause as a worse one, that finding as its ``leak``; return all in their order.
+    """Return the findings, each with the worse finding of the same cause as its ``leak``.
 
-    Each finding comes with all records that it is about. Two findings have one cause where they are about the same people, or where a
-    check says that its finding follows from another one.
+    findings: each with all records that it is about
+
+    Two findings have one cause where they are about the same people, or where a check declares that its finding follows
+    from another.
     """
     leads: list[tuple[Finding, Integers]] = []
     lead_of: dict[str, str] = {}
@@ -316,7 +323,7 @@ def _are_same_people(one: Integers, other: Integers) -> bool:
 
 
 def make_finding(check: GateCheck, policy: Policy, evaluate: Callable[[], CheckResult]) -> Finding:
-    """Make the finding of a check from its result, under a policy. A NotComputable that ``evaluate`` raises leaves it not checked."""
+    """Return the finding of a check under a policy; it is not checked where ``evaluate`` raises NotComputable."""
     try:
         seen = evaluate()
     except NotComputable as error:
@@ -325,7 +332,7 @@ def make_finding(check: GateCheck, policy: Policy, evaluate: Callable[[], CheckR
 
 
 def _unchecked_finding(check: GateCheck, policy: Policy, reason: str, *, applies: bool = True) -> Finding:
-    """Return the finding of a check that could not be made, with the reason."""
+    """Return the finding of a check that could not be made, with the reason why."""
     bare = replace(
         _judge_result(check, policy, CheckResult(reason)), status="not checked", compared_value=None, advice=""
     )
@@ -333,8 +340,10 @@ def _unchecked_finding(check: GateCheck, policy: Policy, reason: str, *, applies
 
 
 def _judge_result(check: GateCheck, policy: Policy, result: CheckResult) -> Finding:
+    """Return the finding of a result under the limits of a policy."""
     warn, block = check.limits_under_policy(policy)
     given = policy.findings.get(check.key)
+    # A limit that the policy states wins over one that follows from the release.
     if result.block_limit is not None and (given is None or given.block is None):
         block = result.block_limit
     status: Status = result.at_least
@@ -348,6 +357,7 @@ def _judge_result(check: GateCheck, policy: Policy, result: CheckResult) -> Find
         status = "pass"
     passed = block if check.is_beyond(result.compared_value, block) else warn
     limit = block if passed is None else passed
+    # JSON has no infinity.
     compared_value = result.compared_value if result.compared_value != float("inf") else None
     people = len(result.records) or None if result.people is None else result.people
     return Finding(
@@ -361,7 +371,7 @@ def _judge_result(check: GateCheck, policy: Policy, result: CheckResult) -> Find
 def apply_waivers(
     examination: Examination, policy: Policy, reason: str = "", waive: Mapping[str, str] | None = None
 ) -> Examination:
-    """Return the examination with the waivers of this user: ``waive`` by check, and ``reason`` for the release as a whole.
+    """Return the examination with the waivers of the current user, by check and for the release as a whole.
 
     Raises BadInput and NotReleased like ``check_waivers``, and NotReleased where the policy does not let this user waive.
     """
@@ -375,12 +385,12 @@ def apply_waivers(
 
 
 def may_waive(policy: Policy, name: str) -> bool:
-    """Return whether an account may waive findings."""
+    """Return whether an account may waive findings under a policy."""
     return not policy.waivers or name in policy.waivers
 
 
 def waiver_obstacle(finding: Finding, policy: Policy, name: str) -> str:
-    """Return why an account cannot waive a finding, in words; empty where it can."""
+    """Explain why an account cannot waive a finding; empty where it can."""
     if finding.status != "block":
         return f"{finding.check} does not block this release"
     if not finding.waivable:
@@ -389,15 +399,17 @@ def waiver_obstacle(finding: Finding, policy: Policy, name: str) -> str:
 
 
 def _not_waivable_text(finding: Finding) -> str:
+    """Explain that the policy does not let a finding be waived."""
     return f"{finding.check} cannot be waived, says the policy: {finding.message}"
 
 
 def _may_not_waive_text(policy: Policy, name: str) -> str:
+    """Explain that an account may not waive findings, and which may."""
     return f"{name} may not waive findings; the policy lets {', '.join(policy.waivers)}"
 
 
 def make_waivers(examination: Examination, name: str, reason: str, waive: Mapping[str, str]) -> list[Waiver]:
-    """Return the waivers of an account for what blocks: checks by name, each for its reason, and the whole release for one ``reason``."""
+    """Return the waivers of an account for findings that block: by check, and one ``reason`` for the whole release."""
     blocking = {one.check for one in examination.blocking_findings}
     given = {key: why for key, why in waive.items() if key in blocking}
     if blocking and reason.strip():
@@ -406,7 +418,11 @@ def make_waivers(examination: Examination, name: str, reason: str, waive: Mappin
 
 
 def check_waivers(examination: Examination, waive: Mapping[str, str]) -> None:
-    """Raise BadInput for a waiver of an unknown check, of one that does not block, or without a reason; NotReleased where no account may waive it."""
+    """Check waivers against what blocks.
+
+    Raises BadInput for an unknown check, one that does not block, or one without a reason; NotReleased for one that
+    nobody may waive.
+    """
     blocking = {one.check: one for one in examination.blocking_findings}
     known = [check.key for check in CHECKS]
     for key, why in waive.items():
@@ -421,12 +437,12 @@ def check_waivers(examination: Examination, waive: Mapping[str, str]) -> None:
 
 
 def checked_reasons(waive: Mapping[str, str], place: str) -> dict[str, str]:
-    """Return the reasons of waivers by check. Raises BadInput for one that is no justification."""
+    """Return the reasons of waivers by check. Raises BadInput for a reason that is no justification."""
     return {key: checked_justification(why, f"{place} {key}") for key, why in waive.items()}
 
 
 def check_not_blocked(examination: Examination, sentence: str = "") -> None:
-    """Raise NotReleased where an unwaived finding blocks; its message begins with the ``sentence`` of the answer."""
+    """Raise NotReleased where an unwaived finding blocks; the message begins with ``sentence``."""
     left = examination.unwaived_findings
     if not left:
         return

@@ -1,8 +1,6 @@
-"""The gate's checks of what was done before in this workspace: two releases of the same people show more than each.
+"""The gate's checks of earlier releases of this workspace: two releases of the same people show more than each.
 
-Releases from other workspaces are unknown here, and every finding states it. Deleted runs count by their tombstones. Protected tables
-are read with those that earlier releases of the same records published; the number of rows of the datasets is published too, and where
-one of these releases has a row for each record, readers know the number of records.
+Releases from other workspaces are unknown here, and every finding states it.
 """
 
 from __future__ import annotations
@@ -36,6 +34,7 @@ MOST_NAMED = 5
 
 
 def _check_differencing(case: ExaminedRelease) -> CheckResult:
+    """Check for earlier releases that differ from this one by few records."""
     if case.same_people_releases and all(one.overlap is None for one in case.same_people_releases):
         raise NotComputable(sentences.NOT_COMPARABLE)
     exact_here, seen = case.release.has_exact_values, list[CheckResult]()
@@ -43,6 +42,8 @@ def _check_differencing(case: ExaminedRelease) -> CheckResult:
         if one.overlap is None:
             continue
         here, there = one.overlap.only_in_first, one.overlap.n_only_in_second
+        # A side without a record that the other lacks reveals nobody: subtraction isolates the records of one side
+        # alone.
         few = min((count for count in (len(here), there) if count), default=0)
         if few:
             evidence = one.evidence_text
@@ -56,6 +57,8 @@ def _check_differencing(case: ExaminedRelease) -> CheckResult:
             seen.append(
                 CheckResult(
                     message, few, records=record_numbers(here) if len(here) == few else (),
+                    # Drawn values differ between two releases of the very same records: subtracting them isolates
+                    # nobody for certain.
                     at_most="block" if exact_here and one.earlier.release.has_exact_values else "warn",
                 )
             )  # fmt: skip
@@ -68,9 +71,7 @@ def _check_differencing(case: ExaminedRelease) -> CheckResult:
 
 
 def _possible_difference(case: ExaminedRelease, one: UncertainPeopleRelease) -> CheckResult:
-    """Return by how much an earlier table would differ if it were of the same people: two tables of exact values that differ by few
-    records matter.
-    """
+    """Return by how many records an earlier table would differ if it were of the same people."""
     more = len(case.exact_records) - one.earlier.release.n_confidential
     matters = more and case.release.has_exact_values and one.earlier.release.has_exact_values
     if matters:
@@ -89,6 +90,7 @@ def _possible_difference(case: ExaminedRelease, one: UncertainPeopleRelease) -> 
 
 
 def _check_intersections(case: ExaminedRelease) -> CheckResult:
+    """Check for small classes that several anonymised tables of the same records leave together."""
     if case.is_synthetic:
         raise CheckNotApplicable(sentences.CLASSES_COMPARED)
     own = case.released_datasets[0].classes
@@ -101,19 +103,23 @@ def _check_intersections(case: ExaminedRelease) -> CheckResult:
             theirs = one.read_classes()
             if theirs is not None and len(theirs) == len(own):
                 others.append((one.run_id, theirs))
+    # With each table and with all: an intersection of all is finest, but only of the records that are in all of them.
     sets = [[one] for one in others] + ([others] if len(others) > 1 else [])
     seen = [found for one in sets if (found := _intersect_classes(own, one)) is not None]
     return min(seen, key=lambda one: one.compared_value, default=nothing)
 
 
 def _intersect_classes(own: Integers, others: Sequence[tuple[int, Integers]]) -> CheckResult | None:
-    """Return the smallest class of a table intersected with others of the same records; None where no record is in all."""
+    """Return the result for a table's classes intersected with others of the same records; None where no record is in
+    all.
+    """
     classes = [own, *(theirs for _, theirs in others)]
     both = np.flatnonzero(np.all([one >= 0 for one in classes], axis=0))
     if not len(both):
         return None
     joint = own[both]
     for _, theirs in others:
+        # Renumbered after each table, so that the products stay below 2^63.
         joint = np.unique(joint * (int(theirs.max()) + 1) + theirs[both], return_inverse=True)[1]
     sizes = np.bincount(joint)
     least = min(int(np.bincount(c[c >= 0])[np.unique(c[c >= 0])].min()) for c in classes)
@@ -132,19 +138,17 @@ def _intersect_classes(own: Integers, others: Sequence[tuple[int, Integers]]) ->
 
 
 def _cost_of_datasets(cost: PrivacySpending) -> float:
-    """Return the epsilon of the datasets without that of public figures; 0 for a deleted run, which does not separate them.
-
-    With 0 a later release of equal datasets counts in full: too much rather than too little.
-    """
+    """Return the epsilon of a release's datasets, without that of its public figures; 0 where they are not separated."""
+    # A tombstone keeps one sum. With 0 a later release of equal datasets counts in full: too much rather than too
+    # little.
     return 0.0 if cost.figures_epsilon is None else cost.epsilon - cost.figures_epsilon
 
 
 def _check_privacy_budget(case: ExaminedRelease) -> CheckResult:
-    """Compare the epsilon of this release and of earlier ones of the same people with the budget; equal datasets cost once.
+    """Compare the epsilon of this release and of earlier ones of the same people with the budget.
 
-    Public figures of equal datasets cost each time: other figures, or another epsilon, have other noise. One person in common by a
-    declared identifier is enough, since the budget is that person's too. A release whose people may or may not be the same
-    does not count, and is to be judged where it would make the difference.
+    Equal datasets cost once, public figures each time. A release whose people may or may not be the same does not
+    count, and is to be judged where it would exceed the budget.
     """
     budget = case.policy.effective_budget(case.recipe.form.epsilon)
     own = privacy_cost_of_run(case.plan.run, case.confidential)
@@ -153,7 +157,9 @@ def _check_privacy_budget(case: ExaminedRelease) -> CheckResult:
             raise CheckNotApplicable(sentences.NO_ACCOUNT_AND_BUDGET)
         return CheckResult(sentences.NO_ACCOUNT, adjusted_value=np.inf)
     same = [related.earlier for related in case.same_people_releases] + [
-        earlier for earlier, _ in case.sharing_releases
+        # One person in common by a declared identifier is enough: the budget is that person's too.
+        earlier
+        for earlier, _ in case.sharing_releases
     ]
     found = _costs_by_release(case, own, same)
     for named, cost in found:
@@ -182,6 +188,7 @@ def _check_privacy_budget(case: ExaminedRelease) -> CheckResult:
         fill_sentence(sentences.SPENT_AND_POSSIBLE, message=message, possible=possible),
         spent,
         budget,
+        # A budget spent to the last digit is not exceeded by the rounding of its sum.
         round(spent / budget, 9),
         at_least="warn" if matters else "pass",
     )
@@ -190,11 +197,13 @@ def _check_privacy_budget(case: ExaminedRelease) -> CheckResult:
 def _costs_by_release(
     case: ExaminedRelease, own: PrivacySpending, earlier: Sequence[EarlierRelease]
 ) -> list[tuple[str, PrivacySpending]]:
-    """Return what this release and earlier ones cost together, each by its name."""
+    """Return the name and the cost of this release and of each earlier one that adds to it."""
     found: list[tuple[str, PrivacySpending]] = [(fill_sentence(sentences.RUN_NAME, run=case.plan.run.id), own)]
     paid = {frozenset(case.plan.tables): _cost_of_datasets(own)}
     for one in earlier:
         tables, cost = frozenset(one.release.tables), one.read_cost()
+        # Equal datasets need no new noise. Their public figures do: other figures, or another epsilon, have other
+        # noise.
         more = cost.epsilon - paid.get(tables, 0.0)
         if tables not in paid or more > SAME_COST:
             found.append((fill_sentence(sentences.RUN_NAME, run=one.run_id), replace(cost, epsilon=more)))
@@ -205,7 +214,9 @@ def _costs_by_release(
 def _possible_cost(
     case: ExaminedRelease, own: PrivacySpending, same: Sequence[EarlierRelease], spent: float, budget: float
 ) -> tuple[str, bool]:
-    """Return what releases of possibly the same people would add to the cost, in words, and whether that exceeds the budget."""
+    """Describe what releases of possibly the same people would add to the cost, and return whether that exceeds the
+    budget.
+    """
     if not case.uncertain_releases:
         return "", False
     costs = _costs_by_release(case, own, [*same, *(one.earlier for one in case.uncertain_releases)])
@@ -220,6 +231,7 @@ def _possible_cost(
 
 
 def _check_released_before(case: ExaminedRelease) -> CheckResult:
+    """Count the earlier releases of the same people."""
     if not case.same_people_releases:
         return CheckResult(fill_sentence(sentences.NOT_RELEASED_BEFORE, uncertain=case.uncertain_releases_text), 0)
     runs = ", ".join(str(one.earlier.run_id) for one in case.same_people_releases)
@@ -233,6 +245,7 @@ def _check_released_before(case: ExaminedRelease) -> CheckResult:
 
 
 def _check_earlier_records(case: ExaminedRelease) -> CheckResult:
+    """Check for records of earlier releases that are missing or were changed."""
     wrong = case.unreadable_releases
     if not wrong:
         return CheckResult(sentences.RECORDS_AS_SEALED, 0)
@@ -240,6 +253,7 @@ def _check_earlier_records(case: ExaminedRelease) -> CheckResult:
 
 
 def _check_deleted_releases(case: ExaminedRelease) -> CheckResult:
+    """Check for deleted releases that cannot be compared with this one."""
     lost, other = case.history.runs_without_tombstone, case.incomparable_runs
     parts: list[str] = []
     if lost:
@@ -252,6 +266,7 @@ def _check_deleted_releases(case: ExaminedRelease) -> CheckResult:
 
 
 def _check_kept_tables(case: ExaminedRelease) -> CheckResult:
+    """Check for small counts that follow from this release's published tables and those of earlier releases."""
     own = _published_fits(case, case.plan.run)
     if not own:
         if any(
@@ -270,6 +285,8 @@ def _check_kept_tables(case: ExaminedRelease) -> CheckResult:
         except NotFound:
             gone.append(one.run_id)
             continue
+        # The number of rows of the datasets is published: where a release has a row for each record, readers know the
+        # number of records.
         rows.append(run.recipe.form.records)
         if found := _published_fits(case, run):
             with_tables[one.run_id] = found
@@ -294,7 +311,7 @@ def _check_kept_tables(case: ExaminedRelease) -> CheckResult:
 def _result_of_audits(
     audits: Sequence[MarginAudit], earlier: Sequence[int], records: tuple[float, float]
 ) -> CheckResult:
-    """Return the result of the audits of all tables; a system of tables that could not be audited as a whole never passes."""
+    """Return the result of the audits of all tables."""
     exact, undecided, looked, too_large = (
         sum(getattr(one, name) for one in audits) for name in ("exact", "undecided", "looked_at", "too_large")
     )
@@ -310,13 +327,14 @@ def _result_of_audits(
     )
     if exact:
         return CheckResult(message, exact)
+    # Not found out is no pass.
     if undecided or too_large:
         raise NotComputable(message)
     return CheckResult(message, 0)
 
 
 def _counts_by_variables_text(audits: Sequence[MarginAudit]) -> str:
-    """Return how many small counts follow for each set of variables; empty where none follows."""
+    """Describe how many small counts follow for each set of variables; empty where none follows."""
     counts = [
         fill_sentence(
             sentences.COUNTS_OF_VARIABLES, names=" and ".join(audit.names[at] for at in variables), number=number
@@ -337,13 +355,13 @@ def _counts_by_variables_text(audits: Sequence[MarginAudit]) -> str:
 def _rules_for_tables(
     run: StoredRun, published: Sequence[tuple[Any, Fit, Any, tuple[str, ...]]]
 ) -> dict[str, RecodeRule]:
-    """Return the public rules of a run for the variables of some tables."""
+    """Return the public recoding rules of a run for the variables of some tables."""
     names = {name for *_, targets in published for name in targets}
     return {name: rule for name, rule in run.recipe.form.recode.items() if name in names}
 
 
 def _published_fits(case: ExaminedRelease, run: StoredRun) -> list[tuple[Any, Fit, Any, tuple[str, ...]]]:
-    """Return the fits of a run whose tables are released with it, each as (method, fit, Spec, targets)."""
+    """Return the fits of a run whose tables are released with it, as (method, fit, spec, targets)."""
     data = run.recipe.recode_data(case.exact_records).without_controls
     return [
         (step.method, fit, step.spec, step.targets)
@@ -354,7 +372,7 @@ def _published_fits(case: ExaminedRelease, run: StoredRun) -> list[tuple[Any, Fi
 
 
 def _check_roles_elsewhere(case: ExaminedRelease) -> CheckResult:
-    """Check for columns kept here that another plan of the same data calls sensitive, or an identifier."""
+    """Check for kept columns that another plan of the same data calls sensitive or an identifier."""
     kept = [n for n in case.plan.kept if case.recipe.schema[n].role not in (Role.SENSITIVE, Role.IDENTIFIER)]
     if not case.is_synthetic:
         raise CheckNotApplicable(sentences.KEEPS_SENSITIVE_COLUMNS)

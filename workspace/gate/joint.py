@@ -1,4 +1,4 @@
-"""Members and hold-out records of a run as one table, with the datasets of some releases to compare it with."""
+"""Members and hold-out records of a run in one table, with the released datasets that it is compared with."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ NUMBERS = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE)
 
 
 class JointTable:
-    """Members and hold-out records as one table, members first, with the datasets of a pool: what content checks compare."""
+    """Members and hold-out records in one table, members first, with the datasets of a pool."""
 
     def __init__(self, case: ExaminedRelease, pool: PooledDatasets, names: Sequence[str]) -> None:
         self.case, self.pool, self.names = case, pool, tuple(names)
@@ -64,22 +64,26 @@ class JointTable:
 
     @cached_property
     def n_records(self) -> int:
+        """Return the number of members and hold-out records."""
         return self.members + (0 if self.case.controls is None else len(self.case.controls))
 
     def cells_of_column(self, name: str) -> Keys:
+        """Return the confidential cells of a column, (n_records,)."""
         own, controls = self.case.confidential_cells[name], self.case.controls
         return own if controls is None else np.concatenate([own, cell_keys(controls, (name,))[name]])
 
     def numbers_of_column(self, name: str) -> Floats:
+        """Return a column's confidential numbers, (n_records,)."""
         parts = [one for one in (self.case.confidential, self.case.controls) if one is not None]
         return np.concatenate([comparable_numbers(one, name) for one in parts])
 
     def is_number(self, name: str) -> bool:
+        """Return whether a column has numbers or dates that the release does not generalise to labels."""
         return self.case.confidential.schema[name].kind in NUMBERS and name not in self.case.recipe.generalised
 
     @cached_property
     def n_datasets_used(self) -> int:
-        """Return how many of the datasets there is memory for, at least one."""
+        """Return how many of the datasets fit in memory, at least one."""
         sizes = [release.sizes[place] for release, place in self.pool.datasets]
         room = MOST_CELLS // max(1, len(self.names))
         within = int(np.searchsorted(np.cumsum(sizes), room - self.n_records, side="right"))
@@ -87,7 +91,7 @@ class JointTable:
 
     @property
     def size_text(self) -> str:
-        """Return how many datasets and records are compared, in words."""
+        """Describe how many datasets and records are compared."""
         whole = len(self.pool.datasets)
         if self.n_datasets_used == whole:
             return self.pool.size_text
@@ -97,10 +101,11 @@ class JointTable:
 
     @cached_property
     def columns(self) -> list[JointColumn]:
-        """Return every column with its released cells."""
+        """Return the columns with their confidential and released cells."""
         return [self._make_column(name) for name in self.names]
 
     def _make_column(self, name: str) -> JointColumn:
+        """Return a column with its confidential and released cells, and its numbers where it has some."""
         if not self.is_number(name):
             return pool_rare_levels(
                 name,
@@ -118,14 +123,20 @@ class JointTable:
 
     @cached_property
     def coded_columns(self) -> list[CodedColumn]:
+        """Return the columns with values coded by their rank or level."""
         return map_on_threads(code_by_value, self.columns)
 
     @cached_property
     def joint_keys(self) -> dict[str, Keys]:
+        """Return the keys of the confidential cells by column, (n_records,) each, such that sums of them are keys of
+        combinations.
+        """
         return mark_cells({one.name: one.own for one in self.columns}, self.names)
 
     @cached_property
     def row_keys(self) -> Keys:
+        """Return a key of each confidential row in all columns, (n_records,); equal rows have equal keys."""
+        # Wraps around on purpose: the sum does not depend on the order of the columns.
         total = np.zeros(self.n_records, dtype=np.uint64)
         for keys in self.joint_keys.values():
             total += keys
@@ -133,10 +144,12 @@ class JointTable:
 
     @cached_property
     def rarity_order(self) -> Integers:
+        """Return the records from the rarest to the most common combination of values, (n_records,)."""
         return order_rarest_first(log_value_shares(self.coded_columns), self.row_keys)
 
     @property
     def released_keys(self) -> list[dict[str, Keys]]:
+        """Return the keys of the released cells of each dataset by column."""
         return [
             mark_cells({one.name: one.released[at] for one in self.columns}, self.names)
             for at in range(self.n_datasets_used)
@@ -144,6 +157,7 @@ class JointTable:
 
     @cached_property
     def column_sets(self) -> list[ColumnSet]:
+        """Return the sets of columns by which people are looked for."""
         schema = self.case.confidential.schema
         keys, sensitive = (
             [n for n in self.names if schema[n].role is role] for role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE)
@@ -153,24 +167,24 @@ class JointTable:
 
     @cached_property
     def people_in_release(self) -> PeopleInRelease:
-        """Return which people are in the datasets, and which of them repeatedly."""
+        """Return which people are found in the datasets, and which of them repeatedly."""
         return find_people_in_release(
             self.joint_keys, self.released_keys, self.column_sets, self.rarity_order, list_level_groups(self.columns)
         )
 
     @cached_property
     def columns_by_distribution(self) -> Sequence[JointColumn]:
-        """Return every column with the released values of the column that has its distribution."""
+        """Return the columns, each with the released column that has the most similar distribution."""
         return undo_column_exchange(self.columns)
 
     @cached_property
     def renamed_columns(self) -> list[CodedColumn]:
-        """Return every column coded by ranks and, for levels, by the values they occur with."""
+        """Return the columns coded by ranks, levels by the values with which they occur."""
         return code_by_cooccurrence(self.columns_by_distribution)
 
     @cached_property
     def looks(self) -> list[MembershipProbe]:
-        """Return all looks for people in datasets in which every column is drawn."""
+        """Return all membership probes for a release in which every column is drawn."""
         near = "stand in the release with nearly their own values, nearer to them {how} than another person would be"
         looks = list(self.people_in_release.probes)
         looks += find_reproduced_people(
@@ -188,11 +202,14 @@ class JointTable:
 
     @cached_property
     def looks_beside_kept_columns(self) -> list[MembershipProbe]:
-        """Return the looks that do not compare whole rows, which follow from the kept columns too: single values and all sensitive ones."""
+        """Return the membership probes for a release with kept columns: single values, and all sensitive columns
+        together.
+        """
         schema = self.case.confidential.schema
         sensitive = [name for name in self.names if schema[name].role is Role.SENSITIVE]
         if len(sensitive) < 2:
             return self.single_value_looks
+        # No whole rows: what is found by them follows from the kept columns too.
         whole = [ColumnSet(tuple(sensitive), "all sensitive columns")]
         everybody = f"all {self.n_records:,} people"
         found = find_people_in_release(self.joint_keys, self.released_keys, whole, self.rarity_order).probes
@@ -200,7 +217,7 @@ class JointTable:
 
     @cached_property
     def single_value_looks(self) -> list[MembershipProbe]:
-        """Return looks for people who have a unique value, or one of the smallest and largest, by column and together."""
+        """Return the membership probes for people with a unique or an extreme value, by column and together."""
         # A model draws the levels that members have, and never one that only hold-out people have: single levels say nothing of it.
         alone = [
             probe_unique_values(one.name, one.own, one.released) for one in self.columns if one.numbers is not None
@@ -214,7 +231,9 @@ class JointTable:
         return looks
 
     def _extreme_values_look(self, column: JointColumn) -> MembershipProbe:
+        """Return the membership probe for people with one of the smallest or largest values of a column."""
         variable = self.case.confidential.schema[column.name]
+        # A bound that the recipe declares is public: to be at it reveals nobody.
         known = [one for one in (variable.lower, variable.upper) if one is not None]
         numbers, cell = column.numbers, self.case.policy.smallest_cell
         assert numbers is not None
@@ -222,11 +241,11 @@ class JointTable:
 
     @cached_property
     def rewritten_columns(self) -> dict[str, list[JointColumn]]:
-        """Return the columns rewritten as the data are, by what differs; nothing where the release writes them so.
-
-        Once for units and places alone, and once for names of levels too: a poor model of a release can make two levels look like each
-        other.
+        """Return the columns rewritten as the confidential data are written, by what differs; empty where the release
+        writes them so.
         """
+        # Once for units and positions alone, and once for names of levels too: a poor model can make two levels look
+        # like each other.
         rescaled = [one if one.numbers is None else undo_rescaling(one) for one in self.columns_by_distribution]
         named = [restore_level_names(one, coded) for one, coded in zip(rescaled, self.renamed_columns, strict=True)]
         found, last = dict[str, list[JointColumn]](), self.columns
@@ -237,7 +256,7 @@ class JointTable:
 
     @cached_property
     def people_in_rewritten_columns(self) -> PeopleInRelease:
-        """Return which people are in the datasets once their columns are rewritten as the data are; none where they are written so already."""
+        """Return which people are found once released columns are rewritten as the confidential data are."""
         looks, rows = list[MembershipProbe](), list[RowCoincidenceTest]()
         for how, columns in self.rewritten_columns.items():
             released = [
@@ -251,12 +270,12 @@ class JointTable:
 
     @cached_property
     def whole_row_tests(self) -> list[RowCoincidenceTest]:
-        """Return tests of rows in all columns, which use no label."""
+        """Return tests of whole rows, which do not use who is a member."""
         return find_whole_rows(self.columns, self.coded_columns, self.rewritten_columns)
 
     @cached_property
     def strongest_row_evidence(self) -> RowEvidence | None:
-        """Return the strongest evidence of rows without labels; None without evidence."""
+        """Return the strongest evidence of all row tests; None without evidence."""
         return strongest_row_evidence(
             [*self.whole_row_tests, *self.people_in_release.row_tests, *self.people_in_rewritten_columns.row_tests]
         )
@@ -267,7 +286,8 @@ class JointTable:
         return [one for one in self.columns if one.numbers is not None]
 
     def _looks_for_moved_people(self) -> list[MembershipProbe]:
-        """Return looks for people after a common shift of numbers or of dates is undone."""
+        """Return membership probes for people once a common shift of numbers or of dates is undone."""
+        # A shift is common to two columns or more.
         if len(self.number_columns) < 2:
             return []
         levels = [one for one in self.columns if one.numbers is None]

@@ -1,9 +1,4 @@
-"""The columns that a release keeps, and who can be found by them alone, whatever else is drawn.
-
-The intruder knows these columns of a person and looks for the row. What may be known follows from the audience, not from roles
-alone: among the public somebody knows any column that is released unchanged, so that a role cannot hide one. A contract or an enclave
-binds its users, and there the quasi-identifiers count. No one is taken to know a survey weight, which has a check of its own too.
-"""
+"""The columns that a release keeps, and who can be found by them alone, whatever else is drawn."""
 
 from __future__ import annotations
 
@@ -45,14 +40,16 @@ def _kept_columns_without_weights(recipe: Recipe) -> list[str]:
 
 
 def columns_known_to_audience(recipe: Recipe, audience: Audience) -> tuple[str, ...]:
-    """Return the columns that a synthesis keeps and that somebody of an audience may know of a person."""
+    """Return the kept columns that somebody of an audience may know of a person."""
     quasi = recipe.schema.names_by_role(Role.QUASI_IDENTIFIER)
+    # Among the public somebody knows any column, so that a role cannot hide one. A contract or an enclave binds its
+    # users: there the quasi-identifiers count.
     return tuple(name for name in _kept_columns_without_weights(recipe) if audience == "public" or name in quasi)
 
 
 @dataclass(frozen=True, eq=False)
 class KeptColumns:
-    """The kept columns by which an audience may find people, and how many people it finds.
+    """The kept columns by which an audience may find people, and the number of people found.
 
     case: the examined release
     audience: who receives it
@@ -71,7 +68,7 @@ class KeptColumns:
 
     @classmethod
     def from_release(cls, case: ExaminedRelease) -> KeptColumns:
-        """Read which columns a release keeps and count their combinations. Raises NotReady."""
+        """Read which columns a release keeps, and count their combinations. Raises NotReady."""
         audience = case.policy.effective_audience(case.recipe.form.audience)
         schema = case.recipe.schema
         # Nobody is taken to know a weight, but a role must not hide a column: whom it would show is to be judged.
@@ -92,7 +89,10 @@ class KeptColumns:
 
     @cached_property
     def deciding_limits(self) -> KeptColumnLimits:
-        """Return the limits that decide: those of the audience, or for one without any the smallest cell where the policy limits this check."""
+        """Return the limits of the audience.
+
+        An audience without limits has the smallest cell where the policy limits this check.
+        """
         limits = self.limits.limits
         if limits == NO_LIMITS and KEPT_KEYS in self.case.policy.findings:
             return KeptColumnLimits(self.case.policy.smallest_cell)
@@ -105,19 +105,19 @@ class KeptColumns:
 
     @cached_property
     def n_unprotected(self) -> int:
-        """Return how many people the limits do not protect."""
+        """Return how many people the limits leave unprotected."""
         return self.deciding_limits.count_unprotected(self.sizes) if self.names else 0
 
     @property
     def is_blocking(self) -> bool:
-        """Return whether the audience may not have these columns. A policy may allow a share of the people."""
+        """Return whether more people are unprotected than the policy allows."""
         given = self.case.policy.findings.get(KEPT_KEYS)
         allowed = 0.0 if given is None or given.block is None else given.block
         return is_above(float(self.n_unprotected), allowed * len(self.sizes.sizes))
 
     @cached_property
     def n_found_by_all(self) -> int:
-        """Return how many people are in small classes for somebody who knows all kept columns, not only those that count."""
+        """Return how many people the limits leave unprotected from somebody who knows all kept columns."""
         if not self.other_names or not self.case.is_synthetic:
             return 0
         case = self.case
@@ -128,14 +128,14 @@ class KeptColumns:
 
     @property
     def columns_text(self) -> str:
-        """Return the columns in words: ``age, sex and region``."""
+        """Return the names of the columns in words: ``age, sex and region``."""
         names = list(self.names[:MOST_NAMED])
         more = len(self.names) - len(names)
         return join_names([*names, fill_sentence(sentences.MORE_NAMES, number=more)] if more else names)
 
     @cached_property
     def single_changes(self) -> list[KeptColumnChange]:
-        """Return the single changes that protect most, with the people left over; none for very large tables."""
+        """Return the single changes of a column, the most protective first; none for very large tables."""
         case = self.case
         if not case.is_synthetic or len(case.confidential) > MOST_FOR_LEVERS:
             return []
@@ -143,7 +143,7 @@ class KeptColumns:
 
     @cached_property
     def combined_changes_text(self) -> str:
-        """Return the changes that together protect everybody, one after the other, with the people left over after each."""
+        """Describe the changes that together protect everybody, with the people left unprotected after each."""
         case = self.case
         if not case.is_synthetic or len(case.confidential) > MOST_FOR_LEVERS:
             return ""
@@ -155,7 +155,7 @@ class KeptColumns:
 
 
 def kept_columns_of_release(case: ExaminedRelease) -> KeptColumns:
-    """Return the columns that a release keeps, and whom its audience finds by them; computed once for all checks. Raises NotReady."""
+    """Return the kept columns of a release, computed once for all checks. Raises NotReady."""
     if KEPT_KEYS not in case.joints:
         case.joints[KEPT_KEYS] = KeptColumns.from_release(case)
     found = case.joints[KEPT_KEYS]
@@ -164,6 +164,6 @@ def kept_columns_of_release(case: ExaminedRelease) -> KeptColumns:
 
 
 def declared_sampling_fraction(case: ExaminedRelease) -> float | None:
-    """Return the share of the population that a measure of the recipe declares the records to be."""
+    """Return the sampling fraction that a measure of the recipe declares; None where none does."""
     found = [getattr(step.spec, "fraction", None) for step in case.recipe.measures]
     return next((float(one) for one in found if isinstance(one, int | float)), None)

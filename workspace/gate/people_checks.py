@@ -82,10 +82,13 @@ MOST_LEVERS = 3
 
 
 def _check_kept_keys(case: ExaminedRelease) -> CheckResult:
+    """Check whom the audience can find by the columns that a release keeps."""
     kept = kept_columns_of_release(case)
     n, noun = len(kept.sizes.sizes), case.record_noun
     limits = kept.deciding_limits
     if not case.is_synthetic and set(kept.names) <= set(case.quasi_identifiers) and limits.average_risk is None:
+        # small_classes judges the quasi-identifiers of an anonymised table: a second finding on them would say the same
+        # twice.
         raise CheckNotApplicable(sentences.CLASSES_ARE_CHECKED)
     if not kept.names and not kept.other_names:
         return CheckResult(sentences.NO_KEPT_COLUMN, 0.0, people=0)
@@ -145,7 +148,7 @@ def _check_kept_keys(case: ExaminedRelease) -> CheckResult:
 
 
 def _learned_text(case: ExaminedRelease) -> str:
-    """Return what the row of a person who is found shows in addition: true sensitive values, or drawn ones."""
+    """Describe what the row of a person who is found shows besides: true sensitive values, or drawn ones."""
     schema = case.recipe.schema
     true = [name for name in case.plan.kept if schema[name].role is Role.SENSITIVE]
     if true:
@@ -156,7 +159,7 @@ def _learned_text(case: ExaminedRelease) -> str:
 
 
 def _changes_text(kept: KeptColumns) -> str:
-    """Return what single changes leave over, and which changes together protect everybody."""
+    """Describe how many people single changes leave unprotected, and which changes together protect everybody."""
     if not kept.single_changes:
         return ""
     single = [
@@ -172,11 +175,13 @@ def _changes_text(kept: KeptColumns) -> str:
 
 
 def _drawn_variables(case: ExaminedRelease) -> tuple[str, ...]:
+    """Return the replaced variables without survey weights."""
     weights = case.recipe.schema.names_by_role(Role.WEIGHT)
     return tuple(n for n in case.plan.replaced if n not in weights)
 
 
 def _kept_variables(case: ExaminedRelease) -> tuple[str, ...]:
+    """Return the kept variables without survey weights."""
     weights = case.recipe.schema.names_by_role(Role.WEIGHT)
     return tuple(n for n in case.plan.kept if n not in weights)
 
@@ -191,6 +196,7 @@ def _joint_table(case: ExaminedRelease, pool: PooledDatasets) -> JointTable:
 
 
 def _poolable_releases(case: ExaminedRelease) -> Callable[[ReleasedData], bool]:
+    """Return a test whether an earlier release draws all variables that this one draws."""
     names, schema = _drawn_variables(case), case.confidential.schema
 
     def fits(one: ReleasedData) -> bool:
@@ -200,14 +206,17 @@ def _poolable_releases(case: ExaminedRelease) -> Callable[[ReleasedData], bool]:
 
 
 def is_strong(counts: ProbeCounts, members: int, *, follows_from_kept: bool = False) -> bool:
-    """Return whether so many people, and so much of what is found, are surely found for being members that it may block.
+    """Return whether a look finds enough members, and enough for being members, that it may block a release.
 
-    With kept columns, what is found follows from these too, which are members' (``follows_from_kept``). There only a large share of all
-    people counts.
+    This takes ``FEWEST`` people beyond chance, and that most of those found are found for being members, or many of all
+    ``members``.
 
-    A model that fits closely finds its members a little more often than others, which a large table shows: then most of those found must be
-    found for being members, or many of all ``members``. Chosen as the strongest of many looks, counts flatter: their limits count.
+    follows_from_kept: whether kept columns, which are members' own, explain part of what is found; only a share of all
+    people counts then
     """
+    # A model that fits closely finds its members a little more often than others, which a large table shows as
+    # significant: size counts. These are lower limits, since the strongest of many looks is chosen and its counts
+    # flatter.
     of_found = counts.certain_share_of_found >= MOST_OF_THE_FOUND and not follows_from_kept
     return counts.excess_members >= FEWEST and (
         of_found or counts.certain_share_of_people(members) >= MOST_OF_THE_PEOPLE
@@ -215,12 +224,13 @@ def is_strong(counts: ProbeCounts, members: int, *, follows_from_kept: bool = Fa
 
 
 def is_own_row_strong(evidence: ExchangeEvidence) -> bool:
-    """Return whether so many people, and so much of what is found, are in their own rows that it may block."""
+    """Return whether enough people have their own drawn values in their own rows that it may block a release."""
     is_much = evidence.share_of_found >= MOST_IN_OWN_ROWS or evidence.excess_share >= MOST_OF_THE_PEOPLE
     return evidence.excess >= FEWEST and is_much
 
 
 def _stratum_text(who: str, noun: str) -> str:
+    """Describe the stratum in which members and hold-out people are compared; empty for all people."""
     return "" if who.startswith("all ") else fill_sentence(sentences.STRATUM, who=who.replace("people", noun))
 
 
@@ -229,7 +239,7 @@ def _count_or_none(count: int) -> str:
 
 
 def look_counts_text(counts: ProbeCounts, noun: str) -> str:
-    """Return in words how many members and how many hold-out people a look finds."""
+    """Describe how many members and how many hold-out people a look finds."""
     return fill_sentence(
         sentences.LOOK_COUNTS,
         members=counts.n_members,
@@ -243,7 +253,9 @@ def look_counts_text(counts: ProbeCounts, noun: str) -> str:
 
 
 def power_text(detectable: Sequence[int | None], members: int, noun: str) -> str:
-    """Return in words the smallest share of people whose copies a test would have shown, of the fewest that each would."""
+    """Describe the smallest share of people whose copies would have been detected, by the most powerful of several
+    tests.
+    """
     known = [one for one in detectable if one is not None]
     if not known:
         return fill_sentence(sentences.NO_POWER, noun=noun)
@@ -267,6 +279,7 @@ def _check_membership_evidence(case: ExaminedRelease) -> CheckResult:
 
 
 def _weigh_pool_evidence(joint: JointTable, pools: int) -> CheckResult:
+    """Return the result of all looks and row tests of one pool of datasets."""
     case, noun = joint.case, joint.case.record_noun
     is_whole = not _kept_variables(case)
     if case.controls is None:
@@ -277,6 +290,7 @@ def _weigh_pool_evidence(joint: JointTable, pools: int) -> CheckResult:
         raise NotComputable(sentences.NO_HOLDOUT)
     rows = joint.strongest_row_evidence if is_whole else None
     looks = joint.looks if is_whole else joint.looks_beside_kept_columns
+    # Bonferroni over the pools that worst_over_pools looks at.
     level = (EVIDENCE_LEVEL if is_whole else BESIDE_KEPT_LEVEL) / pools
     evidence = weigh_evidence(looks, joint.members, joint.n_records, level, rows=rows)
     detectable = [evidence.fewest_detectable]
@@ -322,18 +336,18 @@ def _weigh_pool_evidence(joint: JointTable, pools: int) -> CheckResult:
 
 
 def _members_beyond_chance(joint: JointTable, rows: RowEvidence) -> float:
-    """Return how many more members the rows alone show than chance would."""
+    """Return how many more members than chance the row test finds."""
     found = int((rows.test.records < joint.members).sum())
     return found - _members_by_chance(joint, rows)
 
 
 def _members_by_chance(joint: JointTable, rows: RowEvidence) -> float:
-    """Return how many members chance would show among the rows: as large a share of them as of all people."""
+    """Return how many members chance would put among the rows found: their share of all people."""
     return min(float(len(rows.test.records)), rows.test.expected) * joint.members / joint.n_records
 
 
 def _result_of_rows(joint: JointTable, rows: RowEvidence, beside: str, status: Status) -> CheckResult:
-    """Return the result of rows that are released more often than independent draws could repeat them."""
+    """Return the result for rows that are released more often than independent draws would repeat them."""
     case, one = joint.case, rows.test
     records = one.records[one.records < joint.members]
     controls = len(one.records) - len(records)
@@ -364,7 +378,7 @@ def _result_of_rows(joint: JointTable, rows: RowEvidence, beside: str, status: S
 
 
 def _check_own_values(case: ExaminedRelease) -> CheckResult:
-    """Compare what a record's own row shows of drawn values with the rows of people who have the same kept values."""
+    """Check whether a record's own row has its drawn values more often than rows of people with the same kept values."""
     kept, drawn = _kept_variables(case), _drawn_variables(case)
     if not case.is_synthetic:
         raise CheckNotApplicable(sentences.PROTECTED_BY_CLASSES)
@@ -374,12 +388,14 @@ def _check_own_values(case: ExaminedRelease) -> CheckResult:
         raise NotComputable(sentences.NO_OWN_ROW)
     known = list(case.plan.kept)
     classes = np.zeros(len(case.confidential), dtype=np.uint64)
+    # Sums of marked hashes are keys of combinations: uint64 wraps, which is meant.
     for keys in mark_cells(cell_keys(case.confidential, known), known).values():
         classes += keys
     # A model may know exact values of columns that leave coarser: what follows from these is a little more than rows of equal coarse values say.
     weakest: Status = "pass" if case.recipe.form.recode else "warn"
 
     def look(pool: PooledDatasets) -> CheckResult:
+        """Return the result for one pool of datasets."""
         joint = _joint_table(case, pool)
         rows = classes + joint.row_keys[: joint.members]
         evidence = exchange_rows(joint.coded_columns, classes, rows, joint.n_datasets_used)
@@ -403,11 +419,12 @@ def _check_own_values(case: ExaminedRelease) -> CheckResult:
             "block" if is_own_row_strong(evidence) else weakest, at_least=weakest,
         )  # fmt: skip
 
+    # No earlier release is pooled: the exchange of rows is within one release.
     return worst_over_pools(case, lambda one: False, look, together=False)
 
 
 def _check_unanimous_classes(case: ExaminedRelease) -> CheckResult:
-    """Check an anonymised table for equivalence classes with one sensitive value."""
+    """Check for equivalence classes of an anonymised table in which all records have one sensitive value."""
     if case.is_synthetic:
         raise CheckNotApplicable(sentences.NOT_AN_ANONYMISED_TABLE)
     keys = case.quasi_identifiers
@@ -425,6 +442,7 @@ def _check_unanimous_classes(case: ExaminedRelease) -> CheckResult:
             else (np.unique(joint.cells_of_column(n), return_inverse=True)[1].astype(np.float64), True)
             for n in keys
         ]
+        # Suppressed records have no class: hold-out people who are nearest to one of them are left out.
         of_member = np.full(len(data), -1, dtype=np.int64)
         of_member[released.linked_records] = classes
         near = of_member[nearest_members(columns, len(data))]
@@ -461,13 +479,10 @@ def _check_unanimous_classes(case: ExaminedRelease) -> CheckResult:
 
 
 def _check_worst_records(case: ExaminedRelease) -> CheckResult:
-    """Find the record most at risk from an intruder who knows some of it; one who knows all others has checks of its own.
+    """Find the record that is most at risk from an intruder who knows part of it.
 
-    What is inferred of a record may be so of people in general, and right with certainty of most: of others who are like the record the
-    same
-    would be inferred. A method whose measures answer inference alone therefore only warns, beyond how probable the value was anyway
-    where it
-    tells (a part ``prior``). One with controls is compared by its excess elsewhere.
+    Methods that only infer values warn, by how far the value is more probable than before; those with controls are
+    judged by their excess over other people elsewhere.
     """
     worst: CheckResult | None = None
     inferred: CheckResult | None = None
@@ -484,6 +499,8 @@ def _check_worst_records(case: ExaminedRelease) -> CheckResult:
             continue
         # a suppressed record is not asked about, nor released
         everybody |= asked == len(risk) or not case.is_synthetic
+        # What is inferred may be so of people in general: the same would be inferred of others who are like the record.
+        # So it never blocks.
         if method.record_array("prior") is not None or only_infers_values(method):
             one = _inference_result(measure.key, risk)
             inferred = one if inferred is None or one.compared_value > inferred.compared_value else inferred
@@ -513,16 +530,19 @@ def _check_worst_records(case: ExaminedRelease) -> CheckResult:
 def _result_of_measure(
     case: ExaminedRelease, measure: RecordMeasure, risks: RisksOverReleases, baseline_risk: float | None
 ) -> CheckResult:
+    """Return the result for the record most at risk by one measure, over one or several releases."""
     key = measure.key
     asked = ~np.isnan(risks.probability)
     if not asked.any():
         return CheckResult(fill_sentence(sentences.RECORD_NOT_ASKED, key=key))
     record = int(np.nanargmax(risks.probability))
     highest, likely = float(risks.probability[record]), np.flatnonzero(is_above(risks.probability, LIKELY))
+    # In a single dataset a drawn value may hit by chance alone.
     few = case.is_synthetic and risks.n_datasets < 2
     # whoever knows keys that stay and that nobody shares finds the row, whatever was drawn: own_values asks whether the drawn part says more
     alone = unique_on_kept_columns(case) & asked
     others, count_alone = risks.probability[asked & ~alone], int(alone.sum())
+    # Records that are unique with what is kept count as just above LIKELY at most: kept_keys judges these.
     judged = max(float(others.max()) if len(others) else 0.0, min(highest, UNMEASURED_RISK))
     policy = case.policy.findings.get("worst_records")
     strict = policy is not None and policy.block is not None  # an office's own limit holds, whatever chance does
@@ -578,7 +598,7 @@ def _result_of_measure(
 
 
 def _releases_together_text(risks: RisksOverReleases) -> str:
-    """Return how many releases the risks are of, where they are of several."""
+    """Describe how many releases the risks are of; empty for one."""
     if not risks.earlier:
         return ""
     runs = ", ".join(str(release.run_id) for release, _ in risks.earlier)
@@ -586,7 +606,7 @@ def _releases_together_text(risks: RisksOverReleases) -> str:
 
 
 def _is_inference_compared(case: ExaminedRelease) -> bool:
-    """Return whether a measure of the run compares what is inferred of members with what is inferred of other people, with enough power."""
+    """Return whether the run compares, with enough power, what is inferred of members with what is inferred of others."""
     block = question_limits("inference", case.policy)[1]
     answers = answers_or_reason(case.measured_rows, case.recipe, "inference", block)[0]
     return any(
@@ -595,12 +615,18 @@ def _is_inference_compared(case: ExaminedRelease) -> bool:
 
 
 def _record_severity(one: CheckResult) -> tuple[bool, float]:
-    """Return a sorting key: what may block before what only warns, where it is above the limit from which on it warns."""
+    """Return the sorting key of a result: one that may block and is above the limit comes before others, then the
+    larger value.
+    """
     return one.at_most == "block" and is_above(one.compared_value, LIKELY), one.compared_value
 
 
 def _inference_result(key: str, risk: RecordRisk) -> CheckResult:
-    """Return the result of inferred values of single records, beyond a guess at everybody; as measured where no measure has that guess."""
+    """Return the result for inferred values of single records, which never blocks.
+
+    The probability is beyond the measure's own prior guess, as a share of what that leaves; without a prior it is the
+    measured one.
+    """
     probability, prior = risk.probability, risk.prior
     if prior is not None:
         probability = np.divide(probability - prior, 1 - prior, out=np.zeros(len(prior)), where=prior < 1)
@@ -619,7 +645,10 @@ def _inference_result(key: str, risk: RecordRisk) -> CheckResult:
 
 
 def _add_inference(worst: CheckResult | None, inferred: CheckResult | None) -> CheckResult | None:
-    """Return the result for the record most at risk with inferred values added: they warn, and take nothing away from its compared value."""
+    """Add inferred values to the result for the record most at risk.
+
+    They raise its compared value to just above ``LIKELY`` at most, and never lower it.
+    """
     if worst is None or inferred is None:
         return worst or inferred
     judged = max(worst.compared_value, min(inferred.compared_value, UNMEASURED_RISK))
@@ -631,11 +660,13 @@ def _add_inference(worst: CheckResult | None, inferred: CheckResult | None) -> C
 
 
 def _intruder_beliefs(case: ExaminedRelease) -> list[MeasureBeliefs]:
+    """Read what intruders who know all other records believe, by measure of the run."""
     run_id = case.plan.run.id
     return [read_beliefs(case.workspace, run_id, one) for one in belief_measures(case.workspace, run_id)]
 
 
 def _check_newly_certain(case: ExaminedRelease) -> CheckResult:
+    """Check how many truths become nearly certain to an intruder who knows all other records."""
     worst: CheckResult | None = None
     for found in _intruder_beliefs(case):
         newly = found.newly_certain
@@ -657,7 +688,7 @@ def _check_newly_certain(case: ExaminedRelease) -> CheckResult:
 
 
 def _warn_of_earlier_releases(case: ExaminedRelease, result: CheckResult) -> CheckResult:
-    """Return the result, which at least warns where there are earlier releases: no number says what this intruder learns from all together."""
+    """Return the result, which at least warns where there are earlier releases of the same people."""
     if not case.same_people_releases:
         return result
     message = fill_sentence(
@@ -667,9 +698,11 @@ def _warn_of_earlier_releases(case: ExaminedRelease, result: CheckResult) -> Che
 
 
 def _check_guessed_beyond_prior(case: ExaminedRelease) -> CheckResult:
+    """Check how many more records are guessed right once the release is known than before."""
     asked = _intruder_beliefs(case)
     if not asked:
         raise NotComputable(sentences.STRONGEST_NOT_ASKED)
+    # Beyond a prior that knows nothing everything looks learned from the release.
     informed = [found for found in asked if found.is_informed]
     if not informed:
         raise NotComputable(sentences.PRIOR_KNOWS_NOTHING)

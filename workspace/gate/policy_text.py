@@ -1,4 +1,6 @@
-"""A policy as text: every check with its limits and the reasons for them, as a file that can be saved as the workspace's policy."""
+"""The policy as text: every check with its limits and their reasons, as a file that can be saved as the workspace's
+policy.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ WIDTH = 100
 
 
 def policy_toml(policy: Policy) -> str:
-    """Return the policy in force as the text of ``policy.toml``; limits that a check has of its own are written out."""
+    """Return the text of ``policy.toml`` for the policy in force, with the checks' own limits written out."""
     lines = [
         "# The policy of this workspace: save it as policy.toml beside workspace.db, and change what your rules ask for.",
         f"name = {_toml_text(policy.name)}",
@@ -43,7 +45,7 @@ def policy_toml(policy: Policy) -> str:
 
 
 def _audience_lines(audience: Audience, policy: Policy) -> Iterator[str]:
-    """Yield the limits on columns that a release for an audience keeps."""
+    """Yield the lines with an audience's limits on kept columns."""
     limits = policy.audience_limits(audience)
     yield from ("", f"[audiences.{audience}]  # columns that are released unchanged, or coarser by a public rule")
     yield f"smallest_class = {limits.smallest_class}  # fewest people who share their values; 0: no limit"
@@ -52,6 +54,7 @@ def _audience_lines(audience: Audience, policy: Policy) -> Iterator[str]:
 
 
 def _check_lines(check: GateCheck, policy: Policy) -> Iterator[str]:
+    """Yield the lines of a check: comments that explain it, and its limits."""
     given = policy.findings.get(check.key)
     direction = "below" if check.is_minimum else "above"
     source = given.source if given and given.source else ""
@@ -64,6 +67,7 @@ def _check_lines(check: GateCheck, policy: Policy) -> Iterator[str]:
         own = given is None or getattr(given, name) is None
         if limit is None:
             yield f"# {name}: never"
+        # Written as a number it would no longer follow a later change of smallest_cell.
         elif check.smallest_cell_limit == name and own:
             yield f"# {name} = smallest_cell"
         else:

@@ -1,8 +1,9 @@
-"""The figures of utility that a release writes for the public, and what each is a function of.
+"""The figures of utility that a release writes for the public.
 
-A figure that was measured is exact: whoever knows all other people solves it for the one who is left. So no measured figure is released.
-``[release] public_figures`` decides. "internal": nothing. "rounded": figures computed again from the released files and from
-protected counts of the confidential table. "paid": the same from exact counts, with noise that the privacy account has.
+A measured figure is exact: whoever knows all other people solves it for the one who is left. So no measured figure is
+released. ``[release] public_figures`` decides. "internal": nothing. "rounded": figures computed again from the released
+files and from protected counts of the confidential table. "paid": the same from exact counts, with noise that the
+privacy account has.
 
 Only outputs that declare how they follow from counts of one variable (``Output.public``) can be released either way.
 """
@@ -46,15 +47,15 @@ def public_figures(
 ) -> tuple[PublicFigure, ...]:
     """Return the figures that are released, in the order of the run's results.
 
-    ``published`` are the variables of counts that are released as tables: counts of the same variable that were rounded in another way
-    would
-    narrow those down, and users compare the datasets with the tables themselves. ``key`` is the run's.
+    published: variables of counts that are released as tables
+    key: key of the run
     """
     form = plan.run.recipe.form
     if form.public_figures == "internal":
         return ()
     candidates = list(_publishable_outputs(plan, rows))
     if form.public_figures == "rounded":
+        # Counts of the same variable that were rounded in another way would narrow a published table down.
         chosen = [(row, figure) for row, figure in candidates if row.target not in published]
         found = (_rounded_figure(row, figure, plan, rules, confidential, released) for row, figure in chosen)
         return tuple(figure for figure in found if figure is not None)
@@ -65,7 +66,7 @@ def public_figures(
 
 
 def _publishable_outputs(plan: ReleasePlan, rows: Sequence[Row]) -> Iterator[tuple[Row, FigureOfCounts]]:
-    """Yield each measured output that follows from counts of a replaced variable, once, decided by recipe and release alone."""
+    """Yield each measured output that follows from counts of a replaced variable, once."""
     recipe = plan.run.recipe
     if SurveyDesign.from_schema(recipe.schema) is not None:
         return  # a share of the population is no function of counts of records
@@ -74,6 +75,7 @@ def _publishable_outputs(plan: ReleasePlan, rows: Sequence[Row]) -> Iterator[tup
         method = method_by_key(row.method_key)
         outputs = () if method is None or row.family not in INFORMATION_LOSS else method.outputs
         figure = next((output.public for output in outputs if output.name == row.measure), None)
+        # Recipe and release alone decide: a choice by measured values would reveal something of them.
         averaged = row.dataset != "confidential" and row.draw is None and row.level is None
         name = (row.method_key, row.measure, row.target)
         if (
@@ -87,7 +89,7 @@ def _publishable_outputs(plan: ReleasePlan, rows: Sequence[Row]) -> Iterator[tup
 
 
 def _is_replaced_in_kind(recipe: Recipe, replaced: Collection[str], name: str) -> bool:
-    """Return whether the released values of a variable are of the kind that the confidential ones have, and as fine."""
+    """Return whether a variable is replaced by values of the same kind, neither generalised nor recoded."""
     if name not in replaced or name in recipe.generalised or name in recipe.form.recode:
         return False
     return recipe.released_schema[name].kind is recipe.schema[name].kind
@@ -98,10 +100,10 @@ def count_cells_of_both(
 ) -> tuple[Floats, Floats]:
     """Count both tables in cells that the released values cut: below each value, and at each value, (k,) each.
 
-    The last cells are what lies above all of them and, where a value ``may_lack``, the records without one. The cells follow from the
-    released table and the recipe, so that the confidential table enters by counts alone.
+    The last cells are what lies above all of them and, where a value ``may_lack``, the records without one.
     """
     ours, theirs = _columns_as_numbers(confidential, released, name)
+    # Cut by released values alone, so that the confidential table enters by counts alone.
     cuts, at = np.unique(theirs[~np.isnan(theirs)], return_counts=True)
     present = np.sort(ours[~np.isnan(ours)])
     below, upto = (np.searchsorted(present, cuts, side) for side in ("left", "right"))
@@ -117,8 +119,9 @@ def count_cells_of_both(
 
 
 def _columns_as_numbers(confidential: Microdata, released: Microdata, name: str) -> tuple[Floats, Floats]:
-    """Return both columns as numbers, NaN where missing: levels by their place among the confidential ones, then those that only the
-    release has.
+    """Return both columns as numbers, NaN where missing.
+
+    Levels are numbered as in the confidential data; those that only the release has come after them.
     """
     ours, theirs = confidential.numbers(name), released.numbers(name)
     if not confidential.schema[name].kind.has_levels:
@@ -134,6 +137,7 @@ def _columns_as_numbers(confidential: Microdata, released: Microdata, name: str)
 def _cell_counts_by_dataset(
     row: Row, plan: ReleasePlan, confidential: Microdata, released: ReadDataset
 ) -> Iterator[tuple[Floats, Floats]]:
+    """Yield the confidential and the released counts of the cells of each dataset."""
     recipe, name = plan.run.recipe, row.target
     may_lack = recipe.data.missing is MissingPolicy.KEEP or recipe.schema[name].may_be_missing
     for place in range(plan.datasets):
@@ -148,7 +152,7 @@ def _rounded_figure(
     confidential: Microdata,
     released: ReadDataset,
 ) -> PublicFigure | None:
-    """Return the figure of protected counts; None where there are too few records to protect."""
+    """Return a figure computed from protected counts; None where there are too few records to protect."""
     protected, theirs = list[Floats](), list[Floats]()
     for ours, own in _cell_counts_by_dataset(row, plan, confidential, released):
         counts = rules.protect_counts(ours)
@@ -169,10 +173,10 @@ def _paid_figures(
     key: bytes,
     epsilon: float,
 ) -> tuple[PublicFigure, ...]:
-    """Return the figures with discrete Laplace noise, each a gap in records over the number of all records, which has noise too.
+    """Return the figures with discrete Laplace noise.
 
-    The epsilon is divided evenly among the gaps and the number of records. A gap is rounded to whole records, which does not raise a
-    sensitivity that is a whole number.
+    Each is a gap in records divided by the number of all records, which has noise too. The epsilon is divided evenly
+    among the gaps and the number of records.
     """
     each = epsilon / (len(payable) + 1)
     named = tuple(f"{row.method_key}.{row.measure} {row.target}" for row, _ in payable)
@@ -185,26 +189,29 @@ def _paid_figures(
         assert figure.sensitivity is not None
         gaps = [people * figure.compute(*pair) for pair in _cell_counts_by_dataset(row, plan, confidential, released)]
         noise = draw_discrete_laplace(figure.sensitivity / each, streams.generator("public figures", place))
+        # Rounding to whole records does not raise a sensitivity that is a whole number.
         noisy = (math.floor(float(np.mean(gaps)) + 0.5) + noise, records)
         written = _row_with_value_alone(row, rules.round_number(noisy_share(noisy)))
+        # The first figure carries the cost of the noisy number of records.
         found.append(PublicFigure(written, noisy=noisy, epsilon=each if found else 2 * each))
     return tuple(found)
 
 
 def draw_discrete_laplace(scale: float, rng: np.random.Generator) -> int:
     """Draw a whole number k with probability proportional to exp(-abs(k) / scale) (Ghosh, Roughgarden & Sundararajan 2012)."""
+    # The difference of two geometric variables. 1 - exp(-1 / scale) loses its digits for a large scale.
     stop = -math.expm1(-1 / scale)
     first, second = rng.geometric(stop, 2)
     return int(first) - int(second)
 
 
 def _row_with_value_alone(row: Row, value: float) -> Row:
-    """Return the row with this value and with nothing else that was computed from confidential records."""
+    """Return the row with this value, without anything else that was computed from confidential records."""
     return replace(row, value=value, lower=None, upper=None, baseline=None, reason="")
 
 
 def public_figures_of_release(case: ExaminedRelease) -> tuple[PublicFigure, ...]:
-    """Return the public figures that a release of this run would write."""
+    """Return the public figures that a release of the examined run would write."""
     run = case.plan.run
     if run.recipe.form.public_figures == "internal":
         return ()
@@ -222,7 +229,7 @@ def public_figures_of_release(case: ExaminedRelease) -> tuple[PublicFigure, ...]
 
 
 def follows_from_rounded_counts(figure: PublicFigure, rules: DisclosureRules) -> bool:
-    """Return whether a figure follows from the released cells and protected counts, and has no interval or baseline."""
+    """Return whether a figure follows from its released cells and protected counts, without interval and baseline."""
     method = method_by_key(figure.row.method_key)
     outputs = () if method is None else method.outputs
     declared = next((output.public for output in outputs if output.name == figure.row.measure), None)
@@ -233,12 +240,13 @@ def follows_from_rounded_counts(figure: PublicFigure, rules: DisclosureRules) ->
 
 
 def has_paid_noise(figure: PublicFigure, rules: DisclosureRules) -> bool:
-    """Return whether a figure is a share of whole numbers with noise, for which it names an epsilon."""
+    """Return whether a figure is a share of whole numbers with noise, and names the epsilon for it."""
     if figure.noisy is None or not figure.epsilon > 0:
         return False
     return _has_value_alone(figure) and figure.row.value == rules.round_number(noisy_share(figure.noisy))
 
 
 def _has_value_alone(figure: PublicFigure) -> bool:
+    """Return whether a figure has neither interval, baseline nor reason."""
     row = figure.row
     return row.lower is None and row.upper is None and row.baseline is None and not row.reason

@@ -1,6 +1,7 @@
-"""What the measures of a run answer to a question of the risk assessment, beside what there would be without a disclosure.
+"""Answers of a run's measures to the questions of the risk assessment, compared with what there would be without a
+disclosure.
 
-Which measures answer a question, and whether what they find beyond their baseline is compared with limits, their methods declare
+Methods declare which questions their measures answer, and whether the excess over the baseline is compared with limits
 (``RiskOutput.questions``, ``RiskOutput.gate_reference``).
 """
 
@@ -43,23 +44,23 @@ ShareFoundBy = Callable[[Sequence[str], int], tuple[float, float]]
 
 
 def key_of_question(question: Question) -> str:
-    """Return the key of the gate's check of a question."""
+    """Return the key of the gate's check for a question."""
     return f"{question.replace(' ', '_')}_excess"
 
 
 def question_limits(question: Question, policy: Policy) -> tuple[float | None, float | None]:
-    """Return the limits from which on the gate warns of and blocks what answers a question."""
+    """Return the limits at which the gate warns and blocks for a question; None for never."""
     return limits_under_policy(policy, key_of_question(question), WARN_FROM, BLOCK_FROM)
 
 
 def block_limits_by_question(policy: Policy) -> dict[Question, float | None]:
-    """Return the limit from which on the gate blocks what answers each question; None for never."""
+    """Return the limit at which the gate blocks for each question; None for never."""
     return {question: question_limits(question, policy)[1] for question in QUESTIONS}
 
 
 def limits_with_sources(question: Question, policy: Policy) -> tuple[tuple[float, str], ...]:
-    """Return the limits from which on the gate warns of and blocks what answers a question, each with whose limit it is; missing limits
-    are left out.
+    """Return the limits at which the gate warns and blocks for a question, each with its source; limits of None are
+    left out.
     """
     given = policy.findings.get(key_of_question(question))
     found = []
@@ -79,7 +80,7 @@ def limits_with_sources(question: Question, policy: Policy) -> tuple[tuple[float
 
 
 def open_question_text(question: Question, reason: str, rows: Sequence[Row]) -> str:
-    """Return why a question is open; where nothing was measured, what would answer it."""
+    """Explain why a question is open and, where nothing was measured, which methods would answer it."""
     add = ""
     if not rows_for_question(rows, question):
         add = fill_sentence(sentences.ADD_METHODS, methods=" or ".join(methods_for_question(question)))
@@ -101,24 +102,19 @@ def evaluate_question(
     *,
     kept_columns_block: bool = False,
 ) -> CheckResult:
-    """Return the result of a question: of its measures the one that blocks, else the one that warns, else the one furthest beyond its
-        baseline.
+    """Return the worst result of a run's measures for a question of the risk assessment.
 
-    What chance may have produced is no finding, unless it is beyond what blocks and the measure would have seen that: then a person has
-    to judge it.
+    This is one that blocks, else one that warns, else the one furthest beyond its baseline. Raises NotComputable where
+    nothing answers the question and nothing was found.
 
-    Who knows columns that a synthesis releases unchanged finds people by these alone: at most the share that ``found_by`` returns for the
-    people who are easiest to find. An AUC counts who of others has none of the rows. What they find is part of the finding on kept columns
-    (``kept_keys``) and blocks where that does (``kept_columns_block``); what is found beyond it may block by itself. Inference is of
-    values that are
-    drawn, where this makes no difference.
-    Intervals are simultaneous over all measures of the run that may block. What is found is shown whoever looked. What is not found is
-    no pass
-    where nothing answers the question: then it raises NotComputable.
+    records: number of confidential records
+    found_by: function that returns the shares of the easiest people whom kept columns alone reveal
+    kept_columns_block: whether the finding on kept columns (``kept_keys``) blocks
     """
     warn, block = question_limits(question, policy)
     answers, reason = answers_or_reason(rows, recipe, question, block)
     strong = {id(row) for row in answers}
+    # Intervals are simultaneous over all measures of the run that may block, whatever question they answer.
     series = sum(output.estimated for row, output in _compared_averages(rows) if output.risk.gate_reference == "chance")
     seen = [
         replace(
@@ -140,6 +136,7 @@ def evaluate_question(
         )
     ]
     worst = max(seen, key=lambda one: _severity_under_limits(one, warn, block), default=None)
+    # What is found is shown whoever looked. What is not found is a pass only where a measure was able to find it.
     found = worst is not None and _status_under_limits(worst, warn, block) != "pass"
     if worst is not None and (answers or found):
         return worst
@@ -149,7 +146,7 @@ def evaluate_question(
 
 
 def _value_and_excess(row: Row, output: Output, records: int) -> tuple[float, float, float]:
-    """Return value and baseline of a row as shares, and how far the value is beyond the baseline, relative to what the baseline leaves."""
+    """Return the value and the baseline of a row as shares, and the excess (value - baseline) / (1 - baseline)."""
     value = row.value or 0.0
     if output.risk.gate_reference == "nothing":
         share = value / records if output.unit == "records" else value
@@ -168,15 +165,18 @@ def _baselines_of_row(
     *,
     kept_columns_block: bool,
 ) -> list[tuple[float | None, str, Status, str]]:
-    """Return each baseline of a row with what a reader should know of it, the worst status it may give, and the check whose finding has
+    """Return the baselines of a row, each with a remark, the worst status it may give, and the check whose finding has
     the same cause.
     """
     named = sorted(set(variables_by_treatment(recipe)[0]) & (variables_known_to_intruder(row, recipe) or set()))
+    # Inference is of drawn values, where kept columns make no difference.
     if question == "inference" or recipe.origin != "synthetic" or not named:
         return [(row.baseline, "", "block", "")]
     most = vulnerable_target_count(None, records) if row.params.get("people") == "vulnerable" else records
     picked, alone = found_by(named, most)
     base = row.baseline or 0.0
+    # An AUC counts how often somebody else has none of the rows, which is the share of uniques; other measures pick a
+    # row.
     beside = base + (1 - base) * alone if output.risk.area else max(base, picked)
     remark = fill_sentence(sentences.KNOWS_KEPT_COLUMNS, names=named, picked=picked, noun=record_noun(records))
     return [
@@ -186,7 +186,7 @@ def _baselines_of_row(
 
 
 def _compared_averages(rows: Sequence[Row]) -> list[tuple[Row, Output]]:
-    """Return the averages that are compared with the gate's limits."""
+    """Return the averages whose excess is compared with the gate's limits, each with its declaration."""
     return [
         (row, output)
         for row in risk_averages(rows)
@@ -198,11 +198,9 @@ def _compared_averages(rows: Sequence[Row]) -> list[tuple[Row, Output]]:
 
 
 def _row_label(row: Row, recipe: Recipe) -> str:
-    """Return the name of a number with the settings that distinguish it from others of its method.
-
-    The variables that the intruder knows are named only where the recipe uses the method several times.
-    """
+    """Return the label of a row with the settings that distinguish it from others of its method."""
     alone = sum(step.method.key == row.method_key for step in (*recipe.measures, *recipe.studies)) <= 1
+    # Long lists of variables, which distinguish nothing where the recipe uses the method once.
     named = (*KNOWLEDGE_PARAMETERS, "sensitive", "radius") if alone else ()
     kept = {key: value for key, value in row.params.items() if key not in named}
     return label_of(SeriesIdentity(row.key, row.target, row.level, kept))
@@ -218,6 +216,12 @@ def _result_of_row(
     at_most: Status,
     block: float | None,
 ) -> CheckResult:
+    """Return the result of one measured row beside one baseline.
+
+    series: number of intervals that are simultaneous
+    at_most: worst status that the row may give
+    block: limit of a row that could have found what blocks; None for others
+    """
     value, base, beyond = _value_and_excess(row, output, records)
     found = ValueWithInterval(row.value or 0.0, row.lower, row.upper)
     if output.estimated:
@@ -259,7 +263,7 @@ def _result_of_row(
 
 
 def _status_under_limits(one: CheckResult, warn: float | None, block: float | None) -> Status:
-    """Return the status that the gate gives to a result under these limits."""
+    """Return the status of a result under these limits."""
     beyond = [limit is not None and is_above(one.compared_value, limit) for limit in (warn, block)]
     if one.at_most == "pass" or not any(beyond):
         return "pass"
@@ -267,5 +271,5 @@ def _status_under_limits(one: CheckResult, warn: float | None, block: float | No
 
 
 def _severity_under_limits(one: CheckResult, warn: float | None, block: float | None) -> tuple[int, float]:
-    """Return a sorting key: what blocks under the policy before what warns, then what is further beyond."""
+    """Return a sorting key that is largest for the worst result under these limits."""
     return -STATUSES.index(_status_under_limits(one, warn, block)), one.compared_value

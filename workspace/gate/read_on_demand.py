@@ -1,4 +1,4 @@
-"""Tables and columns that are read when they are accessed, so that the gate keeps what fits in memory and reads the rest again."""
+"""Tables and columns that are read on access: the gate keeps what fits in memory and reads the rest again."""
 
 from __future__ import annotations
 
@@ -14,30 +14,32 @@ T = TypeVar("T")
 
 
 class BoundedCache:
-    """Cache of values by name with a limit on their cells; values are computed on first access, and the first ones that fit are kept."""
+    """Cache of values by name with a limit on their total number of cells; nothing is evicted."""
 
     def __init__(self, room: int) -> None:
         self._room = room
         self._values: dict[Hashable, Any] = {}
 
     def has_room_for(self, name: Hashable, cells: int) -> bool:
-        """Return whether the value of this name is cached, or its ``cells`` would fit."""
+        """Return whether a value is cached, or its ``cells`` would fit."""
         return name in self._values or cells <= self._room
 
     def get_or_compute(self, name: Hashable, cells: int, compute: Callable[[], T]) -> T:
-        """Return the value of this name, which has ``cells`` cells; compute it where it is not cached."""
+        """Return a cached value, or compute it and keep it where its ``cells`` fit."""
         if name in self._values:
             found: T = self._values[name]
             return found
         found = compute()
         if cells <= self._room:
+            # The first values that fit stay: checks go through tables in turn, and evicting the oldest would read each
+            # of them again.
             self._room -= cells
             self._values[name] = found
         return found
 
 
 class LazyCells(Mapping[str, Keys]):
-    """Mapping of variables to their cells, (n,) each, computed on access by ``find``."""
+    """Mapping of variables to their cells, (n,) each, computed by ``find`` on every access."""
 
     def __init__(self, names: Sequence[str], find: Callable[[str], Keys]) -> None:
         self._names, self._find = tuple(names), find
@@ -55,7 +57,7 @@ class LazyCells(Mapping[str, Keys]):
 
 
 class LazySequence(Sequence[T]):
-    """Sequence of values, each computed on access by ``find`` from its position, from 0."""
+    """Sequence of values, computed by ``find`` from the position on every access."""
 
     def __init__(self, count: int, find: Callable[[int], T]) -> None:
         self._places, self._find = range(count), find

@@ -56,7 +56,8 @@ MORE_ROOM = "larger leaves (minbucket), smoothing = true for trees, a model inst
 
 
 def _kept_and_drawn(case: ExaminedRelease) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the variables kept and drawn without the survey weight: a row is a person's own whatever number of others it represents."""
+    """Return the kept and the drawn variables, without the survey weight."""
+    # A row is a person's own whatever number of others its weight represents.
     out = case.recipe.schema.names_by_role(Role.WEIGHT)
     kept, drawn = (tuple(n for n in names if n not in out) for names in (case.plan.kept, case.plan.replaced))
     return kept, drawn
@@ -65,9 +66,11 @@ def _kept_and_drawn(case: ExaminedRelease) -> tuple[tuple[str, ...], tuple[str, 
 def _same_treatment(
     case: ExaminedRelease, kept: tuple[str, ...], drawn: tuple[str, ...]
 ) -> Callable[[ReleasedData], bool]:
-    """Return a test whether an earlier release has these variables, keeps the same ones, and draws the same: then both have one baseline."""
+    """Return a test whether an earlier release keeps and draws the same ones of these variables."""
 
+    # Only then do both have one baseline.
     def fits(one: ReleasedData) -> bool:
+        """Return whether a release treats these variables in the same way."""
         names = (*kept, *drawn)
         same = one.has_variables(names, case.confidential.schema) and {n for n in names if n in one.replaced} == set(
             drawn
@@ -78,12 +81,14 @@ def _same_treatment(
 
 
 def _check_equal_records(case: ExaminedRelease) -> CheckResult:
+    """Check how many released rows equal a confidential record, beyond chance."""
     kept, drawn = _kept_and_drawn(case)
     if not case.is_synthetic or not drawn:
         raise CheckNotApplicable(sentences.WEIGHT_ALONE if case.is_synthetic else sentences.DRAWN_VALUES_ONLY)
     pairs = case.nearest_record_pairs(kept, drawn) if kept else None
 
     def look(pool: PooledDatasets) -> CheckResult:
+        """Return the result for one pool of datasets."""
         found = measure_equal_records(
             case.confidential, case.confidential_cells, pool.cells_by_dataset, kept, drawn, pairs
         )
@@ -109,7 +114,7 @@ def _check_equal_records(case: ExaminedRelease) -> CheckResult:
 def _limit_by_holdout(
     case: ExaminedRelease, pool: PooledDatasets, names: tuple[str, ...], result: CheckResult
 ) -> CheckResult:
-    """Return the result for rows in these variables, which only warns where rows of hold-out people are released as often as those of members.
+    """Lower the result for equal rows to a warning where hold-out people's rows are released as often as members'.
 
     Without a hold-out it blocks where no release with independently drawn rows would repeat as many records.
     """
@@ -121,6 +126,7 @@ def _limit_by_holdout(
         found = [compare_whole_rows("", own, one) for one in whole]
         # A copy of the whole table scores as a copy, however many people share their values.
         is_copy = result.value == 1.0 and result.baseline == 0.0
+        # Bonferroni over the datasets.
         is_sure = is_copy or min(one.p for one in found) * len(found) <= COPY_LEVEL
         return result if is_sure else replace(result, message=result.message + sentences.UNCONTROLLED, at_most="warn")
     controls = cell_keys(case.controls, names)
@@ -143,6 +149,7 @@ def _limit_by_holdout(
 
 
 def _replaced_numbers(case: ExaminedRelease) -> tuple[str, ...]:
+    """Return the replaced variables that are numbers; raise CheckNotApplicable where there are none."""
     if not case.is_synthetic:
         raise CheckNotApplicable(sentences.PROTECTED_BY_CLASSES)
     if not case.replaced_numbers:
@@ -151,6 +158,7 @@ def _replaced_numbers(case: ExaminedRelease) -> tuple[str, ...]:
 
 
 def _replaces_column(case: ExaminedRelease, name: str) -> Callable[[ReleasedData], bool]:
+    """Return a test whether an earlier release draws this variable."""
     schema = case.confidential.schema
 
     def replaces(data: ReleasedData) -> bool:
@@ -160,6 +168,7 @@ def _replaces_column(case: ExaminedRelease, name: str) -> Callable[[ReleasedData
 
 
 def _column_tails(case: ExaminedRelease, name: str, pool: PooledDatasets) -> ReleasedTails:
+    """Return which of the smallest and largest values of a variable are released."""
     variable = case.confidential.schema[name]
     released = (comparable_numbers(one, name, case.confidential) for one in pool.tables_with_variable(name))
     return measure_released_tails(
@@ -171,10 +180,11 @@ def _column_tails(case: ExaminedRelease, name: str, pool: PooledDatasets) -> Rel
 
 
 def check_extremes(case: ExaminedRelease) -> CheckResult:
-    """Check whether the smallest and largest values themselves are released. A single one may be chance."""
+    """Check whether the smallest and largest confidential values are released."""
     names = _replaced_numbers(case)
 
     def look(pool: PooledDatasets) -> CheckResult:
+        """Return the result for one pool of datasets."""
         ends, records, columns = 0, [np.zeros(0, dtype=np.int64)], list[str]()
         for name in names:
             found = _column_tails(case, name, pool)
@@ -196,6 +206,7 @@ def check_extremes(case: ExaminedRelease) -> CheckResult:
             message,
             ends,
             records=record_numbers(np.unique(np.concatenate(records))),
+            # A single one may be chance, so that it never blocks.
             at_most="warn",
             at_least="warn",
         )
@@ -204,8 +215,9 @@ def check_extremes(case: ExaminedRelease) -> CheckResult:
 
 
 def _worst_of_variables(results: Iterable[CheckResult], otherwise: str) -> CheckResult:
-    """Return the worst result over several variables; of equal ones the first. Without any, raise CheckNotApplicable with the text
-    ``otherwise``.
+    """Return the worst result over several variables, the first of equal ones.
+
+    Raises CheckNotApplicable with the text ``otherwise`` where there is no result.
     """
     found = list(results)
     if not found:
@@ -214,18 +226,17 @@ def _worst_of_variables(results: Iterable[CheckResult], otherwise: str) -> Check
 
 
 def _require_measured(result: CheckResult) -> CheckResult:
-    """Return the result for several datasets together. Raise CheckNotApplicable where nothing could be combined."""
+    """Return the result for several datasets together; raise CheckNotApplicable where nothing could be combined."""
     if not result.is_measured:
         raise CheckNotApplicable(result.message)
     return result
 
 
 def _rows_of_records(case: ExaminedRelease, release: ReleasedData) -> Integers:
-    """Return the row of each confidential record in a release's datasets, (n,); -1 where it cannot be known.
+    """Return the row of each confidential record in the datasets of a release, (n,); -1 where it cannot be known.
 
-    A row is known by its place, where neither release is shuffled; else by what both keep, where it is unique with that in both. The
-    intruder knows
-    whether the person is in the data of an earlier release: of those who are not, no row is taken for theirs.
+    A row is known by its position where neither release is shuffled; else by what both releases keep, where that is
+    unique in both.
     """
     n = len(case.confidential)
     if release is case.release:
@@ -258,11 +269,13 @@ def _rows_of_records(case: ExaminedRelease, release: ReleasedData) -> Integers:
     place = find_positions(theirs[order], own)
     alone = (place >= 0) & (count_occurrences(own, own) == 1) & (count_occurrences(own, theirs) == 1)
     if found.overlap is not None:
+        # The intruder knows who was in the data of the earlier release: no row is taken for a person who was not.
         alone[found.overlap.only_in_first] = False
     return np.where(alone, order[np.maximum(place, 0)], -1)
 
 
 def _declared_radii(case: ExaminedRelease) -> dict[str, Radius]:
+    """Return the radius that measures of the recipe declare for each variable; of several the first."""
     found: dict[str, Radius] = {}
     for step in case.recipe.measures:
         radius: object = getattr(step.spec, "radius", None)
@@ -272,6 +285,7 @@ def _declared_radii(case: ExaminedRelease) -> dict[str, Radius]:
 
 
 def _check_agreed_values(case: ExaminedRelease) -> CheckResult:
+    """Check which values several datasets reveal together, beyond what they reveal of similar people."""
     if not case.is_synthetic:
         raise CheckNotApplicable(sentences.DRAWN_VALUES_ONLY)
     if len(case.plan.tables) < 2 and not case.same_people_releases:
@@ -283,6 +297,7 @@ def _check_agreed_values(case: ExaminedRelease) -> CheckResult:
     paired: dict[tuple[int, ...], NeighbourPairs] = {}
 
     def pairs_of_linked_records(pool: PooledDatasets, linked: Integers) -> NeighbourPairs:
+        """Return pairs of similar records among those whose rows are known in two datasets or more."""
         if len(linked) == len(case.confidential):
             return case.nearest_record_pairs(case.plan.kept, case.plan.replaced)
         key = tuple(release.run_id for release, _ in pool.datasets)
@@ -291,13 +306,18 @@ def _check_agreed_values(case: ExaminedRelease) -> CheckResult:
         return paired[key]
 
     def rows(release: ReleasedData) -> Integers:
+        """Return the row of each record in the datasets of a release, computed once."""
         if release.run_id not in rows_by_run:
             rows_by_run[release.run_id] = _rows_of_records(case, release)
         return rows_by_run[release.run_id]
 
     def check_variable(name: str) -> CheckResult:
+        """Return the worst result for one variable over pools of releases."""
+
         def look(pool: PooledDatasets) -> CheckResult:
+            """Return the result for one variable and one pool of datasets."""
             record_rows = [rows(release) for release, _ in pool.datasets]
+            # Two rows of a record are the fewest that can agree.
             linked = np.flatnonzero(np.sum([one >= 0 for one in record_rows], axis=0) >= 2)
             if not len(linked):
                 return CheckResult(sentences.ROWS_NOT_LINKED)
@@ -331,17 +351,20 @@ def _check_agreed_values(case: ExaminedRelease) -> CheckResult:
 
 
 def _hit_window(case: ExaminedRelease, name: str, radius: Radius | None) -> tuple[Floats, Floats]:
+    """Return the lower and the upper end, (n,) each, between which a pooled value counts as the record's own."""
     numbers = case.confidential.numbers(name)
     if case.confidential.schema[name].kind.has_levels:
         return numbers, numbers
     present = ~np.isnan(numbers)
     low, high = np.full(len(numbers), np.nan), np.full(len(numbers), np.nan)
+    # A share of a date has no meaning: dates are near within one day.
     default = 1 if case.confidential.schema[name].kind is Kind.DATE else NEAR
     low[present], high[present] = (radius or Radius.parse(default)).window(numbers[present])
     return low, high
 
 
 def _check_kept_weight(case: ExaminedRelease) -> CheckResult:
+    """Check how many people share their released survey weight with few others."""
     weights = tuple(name for name in case.plan.kept if name in case.recipe.schema.names_by_role(Role.WEIGHT))
     if not weights:
         return CheckResult(sentences.NO_KEPT_WEIGHT, 0)
@@ -362,7 +385,10 @@ def _check_kept_weight(case: ExaminedRelease) -> CheckResult:
 
 
 def _check_identifying_columns(case: ExaminedRelease) -> CheckResult:
+    """Check for a kept column in which nearly everybody has a unique value."""
+
     def check_variable(name: str) -> CheckResult:
+        """Return the share of people who have a unique value of a variable."""
         rows = case.confidential_cells[name]
         alone = count_occurrences(rows, rows) == 1
         message = fill_sentence(
@@ -379,6 +405,7 @@ def _check_identifying_columns(case: ExaminedRelease) -> CheckResult:
             message,
             float(alone.mean()),
             records=record_numbers(np.flatnonzero(alone)),
+            # An anonymised table keeps its sensitive variables on purpose.
             at_most="warn" if meant else "block",
             headline=fill_sentence(sentences.FOUND_BY_COLUMN, name=name),
             leak=KEPT_KEYS,
@@ -390,6 +417,7 @@ def _check_identifying_columns(case: ExaminedRelease) -> CheckResult:
 
 
 def _check_small_classes(case: ExaminedRelease) -> CheckResult:
+    """Check the smallest equivalence class of an anonymised table."""
     keys = case.quasi_identifiers
     if case.is_synthetic or not keys:
         if case.is_synthetic:
@@ -421,6 +449,7 @@ def _check_small_classes(case: ExaminedRelease) -> CheckResult:
 
 
 def _check_formula_cells(case: ExaminedRelease) -> CheckResult:
+    """Check for released texts that a spreadsheet would run as formulas."""
     schema, found = case.recipe.released_schema, set()
     for name in case.confidential_cells:
         if schema[name].kind.has_levels:
@@ -430,7 +459,7 @@ def _check_formula_cells(case: ExaminedRelease) -> CheckResult:
 
 
 def _hidden_columns(case: ExaminedRelease) -> dict[str, str]:
-    """Return the columns that a release is to hide, each with the reason."""
+    """Return the columns that a release is to hide, each with the reason why."""
     schema = case.recipe.schema
     found = {v.name: "an identifier" for v in schema if v.role is Role.IDENTIFIER}
     if case.is_synthetic:
@@ -442,10 +471,12 @@ def _hidden_columns(case: ExaminedRelease) -> dict[str, str]:
 
 
 def _column_numbers(data: Microdata, name: str) -> Floats | None:
+    """Return a column as numbers, (n,), levels of an ordered one by their rank; None for unordered levels."""
     return data.numbers(name) if data.schema[name].kind in NUMBERS or data.schema[name].kind is Kind.ORDINAL else None
 
 
 def _check_disguised_columns(case: ExaminedRelease) -> CheckResult:
+    """Check for kept columns from which a hidden column follows."""
     data, found = case.confidential, list[DisguisedColumn]()
     secrets = _hidden_columns(case)
     for name in case.plan.kept:
@@ -471,7 +502,7 @@ def _check_disguised_columns(case: ExaminedRelease) -> CheckResult:
 
 
 def _disguise_text(disguise: DisguisedColumn, why: str, noun: str) -> str:
-    """Return how a column that stays says a hidden one, and why that one is hidden."""
+    """Describe how a kept column gives a hidden one away, and why that one is hidden."""
     column, relation, secret = disguise.column, disguise.relation, disguise.sensitive_column
     if relation.startswith("has the same"):
         return fill_sentence(sentences.DISGUISED_COLUMN, column=column, relation=relation, secret=secret, why=why)
@@ -487,11 +518,7 @@ def _disguise_text(disguise: DisguisedColumn, why: str, noun: str) -> str:
 
 
 def _check_constraints(case: ExaminedRelease) -> CheckResult:
-    """Check that released records keep to the rules of the recipe.
-
-    A replaced variable that breaks a rule blocks; rules that unchanged variables break are broken in the confidential data too and only
-    warn.
-    """
+    """Check that released records keep to the constraints of the recipe."""
     rules = case.recipe.schema.constraints
     if not rules:
         raise CheckNotApplicable(sentences.NO_CONSTRAINTS)
@@ -516,6 +543,7 @@ def _check_constraints(case: ExaminedRelease) -> CheckResult:
     )
     if unknown:
         message += fill_sentence(sentences.CONSTRAINTS_UNKNOWN, names=sorted(unknown))
+    # What unchanged variables break, the confidential data break too: this only warns.
     at_most: Status = "block" if made & worst.keys() else "warn"
     return CheckResult(message, max((count for count, _, _ in worst.values()), default=0), at_most=at_most)
 

@@ -1,4 +1,4 @@
-"""How probably each record is disclosed, by the measures of a run: over several releases, and beside what chance discloses."""
+"""Disclosure risks of single records by the measures of a run: over several releases, and beside chance."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ UNMEASURED_RISK = LIKELY + 1e-11
 
 @dataclass(frozen=True, eq=False)
 class RisksOverReleases:
-    """Risk of each record on average over the datasets of this release and of some earlier ones.
+    """Risk of each record, averaged over the datasets of this release and of some earlier ones.
 
     probability: risk of each record, (n,)
     n_datasets: number of datasets
@@ -46,7 +46,7 @@ class RisksOverReleases:
 
 
 def risks_over_releases(case: ExaminedRelease, measure: RecordMeasure, probability: Floats) -> list[RisksOverReleases]:
-    """Return the risks by a measure for this release alone, and together with earlier ones of the same records that it measured too."""
+    """Return the risks by a measure for this release alone and, where it measured earlier ones too, together with them."""
     params = json.dumps(dict(measure.params), sort_keys=True, default=str)
     alone = RisksOverReleases(probability, len(measure.draw_hashes))
     total, datasets, earlier = (
@@ -59,6 +59,7 @@ def risks_over_releases(case: ExaminedRelease, measure: RecordMeasure, probabili
         if one.table_sha256 != case.original_dataset.table_sha256 or seen.issuperset(one.release.tables):
             continue
         for risk in one.read_risks():
+            # Only equal settings can be averaged: another radius makes another risk.
             if (risk.key, risk.params) == (measure.key, params) and len(risk.probability) == len(total):
                 total, datasets = total + risk.probability * risk.n_datasets, datasets + risk.n_datasets
                 earlier.append((one.release, risk))
@@ -71,6 +72,8 @@ def compare_with_wrong_matches(
     case: ExaminedRelease, measure: RecordMeasure, together: RisksOverReleases
 ) -> WrongMatches | None:
     """Count how often people are found in the rows of others with the same kept values.
+
+    Return None where the measure matches by another rule, or only the risks are left of an earlier release.
 
     Return None where a measure matches by another rule, or only the risks are left of an earlier release.
     """
@@ -109,11 +112,12 @@ def compare_with_wrong_matches(
     except NotComputable:  # of an earlier release whose columns are labels now
         return None
     shared = count_occurrences(groups, groups) > 1
+    # A recount that does not find the very records of the measure is of another rule, and no comparison.
     return found if 0 < found.own == int(is_above(together.probability[shared], SURE).sum()) else None
 
 
 def unique_on_kept_columns(case: ExaminedRelease) -> NDArray[np.bool_]:
-    """Return which records, (n,), have kept values in a synthetic release that nobody else has."""
+    """Return whether each record, (n,), has kept values in a synthetic release that nobody else has."""
     kept, n = case.plan.kept, len(case.confidential)
     if not case.is_synthetic or not kept or not case.plan.replaced:
         return np.zeros(n, dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""The gate's checks of a run: how it was made, what it measured and what of that answers the questions of the risk assessment."""
+"""The gate's checks of a run: how it was made, what it measured, and what of that answers the risk assessment."""
 
 from __future__ import annotations
 
@@ -63,13 +63,15 @@ _TITLES_AND_REASONS: dict[Question, tuple[str, str, str]] = {
 
 
 def _average_rows(case: ExaminedRelease) -> list[Row]:
-    """Return the averages over the datasets, outside sweeps."""
+    """Return the result rows that are averages over the datasets, outside sweeps."""
     return [row for row in case.measured_rows if row.draw is None and row.level is None]
 
 
 def _count_measures(case: ExaminedRelease, families: tuple[str, ...], what: str) -> CheckResult:
+    """Count the methods of these families that were computed for the release."""
     rows = [row for row in _average_rows(case) if row.family in families and row.dataset != "confidential"]
     keys = sorted({row.method_key for row in rows if row.value is not None})
+    # What a run computes by itself is no measure that its author asked for.
     computed = [key for key in keys if (method := method_by_key(key)) is None or not method.spec.implied]
     message = (
         fill_sentence(sentences.MEASURED, methods=computed)
@@ -80,14 +82,17 @@ def _count_measures(case: ExaminedRelease, families: tuple[str, ...], what: str)
 
 
 def _check_risk_measured(case: ExaminedRelease) -> CheckResult:
+    """Count the computed measures of disclosure risk."""
     return _count_measures(case, ("risk",), sentences.DISCLOSURE_RISK)
 
 
 def _check_utility_measured(case: ExaminedRelease) -> CheckResult:
+    """Count the computed measures of utility and data quality."""
     return _count_measures(case, ("utility", "quality"), sentences.UTILITY)
 
 
 def _check_unmet_thresholds(case: ExaminedRelease) -> CheckResult:
+    """Count the thresholds of the recipe that are not met."""
     unmet, verdicts = case.plan.unmet_verdicts, case.plan.verdicts
     if not verdicts:
         raise NotComputable(sentences.NO_THRESHOLD)
@@ -101,17 +106,20 @@ def _check_unmet_thresholds(case: ExaminedRelease) -> CheckResult:
     message = fill_sentence(
         sentences.THRESHOLDS_UNMET, run=case.plan.run.id, thresholds=thresholds_text(verdicts), unmet=named
     )
+    # An interval that contains the threshold decides nothing, so that a person has to.
     decided = any(one.outcome != "undecided" for one in unmet)
     return CheckResult(message, len(unmet), at_most="block" if decided else "warn")
 
 
 def _check_thresholds_set(case: ExaminedRelease) -> CheckResult:
+    """Count the thresholds that the recipe sets."""
     count = len(case.plan.verdicts)
     message = fill_sentence(sentences.THRESHOLDS_SET, number=count) if count else sentences.NO_THRESHOLD_SET
     return CheckResult(message, count)
 
 
 def _check_exposed_variables(case: ExaminedRelease) -> CheckResult:
+    """Count the sensitive variables that are released unchanged."""
     if not case.is_synthetic:
         raise CheckNotApplicable(sentences.KEEPS_SENSITIVE)
     exposed = case.plan.exposed_variables
@@ -121,17 +129,20 @@ def _check_exposed_variables(case: ExaminedRelease) -> CheckResult:
 
 
 def _check_public_key(case: ExaminedRelease) -> CheckResult:
+    """Check whether anybody could repeat the random numbers of the run."""
     if not case.plan.has_public_key:
         return CheckResult(sentences.NOT_REPEATABLE, 0)
     return CheckResult(fill_sentence(sentences.REPEATABLE_BY_ANYBODY, run=case.plan.run.id), 1)
 
 
 def _check_run_sealed(case: ExaminedRelease) -> CheckResult:
+    """Check whether the run is as it was sealed."""
     fault = case.plan.seal.message
     return CheckResult(fault or sentences.RUN_AS_SEALED, 1 if fault else 0)
 
 
 def _check_policy_since_run(case: ExaminedRelease) -> CheckResult:
+    """Check whether the policy has changed since the run ended."""
     since = case.plan.seal.since
     return CheckResult(since or sentences.POLICY_OF_RUN, 1 if since else 0)
 
@@ -139,11 +150,7 @@ def _check_policy_since_run(case: ExaminedRelease) -> CheckResult:
 def _check_risk_above_confidential(case: ExaminedRelease) -> CheckResult:
     """Find the risk that is furthest above its value in the confidential data.
 
-    Only one that is above for certain counts: an exact value, or an estimate whose whole interval is. What is inferred does not: a
-    smoother table
-    says of more people what is so of all like them. Nor does what noise raises: a table of other people has records on keys that one
-    person of
-    the data has. Neither is a disclosure by itself, and both are shown.
+    Only one that is certainly above counts: an exact value, or an estimate whose whole interval is.
     """
     rows = [row for row in _average_rows(case) if row.family == "risk" and row.value is not None]
     own, exact = {row.series: row for row in rows if row.dataset == "confidential"}, exact_series(rows)
@@ -157,6 +164,8 @@ def _check_risk_above_confidential(case: ExaminedRelease) -> CheckResult:
         sampled = output.estimated and (row.series, row.dataset) not in exact
         ratio, sure = _ratio_to_confidential(row, ours, output, sampled)
         method = method_by_key(row.method_key)
+        # A smoother table says of more people what is so of all like them, and a noisy one of other people has records
+        # on keys that one person of the data has. Neither is a disclosure by itself; both are shown.
         of_people_in_general = output.risk.raised_by_noise or (method is not None and only_infers_values(method))
         remark = ""
         if ratio > 1 and of_people_in_general:
@@ -172,6 +181,7 @@ def _check_risk_above_confidential(case: ExaminedRelease) -> CheckResult:
             size=size,
             remark=remark,
         )
+        # In a table of another size a risk is another quantity: uniques are more of a small one.
         most: Status = "block" if sure and not resized else "warn"
         if of_people_in_general or sure is False:
             most = "pass"
@@ -182,9 +192,9 @@ def _check_risk_above_confidential(case: ExaminedRelease) -> CheckResult:
 
 
 def _ratio_to_confidential(row: Row, ours: Row, output: Output, sampled: bool) -> tuple[float, bool | None]:
-    """Return a risk as a ratio to that of the confidential data, and whether it is above for certain; None where an estimate has no interval.
+    """Return the ratio of a risk to that of the confidential data, and whether it is certainly above.
 
-    No ratio is formed of values that may be 0 or negative: such a risk counts as 1 and the difference.
+    The second is None where an estimate has no interval.
     """
     value, base = (ValueWithInterval(one.value or 0.0, one.lower, one.upper) for one in (row, ours))
     # counts by counts: of values that rounding alone tells apart none is above the other
@@ -198,10 +208,12 @@ def _ratio_to_confidential(row: Row, ours: Row, output: Output, sampled: bool) -
         return 1.0, False
     if output.range[0] is not None and output.range[0] >= 0 and base.value > 0:
         return value.value / base.value, sure
+    # No ratio is formed of values that may be 0 or negative.
     return 1.0 + value.value - base.value, sure
 
 
 def _check_model_diagnostics(case: ExaminedRelease) -> CheckResult:
+    """Count the diagnostics of fitted models that failed."""
     diagnostics = read_diagnostics(case.workspace, case.plan.run.id)
     if all(one.passed is None for one in diagnostics):
         raise NotComputable(sentences.NO_DIAGNOSTIC)
@@ -216,6 +228,7 @@ def _check_model_diagnostics(case: ExaminedRelease) -> CheckResult:
 
 
 def _check_question(case: ExaminedRelease, question: Question) -> CheckResult:
+    """Check how far the answers to a question of the risk assessment are beyond their baselines."""
     blocks = kept_columns_of_release(case).is_blocking
     return evaluate_question(
         question,
@@ -229,6 +242,7 @@ def _check_question(case: ExaminedRelease, question: Question) -> CheckResult:
 
 
 def _check_open_questions(case: ExaminedRelease) -> CheckResult:
+    """Count the questions of the risk assessment that no measure answers."""
     rows = case.measured_rows
     left = unanswered_questions(rows, case.recipe, block_limits_by_question(case.policy))
     message = "; ".join(open_question_text(question, reason, rows) for question, reason in left.items())
@@ -236,6 +250,7 @@ def _check_open_questions(case: ExaminedRelease) -> CheckResult:
 
 
 def _check_weighted_records(case: ExaminedRelease) -> CheckResult:
+    """Note whether the models weight records."""
     lines = record_weight_lines(case.workspace, case.plan.run.id)
     if not lines:
         return CheckResult(sentences.NOT_WEIGHTED, 0)
@@ -243,7 +258,7 @@ def _check_weighted_records(case: ExaminedRelease) -> CheckResult:
 
 
 def _check_memorised(case: ExaminedRelease) -> CheckResult:
-    """Check for a distance to the confidential records that is far below 1, the value that a right model has."""
+    """Check for an s_pmse far below 1, the value that a correct model has."""
     if case.recipe.form.recode:
         raise NotComputable(sentences.COARSER_HIDES)
     rows = [
@@ -259,10 +274,12 @@ def _check_memorised(case: ExaminedRelease) -> CheckResult:
     message = fill_sentence(
         sentences.MEMORISED if value < FITTED else sentences.NOT_MEMORISED, key=least.key, value=value
     )
+    # An interval that contains 1 is no evidence of repetition, however low the estimate.
     return CheckResult(message, value, 1.0, value if upper < 1 else max(value, FITTED))
 
 
 def _check_unprotected_figures(case: ExaminedRelease) -> CheckResult:
+    """Count the public figures that neither paid noise nor rounded counts protect."""
     figures, rules = public_figures_of_release(case), case.policy.disclosure_rules
     if not figures:
         return CheckResult(sentences.NO_PUBLIC_FIGURE, 0)
@@ -369,5 +386,5 @@ RUN_CHECKS = (
 
 
 def check_of_question(question: Question) -> GateCheck:
-    """Return the gate's check of a question."""
+    """Return the gate's check for a question."""
     return next(check for check in QUESTION_CHECKS if check.key == key_of_question(question))

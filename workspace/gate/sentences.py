@@ -24,7 +24,12 @@ from sfumato.engine.wording import agreeing_word, count_noun, format_number, for
 
 
 class _SentenceFormatter(Formatter):
+    """Formatter of templates that knows the format specifications of the module's sentences."""
+
     def format_field(self, value: Any, format_spec: str) -> str:
+        """Return a field in its format: a kind such as ``count``, ``list`` or ``percent`` with its arguments, else one
+        of Python's.
+        """
         kind, _, rest = format_spec.partition(" ")
         match kind:
             case "count":
@@ -49,7 +54,7 @@ _FORMATTER = _SentenceFormatter()
 
 
 def fill_sentence(template: str, **fields: object) -> str:
-    """Return a template with its named fields filled in."""
+    """Return a template with its named fields filled in. Raises KeyError for a field that is not given."""
     return _FORMATTER.vformat(template, (), fields)
 
 

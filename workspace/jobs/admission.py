@@ -1,4 +1,4 @@
-"""Admission of tasks by memory: a worker starts as many beside each other as have room, and none that has not, were it alone."""
+"""Admission of tasks by memory: a worker runs as many tasks at a time as fit, and none that would not fit alone."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ PEAK_MARGIN = 1.1
 class TaskAdmission:
     """Account of the memory of the tasks that a worker holds.
 
-    ``limit`` is called whenever none is held. ``apart``: tasks do not share the memory, since each has a machine's, or a cluster
-    worker's, to itself.
+    limit: function that returns the memory limit, called whenever no task is held
+    apart: whether tasks do not share memory, since each has a cluster worker to itself
     """
 
     def __init__(self, workspace: Workspace, limit: Callable[[], MemoryLimit], *, apart: bool = False) -> None:
@@ -34,10 +34,8 @@ class TaskAdmission:
         self._alone: set[int] = set()
 
     def has_room(self, waiting: WaitingTask) -> bool:
-        """Return whether a waiting task has room beside those held.
-
-        One that never will has room: it is claimed to be refused.
-        """
+        """Return whether a waiting task fits beside the tasks held."""
+        # Also a task that will never fit: it is claimed to be refused with a message.
         if not self._held or self._apart:
             return True
         if waiting.task_id in self._alone or self._alone & self._held.keys():
@@ -47,22 +45,28 @@ class TaskAdmission:
             return True
         if needed + sum(self._held.values()) > max(most, ALWAYS_ALLOWED_BYTES):
             return False
+        # Other programs may have taken memory since the limit was read.
         return self._limit.is_fixed or needed <= max(self._ask().max_bytes or 0, ALWAYS_ALLOWED_BYTES)
 
     def add_task(self, claim: TaskLease) -> None:
+        """Count the memory of a task that is started."""
         self._held[claim.task_id] = self.needed_bytes(WaitingTask.from_lease(claim))
 
     def remove_task(self, claim: TaskLease) -> None:
+        """Stop counting a task that has ended."""
         self._held.pop(claim.task_id, None)
         if not self._held:
+            # Only now: while tasks run, the free memory lacks what they already use.
             self._limit = self._ask()
 
     def run_alone_from_now_on(self, claim: TaskLease) -> None:
-        """Start a task whose process was killed without any other beside it from now on."""
+        """Run a task without any other beside it the next time, since its process was killed."""
         self._alone.add(claim.task_id)
 
     def needed_bytes(self, waiting: WaitingTask) -> int:
-        """Return the bytes that a task will take: by those of its step that are done in the same run, else as estimated."""
+        """Return the bytes that a task needs: by the peak of its step's finished tasks in the same run, else as
+        estimated.
+        """
         row = self.workspace.connection.execute(
             """SELECT max(peak_bytes) FROM task WHERE run_id = ? AND kind = ? AND item = ? AND state = 'done'
                AND typeof(peak_bytes) = 'integer'""",
@@ -74,7 +78,8 @@ class TaskAdmission:
         return 0 if cost is None else cost.memory
 
     def refusal_message(self, claim: TaskLease) -> str:
-        """Explain why a claimed task's run is not begun or does not continue; empty where all of its tasks have room.
+        """Explain why the run of a claimed task cannot begin or continue; empty where each of its unfinished tasks fits
+        alone.
 
         Only tasks that are not done count.
         """
@@ -95,7 +100,7 @@ class TaskAdmission:
         return said
 
     def killed_message(self, claim: TaskLease) -> str:
-        """Describe the memory of a task whose process was killed: how much it was expected to take, and how much it had."""
+        """Describe the memory of a task whose process was killed: how much was expected, and how much there was."""
         needed, most = self.needed_bytes(WaitingTask.from_lease(claim)), self._limit
         there = (
             ""
@@ -105,7 +110,7 @@ class TaskAdmission:
         return f"the machine may be short of memory: {memory_text(needed)} were expected{there}"
 
     def _costs_of_run(self, run_id: int) -> Mapping[str, TaskCost]:
-        """Return the costs of the tasks of a run by their keys; none where the run is gone or its recipe cannot be read, which it fails by."""
+        """Return the costs of a run's tasks by their keys; none where its recipe cannot be read."""
         if run_id not in self._runs:
             if len(self._runs) >= RUNS_KEPT:
                 self._runs.clear()
@@ -113,6 +118,7 @@ class TaskAdmission:
                 run = find_run(self.workspace, run_id)
                 records = self.workspace.find_dataset(run.dataset_id).records
                 costs = estimate_task_costs(run.recipe, records, measure_recent_costs(self.workspace, records))
+            # The task itself fails by the same error, which its run then reports.
             except (EngineError, WorkspaceError):
                 costs = ()
             self._runs[run_id] = {cost.task.key: cost for cost in costs}

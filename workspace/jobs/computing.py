@@ -1,4 +1,4 @@
-"""Memory of tasks where they are computed, on this machine or on a Dask cluster, and which runs have room there."""
+"""Memory limits where tasks are computed, on this machine or on a Dask cluster, and which runs fit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CLUSTER_ANSWER_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """State of a cluster when it was asked.
+    """The workers of a cluster when it was asked.
 
     workers: number of workers
     memory: bytes of the largest of them; None where they report no limit
@@ -31,7 +31,8 @@ class ClusterState:
 
 
 def inspect_cluster(address: str) -> ClusterState:
-    """Ask a scheduler which workers it has. Raises NoCluster. Called in a process of its own: no other loads the package distributed."""
+    """Ask a Dask scheduler which workers it has. Raises NoCluster."""
+    # Called in a process of its own: no other one loads the package distributed.
     pool = DaskPool(address)
     try:
         return ClusterState(pool.size, pool.largest_bytes)
@@ -40,7 +41,7 @@ def inspect_cluster(address: str) -> ClusterState:
 
 
 def cluster_limit(state: ClusterState) -> MemoryLimit:
-    """Return what a task may have on a cluster: the given limit, else a share of its largest worker's memory."""
+    """Return the memory limit of a task on a cluster: the user's, else a share of the largest worker's memory."""
     if (given := user_memory_limit()) is not None:
         return given
     if state.memory is None:
@@ -52,11 +53,12 @@ def cluster_limit(state: ClusterState) -> MemoryLimit:
 
 
 def pool_limit(pool: TaskPool) -> MemoryLimit:
+    """Return the memory limit of tasks in a pool."""
     return local_memory_limit() if pool.is_local else cluster_limit(ClusterState(pool.size, pool.largest_bytes))
 
 
 def computing_limit() -> MemoryLimit:
-    """Return what tasks may have where they are computed. Raises NoCluster where the cluster does not answer, BadInput."""
+    """Return the memory limit where tasks are computed by the present settings. Raises NoCluster and BadInput."""
     address = dask_address()
     if not address:
         return local_memory_limit()
@@ -69,7 +71,7 @@ def computing_limit() -> MemoryLimit:
 
 
 def check_runs_fit(workspace: Workspace, runs: Sequence[tuple[Recipe, int]]) -> None:
-    """Raise NotEnoughMemory where a task of a recipe on its number of records has no room where it would be computed, and NoCluster."""
+    """Raise NotEnoughMemory where a task of these recipes on so many records does not fit. Raises NoCluster."""
     limit = computing_limit()
     if limit.max_bytes is not None:
         for recipe, records in runs:

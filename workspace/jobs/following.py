@@ -1,4 +1,4 @@
-"""Waiting for runs: a worker is started for them, and another where it dies."""
+"""Waiting for runs: a worker is started for them, and another one where it dies."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ MAX_DEATHS = 3
 
 
 class WorkerStarter:
-    """Worker that is started when it is needed first, and again where it has ended since; for callers that enter runs one after the other.
-
-    Each process of a worker imports for seconds before its first task, so it stays for ``idle`` seconds while nothing is to be done.
-    """
+    """Starter of a worker on first use, and again where it has ended, for callers that enter runs one after the other."""
 
     def __init__(self, directory: Path, jobs: int, idle: float) -> None:
+        # Each process of a worker imports for seconds before its first task, so it stays for ``idle`` seconds without
+        # tasks.
         self._start = partial(start_worker, directory, jobs, idle)
         self._worker: DetachedProcess | None = None
 
     def __call__(self) -> DetachedProcess:
+        """Return a running worker, started if need be."""
         if self._worker is None or self._worker.poll() is not None:
             self._worker = self._start()
         return self._worker
@@ -42,11 +42,12 @@ def wait_for_runs(
     report: Callable[[StoredRun], None] = lambda _: None,
     get_worker: Callable[[], DetachedProcess] | None = None,
 ) -> list[StoredRun]:
-    """Start one worker, a new one by default, and wait for every run to end.
+    """Wait for runs to end, with one worker that is started for them, and return them.
 
-    ``report`` is called with the first run that has not ended, again and again. A worker that dies is replaced. Raises WorkspaceError
-    when three in a row die without ending a task, or its disk
-    fails, and NoCluster.
+    report: called with the first run that has not ended, again and again
+    get_worker: function that returns a running worker; by default one that starts a new worker
+
+    Raises NoCluster, and WorkspaceError when three workers in a row die without ending a task, or the disk fails.
     """
     get_worker = get_worker or WorkerStarter(workspace.directory, jobs, IDLE_SECONDS)
     worker = get_worker()
@@ -67,6 +68,8 @@ def wait_for_runs(
             )
         if worker.poll() is not None:
             so_far = sum(run.tasks_done for run in runs)
+            # A worker that got something done is replaced for ever: only deaths without progress mean that it cannot
+            # work.
             deaths = deaths + 1 if so_far == done else 1
             done = so_far
             if deaths == MAX_DEATHS:

@@ -1,4 +1,4 @@
-"""Memory limit of tasks: what the machine, or the container that this runs in, has left, or what its user sets."""
+"""Memory limit of tasks: what the machine, or the container, has left, or what the user sets."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class MemoryLimit:
     """Whether somebody gave it: it does not change with what the machine has left."""
 
     def refuses(self, needed: int) -> bool:
-        """Return whether a task that needs this number of bytes cannot start even alone."""
+        """Return whether a task that needs this many bytes cannot run even alone."""
         return self.max_bytes is not None and needed > max(self.max_bytes, ALWAYS_ALLOWED_BYTES)
 
 
 def user_memory_limit() -> MemoryLimit | None:
-    """Return the limit that the user set, or None. Raises BadInput."""
+    """Return the limit that the user set; None where none is set. Raises BadInput."""
     given = memory_setting()
     return (
         MemoryLimit(parse_memory(given, MEMORY_VARIABLE), "the limit that was given", is_fixed=True) if given else None
@@ -46,7 +46,9 @@ def user_memory_limit() -> MemoryLimit | None:
 
 
 def local_memory_limit() -> MemoryLimit:
-    """Return what tasks on this machine may have now. Raises BadInput where ``SFUMATO_MEMORY`` cannot be read."""
+    """Return the present memory limit of tasks on this machine. Raises BadInput where ``SFUMATO_MEMORY`` cannot be
+    parsed.
+    """
     if (given := user_memory_limit()) is not None:
         return given
     left = available_bytes()
@@ -56,10 +58,10 @@ def local_memory_limit() -> MemoryLimit:
 
 
 def available_bytes() -> int | None:
-    """Return the bytes that new processes can have here; None where the system does not tell.
+    """Return the bytes that new processes can have on this machine; None where the system does not tell.
 
-    The least of the kernel's available memory and the memory that each control group above this process has left (versions 1 and 2 of them;
-    what a group only caches counts as left). Without /proc, half of the machine's memory.
+    This is the least of the kernel's available memory and of what is left in each control group of this process.
+    Without /proc it is half of the machine's memory.
     """
     known = [found for found in (_kernel_available_bytes(), _bytes_left_in_groups()) if found is not None]
     if known:
@@ -71,6 +73,7 @@ def available_bytes() -> int | None:
 
 
 def _kernel_available_bytes() -> int | None:
+    """Return the kernel's estimate of available memory; None without /proc."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         for line in (PROC / "meminfo").read_text("utf-8").splitlines():
             if line.startswith("MemAvailable:"):
@@ -79,7 +82,7 @@ def _kernel_available_bytes() -> int | None:
 
 
 def _bytes_left_in_groups() -> int | None:
-    """Return what the tightest control group of this process, or one above it, has left; None where none has a limit."""
+    """Return the least memory left in the control groups of this process and those above; None where none has a limit."""
     try:
         lines = (PROC / "self" / "cgroup").read_text("utf-8").splitlines()
     except OSError:
@@ -87,6 +90,7 @@ def _bytes_left_in_groups() -> int | None:
     left: list[int] = []
     for line in lines:
         _, controllers, path = (*line.split(":", 2), "", "")[:3]
+        # Version 1 has a hierarchy for each controller, version 2 one with an empty list of controllers.
         first = "memory" in controllers.split(",")
         if not (first or controllers == ""):
             continue
@@ -106,6 +110,7 @@ def _bytes_left_in_groups() -> int | None:
 
 
 def _bytes_left_in_group(group: Path, limit: str, usage: str, cached: str) -> int | None:
+    """Return the memory left in a control group, of version 1 or 2; None without a limit."""
     try:
         most = int((group / f"memory.{limit}").read_text("utf-8"))
         used = int((group / f"memory.{usage}").read_text("utf-8"))
@@ -115,11 +120,12 @@ def _bytes_left_in_group(group: Path, limit: str, usage: str, cached: str) -> in
         return None
     with contextlib.suppress(OSError, ValueError):
         stat = dict(line.split() for line in (group / "memory.stat").read_text("utf-8").splitlines())
+        # Cached file contents are counted as used and given back on demand.
         used -= int(stat.get(cached, 0))
     return max(0, most - max(0, used))
 
 
 def memory_text(size: float) -> str:
-    """Format a size: ``about 0.4 GB``; above 10 GB in whole ones."""
+    """Format a number of bytes in GB, with one decimal below 10: ``about 0.4 GB``."""
     giga = size / 1e9
     return f"about {giga:.0f} GB" if giga >= 10 else f"about {giga:.1f} GB"

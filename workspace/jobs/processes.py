@@ -1,7 +1,7 @@
 """Calls of functions in a process of their own.
 
-What takes much memory or time is called beside the app and answers with a value. Arguments and answer go as JSON, never as
-pickle: dataclasses, tuples, mappings, words of an enumeration, paths, numbers, text.
+What takes much memory or time is called beside the app and answers with a value. Arguments and answer go as JSON, never
+as pickle: dataclasses, tuples, mappings, members of an enumeration, paths, numbers, text.
 """
 
 from __future__ import annotations
@@ -41,11 +41,17 @@ def call_in_process(
     is_unwanted: Callable[[], bool] = lambda: False,
     seconds: float | None = None,
 ) -> Answer:
-    """Call ``function(*arguments)``, of a module's top level, in another process, which does not outlive this one.
+    """Call ``function(*arguments)`` in another process and return its result.
 
-    Raises its BadInput, and WorkspaceError for all else that goes wrong, in words that name ``what`` and hold no value of the
-    data, also after ``seconds`` seconds; Cancelled, once ``is_unwanted`` returns true.
+    function: function at the top level of a module
+    what: name of the call in error messages
+    is_unwanted: function that returns true once the result is not wanted any more
+    seconds: longest time that it may take
+
+    Raises the function's BadInput, Cancelled once the result is not wanted, and WorkspaceError for everything else,
+    without values of the data.
     """
+    # -P: a file in the current directory must not stand in for a module.
     command = [sys.executable, "-P", "-m", "sfumato.workspace.jobs.processes", str(os.getpid())]
     given: str | None = json.dumps([function.__module__, function.__name__, to_json(arguments)])
     pipe = subprocess.PIPE
@@ -68,6 +74,7 @@ def call_in_process(
 
 
 def _decode_answer(function: Callable[..., Answer], text: str, status: int, what: str) -> Answer:
+    """Return the result in the answer of a process, or raise the error that it names."""
     if status < 0:
         raise WorkspaceError(f"{what} was ended by {signal.Signals(-status).name}; {SHORT_OF_MEMORY}")
     if status or not text:
@@ -82,7 +89,7 @@ def _decode_answer(function: Callable[..., Answer], text: str, status: int, what
 
 
 def to_json(value: Any) -> Any:
-    """Convert the value to lists, tables and what JSON has of its own."""
+    """Convert a value to what JSON can hold."""
     if dataclasses.is_dataclass(value):
         return {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
@@ -95,7 +102,7 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(kind: Any, value: Any) -> Any:
-    """Convert what ``to_json`` made back to a value of the type ``kind``."""
+    """Convert a value that ``to_json`` made back to the type ``kind``."""
     origin, inner = get_origin(kind), get_args(kind)
     if value is None or kind is Any:
         return value
@@ -115,7 +122,7 @@ def from_json(kind: Any, value: Any) -> Any:
 
 
 def _answer_call(module: str, name: str, arguments: Sequence[Any]) -> dict[str, Any]:
-    """Return the result of the call, or why it failed; other errors than ours may quote values, and only their type is reported."""
+    """Call a function and return its result, or its error, as a table for JSON."""
     function = getattr(importlib.import_module(module), name)
     hints = get_type_hints(function) if hasattr(function, "__annotations__") else {}
     kinds = [kind for name, kind in hints.items() if name != "return"] or [Any] * len(arguments)
@@ -128,13 +135,15 @@ def _answer_call(module: str, name: str, arguments: Sequence[Any]) -> dict[str, 
     except MemoryError:
         return {"message": SHORT_OF_MEMORY, "told": False}
     except Exception as error:  # noqa: BLE001  (whatever it raises is an answer)
+        # The text of an error of another library may quote values of the data.
         return {"message": disk_error_message(error) or type(error).__name__, "told": False}
 
 
 def main() -> None:
-    """Read a call from standard input, write its answer to standard output, where nothing else is written."""
+    """Read a call from standard input and write its answer to standard output."""
     follow_parent(int(sys.argv[1]))
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
+        # What libraries print goes to standard error: standard output has the answer alone.
         os.dup2(2, 1)
         answers.write(json.dumps(_answer_call(*json.load(sys.stdin))))
     os._exit(

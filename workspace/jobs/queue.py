@@ -1,4 +1,6 @@
-"""Queue of tasks: they are claimed with a lease, and end in the transaction that records what they found."""
+"""Queue of tasks in the database: workers claim them with a lease, and end them in the transaction that stores their
+results.
+"""
 
 from __future__ import annotations
 
@@ -50,10 +52,7 @@ _ACT_OF_END = {
 
 @dataclass(frozen=True, slots=True)
 class TaskLease:
-    """Task that this worker holds by a lease.
-
-    ``attempt`` fences off a worker that lost its lease and came back.
-    """
+    """A task that a worker holds by a lease."""
 
     task_id: int
     run_id: int
@@ -63,12 +62,13 @@ class TaskLease:
     draw: int | None
     point: float | None
     worker: str
+    # Tells apart a worker that lost its lease and came back: its results are refused.
     attempt: int
 
 
 @dataclass(frozen=True)
 class TaskResult:
-    """Result of a task.
+    """The result of a task.
 
     rows: result rows
     verdicts: verdicts on thresholds
@@ -93,6 +93,8 @@ NO_RESULT = TaskResult()
 
 @dataclass(frozen=True, slots=True)
 class WaitingTask:
+    """A task that is ready to be claimed."""
+
     task_id: int
     run_id: int
     key: str
@@ -101,25 +103,28 @@ class WaitingTask:
 
     @classmethod
     def from_lease(cls, claim: TaskLease) -> WaitingTask:
+        """Return the task of a lease."""
         return cls(claim.task_id, claim.run_id, claim.key, claim.kind, claim.item)
 
 
 def claim_task(
     workspace: Workspace, worker: str, fits: Callable[[WaitingTask], bool] = lambda _: True
 ) -> TaskLease | None:
-    """Claim the next task that is ready, or whose holder's lease has run out, and that ``fits``; None if no task is ready.
+    """Claim the next ready task for which ``fits`` is true; None if there is none.
 
-    A task whose holders died ``MAX_LOST_ATTEMPTS`` times is not tried again: its run fails. So does a run whose tasks all wait for
-    each other, or for nothing there is.
+    A task is ready, too, whose holder's lease has expired. The run of a task whose holders died ``MAX_LOST_ATTEMPTS``
+    times fails, and so does a run whose tasks can never be ready.
     """
     now = time.time()
     ready = _ready_tasks(workspace, now)
     if not ready:
         _fail_stuck_runs(workspace)
+    # Idle workers ask ten times a second: they must not take the lock for writing.
     if not any(map(fits, ready)):
         return None
     with workspace.write_transaction() as connection:
         _fail_lost_tasks(workspace, now)
+        # Read again under the lock: another worker may have claimed it meanwhile.
         chosen = next((task.task_id for task in _ready_tasks(workspace, now) if fits(task)), None)
         row = connection.execute(
             """UPDATE task SET state = 'running', worker = :worker, attempt = attempt + 1, lease_until = :lease,
@@ -148,14 +153,17 @@ def claim_task(
 
 
 def _ready_tasks(workspace: Workspace, now: float) -> list[WaitingTask]:
+    """Return the first tasks that are ready to be claimed."""
     return [WaitingTask(*row) for row in workspace.connection.execute(_READY_TASKS, _lease_times(now))]
 
 
 def _lease_times(now: float) -> dict[str, float]:
+    """Return the times between which a lease must end to be valid."""
     return {"now": now, "never": now + MAX_CLOCK_SHIFT_SECONDS}
 
 
 def _fail_lost_tasks(workspace: Workspace, now: float) -> None:
+    """Fail the tasks whose holders died too often, and their runs."""
     lost = workspace.connection.execute(
         f"""UPDATE task SET state = 'failed', worker = NULL, lease_until = NULL, error = :lost
            WHERE state = 'running' AND {_LEASE_EXPIRED} AND attempt >= :most RETURNING run_id""",
@@ -166,6 +174,7 @@ def _fail_lost_tasks(workspace: Workspace, now: float) -> None:
 
 
 def _fail_stuck_runs(workspace: Workspace) -> None:
+    """Fail the runs whose tasks all wait for each other, or for tasks that do not exist."""
     if workspace.connection.execute(_STUCK_RUNS).fetchall():
         with workspace.write_transaction() as connection:
             for row in connection.execute(_STUCK_RUNS).fetchall():
@@ -173,6 +182,7 @@ def _fail_stuck_runs(workspace: Workspace) -> None:
 
 
 def _end_run(workspace: Workspace, run_id: int, state: RunState, error: str = "") -> bool:
+    """End a run that has not ended, enter that in the audit log, and return whether it was so."""
     ended = workspace.connection.execute(
         "UPDATE run SET state = ?, finished = ?, error = ? WHERE id = ? AND state IN ('queued', 'running')",
         (state.value, time.time(), error, run_id),
@@ -183,7 +193,7 @@ def _end_run(workspace: Workspace, run_id: int, state: RunState, error: str = ""
 
 
 def _audit_run_state(workspace: Workspace, act: AuditAct, run_id: int) -> None:
-    """Enter in the audit log how a run stands now, sealed; without a seal where it is stopped and there is no key."""
+    """Enter the present state of a run in the audit log, with its seal."""
     connection = workspace.connection
     done, total = connection.execute(
         "SELECT count(*) FILTER (WHERE state = 'done'), count(*) FROM task WHERE run_id = ?", (run_id,)
@@ -194,6 +204,7 @@ def _audit_run_state(workspace: Workspace, act: AuditAct, run_id: int) -> None:
             "under_policy": read_policy_of_workspace(workspace.directory).sha256,
         }
     except NoKey:
+        # A run can be stopped without the key, and has no seal then.
         if act.value not in STOPPING_ACTS:
             raise
         sealed = {}
@@ -201,13 +212,13 @@ def _audit_run_state(workspace: Workspace, act: AuditAct, run_id: int) -> None:
 
 
 def has_unfinished_runs(workspace: Workspace) -> bool:
-    """Return whether some run is queued or running: a task that another worker holds may yet come back."""
+    """Return whether some run is queued or running, in whatever worker."""
     query = "SELECT EXISTS (SELECT 1 FROM run WHERE state IN ('queued', 'running'))"
     return bool(workspace.connection.execute(query).fetchone()[0])
 
 
 def extend_leases(workspace: Workspace, worker: str) -> None:
-    """Record a worker's heartbeat: it is alive and still holds its tasks."""
+    """Record the heartbeat of a worker, and extend the leases of its tasks."""
     now = time.time()
     with workspace.write_transaction() as connection:
         connection.execute("UPDATE worker SET heartbeat = ? WHERE id = ?", (now, worker))
@@ -217,13 +228,13 @@ def extend_leases(workspace: Workspace, worker: str) -> None:
 
 
 def is_run_wanted(workspace: Workspace, run_id: int) -> bool:
-    """Return whether the run continues: no one has cancelled or interrupted it, and none of its tasks has failed."""
+    """Return whether a run has not ended, been stopped or failed."""
     row = workspace.connection.execute("SELECT state FROM run WHERE id = ?", (run_id,)).fetchone()
     return row is not None and not RunState(row["state"]).is_final
 
 
 def is_task_held(workspace: Workspace, lease: TaskLease) -> bool:
-    """Return whether a task is still this worker's, and its run continues."""
+    """Return whether a task is still held by this lease, and its run continues."""
     row = workspace.connection.execute(
         """SELECT run.state FROM task JOIN run ON run.id = task.run_id
            WHERE task.id = ? AND worker = ? AND attempt = ? AND task.state = 'running'""",
@@ -233,7 +244,7 @@ def is_task_held(workspace: Workspace, lease: TaskLease) -> bool:
 
 
 def record_progress(workspace: Workspace, lease: TaskLease, done: int, total: int, what: str) -> bool:
-    """Record how far a held task has come; False when it is no longer this worker's."""
+    """Record the progress of a task, and return whether it is still held by this lease."""
     written = workspace.connection.execute(
         "UPDATE task SET done = ?, total = ?, what = ? WHERE id = ? AND worker = ? AND attempt = ? AND state = 'running'",
         (done, total, what, lease.task_id, lease.worker, lease.attempt),
@@ -242,8 +253,9 @@ def record_progress(workspace: Workspace, lease: TaskLease, done: int, total: in
 
 
 def finish_task(workspace: Workspace, lease: TaskLease, outcome: TaskResult) -> bool:
-    """Record what a task found and end it, in one transaction; False when it is no longer this worker's to end."""
+    """Store the result of a task and end it, in one transaction; return whether it was still held by this lease."""
     with workspace.write_transaction() as connection:
+        # The attempt fences off a worker that lost its lease: its result is dropped.
         ended = connection.execute(
             """UPDATE task SET state = 'done', worker = NULL, lease_until = NULL, seconds = ?, peak_bytes = ?
                WHERE id = ? AND worker = ? AND attempt = ? AND state = 'running'""",
@@ -269,7 +281,7 @@ def finish_task(workspace: Workspace, lease: TaskLease, outcome: TaskResult) -> 
 
 
 def _store_task_result(workspace: Workspace, run_id: int, outcome: TaskResult) -> None:
-    """Store tables and statistics of a task, sealed, in place of those that a failed attempt has left."""
+    """Store a task's tables and diagnostics with their seals, in place of those of a failed attempt."""
     connection = workspace.connection
     connection.executemany(
         "INSERT OR REPLACE INTO artefact (run_id, name, sha256) VALUES (?, ?, ?)",
@@ -289,13 +301,17 @@ def _store_task_result(workspace: Workspace, run_id: int, outcome: TaskResult) -
 
 
 def _end_run_if_complete(workspace: Workspace, run_id: int) -> None:
+    """End a run as done where all of its tasks are."""
     query = "SELECT EXISTS (SELECT 1 FROM task WHERE run_id = ? AND state <> 'done')"
     if not workspace.connection.execute(query, (run_id,)).fetchone()[0]:
         _end_run(workspace, run_id, RunState.DONE)
 
 
 def fail_task(workspace: Workspace, lease: TaskLease, message: str, partial_result: TaskResult = NO_RESULT) -> None:
-    """End a task and its run with an error, and keep what it ``partial_result`` to look at. The message contains no confidential values."""
+    """End a task and its run with an error message, which must not contain confidential values.
+
+    partial_result: what is stored all the same
+    """
     with workspace.write_transaction() as connection:
         ended = connection.execute(
             """UPDATE task SET state = 'failed', worker = NULL, lease_until = NULL, error = ?
@@ -308,6 +324,7 @@ def fail_task(workspace: Workspace, lease: TaskLease, message: str, partial_resu
 
 
 def return_task(workspace: Workspace, lease: TaskLease) -> None:
+    """Put a task back among the waiting ones."""
     with workspace.write_transaction() as connection:
         connection.execute(
             """UPDATE task SET state = 'waiting', worker = NULL, lease_until = NULL
@@ -317,10 +334,10 @@ def return_task(workspace: Workspace, lease: TaskLease) -> None:
 
 
 def shorten_leases(workspace: Workspace) -> int:
-    """End leases that end later than any given now with it: the clock was set back since, and they would be waited for.
+    """Shorten leases that end later than one given now would, and return their number.
 
-    A holder that lives extends its own by its heartbeat. One that ends after ``MAX_CLOCK_SHIFT_SECONDS``, or never, has run out. Returns
-    their number.
+    The clock was set back since they were given. One that ends after ``MAX_CLOCK_SHIFT_SECONDS``, or never, expires at
+    once.
     """
     now = time.time()
     latest = now + LEASE_SECONDS
@@ -336,7 +353,7 @@ def shorten_leases(workspace: Workspace) -> int:
 
 
 def register_worker(workspace: Workspace, worker: str) -> None:
-    """Register a worker and its process."""
+    """Enter a worker and the identity of its process."""
     now, pid = time.time(), os.getpid()
     with workspace.write_transaction() as connection:
         connection.execute(
@@ -346,20 +363,20 @@ def register_worker(workspace: Workspace, worker: str) -> None:
 
 
 def return_all_tasks(workspace: Workspace, worker: str) -> None:
-    """Return every task that an ending worker still holds."""
+    """Put all tasks of an ending worker back among the waiting ones."""
     with workspace.write_transaction() as connection:
         _deregister_worker(connection, worker)
 
 
 def return_tasks_of_dead_workers(workspace: Workspace) -> int:
-    """Return the tasks of workers of this machine whose process is gone, without waiting for their leases to end.
-
-    Returns the number of these workers.
+    """Put the tasks of workers whose process has ended back among the waiting ones, and return the number of these
+    workers.
     """
     rows = workspace.connection.execute(
         """SELECT id, pid, host, birth FROM worker JOIN worker_process ON worker_id = worker.id
            WHERE stopped IS NULL OR id IN (SELECT worker FROM task WHERE state = 'running')"""
     ).fetchall()
+    # Of this machine alone; the leases of others expire.
     dead = [row["id"] for row in rows if has_ended(row["pid"], row["host"], row["birth"])]
     if dead:
         with workspace.write_transaction() as connection:
@@ -369,6 +386,7 @@ def return_tasks_of_dead_workers(workspace: Workspace) -> int:
 
 
 def _deregister_worker(connection: sqlite3.Connection, worker: str) -> None:
+    """Put a worker's tasks back among the waiting ones, and enter that it has stopped."""
     connection.execute(
         """UPDATE task SET state = 'waiting', worker = NULL, lease_until = NULL
            WHERE worker = ? AND state = 'running'""",
@@ -378,19 +396,20 @@ def _deregister_worker(connection: sqlite3.Connection, worker: str) -> None:
 
 
 def stop_run(workspace: Workspace, run_id: int, state: RunState) -> bool:
-    """Interrupt or cancel a run; its workers kill its tasks within a second. False when it had ended already."""
+    """Interrupt or cancel a run, and return whether it had not ended; its workers notice within a second."""
     with workspace.write_transaction():
         return _end_run(workspace, run_id, state)
 
 
 def requeue_run(workspace: Workspace, run_id: int) -> bool:
-    """Queue an interrupted, cancelled or failed run again; its finished tasks stay. False when there is nothing to do.
-
-    Releases that were cut off are settled before. Raises NoKey where the key that it was entered with is missing.
+    """Queue an interrupted, cancelled or failed run again with its unfinished tasks, and return whether there was
+    anything to do. Raises NoKey.
     """
+    # Whoever resumes after a crash is the first to find a release that was cut off by it.
     settle_releases(workspace)
     entered = workspace.connection.execute("SELECT key_fingerprint FROM run WHERE id = ?", (run_id,)).fetchone()
     if entered is not None:
+        # Before it is queued: without the key every task would fail.
         run_key(workspace.directory, str(entered[0]))
     with workspace.write_transaction() as connection:
         again = connection.execute(

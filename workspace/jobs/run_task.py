@@ -1,7 +1,6 @@
-"""Computation of one task: it reads what it needs from stored tables, the engine computes, tables are stored.
+"""Computation of one task: read its tables, let the engine compute, store the results.
 
-Whatever goes wrong comes back as a value, so that it crosses processes and never carries data. A computing process keeps tables from
-one task to the next, so that it reads each once: as many as are small together.
+Whatever goes wrong is returned as a value, so that it crosses processes and never carries data.
 """
 
 from __future__ import annotations
@@ -73,10 +72,9 @@ ReportProgress = Callable[[Progress], None]
 
 
 class TableCache:
-    """Cache of the tables that its functions have read, the latest used last.
+    """Cache of the tables that its functions have read, in order of their last use.
 
-    ``trim`` removes the first ones once they are more than ``max_bytes`` bytes together. The one used last is kept whatever its size: the
-    confidential table is read once by a process, not by every task.
+    max_bytes: size of all tables together above which ``trim`` removes the oldest
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -87,10 +85,11 @@ class TableCache:
         return len(self._kept)
 
     def cached(self, read: Callable[P, Microdata]) -> Callable[P, Microdata]:
-        """Return the function with a cache; its arguments must be hashable."""
+        """Return a function with this cache; its arguments must be hashable."""
 
         @wraps(read)
         def read_cached(*args: P.args, **kwargs: P.kwargs) -> Microdata:
+            """Return the table from the cache, read if need be."""
             place = (read.__name__, *args, *sorted(kwargs.items()))
             if place not in self._kept:
                 table = read(*args, **kwargs)
@@ -101,7 +100,8 @@ class TableCache:
         return read_cached
 
     def trim(self) -> None:
-        """Remove the tables that were not used for longest, until the rest is small or one."""
+        """Remove the tables that were used longest ago, until the rest is small enough or one."""
+        # The last one stays whatever its size: the confidential table is read once by a process, not by every task.
         while len(self._kept) > 1 and (
             len(self._kept) > MAX_CACHED_TABLES or sum(size for _, size in self._kept.values()) > self._most
         ):
@@ -109,16 +109,19 @@ class TableCache:
 
 
 def reset_peak_bytes() -> None:
-    """Reset what ``peak_memory_bytes`` measures, where the system can: Linux, with /proc."""
+    """Reset the peak that ``peak_memory_bytes`` returns, where /proc allows it."""
     with contextlib.suppress(OSError):
         write_clear_refs(RESET_PEAK)
 
 
 def peak_memory_bytes() -> int:
-    """Return the most memory that was resident since ``reset_peak_bytes``; without /proc, in this process's life."""
+    """Return the largest resident memory since ``reset_peak_bytes``, in bytes; without /proc, of the process's whole
+    life.
+    """
     try:
         status = Path("/proc/self/status").read_text("utf-8")
     except OSError:
+        # macOS counts bytes, other systems kilobytes.
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
     return int(line.split()[1]) * 1024
@@ -126,7 +129,7 @@ def peak_memory_bytes() -> int:
 
 @dataclass(frozen=True)
 class TaskInput:
-    """Claimed task with all that it needs.
+    """A claimed task with everything that computing it needs.
 
     lease: lease of the task
     recipe: recipe of its run, TOML
@@ -148,13 +151,14 @@ class TaskInput:
 
 
 def read_task_input(workspace: Workspace, lease: TaskLease) -> TaskInput:
-    """Read what a task needs, once all that it depends on is done."""
+    """Read everything that a claimed task needs."""
     run = find_run(workspace, lease.run_id)
     dataset = workspace.find_dataset(run.dataset_id)
     left = workspace.connection.execute(
         """SELECT name, sha256 FROM artefact
            WHERE run_id = ? AND (name LIKE 'fit/%' OR name LIKE 'draw/%' OR name LIKE 'classes/%' OR name LIKE 'measure/%'
                                OR name LIKE ? OR name IN ('weights', 'controls'))""",
+        # Only the last task ranks records: the others need not know of tables for each dataset and measure.
         (run.id, "records/%" if lease.kind == TaskKind.COMBINE else ""),
     )
     rows = read_raw_rows(workspace, run.id) if lease.kind == TaskKind.COMBINE else ()
@@ -164,7 +168,7 @@ def read_task_input(workspace: Workspace, lease: TaskLease) -> TaskInput:
 
 
 class ProgressReporter:
-    """Reporter that writes progress twice a second at most, and stops the computation when the run is cancelled or interrupted."""
+    """Reporter of progress that writes twice a second at most, and stops the computation of a run that was stopped."""
 
     def __init__(self, directory: Path, held: TaskLease) -> None:
         self.directory = directory
@@ -173,7 +177,7 @@ class ProgressReporter:
         self.phase = ""
 
     def __call__(self, progress: Progress) -> None:
-        """Report progress. Raises Cancelled."""
+        """Record the progress. Raises Cancelled where the run was stopped or the lease lost."""
         if time.monotonic() - self.last < PROGRESS_SECONDS:
             return
         self.last = time.monotonic()
@@ -183,7 +187,7 @@ class ProgressReporter:
             raise Cancelled(f"run {self.held.run_id} was stopped, or the task went to another worker")
 
     def _log_progress(self, made: Progress) -> None:
-        """Log a phase that begins, and now and then how far it is."""
+        """Log a new phase, and within one every few seconds how far it is."""
         if made.what == self.phase and self.last - self.noted < LOG_PROGRESS_SECONDS:
             return
         self.phase, self.noted = made.what, self.last
@@ -196,16 +200,19 @@ class ProgressReporter:
         log_task(self.directory, held.run_id, held.key, held.attempt, held.worker, f"{made.what or 'computing'} {far}")
 
     def _record_progress(self, workspace: Workspace, made: Progress) -> bool:
+        """Write the progress to the database, and return whether the task is still held."""
         try:
             return record_progress(workspace, self.held, made.done, made.total, made.what)
         except sqlite3.OperationalError as error:
             if not is_lock_error(error):
                 raise
+            # A locked database is no reason to stop: the next report comes in half a second.
             return True
 
 
 @lru_cache(maxsize=4)
 def _thread_workspace(directory: Path, thread: int) -> Workspace:
+    """Return the open workspace of a thread, since SQLite connections stay in theirs."""
     return Workspace.open(directory)
 
 
@@ -213,11 +220,12 @@ CONFIDENTIAL_TABLES, RELEASED_TABLES = TableCache(256_000_000), TableCache(128_0
 
 
 def compute_task(tables: TableStore, task: TaskInput, report: ReportProgress, key: bytes) -> TaskResult:
-    """Compute a task on one BLAS thread, so that the answer does not depend on the machine's cores."""
+    """Compute a task and return its result, with the time and the memory that it took."""
     CONFIDENTIAL_TABLES.trim()
     RELEASED_TABLES.trim()
     reset_peak_bytes()
     started = time.perf_counter()
+    # One BLAS thread: sums in another order would make the answer depend on the machine's cores.
     with reused_memory(), _thread_controller(len(sys.modules)).limit(limits=1):
         outcome = _COMPUTE_BY_KIND[TaskKind(task.lease.kind)](tables, task, report, key)
     return TaskResult(
@@ -233,43 +241,52 @@ def compute_task(tables: TableStore, task: TaskInput, report: ReportProgress, ke
 
 @lru_cache(maxsize=1)
 def _thread_controller(modules: int) -> ThreadpoolController:
-    """Return the controller of the libraries that have threads. Finding them takes milliseconds: done again only when modules were imported."""
+    """Return the controller of the libraries that have threads of their own."""
+    # Finding the libraries takes milliseconds: it is done again only when more modules were imported.
     return ThreadpoolController()
 
 
 @lru_cache(maxsize=8)
 def _parse_recipe(text: str) -> Recipe:
+    """Parse a recipe; equal texts share one."""
     return Recipe.from_toml(text)
 
 
 @CONFIDENTIAL_TABLES.cached
 def _read_confidential_table(directory: Path, schema: str, sha256: str) -> Microdata:
+    """Read a confidential table from the store or the cache."""
     return TableStore(directory).read_microdata(sha256, schema_from_json(schema), "confidential")
 
 
 @RELEASED_TABLES.cached
 def _read_released_table(directory: Path, recipe: str, sha256: str, classes_sha256: str | None) -> Microdata:
+    """Read a released table from the store or the cache."""
     return read_released_table(TableStore(directory), _parse_recipe(recipe), sha256, classes_sha256)
 
 
 @lru_cache(maxsize=MAX_CACHED_FITS)
 def _read_fit(directory: Path, sha256: str) -> Fit:
+    """Read a fit from the store or the cache."""
     return Fit(TableStore(directory).read_arrays(sha256))
 
 
 def _confidential_data(tables: TableStore, task: TaskInput) -> Microdata:
+    """Return the confidential table of a task."""
     return _read_confidential_table(tables.directory, task.schema, task.table_sha256)
 
 
 @CONFIDENTIAL_TABLES.cached
 def _read_weighted_table(directory: Path, schema: str, sha256: str, weights_sha256: str) -> Microdata:
+    """Read a confidential table with weights of its records, from the store or the cache."""
     return _read_confidential_table(directory, schema, sha256).with_weights(
         read_weights(TableStore(directory), weights_sha256)
     )
 
 
 def _data_for_fit(tables: TableStore, task: TaskInput) -> Microdata:
-    """Return the confidential table with the weights of its records, where the recipe weighs them. Raises EngineError where they are missing."""
+    """Return the confidential table of a task, with weights where the recipe has some. Raises EngineError where they
+    are missing.
+    """
     if _parse_recipe(task.recipe).weights is None:
         return _confidential_data(tables, task)
     if WEIGHTS not in task.tables:
@@ -279,16 +296,14 @@ def _data_for_fit(tables: TableStore, task: TaskInput) -> Microdata:
 
 @CONFIDENTIAL_TABLES.cached
 def _read_table_with_controls(directory: Path, schema: str, sha256: str, controls_sha256: str) -> Microdata:
+    """Read a confidential table with its control records, from the store or the cache."""
     return add_stored_controls(
         TableStore(directory), controls_sha256, _read_confidential_table(directory, schema, sha256)
     )
 
 
 def _data_for_measure(tables: TableStore, task: TaskInput) -> Microdata:
-    """Return the confidential table as the claimed measure needs it: with controls, with weights where it refits or uses models, or plain.
-
-    Raises EngineError where the controls are missing.
-    """
+    """Return the confidential table as the task's measure needs it: with controls, with weights, or plain."""
     method = _parse_recipe(task.recipe).measures[task.lease.item].method
     if method.measurement.controls:
         if CONTROLS not in task.tables:
@@ -298,11 +313,13 @@ def _data_for_measure(tables: TableStore, task: TaskInput) -> Microdata:
 
 
 def _released_data(tables: TableStore, task: TaskInput, draw: int) -> Microdata:
+    """Return released dataset ``draw`` (from 1) of a task's run."""
     left = task.tables
     return _read_released_table(tables.directory, task.recipe, left[f"draw/{draw}"], left.get(classes_name(draw)))
 
 
 def _compute_fit(tables: TableStore, task: TaskInput, report: ReportProgress, key: bytes) -> TaskResult:
+    """Fit the model of a synthesis step; the result has the fit, its privacy account and its diagnostics."""
     recipe, held = _parse_recipe(task.recipe), task.lease
     fit = tasks.fit_model(recipe, held.item, _data_for_fit(tables, task), report, key=key)
     looked_at = store_fit_diagnostics(tables, task, fit)
@@ -313,7 +330,7 @@ def _compute_fit(tables: TableStore, task: TaskInput, report: ReportProgress, ke
 
 
 def store_fit_diagnostics(tables: TableStore, task: TaskInput, fit: Fit) -> TaskResult:
-    """Store what a fit leaves to look at, whether its draws can be used or not: statistics, the trace and chains."""
+    """Store the trace and chains of a fit, and return them with its diagnostics as a result."""
     held, target = task.lease, _parse_recipe(task.recipe).synthesis[task.lease.item].target
     artefacts = {} if fit.trace is None else {trace_name(held.item): write_trace(tables, fit.trace)}
     if fit.chains is not None:
@@ -322,6 +339,7 @@ def store_fit_diagnostics(tables: TableStore, task: TaskInput, fit: Fit) -> Task
 
 
 def _compute_draw(tables: TableStore, task: TaskInput, report: ReportProgress, key: bytes) -> TaskResult:
+    """Draw a synthetic dataset from the fits."""
     recipe, held = _parse_recipe(task.recipe), task.lease
     assert held.draw is not None
     fits = [_read_fit(tables.directory, task.tables[f"fit/{k}"]) for k in range(len(recipe.synthesis))]
@@ -334,6 +352,7 @@ def _compute_draw(tables: TableStore, task: TaskInput, report: ReportProgress, k
 
 
 def _compute_anonymise(tables: TableStore, task: TaskInput, report: ReportProgress, key: bytes) -> TaskResult:
+    """Anonymise the confidential table by all steps of the recipe."""
     found = tasks.anonymise_data(_parse_recipe(task.recipe), _confidential_data(tables, task), report, key=key)
     classes = tables.write_arrays({"classes": found.class_keys})
     artefacts = {task.lease.key: tables.write_microdata(found.data), classes_name(1): classes}
@@ -341,6 +360,7 @@ def _compute_anonymise(tables: TableStore, task: TaskInput, report: ReportProgre
 
 
 def _compute_measure(tables: TableStore, task: TaskInput, report: ReportProgress, key: bytes) -> TaskResult:
+    """Compute a measure on one released dataset, or on the confidential data themselves."""
     held, recipe = task.lease, _parse_recipe(task.recipe)
     if recipe.measures[held.item].method.measures_whole_release:
         return _compute_whole_measure(tables, task, report, key)
@@ -354,7 +374,7 @@ def _compute_measure(tables: TableStore, task: TaskInput, report: ReportProgress
 
 
 def _compute_whole_measure(tables: TableStore, task: TaskInput, report: ReportProgress, key: bytes) -> TaskResult:
-    """Compute a block of a measure of all released datasets, or gather its blocks."""
+    """Compute a block of a measure over all released datasets or, in its last task, gather its blocks."""
     held, confidential, recipe = task.lease, _data_for_measure(tables, task), _parse_recipe(task.recipe)
     releases = [_released_data(tables, task, draw) for draw in range(1, recipe.m + 1)]
     if held.point is not None:
@@ -372,6 +392,7 @@ def _compute_whole_measure(tables: TableStore, task: TaskInput, report: ReportPr
 
 
 def _compute_study(tables: TableStore, task: TaskInput, report: ReportProgress, key: bytes) -> TaskResult:
+    """Compute some points of a study."""
     recipe, held = _parse_recipe(task.recipe), task.lease
     releases = [_released_data(tables, task, draw) for draw in range(1, recipe.m + 1)]
     confidential = _confidential_data(tables, task)
@@ -381,6 +402,7 @@ def _compute_study(tables: TableStore, task: TaskInput, report: ReportProgress, 
 
 
 def _compute_combine(tables: TableStore, task: TaskInput, report: ReportProgress, _: bytes) -> TaskResult:
+    """Combine the rows of all datasets, compare them with the thresholds, and rank the records."""
     report(Progress(0, 1, "verdicts"))
     records = tables.count_table_records(task.table_sha256)
     recipe = _parse_recipe(task.recipe)
@@ -400,7 +422,7 @@ _COMPUTE_BY_KIND: dict[TaskKind, Callable[[TableStore, TaskInput, ReportProgress
 
 @dataclass(frozen=True, slots=True)
 class TaskFailure:
-    """Reason why a task failed; no exception's own words.
+    """The reason why a task failed.
 
     message: reason in words, for its run
     trace: where in the code, for the log
@@ -420,9 +442,7 @@ class TaskReturned:
 def run_task(directory: Path, task: TaskInput, *, database: bool = True) -> TaskResult | TaskFailure | TaskReturned:
     """Compute a claimed task and return its result, or why it failed.
 
-    ``database`` tells whether its progress can be written into the database, which must be on this machine's own disk.
-    The engine's and the workspace's own errors are written for people and contain no values of the data. Those of other
-    libraries may (``could not convert string to float``), so of them only the type and the lines of code are kept.
+    database: whether progress can be written to the database, which must be on this machine's own disk
     """
     forbid_core_dumps()  # a worker of Dask is no process of ours until it gets here
     held, tables = task.lease, TableStore(directory / "tables")
@@ -443,5 +463,7 @@ def run_task(directory: Path, task: TaskInput, *, database: bool = True) -> Task
             return TaskReturned()
         if trouble := disk_error_message(error):
             return TaskFailure(f"{held.key}: {trouble}")
+        # Lines of code alone: the text of an error of another library may quote values, such as "could not convert
+        # string to float".
         trace = "".join(traceback.format_tb(error.__traceback__))
         return TaskFailure(f"{held.key}: {type(error).__name__}; the run's log says where", trace)

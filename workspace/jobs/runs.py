@@ -1,8 +1,7 @@
-"""Runs: how one is entered with its tasks, and what it found.
+"""Entry of runs with their tasks, and their results as JSON.
 
-The weights of single records of a run are found by the risks of an earlier one, kept beside the run and given to its fits.
-They show who was at risk, so they are as confidential as the data: an artefact of the run, sealed and committed to, in no recipe and no
-public file.
+The weights of single records of a run follow from the risks of an earlier one. They show who was at risk, so they are
+as confidential as the data: an artefact of the run, sealed, in no recipe and no public file.
 """
 
 from __future__ import annotations
@@ -62,12 +61,10 @@ _ROW_COLUMNS = (
 
 
 def record_weights(workspace: Workspace, recipe: Recipe, data: Microdata) -> Floats | None:
-    """Compute the weights (n,) that a recipe requests, by the stored risks of the run that it names or by what few records share; None
-    where it requests none.
+    """Compute the weights (n,) of records that a recipe requests; None where it requests none.
 
-    The steps are checked against them. Raises BadInput where there is no such run, it is not done, it is of other records or variables,
-    or left no risks of
-    all single records, and where a step cannot be carried out so; NotAsSealed.
+    They follow from the stored risks of the run that the recipe names, or from how few records share the variables it
+    names. Raises NotAsSealed, and BadInput where that run is not usable or a step cannot use weights.
     """
     asked = recipe.weights
     if asked is None:
@@ -84,7 +81,9 @@ def record_weights(workspace: Workspace, recipe: Recipe, data: Microdata) -> Flo
 
 
 def _risk_from_run(workspace: Workspace, run_id: int, name: str, data: Microdata) -> Floats:
-    """Return the risk of every record (n,) by a measure of a run of the same records. Raises what ``record_weights`` does."""
+    """Return the risk of each record (n,) by a measure of an earlier run of the same records. Raises what
+    ``record_weights`` does.
+    """
     try:
         run = find_run(workspace, run_id)
     except NotFound as error:
@@ -121,17 +120,18 @@ def enter_run(
     external_datasets: Sequence[tuple[SourceFile, Microdata]] = (),
     project: str = "",
 ) -> int:
-    """Enter a run with all its tasks in one transaction; returns its number. A worker does the rest.
+    """Enter a run with all its tasks in one transaction, and return its number.
 
-    ``external_datasets`` are released datasets that another tool made, where the recipe makes none.
-    Raises NotEnoughDisk, NotEnoughMemory, NoCluster and NoKey, when nothing has been stored.
+    external_datasets: released datasets that another tool made, where the recipe makes none
+
+    Raises NotEnoughDisk, NotEnoughMemory, NoCluster and NoKey, before anything is stored.
     """
     return enter_runs(workspace, [RunEntry(recipe, source, data, tuple(external_datasets))], project)[0]
 
 
 @dataclass(frozen=True)
 class RunEntry:
-    """Run to enter.
+    """A run to enter.
 
     recipe: its recipe
     source: file of the data
@@ -146,7 +146,7 @@ class RunEntry:
 
     @property
     def title(self) -> str:
-        """Return the recipe's title, else the name of the file."""
+        """Return the recipe's title, else the name of the file of the data."""
         return self.recipe.title or self.source.name
 
 
@@ -157,17 +157,20 @@ def enter_runs(
     *,
     on_entered: Callable[[sqlite3.Connection, list[int]], None] | None = None,
 ) -> list[int]:
-    """Enter runs in one project and one transaction, each with all its tasks; returns their numbers.
+    """Enter runs in one project and one transaction, and return their numbers; all but the first are companions of the
+    first.
 
-    All but the first are companions of the first. ``on_entered`` is called with their numbers in the transaction. The project is the
-    first one's title unless it is named. Raises
-    NotEnoughDisk, NotEnoughMemory, NoCluster, BadInput where there are no such weights as a recipe requests, and NoKey where the
-    workspace's key is missing, when nothing has been stored.
+    project: name of the project; by default the title of the first run
+    on_entered: called in the transaction with the numbers
+
+    Raises NotEnoughDisk, NotEnoughMemory, NoCluster, BadInput for weights that cannot be computed, and NoKey, before
+    anything is stored.
     """
     key = compute_fingerprint(workspace.read_workspace_key())
     check_runs_fit(workspace, [(entry.recipe, len(entry.data)) for entry in entries])
     weights = [record_weights(workspace, entry.recipe, entry.data) for entry in entries]
     check_disk_space(workspace.directory, sum(estimate_run_bytes(entry.recipe, entry.data) for entry in entries))
+    # Before the transaction: writing large tables must not hold the lock of the database.
     stored = [_store_entry_tables(workspace, entry, own) for entry, own in zip(entries, weights, strict=True)]
     with workspace.write_transaction() as connection:
         project_id = workspace.ensure_project(project or entries[0].title)
@@ -189,8 +192,8 @@ def _store_entry_tables(
 ) -> tuple[str, dict[str, str], list[dict[str, str]]]:
     """Store the tables of a run to enter.
 
-    Returns the hashes of the confidential table, of the weights and the controls by their names, and of each external dataset's
-    artefacts by name.
+    Returns the hash of the confidential table, those of weights and controls by name, and those of each external
+    dataset's artefacts by name.
     """
     tables = workspace.tables
     own = {} if weights is None else {WEIGHTS: write_weights(tables, weights)}
@@ -215,6 +218,7 @@ def _insert_run(
     own: dict[str, str],
     given: list[dict[str, str]],
 ) -> int:
+    """Insert a run with its datasets, artefacts and tasks, and return its number."""
     source = entry.source
     dataset_id = workspace.add_dataset(project_id, source.name, source.sha256, entry.data, stored)
     run_id = _insert_run_row(workspace, project_id, dataset_id, entry.title, entry.recipe, key)
@@ -229,10 +233,9 @@ def _insert_run(
 
 
 def reenter_run(workspace: Workspace, run_id: int) -> int:
-    """Enter a run's recipe and data once more as a new run; returns its number. Raises NotFound, NoKey, NotEnoughMemory and NoCluster.
+    """Enter the recipe and the data of a run again as a new run, and return its number.
 
-    It has the workspace's key; on records that were drawn by a public one it stays public, since these do. Controls and weights are those
-    of the run, whatever has become of the one that they were found by.
+    Controls and weights are those of the old run. Raises NotFound, NoKey, NotEnoughMemory and NoCluster.
     """
     old = find_run(workspace, run_id)
     if weights_hash(workspace, run_id) or controls_hash(workspace, run_id):
@@ -240,6 +243,7 @@ def reenter_run(workspace: Workspace, run_id: int) -> int:
     recipe = Recipe.from_toml(old.recipe_toml)
     check_runs_fit(workspace, [(recipe, workspace.find_dataset(old.dataset_id).records)])
     key = compute_fingerprint(workspace.read_workspace_key())
+    # Records that were drawn by a public key stay those of a public run.
     if recipe.data.is_random and old.key_public:
         key = old.key_fingerprint
     with workspace.write_transaction() as connection:
@@ -257,6 +261,7 @@ def reenter_run(workspace: Workspace, run_id: int) -> int:
 def _insert_run_row(
     workspace: Workspace, project_id: int, dataset_id: int, title: str, recipe: Recipe, key: str
 ) -> int:
+    """Insert the row of a run, enter it in the audit log with its seal, and return its number."""
     connection = workspace.connection
     cursor = connection.execute(
         """INSERT INTO run (id, project_id, dataset_id, title, recipe, recipe_sha256, seed, versions, state, created,
@@ -292,12 +297,14 @@ def _insert_run_row(
 
 
 def _next_run_number(connection: sqlite3.Connection) -> int:
-    """Return a number that no run has or had."""
+    """Return a number that no run has or had, deleted ones among them."""
+    # The audit log and reports name runs by their numbers for ever.
     query = "SELECT max((SELECT coalesce(max(id), 0) FROM run), (SELECT coalesce(max(id), 0) FROM deleted_run))"
     return int(connection.execute(query).fetchone()[0]) + 1
 
 
 def _insert_tasks(connection: sqlite3.Connection, run_id: int, tasks: Sequence[Task]) -> None:
+    """Insert the tasks of a run and what each of them waits for."""
     ids: dict[str, int] = {}
     for task in tasks:
         cursor = connection.execute(
@@ -313,7 +320,7 @@ def _insert_tasks(connection: sqlite3.Connection, run_id: int, tasks: Sequence[T
 
 
 def insert_result_rows(connection: sqlite3.Connection, run_id: int, task_id: int, rows: Sequence[Row]) -> None:
-    """Store result rows under the task that made them."""
+    """Store result rows under the task that computed them."""
     connection.executemany(
         f"INSERT INTO result (run_id, task_id, {_ROW_COLUMNS}) VALUES (?, ?, {', '.join('?' * 15)})",
         [(run_id, task_id, *(_column_value(value) for value in row.to_dict().values())) for row in rows],
@@ -321,11 +328,12 @@ def insert_result_rows(connection: sqlite3.Connection, run_id: int, task_id: int
 
 
 def _column_value(value: object) -> Any:
+    """Return a field of a result row as the database stores it."""
     return json.dumps(value, sort_keys=True) if isinstance(value, Mapping) else value
 
 
 def result_object(workspace: Workspace, run_id: int) -> dict[str, Any]:
-    """Return the object that ``--json`` writes. Raises NotAsSealed."""
+    """Return the results of a run as the object that ``--json`` writes. Raises NotAsSealed."""
     verify_run(workspace, run_id)
     run = find_run(workspace, run_id)
     dataset: StoredDataset = workspace.find_dataset(run.dataset_id)
@@ -347,13 +355,13 @@ def result_object(workspace: Workspace, run_id: int) -> dict[str, Any]:
 
 
 def _published_object(figure: PublishedFigure, rows: Sequence[Row]) -> dict[str, Any]:
-    """Return a figure that the recipe quotes with the run's own value, None where the run has none."""
+    """Return a published figure that the recipe quotes beside the run's own value; None where the run has none."""
     found = next((row.value for row in rows if figure.matches(row)), None)
     return {**asdict(figure), "found": found}
 
 
 def published_figure_tables(workspace: Workspace, runs: Sequence[StoredRun]) -> tuple[SourceTable, ...]:
-    """Return the published figures that the recipes of these runs quote, beside what they found."""
+    """Return the published figures that the recipes of these runs quote, with the runs' own values."""
     named = zip(release_names(runs), runs, strict=True)
     return source_tables(
         [RunFigures(name, run.recipe.published, read_result_rows(workspace, run.id)) for name, run in named]
@@ -361,6 +369,6 @@ def published_figure_tables(workspace: Workspace, runs: Sequence[StoredRun]) -> 
 
 
 def result_object_with_companions(workspace: Workspace, run_id: int) -> dict[str, Any]:
-    """Return the object that ``--json`` writes; a run with companions has theirs under ``companions``."""
+    """Return the results of a run as ``--json`` writes them, with those of its companions."""
     beside = [result_object(workspace, other) for other in companion_ids(workspace, run_id)]
     return {**result_object(workspace, run_id), **({"companions": beside} if beside else {})}

@@ -1,6 +1,7 @@
-"""Settings of where runs are computed, from the command or the app: on which cluster, in how much memory. Workers inherit them.
+"""Process-wide settings of where runs are computed: on which cluster, in how much memory. Workers inherit them.
 
-They never come from a recipe or a workspace: those may come from strangers, and whoever computes reads the confidential table.
+They never come from a recipe or a workspace: those may come from strangers, and whoever computes reads the confidential
+table.
 """
 
 from __future__ import annotations
@@ -32,17 +33,17 @@ _ADDRESS = re.compile(
 
 
 def dask_address() -> str:
-    """Return the address of the scheduler whose cluster computes; empty where this machine does."""
+    """Return the address of the Dask scheduler; empty where this machine computes."""
     return os.environ.get(DASK_VARIABLE, "").strip()
 
 
 def memory_setting() -> str:
-    """Return the memory limit as the user wrote it; empty where none was set."""
+    """Return the memory limit as the user wrote it; empty where none is set."""
     return os.environ.get(MEMORY_VARIABLE, "").strip()
 
 
 def set_computing(dask: str | None = None, memory: str | None = None) -> None:
-    """Set for this process, and the workers it starts, where tasks are computed and in how much memory.
+    """Set where this process and its workers compute tasks, and in how much memory.
 
     None leaves a setting unchanged, an empty text removes it. Raises BadInput; then nothing is changed.
     """
@@ -53,13 +54,14 @@ def set_computing(dask: str | None = None, memory: str | None = None) -> None:
         check_dask_address(dask)
     for name, text in ((MEMORY_VARIABLE, memory), (DASK_VARIABLE, dask)):
         if text:
+            # The environment is how a worker, a process of its own, inherits them.
             os.environ[name] = text
         elif text is not None:
             os.environ.pop(name, None)
 
 
 def parse_memory(text: str, place: str = "--memory") -> int | None:
-    """Parse a size into bytes: ``8 GB``, ``500MB``, ``1.5 GiB``; None for ``none``. Raises BadInput."""
+    """Parse a size such as ``8 GB``, ``500MB`` or ``1.5 GiB`` into bytes; None for ``none``. Raises BadInput."""
     if text.strip().lower() == NO_LIMIT:
         return None
     found = _SIZE.fullmatch(text)
@@ -73,6 +75,6 @@ def parse_memory(text: str, place: str = "--memory") -> int | None:
 
 
 def check_dask_address(text: str, place: str = "--dask") -> None:
-    """Raise BadInput where a text is no address of a scheduler."""
+    """Raise BadInput where a text is no address of a Dask scheduler."""
     if _ADDRESS.fullmatch(text) is None:
         raise BadInput(place, f'"{text}" is no address of a Dask scheduler; write one such as "tls://HOST:8786"')

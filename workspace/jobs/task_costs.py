@@ -1,8 +1,4 @@
-"""Estimates of the time and memory of a run's tasks: by costs measured here, else by declared rates.
-
-Both grow with the records. The cost of a method's tasks in the newest runs of the workspace replaces its rate
-(``engine.methods.task_rates``).
-"""
+"""Estimates of the time and memory of a run's tasks: by costs measured in this workspace, else by declared rates."""
 
 from __future__ import annotations
 
@@ -35,7 +31,7 @@ SECTION_OF_KIND = {
 
 @dataclass(frozen=True, slots=True)
 class MeasuredCost:
-    """Cost of a task for each record, as measured here.
+    """Cost of a task for each record, as measured in this workspace.
 
     seconds: seconds a record
     memory: bytes a record above those of an idle process; None where none was recorded
@@ -68,16 +64,17 @@ class TaskCost:
 
     @property
     def label(self) -> str:
-        """Return ``fit/0 (synthesis.cart)``."""
+        """Return the key of the task with its method: ``fit/0 (synthesis.cart)``."""
         return f"{self.task.key} ({self.method})" if self.method else self.task.key
 
 
 def estimate_task_costs(recipe: Recipe, records: int, measured: MeasuredCosts | None = None) -> tuple[TaskCost, ...]:
-    """Estimate the cost of each task of a run of a recipe on ``records`` records, in their order."""
+    """Estimate the cost of each task of a recipe on so many records, in the order of the tasks."""
     return tuple(_estimate_task_cost(recipe, task, records, measured or {}) for task in plan_tasks(recipe))
 
 
 def _estimate_task_cost(recipe: Recipe, task: Task, records: int, earlier: MeasuredCosts) -> TaskCost:
+    """Estimate the cost of a task by measured costs, else by the declared rates of its methods."""
     steps = _steps_of_task(recipe, task)
     named = steps[0].method.key if steps and task.kind is not TaskKind.DRAW else ""
     columns = len(recipe.schema.names)
@@ -104,7 +101,7 @@ def _estimate_task_cost(recipe: Recipe, task: Task, records: int, earlier: Measu
 
 
 def _seconds_of_refits(recipe: Recipe, records: int, columns: int, times: float) -> float | None:
-    """Return the seconds in which the recipe's steps are carried out ``times`` times; None where unknown."""
+    """Return the seconds of carrying out the recipe's steps ``times`` times; None where unknown."""
     steps = (*recipe.synthesis, *recipe.anonymisation)
     each = [task_rate_of(step.method).estimate_seconds(records, columns, 0) for step in steps]
     each += [step.spec.steady_seconds(columns) for step in recipe.synthesis]
@@ -114,7 +111,7 @@ def _seconds_of_refits(recipe: Recipe, records: int, columns: int, times: float)
 
 
 def _steps_of_task(recipe: Recipe, task: Task) -> Sequence[RecipeStep]:
-    """Return the steps that a task carries out."""
+    """Return the steps of the recipe that a task carries out."""
     match task.kind:
         case TaskKind.FIT:
             return recipe.synthesis[task.item : task.item + 1]
@@ -130,18 +127,20 @@ def _steps_of_task(recipe: Recipe, task: Task) -> Sequence[RecipeStep]:
 
 
 def largest_cost(costs: Sequence[TaskCost]) -> TaskCost:
-    """Return the task that needs most memory, the first of several."""
+    """Return the cost of the task that needs most memory, the first of equal ones."""
     return max(costs, key=lambda cost: cost.memory)
 
 
 def check_costs_fit(costs: Sequence[TaskCost], limit: MemoryLimit) -> None:
-    """Raise NotEnoughMemory where a task would not fit into the available memory, were it alone."""
+    """Raise NotEnoughMemory where one of these tasks would not fit into the memory even alone."""
     if said := memory_refusal(costs, limit):
         raise NotEnoughMemory(said)
 
 
 def memory_refusal(costs: Sequence[TaskCost], limit: MemoryLimit) -> str:
-    """Explain why a run of these tasks is not begun: which of them needs how much, how much there is, what to do; empty where all fit."""
+    """Explain why a run of these tasks cannot begin: which task needs how much memory, and what to do; empty where all
+    fit.
+    """
     most = largest_cost(costs)
     if limit.max_bytes is None or not limit.refuses(most.memory):
         return ""
@@ -153,10 +152,9 @@ def memory_refusal(costs: Sequence[TaskCost], limit: MemoryLimit) -> str:
 
 
 def measure_recent_costs(workspace: Workspace, records: int) -> MeasuredCosts:
-    """Return the costs of tasks in the newest finished runs of a workspace, for each record, by kind and method: seconds on average, memory
-    at most.
+    """Return the costs of tasks for each record in the newest finished runs, by kind and method.
 
-    Runs of less than a tenth as many ``records`` say little about larger ones, and do not count.
+    Seconds are means, memory is the largest measured.
     """
     rows = workspace.connection.execute(
         """SELECT task.kind, task.item, task.seconds, task.peak_bytes, run.recipe, dataset.records FROM task JOIN run ON run.id = task.run_id
@@ -164,6 +162,7 @@ def measure_recent_costs(workspace: Workspace, records: int) -> MeasuredCosts:
            AND typeof(task.item) = 'integer' AND typeof(task.seconds) = 'real' AND typeof(coalesce(task.peak_bytes, 0)) = 'integer'
            AND typeof(dataset.records) = 'integer' AND dataset.records * 10 >= ?
            AND run.id IN (SELECT id FROM run WHERE state = 'done' ORDER BY id DESC LIMIT ?)""",
+        # Runs of less than a tenth as many records say little about larger ones.
         (records, RECENT_RUNS),
     ).fetchall()
     tables: dict[str, dict[str, object]] = {}
@@ -175,6 +174,7 @@ def measure_recent_costs(workspace: Workspace, records: int) -> MeasuredCosts:
         key = _method_of_task(tables[toml], kind, item)
         if key is None or not of:
             continue
+        # The fixed seconds of a task do not grow with the records.
         seconds.setdefault((kind, key), []).append(max(0.0, took - SECONDS_PER_TASK) / of)
         if peak and records / 2 <= of <= records * 2:  # what a process has whatever its table does not grow with it
             memory[kind, key] = max(memory.get((kind, key), 0.0), (peak - IDLE_PROCESS_BYTES) / of)
@@ -182,6 +182,7 @@ def measure_recent_costs(workspace: Workspace, records: int) -> MeasuredCosts:
 
 
 def _parse_recipe_toml(toml: str) -> dict[str, object]:
+    """Return the table of a recipe; empty where the text is not TOML."""
     try:
         return tomllib.loads(toml)
     except tomllib.TOMLDecodeError:
@@ -189,7 +190,7 @@ def _parse_recipe_toml(toml: str) -> dict[str, object]:
 
 
 def _method_of_task(table: Mapping[str, object], kind: str, item: int) -> str | None:
-    """Return the key of the method of a task of a stored recipe; None where that cannot be determined."""
+    """Return the key of the method of a stored recipe's task; empty for a draw, None where it cannot be determined."""
     if kind == TaskKind.DRAW.value:
         return ""
     section = next((name for of, name in SECTION_OF_KIND.items() if of.value == kind), "")

@@ -1,6 +1,7 @@
-"""Worker: claims tasks, has them computed, and records what they found. ``worker_main`` is its process.
+"""Worker: it claims tasks, has them computed, and stores their results. ``worker_main`` is its process.
 
-It survives whatever a task does: tasks are computed in processes of their own, which it kills when their run is stopped.
+It survives whatever a task does: tasks are computed in processes of their own, which it kills when their run is
+stopped.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ log = logging.getLogger("sfumato.worker")
 
 
 class WorkerHeartbeat:
-    """Thread that records that the worker is alive, on connections of its own."""
+    """Thread that records that a worker is alive."""
 
     def __init__(self, directory: Path, worker: str) -> None:
         self.directory = directory
@@ -76,8 +77,10 @@ class WorkerHeartbeat:
         self.thread.join()
 
     def _beat(self) -> None:
+        """Record heartbeats, and return the tasks of dead workers, until stopped."""
         while not self.stopped.wait(HEARTBEAT_SECONDS):
             try:
+                # A connection of its own: those of SQLite stay in their thread.
                 with Workspace.open(self.directory) as workspace:
                     extend_leases(workspace, self.worker)
                     return_tasks_of_dead_workers(workspace)
@@ -91,12 +94,13 @@ def run_worker(
 ) -> None:
     """Work until no run has been waiting or running for ``idle`` seconds.
 
-    Computes ``jobs`` tasks at a time in processes of their own, in this process for 0, or on the cluster of a Dask
-    scheduler; or in a pool that is there already. A run whose last tasks another worker holds is waited for: that worker may die, and
-    its tasks come back.
+    jobs: tasks at a time in processes of their own; 0 computes in this process
+    dask: address of the scheduler of a cluster that computes instead
+    opened: pool that computes instead of a new one
     """
     check_workspace_owner(directory)
     workspace = Workspace.open(directory)
+    # Process numbers come again, and two machines may share a workspace.
     worker = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
     try:
         workspace.tables.remove_unfinished()
@@ -112,19 +116,21 @@ def run_worker(
 
 
 def retry_while_locked(action: Callable[[], Answer]) -> Answer:
-    """Return ``action()``, tried again while the database is locked: what was computed must not be lost to that."""
+    """Return ``action()``, tried again while the database is locked."""
     while True:
         try:
             return action()
         except sqlite3.OperationalError as error:
             if not is_lock_error(error):
                 raise
+            # For ever: what was computed for hours must not be lost to a lock.
             log.warning("the database is locked; trying again")
 
 
 def _return_tasks(directory: Path, worker: str) -> None:
-    """Return the worker's tasks on a connection of its own: a signal may have come in the midst of the other one's transaction."""
+    """Return the tasks of an ending worker."""
     try:
+        # A connection of its own: a signal may have come in the midst of the other one's transaction.
         with Workspace.open(directory) as workspace:
             return_all_tasks(workspace, worker)
     except (sqlite3.Error, WorkspaceError) as error:
@@ -132,7 +138,7 @@ def _return_tasks(directory: Path, worker: str) -> None:
 
 
 class TaskLoop:
-    """Main loop of a worker: the tasks it holds, and their outcomes."""
+    """Main loop of a worker, with the tasks it holds."""
 
     def __init__(self, workspace: Workspace, worker: str, opened: TaskPool) -> None:
         self.workspace = workspace
@@ -144,7 +150,7 @@ class TaskLoop:
         self.looked = time.monotonic()
 
     def work_until_idle(self, idle: float) -> None:
-        """Work until nothing has been there to do for ``idle`` seconds."""
+        """Work until there has been nothing to do for ``idle`` seconds."""
         try:
             self._work_until_idle(idle)
         finally:
@@ -152,7 +158,9 @@ class TaskLoop:
                 self._log_task(task, "given back unfinished: the worker ends")
 
     def _work_until_idle(self, idle: float) -> None:
+        """Claim tasks, wait for them and store their outcomes, until there is nothing left to do."""
         empty_since = time.monotonic()
+        # A run whose last tasks another worker holds is waited for: that worker may die, and its tasks come back.
         while self.held or has_unfinished_runs(self.workspace) or time.monotonic() - empty_since < idle:
             if not (self.workspace.directory / DATABASE).exists():
                 log.error("the workspace is gone: nothing that is computed here could be read")
@@ -170,6 +178,7 @@ class TaskLoop:
             empty_since = time.monotonic()
 
     def _claim_tasks(self) -> None:
+        """Claim and submit tasks while the pool has room."""
         while len(self.held) < self.pool.size:
             task = retry_while_locked(partial(claim_task, self.workspace, self.worker, self.admission.has_room))
             if task is None:
@@ -191,6 +200,7 @@ class TaskLoop:
             )
 
     def _stop_unwanted(self) -> None:
+        """Stop the tasks whose run was stopped or whose lease was lost."""
         if time.monotonic() - self.looked < POLL_SECONDS:
             return
         self.looked = time.monotonic()
@@ -202,12 +212,14 @@ class TaskLoop:
                 self._record_outcome(task, TaskReturned())
 
     def _outcome_of(self, task: TaskLease, future: Future[TaskOutcome]) -> TaskOutcome:
+        """Return the outcome of a future that is done, whatever became of its process."""
         try:
             return future.result()
         except BrokenExecutor:
             self.killed[task.task_id] += 1
             times = self.killed[task.task_id]
             self._log_task(task, f"its process was killed; {self.admission.killed_message(task)}")
+            # The likeliest killer is the kernel, short of memory that other tasks had.
             self.admission.run_alone_from_now_on(task)
             if times < MAX_KILLS:
                 return TaskReturned()
@@ -218,6 +230,7 @@ class TaskLoop:
             return TaskFailure(f"{task.key}: {type(error).__name__}")
 
     def _record_outcome(self, task: TaskLease, attempted: TaskOutcome) -> None:
+        """Store the outcome of a task in the database and in its run's log."""
         if isinstance(attempted, TaskResult):
             try:
                 ended = retry_while_locked(partial(finish_task, self.workspace, task, attempted))
@@ -234,24 +247,26 @@ class TaskLoop:
             retry_while_locked(partial(return_task, self.workspace, task))
 
     def _log_task(self, task: TaskLease, text: str) -> None:
+        """Write a line about a task to its run's log."""
         log_task(self.workspace.directory, task.run_id, task.key, task.attempt, self.worker, text)
 
 
 class DetachedProcess(subprocess.Popen[bytes]):
-    """Process that outlives its starter on purpose: to drop its handle while it runs is no mistake."""
+    """Process that outlives its starter."""
 
+    # Popen warns where its handle is dropped while the process runs, which is meant here.
     def __del__(self) -> None: ...
 
 
 def start_worker(directory: Path, jobs: int = 1, idle: float = IDLE_SECONDS) -> DetachedProcess:
-    """Start a worker that outlives this process and its terminal, and ends where there is nothing to do for ``idle`` seconds. Raises
-    NotYours and StrangeFile.
-    """
+    """Start a worker in a process that outlives this one and its terminal. Raises NotYours and StrangeFile."""
     return start_detached_module(directory, "sfumato.workspace.jobs.worker_main", jobs, "--idle", str(idle))
 
 
 def start_detached_module(directory: Path, module: str, jobs: int, *arguments: str) -> DetachedProcess:
-    """Start a module of ours on a workspace, in a process that outlives this one and its terminal. Raises NotYours and StrangeFile."""
+    """Start a module of Sfumato on a workspace, in a process that outlives this one and its terminal. Raises NotYours
+    and StrangeFile.
+    """
     check_workspace_owner(directory)
     ensure_directory(directory, worker_log_path(directory).parent.name)
     rotate_log(worker_log_path(directory))
@@ -271,11 +286,12 @@ def start_detached_module(directory: Path, module: str, jobs: int, *arguments: s
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=file,
+            # Without this the process would get the signals of the terminal.
             start_new_session=True,
             env=environment,
         )
 
 
 def worker_log_path(directory: Path) -> Path:
-    """Return the file in which the workers of a workspace log what happened to them."""
+    """Return the path of the log of a workspace's workers."""
     return directory / "logs" / "worker.log"

@@ -1,4 +1,4 @@
-"""Process of the worker: it starts the first computing process before anything else, since both import for half a second.
+"""Process of a worker.
 
 python -m sfumato.workspace.jobs.worker_main DIRECTORY [--jobs N] [--idle SECONDS] [--dask ADDRESS]
 """
@@ -25,9 +25,11 @@ log = logging.getLogger("sfumato.worker")
 
 
 def run_worker_process(directory: Path, jobs: int, idle: float, dask: str = "", *, hang_up: bool = True) -> None:
-    """Run a worker as a process of its own: signals end it in good order, and a disk that fails with one of disk.DISK_ERRORS.
+    """Run a worker until it is idle, with signals that end it in good order.
 
-    ``hang_up`` tells whether the loss of its terminal ends it too.
+    hang_up: whether the loss of its terminal ends it too
+
+    Exits with one of disk.DISK_ERRORS where the disk fails, and with NO_CLUSTER_STATUS without a usable cluster.
     """
     forbid_core_dumps()
     for name in ENDING_SIGNALS:
@@ -38,6 +40,7 @@ def run_worker_process(directory: Path, jobs: int, idle: float, dask: str = "", 
     os.environ["PYTHONSAFEPATH"] = "1"
     os.umask(0o077)
     try:
+        # Before the imports of the worker: the first computing process imports for half a second, at the same time.
         with open_pool(jobs, dask) as opened:
             _work_with_pool(directory, idle, opened)
     except NoCluster as error:
@@ -46,6 +49,7 @@ def run_worker_process(directory: Path, jobs: int, idle: float, dask: str = "", 
 
 
 def _work_with_pool(directory: Path, idle: float, opened: TaskPool) -> None:
+    """Run a worker with this pool, and exit with the status of a disk error where the disk fails."""
     from ..store.disk import disk_error_message, exit_status_of
     from .worker import run_worker
 
@@ -60,13 +64,15 @@ def _work_with_pool(directory: Path, idle: float, opened: TaskPool) -> None:
 
 
 def _on_terminate(number: int, frame: FrameType | None) -> None:
+    """End the worker in good order, once."""
     for name in ENDING_SIGNALS:
+        # A second signal must not interrupt the return of its tasks.
         signal.signal(name, signal.SIG_IGN)
     raise SystemExit(0)
 
 
 def main() -> None:
-    """Parse the command line and work."""
+    """Parse the command line and run a worker."""
     parser = argparse.ArgumentParser(prog="python -m sfumato.workspace.jobs.worker_main")
     parser.add_argument("directory", type=Path)
     parser.add_argument("--jobs", type=int, default=1)

@@ -1,7 +1,6 @@
 """Tables that the tasks of a run leave: released datasets, values of single records, traces of samplers.
 
-Traces are as confidential as the data (``sfumato.engine.methods.results`` explains why): they are read from the workspace and never
-released.
+Traces are as confidential as the data: they are read from the workspace and never released.
 """
 
 from __future__ import annotations
@@ -34,14 +33,16 @@ TRACE_KIND_KEY = "kind"
 
 
 def classes_name(draw: int) -> str:
-    """Return the name of the artefact with the equivalence class of each confidential record in dataset ``draw`` (from 1)."""
+    """Return the name of the artefact with each confidential record's equivalence class in dataset ``draw`` (from 1)."""
     return f"classes/{draw}"
 
 
 def read_released_table(
     tables: TableStore, recipe: Recipe, sha256: str, classes_sha256: str | None, names: Sequence[str] | None = None
 ) -> Microdata:
-    """Read a released dataset as the engine made it, or some of its variables; ``classes_sha256`` is that of an anonymised table's classes.
+    """Read a released dataset as the engine made it, or some of its variables.
+
+    classes_sha256: hash of the table with the classes of an anonymised table
 
     Raises DamagedTable.
     """
@@ -54,7 +55,7 @@ def read_released_table(
 def read_released_dataset(
     workspace: Workspace, run_id: int, recipe: Recipe, draw: int, names: Sequence[str] | None = None
 ) -> Microdata | None:
-    """Read dataset ``draw`` (from 1) of a run, or some of its variables, with the classes of an anonymised table; None if it does not exist."""
+    """Read dataset ``draw`` (from 1) of a run, or some of its variables; None if it does not exist."""
     rows = workspace.connection.execute(
         "SELECT name, sha256 FROM artefact WHERE run_id = ? AND name IN (?, ?)",
         (run_id, f"draw/{draw}", classes_name(draw)),
@@ -66,27 +67,31 @@ def read_released_dataset(
 
 
 def record_values_name(item: int, draw: int | None) -> str:
-    """Return ``records/0/3``, what measure 0 left of dataset 3; ``records/0/confidential`` where the data were scored themselves."""
+    """Return the artefact's name ``records/0/3`` for the record values of measure 0 on dataset 3, or
+    ``records/0/confidential``.
+    """
     return f"records/{item}/{'confidential' if draw is None else draw}"
 
 
 def pooled_record_values_name(item: int) -> str:
-    """Return ``records/0/whole``, what measure 0 left of all released datasets together."""
+    """Return the artefact's name ``records/0/whole`` for the record values of measure 0 over all released datasets."""
     return f"records/{item}/whole"
 
 
 def ranking_name(item: int, draw: int | None) -> str:
-    """Return ``ranking/0/3``, the records most at risk in dataset 3 by measure 0; ``ranking/0/all`` over all released datasets."""
+    """Return the artefact's name ``ranking/0/3`` for the records most at risk by measure 0 in dataset 3, or
+    ``ranking/0/all``.
+    """
     return f"ranking/{item}/{'all' if draw is None else draw}"
 
 
 def guesses_name(item: int) -> str:
-    """Return ``guesses/0``, what an intruder would believe of single records by measure 0; values of the data."""
+    """Return the artefact's name ``guesses/0`` for what an intruder believes of single records by measure 0."""
     return f"guesses/{item}"
 
 
 def write_weights(tables: TableStore, weights: NDArray[Any]) -> str:
-    """Store weights (n,) exactly; returns the hash of the table."""
+    """Store weights (n,) exactly, and return the hash of the table."""
     return tables.write_arrays({WEIGHTS: weights})
 
 
@@ -125,18 +130,21 @@ def count_control_records(workspace: Workspace, run_id: int) -> int:
 
 
 def _artefact_hash(workspace: Workspace, run_id: int, name: str) -> str:
+    """Return the hash of a run's artefact; empty if it does not exist."""
     query = "SELECT sha256 FROM artefact WHERE run_id = ? AND name = ?"
     found = workspace.connection.execute(query, (run_id, name)).fetchone()
     return "" if found is None else str(found[0])
 
 
 def write_record_values(tables: TableStore, per_record: Mapping[str, NDArray[Any]]) -> str:
-    """Store arrays (n,) by name as columns; returns the hash of the table."""
+    """Store arrays (n,) by name as columns, and return the hash of the table."""
     return tables.write_table(pa.table({name: _smallest_type(values) for name, values in per_record.items()}))
 
 
 def read_record_values(tables: TableStore, sha256: str, rows: Sequence[int] | None = None) -> dict[str, NDArray[Any]]:
-    """Read the arrays that ``write_record_values`` stored, (n,) each, or their values in some ``rows``, from 0. Raises DamagedTable."""
+    """Read the arrays that ``write_record_values`` stored, (n,) each, or their values in some ``rows`` (from 0). Raises
+    DamagedTable.
+    """
     return arrays_from_table(tables.read_stored_table(sha256) if rows is None else tables.read_rows(sha256, rows))
 
 
@@ -146,8 +154,9 @@ def arrays_from_table(table: pa.Table) -> dict[str, NDArray[Any]]:
 
 
 def _smallest_type(values: NDArray[Any]) -> NDArray[Any]:
-    """Convert whole numbers to the smallest type that holds them all, others to seven digits."""
+    """Convert whole numbers to the smallest type that holds them, and others to single precision."""
     if values.dtype.kind == "f":
+        # Seven digits are enough for a measured value, at half the size.
         return values.astype(np.float32)
     if values.dtype.kind not in "iu" or not len(values):
         return values
@@ -172,12 +181,12 @@ class ModelTrace:
 
 
 def trace_name(item: int) -> str:
-    """Return ``trace/0``, what the sampler of synthesis step 0 left."""
+    """Return the artefact's name ``trace/0`` for the trace of synthesis step 0."""
     return f"trace/{item}"
 
 
 def write_trace(tables: TableStore, trace: Trace) -> str:
-    """Store a trace; returns the hash of its table."""
+    """Store a trace, and return the hash of its table."""
     arrays = {field.name: np.asarray(getattr(trace, field.name)) for field in fields(trace)}
     return tables.write_arrays({TRACE_KIND_KEY: np.asarray(type(trace).__name__), **arrays})
 
@@ -192,14 +201,16 @@ def read_trace(tables: TableStore, sha256: str) -> Trace:
 
 
 def _trace_value(array: NDArray[Any]) -> Any:
-    """Return words as tuples, single values as themselves, other arrays unchanged."""
+    """Convert a stored array back to the field of a trace: texts as a tuple, a single value as itself."""
     if array.ndim == 0:
         return array.item()
     return tuple(array.tolist()) if array.dtype.kind == "U" else array
 
 
 def read_traces(workspace: Workspace, run_id: int) -> list[ModelTrace]:
-    """Read the trace of every model that has been fitted, or tried, in the order of the plan. Raises NotFound, DamagedTable."""
+    """Read the traces of all models that have been fitted or tried, in the order of the plan. Raises NotFound and
+    DamagedTable.
+    """
     rows = workspace.connection.execute(
         "SELECT name, sha256 FROM artefact WHERE run_id = ? AND (name LIKE 'fit/%' OR name LIKE 'trace/%')", (run_id,)
     )
@@ -207,6 +218,7 @@ def read_traces(workspace: Workspace, run_id: int) -> list[ModelTrace]:
     found = []
     for item, step in enumerate(find_run(workspace, run_id).recipe.synthesis):
         sha256 = left.get(trace_name(item))
+        # Earlier versions kept a fit without its trace.
         if sha256 is not None or f"fit/{item}" in left:
             trace = None if sha256 is None else read_trace(workspace.tables, sha256)
             found.append(ModelTrace(step.target, step.method.title, trace))

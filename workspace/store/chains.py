@@ -1,7 +1,8 @@
-"""All draws of a run's samplers, as tables of the workspace: written by the task that fitted the model, sealed like all that it leaves.
+"""Tables with all draws of a run's samplers, written by the task that fitted the model and sealed with it.
 
-A table has a row a step of a chain: ``.chain`` and ``.draw`` count from 1, ``.warmup`` tells whether the step is of the burn-in, then a
-column a parameter, and the density of the step last. They are as confidential as the data. No release and no report takes them.
+A table has a row for each step of a chain: ``.chain`` and ``.draw`` count from 1, ``.warmup`` tells whether the step is
+of the burn-in; then a column for each parameter, and the density last. They are as confidential as the data: no release
+and no report takes them.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ METADATA_KEY = b"sfumato.chains"
 
 
 def chains_name(item: int) -> str:
-    """Return ``chains/0``, the name of all draws of the sampler of synthesis step 0."""
+    """Return the artefact's name ``chains/0`` for all draws of synthesis step 0."""
     return f"chains/{item}"
 
 
 def write_chains(tables: TableStore, chains: SamplerDraws) -> str:
-    """Store all draws; returns the hash of their table."""
+    """Store all draws of a sampler, and return the hash of their table."""
     number, steps = chains.density.shape
     columns = [
         np.repeat(np.arange(1, number + 1, dtype=np.int32), steps),
@@ -50,7 +51,7 @@ def write_chains(tables: TableStore, chains: SamplerDraws) -> str:
 
 
 def read_chains(tables: TableStore, sha256: str) -> SamplerDraws:
-    """Read the draws that ``write_chains`` stored. Raises DamagedTable, also where the table is of something else."""
+    """Read the draws that ``write_chains`` stored. Raises DamagedTable, also for a table of something else."""
     table = tables.read_stored_table(sha256)
     try:
         about = json.loads((table.schema.metadata or {})[METADATA_KEY])
@@ -70,7 +71,7 @@ def read_chains(tables: TableStore, sha256: str) -> SamplerDraws:
 
 
 def kept_chains_remark(recipe: Recipe, data: Microdata | None) -> str:
-    """Describe what chains a run would keep and what they take at most, in a sentence; empty where it keeps none.
+    """Describe which chains a run would keep, and how large they are at most; empty where it keeps none.
 
     Without the ``data`` the number of parameters of a model is unknown.
     """
@@ -83,7 +84,7 @@ def kept_chains_remark(recipe: Recipe, data: Microdata | None) -> str:
 
 
 def byte_size_text(size: int) -> str:
-    """Format bytes in a unit that has one to three digits before the point: ``12.3 MB``."""
+    """Format a number of bytes with one decimal: ``12.3 MB``."""
     for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if size >= scale:
             return f"{size / scale:.1f} {unit}"

@@ -1,6 +1,7 @@
-"""SQLite file of the workspace: how it is opened, transactions that cannot deadlock, and its versions.
+"""SQLite database of a workspace: connections, transactions that cannot deadlock, and migrations.
 
-Each migration runs once, in one transaction with the record that it ran, after a copy of the database was put beside it.
+Each migration runs once, in one transaction with the record that it ran, after a copy of the database was put beside
+it.
 """
 
 from __future__ import annotations
@@ -35,10 +36,12 @@ MIGRATIONS: list[Migration] = []
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """Open a connection in autocommit mode: WAL, full synchronisation, foreign keys, five seconds of patience.
+    """Open a connection in autocommit mode with full synchronisation, foreign keys and a timeout of five seconds.
 
     Where nothing may be written and no process is writing (there is no log), the database is only read.
     """
+    # A database in WAL mode makes a file beside it even to be read, which a read-only directory refuses; immutable does
+    # not.
     still = not os.access(path.parent, os.W_OK) and path.is_file() and not path.with_name(f"{path.name}-wal").exists()
     name = f"{path.resolve().as_uri()}?immutable=1" if still else str(path)
     connection = sqlite3.connect(name, isolation_level=None, timeout=BUSY_SECONDS, uri=still)
@@ -49,19 +52,22 @@ def open_database(path: Path) -> sqlite3.Connection:
 
 
 def open_read_only(path: Path) -> sqlite3.Connection:
-    """Open a connection to another user's database that writes nothing, not even beside it unless that user is writing now."""
+    """Open a connection to another user's database that never changes it."""
     logged = path.with_name(f"{path.name}-wal")
+    # immutable ignores the log: right only while it is empty.
     still = "mode=ro" if logged.exists() and logged.stat().st_size else "immutable=1"
     connection = sqlite3.connect(
         f"{path.resolve().as_uri()}?{still}", isolation_level=None, timeout=BUSY_SECONDS, uri=True
     )
     connection.row_factory = sqlite3.Row
+    # Its schema is somebody else's code: views and triggers may call functions.
     connection.execute("PRAGMA trusted_schema = OFF")
     return connection
 
 
 def check_nothing_computed(connection: sqlite3.Connection) -> None:
-    """Raise NotAWorkspace where something in the database is computed when it is read, by whoever made it: it may never end."""
+    """Raise NotAWorkspace where the database has views, virtual tables or generated columns."""
+    # Reading what somebody else made computed may never end.
     if row := connection.execute(_COMPUTED_OBJECT).fetchone():
         raise NotAWorkspace(
             f'"{row[0]}" in its database is computed and not stored, so Sfumato did not write it; the workspace is left unchanged'
@@ -74,7 +80,8 @@ LARGEST_NUMBER, LATEST_TIME = 1 << 53, 253_402_300_799
 
 @lru_cache(maxsize=1)
 def _wrong_value_conditions(version: int) -> Mapping[str, Mapping[str, str]]:
-    """Return, by table and column of a version, the SQL condition that holds of a value which no version of ours writes."""
+    """Return by table and column the SQL condition of a value that no version of Sfumato writes."""
+    # From a new database: the schema of the one that is checked may be what was changed.
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
         migrate_database(made)
         tables = [row[0] for row in made.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
@@ -88,6 +95,7 @@ def _wrong_value_conditions(version: int) -> Mapping[str, Mapping[str, str]]:
 
 
 def _wrong_value_condition(table: str, column: str, kind: str, not_null: int, _: object, key: int) -> str:
+    """Return the SQL condition of a value of the wrong type or range in a column."""
     name = f'"{column}"'
     wrong = f"typeof({name}) <> '{_SQLITE_TYPES[kind]}'"
     if (table, column) not in _ANY_NUMBER and column not in _ANY_REAL and kind in ("INTEGER", "REAL"):
@@ -96,10 +104,12 @@ def _wrong_value_condition(table: str, column: str, kind: str, not_null: int, _:
 
 
 def find_wrong_value(connection: sqlite3.Connection) -> str:
-    """Return where a value stands that no version of ours writes, such as text in a column of numbers; empty if all are right.
+    """Return the column and table of a value that no version of Sfumato writes; empty if all are right.
 
     SQLite keeps whatever a column was given. Raises sqlite3.Error where a table or column is missing.
     """
+    # One query for each table, and the columns singly only where it finds something: this is done each time a workspace
+    # opens.
     for table, rules in _wrong_value_conditions(len(MIGRATIONS)).items():
         if connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE {' OR '.join(rules.values())})").fetchone()[
             0
@@ -114,7 +124,7 @@ def find_wrong_value(connection: sqlite3.Connection) -> str:
 
 
 def set_wal(connection: sqlite3.Connection) -> None:
-    """Set the database to use a write-ahead log, once and for all.
+    """Set the database to use a write-ahead log.
 
     SQLite does not wait for the lock that this needs, so we do: others may be making the same workspace.
     """
@@ -132,8 +142,10 @@ def set_wal(connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def immediate_transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """Run the block in a write transaction: takes the lock at once (a deferred one fails when another wrote), rolls back on error."""
+    """Run the block in a write transaction, rolled back on any error."""
     try:
+        # A deferred transaction that has read fails at its first write where another has written meanwhile, without
+        # waiting.
         connection.execute("BEGIN IMMEDIATE")
         yield connection
         connection.execute("COMMIT")
@@ -144,12 +156,13 @@ def immediate_transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Co
 
 
 def is_lock_error(error: sqlite3.Error) -> bool:
-    """Return whether another connection held the lock for longer than our patience: trying again may help."""
+    """Return whether another connection held the lock for longer than the timeout, so that trying again may help."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def back_up_database(connection: sqlite3.Connection, version: int) -> Path | None:
-    """Copy the database to ``NAME.v<version>.backup`` beside it; returns where, None when another has changed it already.
+    """Copy the database to ``NAME.v<version>.backup`` beside it, and return the path; None when another process has
+    migrated it.
 
     Made with SQLite's own backup, so it is whole whatever others write meanwhile.
     """
@@ -161,6 +174,7 @@ def back_up_database(connection: sqlite3.Connection, version: int) -> Path | Non
         with contextlib.closing(sqlite3.connect(aside)) as copy:
             connection.backup(copy)
             copied = int(copy.execute("PRAGMA user_version").fetchone()[0])
+            # One file: a copy in WAL mode would have its last pages in another.
             copy.execute("PRAGMA journal_mode = DELETE")
         if copied != version:
             return None
@@ -174,13 +188,13 @@ def back_up_database(connection: sqlite3.Connection, version: int) -> Path | Non
 
 
 def register_migration(func: Migration) -> Migration:
-    """Register the next migration; their order is the order in this file, and never changes."""
+    """Register the next migration; their order is that of this file, and never changes."""
     MIGRATIONS.append(func)
     return func
 
 
 def database_version(connection: sqlite3.Connection) -> int:
-    """Return how many migrations this database has seen."""
+    """Return the number of migrations that the database has had."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
@@ -192,7 +206,7 @@ def is_older_version(connection: sqlite3.Connection) -> bool:
 def migrate_database(
     connection: sqlite3.Connection, *, look: bool = False, begin_seals: Migration | None = None
 ) -> None:
-    """Bring a database up to this version, an older one after a copy was put beside it.
+    """Bring a database up to this version; an older one is copied first.
 
     ``begin_seals`` is called in the transaction that makes the tables of seals, and nowhere else: seals begin once. Raises
     NotAWorkspace when it comes from a newer one, or from an older one that we may only ``look`` at.
@@ -212,6 +226,7 @@ def migrate_database(
     for number, step in enumerate(MIGRATIONS, start=1):
         if number > database_version(connection):
             with immediate_transaction(connection):
+                # Asked again under the lock: another process may have migrated it meanwhile.
                 if number > database_version(connection):
                     step(connection)
                     if step is seals and begin_seals is not None:
@@ -224,6 +239,8 @@ def migrate_database(
 
 
 def _execute_script(connection: sqlite3.Connection, text: str) -> None:
+    """Execute statements that semicolons separate."""
+    # executescript would commit the transaction of the migration.
     for statement in text.split(";"):
         if statement.strip():
             connection.execute(statement)
@@ -295,7 +312,7 @@ def companion_runs(connection: sqlite3.Connection) -> None:
 
 @register_migration
 def audit_log(connection: sqlite3.Connection) -> None:
-    """Create the audit log and its head, the process of each worker, to know when it is gone, and the start of each task."""
+    """Create the audit log with its head, the process of each worker, and the start of each task."""
     _execute_script(
         connection,
         """
@@ -320,7 +337,9 @@ def audit_log(connection: sqlite3.Connection) -> None:
 
 @register_migration
 def plans(connection: sqlite3.Connection) -> None:
-    """Create the tables of the plan of each project while it is edited, and of the missing values that an import left out, by column."""
+    """Create the tables of each project's draft plan, and of the records that an import left out for missing values, by
+    column.
+    """
     _execute_script(
         connection,
         """
@@ -337,13 +356,14 @@ def plans(connection: sqlite3.Connection) -> None:
 
 @register_migration
 def deleted_runs(connection: sqlite3.Connection) -> None:
-    """Create the table of numbers of deleted runs, so that none is given again."""
+    """Create the table of the numbers of deleted runs, so that none is given again."""
     _execute_script(connection, "CREATE TABLE deleted_run (id INTEGER PRIMARY KEY)")
 
 
 @register_migration
 def keys(connection: sqlite3.Connection) -> None:
-    """Create the fingerprint of the workspace's key, empty until it has one, and of the key of each run: so far none had a secret one."""
+    """Create the fingerprint of the workspace's key, empty until it has one, and of the key of each run."""
+    # The defaults: runs of earlier versions had no secret key.
     _execute_script(
         connection,
         """
@@ -357,7 +377,7 @@ def keys(connection: sqlite3.Connection) -> None:
 
 @register_migration
 def seals(connection: sqlite3.Connection) -> None:
-    """Create the seals of the audit log's rows, and of the parts of each run; ``rows`` has the first bytes of those of its result rows."""
+    """Create the seals of the audit log's rows and of the parts of each run."""
     _execute_script(
         connection,
         """
@@ -371,9 +391,7 @@ def seals(connection: sqlite3.Connection) -> None:
 
 @register_migration
 def releases_in_progress(connection: sqlite3.Connection) -> None:
-    """Create the table of releases that have begun and not ended, by the numbers of their rows in the audit log, each with the process
-    that writes it.
-    """
+    """Create the table of releases that have begun and not ended, each with the process that writes it."""
     _execute_script(
         connection,
         """
@@ -386,7 +404,7 @@ def releases_in_progress(connection: sqlite3.Connection) -> None:
 
 @register_migration
 def run_names(connection: sqlite3.Connection) -> None:
-    """Create the name and the note that an analyst gave a run; ``folded`` is the form that is compared, null without a name."""
+    """Create the table of names and notes of runs; ``folded`` is the compared form of a name, null without one."""
     _execute_script(
         connection,
         """
@@ -399,7 +417,7 @@ def run_names(connection: sqlite3.Connection) -> None:
 
 @register_migration
 def tombstones(connection: sqlite3.Connection) -> None:
-    """Create what stays of each released run that was deleted, as JSON, and the tables that it names."""
+    """Create the table of tombstones of released and deleted runs, as JSON, and of the tables that they name."""
     _execute_script(
         connection,
         """
@@ -412,7 +430,7 @@ def tombstones(connection: sqlite3.Connection) -> None:
 
 @register_migration
 def searches(connection: sqlite3.Connection) -> None:
-    """Create the tables of searches for a plan, and of the runs that their looks are; ``reason`` tells why a plan could not be carried out."""
+    """Create the tables of searches for a plan and of their looks; ``reason`` is why a plan could not be carried out."""
     _execute_script(
         connection,
         """

@@ -1,4 +1,4 @@
-"""Disk of a workspace: how much of it a run needs, and what its errors mean."""
+"""Disk space of a workspace: how much a run needs, and what disk errors mean."""
 
 from __future__ import annotations
 
@@ -38,11 +38,8 @@ class NotEnoughDisk(WorkspaceError):
 
 
 def estimate_run_bytes(recipe: Recipe, data: Microdata) -> int:
-    """Estimate from above what a run leaves on the disk, in bytes.
-
-    The confidential table with its control records and m released ones at their size in memory, the values of single records of every risk
-    measure, and room for the database and its log.
-    """
+    """Return an upper estimate of the bytes that a run leaves on the disk."""
+    # At their size in memory, which the compressed files stay below.
     frames = (data.frame, *(() if data.controls is None else (data.controls.frame,)))
     table = sum(int(frame.memory_usage(index=False, deep=True).sum()) for frame in frames)
     by_record = (
@@ -52,7 +49,7 @@ def estimate_run_bytes(recipe: Recipe, data: Microdata) -> int:
 
 
 def check_disk_space(directory: Path, needed_bytes: int) -> None:
-    """Raise NotEnoughDisk when a workspace's disk has less free space than this many bytes."""
+    """Raise NotEnoughDisk when a workspace's disk has less free space than needed."""
     free = shutil.disk_usage(directory).free
     if free < needed_bytes:
         raise NotEnoughDisk(
@@ -62,12 +59,14 @@ def check_disk_space(directory: Path, needed_bytes: int) -> None:
 
 
 def _binary_size_text(size: int) -> str:
+    """Format a number of bytes in MiB or GiB."""
     return f"{size / (1 << 30):.1f} GiB" if size >= 1 << 30 else f"{size / (1 << 20):.0f} MiB"
 
 
 def disk_error_message(error: BaseException) -> str:
-    """Return what an error means for the disk, in words; empty when it is about something else."""
+    """Return what an error means for the disk, in words; empty for one about something else."""
     if isinstance(error, sqlite3.Error):
+        # The low byte is the primary code; the rest tells apart, say, kinds of input/output errors.
         return _MESSAGE_OF_SQLITE_ERROR.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, "")
     if not isinstance(error, OSError):
         return ""
@@ -77,5 +76,5 @@ def disk_error_message(error: BaseException) -> str:
 
 
 def exit_status_of(trouble: str) -> int:
-    """Return the exit status that stands for a message of ``disk_error_message``."""
+    """Return the exit status of a worker for a message of ``disk_error_message``."""
     return next(status for status, text in DISK_ERRORS.items() if text == trouble)

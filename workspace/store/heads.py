@@ -1,12 +1,11 @@
-"""Last heads of workspaces' audit logs, kept outside the workspaces: a copy of yesterday is behind them.
+"""Last heads of workspaces' audit logs, kept outside the workspaces.
 
-Whoever may write a workspace can put an older copy in its place, with all its seals. The head that is kept elsewhere is not on that
-copy. Heads lie in the user's state directory, one file for each audit log (key fingerprint and hash of the first row) and one for
-each directory, which names the log that lies there. The policy may name a file besides, ``[audit] heads``: each head is a line at its
-end, and the last line counts. That file may be append-only and belong to another account.
+Whoever may write a workspace can put an older copy in its place, with all its seals. The head that is kept elsewhere is
+not on that copy.
 
-Heads are written after the commit, never before. After a crash in between the head outside is behind, which is no error: it is still
-a row of the log.
+Heads lie in the user's state directory, one file for each audit log (key fingerprint and hash of the first row) and one
+for each directory, which names the log that lies there. The policy may name a file besides, ``[audit] heads``: each
+head is a line at its end, and the last line counts. That file may be append-only and belong to another account.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ class AuditLogIdentity:
 
 @dataclass(frozen=True, slots=True)
 class RecordedHead:
-    """Record of a place outside the workspace.
+    """What a place outside the workspace has recorded.
 
     log: log that lies in a directory, None if unknown
     head: last head of a log, None if unknown
@@ -71,33 +70,37 @@ class RecordedHead:
 
 
 class HeadStore(Protocol):
-    """Protocol of a place where heads are kept.
+    """Protocol of a place outside the workspaces where heads are kept.
 
     All its functions raise OSError where the place cannot be used, and BrokenHistory where it must be.
     """
 
     def find_head(self, log: AuditLogIdentity | None, directory: Path) -> RecordedHead:
-        """Return the log that lies in ``directory``, and the last head of ``log``, or of that one where None is given."""
+        """Return the log recorded for ``directory``, and the last head of ``log``, or of the recorded log for None."""
         ...
 
     def check_can_store(self) -> None:
-        """Raise where no head can be written."""
+        """Raise OSError or BrokenHistory where no head can be written."""
         ...
 
     def store_head(self, log: AuditLogIdentity, directory: Path, head: AuditHead, *, replace: bool) -> None:
-        """Store a head, and that ``log`` lies in ``directory``. A head moves back only where it is to ``replace`` another."""
+        """Store a head of ``log``, and that the log lies in ``directory``; an older head only to ``replace`` a newer
+        one.
+        """
         ...
 
 
 def head_stores_of(directory: Path) -> list[HeadStore]:
-    """Return the places that keep the heads of the workspace in ``directory``. Raises BadInput and StrangeFile for its policy."""
+    """Return the places that keep heads of the workspace in ``directory``. Raises BadInput and StrangeFile for its
+    policy.
+    """
     named = read_policy_of_workspace(directory).heads
     return [HeadsFolder(), *([HeadsFile.from_policy_path(named, directory)] if named else [])]
 
 
 @dataclass(frozen=True, slots=True)
 class HeadsFolder:
-    """Heads in a folder of the user's state directory that only the user enters."""
+    """Heads in a folder of the user's state directory."""
 
     @property
     def folder(self) -> Path:
@@ -107,7 +110,7 @@ class HeadsFolder:
         return str(self.folder)
 
     def find_head(self, log: AuditLogIdentity | None, directory: Path) -> RecordedHead:
-        """Return the recorded head, see ``HeadStore``. Raises BrokenHistory where a file holds no head."""
+        """Return the recorded log and head, see ``HeadStore``. Raises BrokenHistory where a file holds no head."""
         there = _parse_log_identity(_read_small_file(self._path_of_directory(directory)))
         wanted = log or there
         text = "" if wanted is None else _read_small_file(self._path_of_log(wanted))
@@ -119,12 +122,15 @@ class HeadsFolder:
         return RecordedHead(there, head)
 
     def check_can_store(self) -> None:
+        """Create the folder; raise OSError where it cannot be written."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not os.access(self.folder, os.W_OK | os.X_OK):
             raise PermissionError(f"{self.folder} cannot be written")
 
     def store_head(self, log: AuditLogIdentity, directory: Path, head: AuditHead, *, replace: bool) -> None:
+        """Store a head, see ``HeadStore``."""
         self.check_can_store()
+        # Two workers may commit in one order and write their heads in the other: the larger number stays.
         with _exclusive_handle(self.folder, os.O_RDONLY):
             known = self.find_head(log, directory)
             if replace or known.head is None or known.head.number < head.number:
@@ -139,6 +145,7 @@ class HeadsFolder:
         return self.folder / f"at-{_directory_hash(directory)}"
 
     def _replace_file(self, path: Path, text: str) -> None:
+        """Write a file aside and rename it, so that no reader sees half of it."""
         handle, aside = tempfile.mkstemp(dir=self.folder, prefix=".writing-")
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -151,14 +158,15 @@ class HeadsFolder:
 
 @dataclass(frozen=True, slots=True)
 class HeadsFile:
-    """Heads in the file that the policy names: a line each, added at the end."""
+    """Heads in the file that the policy names: one on each line, added at the end."""
 
     path: Path
 
     @classmethod
     def from_policy_path(cls, path: str, directory: Path) -> HeadsFile:
-        """Create the store of the file that the policy of the workspace in ``directory`` names. Raises BadInput for a file inside the
-        workspace.
+        """Return the store of the file that the policy of the workspace in ``directory`` names.
+
+        Raises BadInput for a relative path, or a file inside the workspace.
         """
         file = Path(path).expanduser()
         if not file.is_absolute() or file.resolve().is_relative_to(directory.resolve()):
@@ -169,8 +177,10 @@ class HeadsFile:
         return str(self.path)
 
     def find_head(self, log: AuditLogIdentity | None, directory: Path) -> RecordedHead:
+        """Return the recorded log and head, see ``HeadStore``."""
         name, there, heads = _directory_hash(directory), None, dict[AuditLogIdentity, AuditHead]()
         with self._raise_if_unusable(), contextlib.suppress(FileNotFoundError):
+            # From the end, since the last line counts and the file grows for ever.
             for line in _lines_backwards(self.path):
                 words = line.split(" ")
                 if len(words) != 5 or (found := _parse_log_identity(f"{words[1]} {words[2]}")) is None:
@@ -187,10 +197,12 @@ class HeadsFile:
         return RecordedHead(there, None if wanted is None else heads.get(wanted))
 
     def check_can_store(self) -> None:
+        """Raise BrokenHistory where the file cannot be written."""
         with self._raise_if_unusable():
             os.close(_open_plain_handle(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT))
 
     def store_head(self, log: AuditLogIdentity, directory: Path, head: AuditHead, *, replace: bool) -> None:
+        """Add a head as the last line, see ``HeadStore``."""
         with self._raise_if_unusable(), _exclusive_handle(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as handle:
             known = self.find_head(log, directory)
             if replace or known.log is None or known.head is None or known.head.number < head.number:
@@ -200,6 +212,7 @@ class HeadsFile:
 
     @contextlib.contextmanager
     def _raise_if_unusable(self) -> Iterator[None]:
+        """Raise BrokenHistory for an error of the file within the block."""
         try:
             yield
         except (OSError, StrangeFile) as error:
@@ -211,7 +224,7 @@ class HeadsFile:
 
 
 def audit_log_identity(connection: sqlite3.Connection) -> AuditLogIdentity | None:
-    """Return the identity of the audit log of a database; None where it has none yet, or no key yet. Raises sqlite3.Error."""
+    """Return the identity of a database's audit log; None where it has no log or no key yet. Raises sqlite3.Error."""
     tables = {
         row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE name IN ('audit', 'workspace_key')")
     }
@@ -223,7 +236,7 @@ def audit_log_identity(connection: sqlite3.Connection) -> AuditLogIdentity | Non
 
 
 def head_disagreement(directory: Path, connection: sqlite3.Connection, stores: Sequence[HeadStore]) -> str:
-    """Explain why the log of a workspace is not the one whose head is kept outside; empty where it is, or none is known.
+    """Explain why the audit log of a workspace is not the one recorded outside; empty where it is, or none is recorded.
 
     Raises BrokenHistory where a place that the policy demands cannot be read.
     """
@@ -235,13 +248,15 @@ def head_disagreement(directory: Path, connection: sqlite3.Connection, stores: S
             continue
         if known.log is not None and log is not None and known.log != log:
             return f"{directory} holds another workspace than the one recorded in {place}. {ROLLBACK_ADVICE}"
+        # The recorded head may be behind, after a crash between the commit and its writing: it must be a row of the
+        # log, not the last.
         if known.head is not None and (why := _head_mismatch(connection, known.head)):
             return f"the audit log of {directory} {why}, as recorded in {place}. {ROLLBACK_ADVICE}"
     return ""
 
 
 def _head_mismatch(connection: sqlite3.Connection, head: AuditHead) -> str:
-    """Explain why a head is not on the log of a database; empty where it is."""
+    """Explain why a head is not a row of a database's audit log; empty where it is."""
     try:
         row = connection.execute("SELECT hash FROM audit WHERE number = ?", (head.number,)).fetchone()
     except sqlite3.OperationalError:
@@ -259,10 +274,11 @@ def store_head_outside(
     *,
     replace: bool = False,
 ) -> None:
-    """Store the head of a log in all places. A state directory that cannot be written is no reason to fail. Raises BrokenHistory."""
+    """Store the head of an audit log in all places, after the commit. Raises BrokenHistory."""
     if (log := audit_log_identity(connection)) is None:
         return
     for place in stores:
+        # A state directory that cannot be written is no reason to fail.
         with contextlib.suppress(OSError):
             place.store_head(log, directory, head, replace=replace)
 
@@ -270,7 +286,7 @@ def store_head_outside(
 def store_unknown_head(
     directory: Path, connection: sqlite3.Connection, head: AuditHead, stores: Sequence[HeadStore]
 ) -> None:
-    """Store the head of a log that a place does not know yet, such as that of a workspace from another machine.
+    """Store the head of an audit log that a place does not know yet, such as that of a workspace from another machine.
 
     A log that lacks its own last row has no head to keep: ``sfumato audit verify`` reports it.
     """
@@ -284,7 +300,7 @@ def store_unknown_head(
 
 
 def describe_head_store(store: HeadStore, directory: Path, connection: sqlite3.Connection) -> tuple[bool, str]:
-    """Return whether a head is kept in a place, and a line about it: where, and which row it is."""
+    """Return whether a place keeps the right head, and a line that says where and which."""
     try:
         store.check_can_store()
         log = audit_log_identity(connection)
@@ -300,17 +316,19 @@ def describe_head_store(store: HeadStore, directory: Path, connection: sqlite3.C
 
 
 def _directory_hash(directory: Path) -> str:
-    """Return a hash of a directory of this machine, as a file name that does not show its path."""
+    """Return a file name for a directory of this machine that does not show its path."""
     return hashlib.sha256(f"{platform.node()} {directory.resolve()}".encode()).hexdigest()[:32]
 
 
 def _parse_log_identity(text: str) -> AuditLogIdentity | None:
+    """Return the identity of an audit log as it is written; None for another text."""
     fingerprint, _, first = text.strip().partition(" ")
     plain = len(fingerprint) == FINGERPRINT_DIGITS and set(fingerprint) <= set("0123456789abcdef")
     return AuditLogIdentity(fingerprint, first) if (plain or fingerprint == PUBLIC_NAME) and is_hash(first) else None
 
 
 def _parse_head(text: str) -> AuditHead | None:
+    """Return the head of an audit log as it is written; None for another text."""
     number, _, hashed = text.strip().partition(":")
     return AuditHead(int(number), hashed) if number.isascii() and number.isdigit() and is_hash(hashed) else None
 
@@ -326,7 +344,8 @@ def _read_small_file(path: Path) -> str:
 
 
 def _open_plain_handle(path: Path, flags: int) -> int:
-    """Return a handle to a plain file or directory. Raises OSError, and StrangeFile; no link is followed."""
+    """Open a plain file or directory without following links. Raises OSError and StrangeFile."""
+    # Without O_NONBLOCK a named pipe would be waited for before it can be refused.
     handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
     mode = os.fstat(handle).st_mode
     if (kind := strange_kind(mode)) and not stat.S_ISDIR(mode):
@@ -337,7 +356,7 @@ def _open_plain_handle(path: Path, flags: int) -> int:
 
 @contextlib.contextmanager
 def _exclusive_handle(path: Path, flags: int) -> Iterator[int]:
-    """Return a handle to a file or directory that no other process holds like this."""
+    """Open a file or directory, locked against other processes that open it in this way."""
     handle = _open_plain_handle(path, flags)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -354,6 +373,7 @@ def _lines_backwards(path: Path) -> Iterator[str]:
             size = min(BLOCK_BYTES, at)
             at = file.seek(at - size)
             first, *lines = (file.read(size) + rest).split(b"\n")
+            # A file without line breaks must not be kept in memory as one line.
             rest = first[:MAX_HEAD_BYTES]
             yield from (line[:MAX_HEAD_BYTES].decode("utf-8", "replace") for line in reversed(lines))
         yield rest.decode("utf-8", "replace")

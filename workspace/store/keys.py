@@ -1,8 +1,8 @@
 """Key of a workspace: 32 random bytes in a file of their own, used beside the seed in every random stream.
 
-Without it no one can repeat a run, and so no one can undo a release by repeating it. It is in no recipe, report, log, result or
-row of the database: there stands its fingerprint, an HMAC of a fixed label by it. A public key is the word ``public`` in place
-of 32 bytes: its runs have the streams that the seed alone gives, for studies that strangers shall repeat.
+It is in no recipe, report, log, result or row of the database: there stands its fingerprint. A public key is the word
+``public`` in place of 32 bytes: its runs have the streams that the seed alone gives, for studies that strangers shall
+repeat.
 """
 
 from __future__ import annotations
@@ -33,22 +33,29 @@ class NoKey(WorkspaceError):
 
 
 def generate_key() -> bytes:
+    """Return a new random key."""
+    # A core dump would have the key in it. Whoever has it can repeat a run, and so undo a release.
     forbid_core_dumps()
     return os.urandom(KEY_BYTES)
 
 
 def compute_fingerprint(key: bytes) -> str:
-    """Return the first 16 hexadecimal digits of an HMAC-SHA-256 that identifies a key without revealing it; ``public`` for none."""
+    """Return the first 16 hexadecimal digits of an HMAC-SHA-256 by a key, which identify it; ``public`` for a public
+    key.
+    """
     return hmac.digest(key, FINGERPRINT_LABEL, "sha256").hex()[:FINGERPRINT_DIGITS] if key else PUBLIC_NAME
 
 
 def sealing_key(key: bytes) -> bytes:
-    """Derive the key with which a workspace seals its records, where its policy names no file; it does not reveal the key itself."""
+    """Derive the key with which a workspace seals its records, unless its policy names another."""
+    # Derived, so that the sealing key does not reveal the key of the random streams.
     return hmac.digest(key, SEAL_LABEL, "sha256")
 
 
 def read_sealing_key(directory: Path, path: str) -> bytes:
-    """Read the key that the policy of a workspace in ``directory`` names to seal with. Raises NoKey, also for one inside the workspace."""
+    """Read the sealing key that the policy of the workspace in ``directory`` names. Raises NoKey, also for one inside
+    the workspace.
+    """
     file = Path(path).expanduser()
     if not file.is_absolute() or file.resolve().is_relative_to(directory.resolve()):
         raise NoKey(f'the key to seal with, "{path}" in policy.toml, must be an absolute path outside of the workspace')
@@ -58,8 +65,9 @@ def read_sealing_key(directory: Path, path: str) -> bytes:
 
 
 def write_key(path: Path, key: bytes) -> None:
-    """Write a key into a file that is its owner's alone and was not there before. Raises NoKey; no link is followed."""
+    """Write a key into a new file that only its owner can read. Raises NoKey."""
     try:
+        # O_EXCL: a key is never overwritten, since runs could not be repeated without the old one.
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except FileExistsError:
         raise NoKey(f'"{path}" is there already, and no key is written over; name a new file') from None
@@ -78,9 +86,10 @@ def write_key(path: Path, key: bytes) -> None:
 
 
 def read_key(path: Path) -> bytes:
-    """Read the key in a file; empty for a public one. Raises NoKey: no link is followed, and only a regular file is read."""
+    """Read the key in a file; empty for a public one. Raises NoKey."""
     forbid_core_dumps()
     try:
+        # Without O_NONBLOCK a named pipe in its place would be waited for.
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         raise NoKey(f'there is no key "{path}"') from None
@@ -90,6 +99,7 @@ def read_key(path: Path) -> bytes:
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise NoKey(f'"{path}" is no file; a key is a file of {KEY_BYTES} bytes')
+        # One byte more, so that a longer file is not taken for a key.
         content = os.read(handle, KEY_BYTES + 1)
     finally:
         os.close(handle)
@@ -106,7 +116,7 @@ def read_key_option(text: str) -> bytes:
 
 
 def key_of_workspace(directory: Path, expected: str) -> bytes:
-    """Return the key of a workspace, which must have this fingerprint. Raises NoKey, with how to put it back."""
+    """Read the key of the workspace in a directory, which must have the expected fingerprint. Raises NoKey."""
     path = directory / KEY_FILE
     if not os.path.lexists(path):
         raise NoKey(
@@ -123,5 +133,5 @@ def key_of_workspace(directory: Path, expected: str) -> bytes:
 
 
 def run_key(directory: Path, expected: str) -> bytes:
-    """Return the key of a run that was entered with this fingerprint; a public run needs none. Raises NoKey."""
+    """Return the key for a run with this fingerprint; empty for a public run. Raises NoKey."""
     return PUBLIC_KEY if expected == PUBLIC_NAME else key_of_workspace(directory, expected)

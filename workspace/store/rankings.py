@@ -1,4 +1,4 @@
-"""Ranking of the records most at risk by a measure, made once when a run ends: what a screen pages through, however long the table is."""
+"""Ranking of the records most at risk by a measure, made once when a run ends, for screens that page through it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RISK_PARTS = ("probability", "candidates", "unique", "prior")
 
 @dataclass(frozen=True, eq=False)
 class RecordRanking:
-    """Records most at risk, ranked.
+    """The records most at risk by a measure, ranked.
 
     records: rows from 0, most at risk first, (r,)
     risk: their risk
@@ -43,12 +43,13 @@ class RecordRanking:
         return len(self.records)
 
     def take_first(self, max_records: int) -> RecordRanking:
+        """Return the ranking of the ``max_records`` records most at risk."""
         places = self.risk.ranking(max_records)
         own = None if self.confidential_risk is None else self.confidential_risk.select(places)
         return replace(self, records=self.records[places], risk=self.risk.select(places), confidential_risk=own)
 
     def concatenate(self, other: RecordRanking) -> RecordRanking:
-        """Return both, not ranked: ``other`` is of later rows of the same table."""
+        """Return the records of both, unranked; ``other`` has later rows of the same table."""
         own = (
             None
             if self.confidential_risk is None or other.confidential_risk is None
@@ -65,7 +66,10 @@ class RecordRanking:
 
 
 def _concatenate_risks(one: RecordRisk, other: RecordRisk) -> RecordRisk:
+    """Return the risks of both tables' records, one after the other."""
+
     def join_arrays(name: str) -> Any:
+        """Return one part of both risks, one after the other; None where they lack it."""
         values = getattr(one, name), getattr(other, name)
         return None if values[0] is None else np.concatenate(values)
 
@@ -75,17 +79,18 @@ def _concatenate_risks(one: RecordRisk, other: RecordRisk) -> RecordRisk:
 
 
 def read_risk_arrays(tables: TableStore, method: str, sha256: str, rows: Sequence[int] | None = None) -> RecordArrays:
-    """Read what a measure left of every record, or of some ``rows``, also under the names of the parts of a risk. Raises DamagedTable."""
+    """Read the values that a measure left of each record, or of some ``rows``. Raises DamagedTable."""
     return _add_risk_parts(method, read_record_values(tables, sha256, rows))
 
 
 def has_risk_columns(tables: TableStore, method: str, sha256: str) -> bool:
-    """Return whether a stored table has risks of records; only its end is read. Raises DamagedTable."""
+    """Return whether a stored table has risks of records. Raises DamagedTable."""
     names = {name: np.empty(0) for name in tables.column_names(sha256)}
     return has_record_risk(list(_add_risk_parts(method, names)))
 
 
 def _add_risk_parts(method: str, arrays: RecordArrays) -> RecordArrays:
+    """Return the arrays also under the names of the parts of a risk that the method declares."""
     declared = method_by_key(method)
     return arrays_by_part(arrays, declared.measurement.per_record if declared else ())
 
@@ -93,11 +98,12 @@ def _add_risk_parts(method: str, arrays: RecordArrays) -> RecordArrays:
 def rank_stored_records(
     tables: TableStore, method: str, hashes: Sequence[str], confidential: str | None, max_records: int = MAX_RANKED
 ) -> RecordRanking:
-    """Return the ``max_records`` records most at risk, on average over the tables with these hashes, read a row group at a time.
+    """Rank the ``max_records`` records most at risk, on average over the tables with these hashes.
 
     Raises DamagedTable, also where the tables are not of the same records.
     """
     chosen: RecordRanking | None = None
+    # A row group at a time: the tables of millions of records do not fit in memory together.
     for first, parts in _aligned_row_groups(tables, [*hashes, *([] if confidential is None else [confidential])]):
         arrays = [_add_risk_parts(method, part) for part in parts]
         risk = average_record_risk(arrays[: len(hashes)])
@@ -111,7 +117,7 @@ def rank_stored_records(
 
 
 def _aligned_row_groups(tables: TableStore, hashes: Sequence[str]) -> Iterator[tuple[int, list[RecordArrays]]]:
-    """Yield the first row and the arrays of these tables for the same rows, a row group at a time."""
+    """Yield the number of the first row and the arrays of these tables, one row group at a time."""
     first = 0
     try:
         for group in zip(*(tables.iterate_row_groups(sha256) for sha256 in hashes), strict=True):
@@ -125,7 +131,7 @@ def _aligned_row_groups(tables: TableStore, hashes: Sequence[str]) -> Iterator[t
 
 
 def write_ranking(tables: TableStore, ranking: RecordRanking) -> str:
-    """Store a ranking exactly; returns the hash of the table."""
+    """Store a ranking exactly, and return the hash of the table."""
     arrays = {
         "records": ranking.records,
         "counts": np.array([ranking.n_with_risk, ranking.total, ranking.risk.datasets]),
@@ -144,6 +150,7 @@ def read_ranking(tables: TableStore, sha256: str) -> RecordRanking:
         asked, total, datasets = (int(count) for count in arrays["counts"])
         records = arrays["records"]
         parts = {name: values for name, values in arrays.items() if "." in name}
+        # The hash may be that of another table, which the database names in its place.
         right = records.dtype == np.int64 and len(records) <= asked <= total and datasets > 0
         right &= not len(records) or (records.min() >= 0 and records.max() < total)
         if not right or any(values.shape != records.shape or values.dtype != np.float64 for values in parts.values()):
@@ -157,5 +164,6 @@ def read_ranking(tables: TableStore, sha256: str) -> RecordRanking:
 
 
 def _risk_from_arrays(parts: RecordArrays, name: str, datasets: int) -> RecordRisk:
+    """Return the risk whose parts are stored under a name."""
     unique, prior = parts.get(f"{name}.unique"), parts.get(f"{name}.prior")
     return RecordRisk(parts[f"{name}.probability"], parts[f"{name}.candidates"], unique, datasets, prior)

@@ -1,6 +1,6 @@
-"""Numbers of records that each dataset of a run redrew for its constraints: a small table a dataset, sealed like all that a task leaves.
+"""Counts of records that each dataset of a run redrew for its constraints, in a small table for each dataset.
 
-Internal: a count that depends on how a model of the confidential data misses a rule follows from them.
+Internal: how often a model of the confidential data misses a rule follows from them.
 """
 
 from __future__ import annotations
@@ -21,17 +21,19 @@ _TABLE_SCHEMA = pa.schema([(one.name, _ARROW_TYPES[str(one.type)]) for one in fi
 
 
 def redraws_name(draw: int) -> str:
-    """Return ``redraws/3``, the name of the redraw counts of dataset 3."""
+    """Return the artefact's name ``redraws/3`` for the redraw counts of dataset 3."""
     return f"redraws/{draw}"
 
 
 def write_redraws(tables: TableStore, counts: Sequence[RedrawCounts]) -> str:
-    """Store what a dataset redrew; returns the hash of the table."""
+    """Store the redraw counts of a dataset, and return the hash of the table."""
     return tables.write_table(pa.Table.from_pylist([asdict(one) for one in counts], schema=_TABLE_SCHEMA))
 
 
 def read_redraws(workspace: Workspace, run_id: int) -> Mapping[int, tuple[RedrawCounts, ...]]:
-    """Read what each dataset of a run redrew, by its number; empty where no step had a constraint, or an earlier version ran it.
+    """Read the redraw counts of each dataset of a run, by its number.
+
+    They are empty where no step had a constraint, or an earlier version ran it.
 
     Raises DamagedTable.
     """

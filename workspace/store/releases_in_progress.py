@@ -1,8 +1,8 @@
 """Releases in progress: entered before anything is written, so that one that is cut off is completed or removed.
 
-``release begin_release`` stands in the audit log before the first file does. The files are written into a directory of a name of its
-own, whose manifest is noted before it gets the requested name. Whoever finds a release whose process has gone (``resume``, the
-next release) enters it as released where the files have appeared, and else removes what was written and enters that.
+The audit log has the row of the begun release before the first file exists. The files are written into a folder with a
+name of its own, whose manifest is noted before it gets the requested name. Whoever finds a release whose process has
+ended (``resume``, the next release) enters it as released where the files have their name, and else removes them.
 """
 
 from __future__ import annotations
@@ -54,10 +54,11 @@ class ReleaseInProgress:
 def begin_release(
     workspace: Workspace, run_id: int, target: Path, details: AuditDetails
 ) -> Iterator[ReleaseInProgress]:
-    """Enter that a release begins; within the block its files are written aside, and then published. What fails removes them again.
+    """Enter that a release begins; the block writes its files and publishes them, and its errors undo the release.
 
     Raises NotReleased where another release has used its approval meanwhile.
     """
+    # In the same directory: a rename is atomic within one file system alone.
     aside = target.with_name(f".{target.name}.writing-{secrets.token_hex(4)}")
     with workspace.write_transaction() as connection:
         if request := details.get("request_sha256"):
@@ -92,10 +93,11 @@ def begin_release(
 
 
 def _undo_release(workspace: Workspace, release: ReleaseInProgress) -> None:
-    """Remove the files of a release that failed, and enter that; where the database fails too, ``settle_releases`` does it later."""
+    """Remove the files of a release that failed, and enter that it was undone."""
     noted = _noted_manifest(workspace, release.number)
     if noted is None:
         return  # it had ended
+    # It failed between the rename and its entry: the files have the requested name already.
     if noted and not os.path.lexists(release.working_folder) and _manifest_hash(release.target) == noted:
         release.target.rename(release.working_folder)
     _enter_release_end(workspace, release, AuditAct.RELEASE_UNDONE, {})
@@ -103,7 +105,7 @@ def _undo_release(workspace: Workspace, release: ReleaseInProgress) -> None:
 
 
 def publish_release(workspace: Workspace, release: ReleaseInProgress) -> str:
-    """Give the files that were written aside their name, and enter the release; returns the hash of the internal manifest."""
+    """Rename the written folder to its target and enter the release; return the hash of the internal manifest."""
     manifest = _manifest_hash(release.working_folder)
     for folder, _, _ in os.walk(release.working_folder):
         sync_to_disk(Path(folder))
@@ -120,6 +122,7 @@ def publish_release(workspace: Workspace, release: ReleaseInProgress) -> str:
         (manifest, _release_seal(workspace, values), release.number),
     )
     try:
+        # The manifest is noted by now: after a crash here, the missing folder shows that the files were published.
         release.working_folder.rename(release.target)
     except OSError as error:
         raise NotReleased(f'"{release.target}" cannot be written: {error.strerror}') from None
@@ -129,9 +132,10 @@ def publish_release(workspace: Workspace, release: ReleaseInProgress) -> str:
 
 
 def settle_releases(workspace: Workspace) -> list[str]:
-    """Complete or remove the releases that were cut off; returns a sentence on each. Those still in progress stay."""
+    """Complete or remove the releases that were cut off, and return a sentence on each."""
     said = []
     for row in workspace.connection.execute("SELECT * FROM releasing ORDER BY number").fetchall():
+        # It may still be in progress.
         if not has_ended(row["pid"], row["host"], row["birth"]):
             continue
         values = (*row[:6],)
@@ -147,6 +151,7 @@ def settle_releases(workspace: Workspace) -> list[str]:
 
 
 def _settle_release(workspace: Workspace, release: ReleaseInProgress) -> str:
+    """Complete or remove a release that was cut off, and describe which."""
     of = f'the release of run {release.run_id} to "{release.target}" that was cut off'
     if release.manifest_sha256 and not os.path.lexists(release.working_folder):
         _enter_release_end(
@@ -158,6 +163,7 @@ def _settle_release(workspace: Workspace, release: ReleaseInProgress) -> str:
             else ", and its files are not there any more"
         )
         return f"{of} had its files and is completed{there}"
+    # The path comes from the database: nothing but a folder of a release is removed.
     if release.working_folder.parent == release.target.parent and release.working_folder.name.startswith(
         f".{release.target.name}.writing-"
     ):
@@ -167,18 +173,20 @@ def _settle_release(workspace: Workspace, release: ReleaseInProgress) -> str:
 
 
 def _enter_release_end(workspace: Workspace, release: ReleaseInProgress, act: AuditAct, details: AuditDetails) -> None:
-    """Enter how a release ended; once."""
+    """Enter how a release ended, unless it is entered already."""
     with workspace.write_transaction() as connection:
+        # Two processes may settle one release: whoever deletes its row enters the end.
         if connection.execute("DELETE FROM releasing WHERE number = ?", (release.number,)).rowcount:
             append_act(connection, act, f"run {release.run_id}", **{**details, BEGIN_ROW_KEY: release.number})
 
 
 def _release_seal(workspace: Workspace, values: tuple[object, ...]) -> str:
+    """Return the seal of a row of the table of releases in progress."""
     return workspace.sealer.seal_record("release", values)
 
 
 def _noted_manifest(workspace: Workspace, number: int) -> str | None:
-    """Return the manifest that was noted of a release; empty before that, None when it has ended."""
+    """Return the hash of the manifest noted for a release; empty before that, None when the release has ended."""
     row = workspace.connection.execute("SELECT manifest_sha256 FROM releasing WHERE number = ?", (number,)).fetchone()
     return None if row is None else str(row[0])
 
@@ -192,7 +200,8 @@ def _manifest_hash(directory: Path) -> str:
 
 
 def check_approval_unused(connection: sqlite3.Connection, run_id: int, request_sha256: str) -> None:
-    """Raise NotReleased where a release that was not undone has used the approval of this request."""
+    """Raise NotReleased where another release, not undone, has used the approval of this request."""
+    # A release that was undone gives its approval back.
     used = connection.execute(
         """SELECT time FROM audit AS begun
            WHERE act = ? AND json_extract(details, '$.request_sha256') = ? AND NOT EXISTS (

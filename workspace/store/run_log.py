@@ -1,4 +1,4 @@
-"""Log of a run: a file beside the workspace's tables, with what became of each task and when, without values of the data."""
+"""Log of a run: a file in its workspace with the time and outcome of each task, without values of the data."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ _ENTRY_PATTERN = re.compile(r"(?P<time>\S+T\S+) (?:(?P<task>\S+) \(attempt (?P<a
 
 
 def run_log_path(directory: Path, run_id: int) -> Path:
-    """Return where the log of a run lies in its workspace; what was before its last megabyte is in the same name with ``.1``."""
+    """Return the path of a run's log; older entries are in the same name with ``.1``."""
     return directory / "logs" / f"run-{run_id}.log"
 
 
 def append_to_run_log(directory: Path, run_id: int, text: str) -> None:
-    """Append to a run's log, without control characters. A disk that refuses it is no reason to fail, nor a link in its place."""
+    """Append a text to a run's log, without control characters."""
     path = run_log_path(directory, run_id)
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     lines = [replace_unprintable(line) for line in text.rstrip().split("\n")]
+    # A disk that refuses it is no reason for a run to fail, nor is a link in its place.
     with contextlib.suppress(OSError, StrangeFile):
         ensure_directory(directory, path.parent.name)
         rotate_log(path)
@@ -41,14 +42,14 @@ def append_to_run_log(directory: Path, run_id: int, text: str) -> None:
 
 
 def rotate_log(path: Path, most_bytes: int = MAX_LOG_BYTES) -> None:
-    """Set a log aside when it has grown too large, in the place of the one that was set aside before."""
+    """Rename a log that has grown too large, over the one that was renamed before."""
     with contextlib.suppress(FileNotFoundError):
         if path.lstat().st_size > most_bytes:
             path.replace(path.with_name(f"{path.name}.1"))
 
 
 def log_task(directory: Path, run_id: int, task: str, attempt: int, worker: str, text: str) -> None:
-    """Append what became of a task to its run's log."""
+    """Append the outcome of a task to its run's log."""
     append_to_run_log(
         directory, run_id, f"{replace_unprintable(task)} (attempt {attempt}, {replace_unprintable(worker)}): {text}"
     )
@@ -81,10 +82,12 @@ def read_run_log(directory: Path, run_id: int) -> Sequence[LogEntry]:
     except FileNotFoundError:
         return ()
     lines = content.decode("utf-8", "replace").split("\n")
+    # The first line of a tail is cut somewhere.
     return _parse_log_entries(lines[1:] if size > LOG_TAIL_BYTES else lines)
 
 
 def _parse_log_entries(lines: Sequence[str]) -> Sequence[LogEntry]:
+    """Parse the lines of a log, each with the lines that continue it."""
     found: list[tuple[re.Match[str] | None, list[str]]] = []
     for line in (replace_unprintable(line[:MAX_LINE_LENGTH]) for line in lines if line):
         if line.startswith(CONTINUATION[1:]) and found:

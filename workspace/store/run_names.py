@@ -1,6 +1,7 @@
-"""Name and note that an analyst gives a run: its name can be used wherever a run is requested by its number.
+"""Names and notes of runs: a name can be used wherever a run is given by its number.
 
-Both are internal, whatever else of a run may be released. The audit log keeps that they were given, and their seal, never their words.
+Both are internal, whatever else of a run may be released. The audit log keeps that they were given, and their seal,
+never their words.
 """
 
 from __future__ import annotations
@@ -23,12 +24,15 @@ SEALED_COLUMNS = "run_id, name, folded, note"
 
 
 def fold_name(name: str) -> str:
-    """Return the form by which names are compared: letters in any case and form are the same."""
+    """Return the form in which names are compared, without case and compatibility forms of letters."""
+    # Twice, since case folding can leave a text that is not normalised.
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
 def check_run_name(name: str) -> str:
-    """Return the name without blanks around it, empty for none. Raises BadInput where it could not stand for a run's number."""
+    """Return the name without surrounding blanks. Raises BadInput for one that could be taken for a number or an
+    option.
+    """
     name = _check_plain_text("name", name, MAX_NAME_LENGTH)
     if _NUMBER_PATTERN.fullmatch(fold_name(name)):
         raise BadInput("name", f'"{name}" is a number, which would mean the run that has it; put a letter in front')
@@ -40,11 +44,12 @@ def check_run_name(name: str) -> str:
 
 
 def check_run_note(note: str) -> str:
-    """Return the note without blanks around it, empty for none. Raises BadInput."""
+    """Return the note without surrounding blanks. Raises BadInput."""
     return _check_plain_text("note", note, MAX_NOTE_LENGTH)
 
 
 def _check_plain_text(place: str, text: str, longest: int) -> str:
+    """Return a text without surrounding blanks. Raises BadInput for one that is too long or not printable."""
     text = text.strip()
     if not text.isprintable():
         raise BadInput(place, "it holds a line break or a sign that cannot be seen; write it in one line of plain text")
@@ -54,7 +59,7 @@ def _check_plain_text(place: str, text: str, longest: int) -> str:
 
 
 def name_run(workspace: Workspace, run_id: int, name: str | None = None, note: str | None = None) -> None:
-    """Give a run a name, a note, or both; None keeps what it has, an empty text removes it.
+    """Set the name and the note of a run; None leaves what it has, an empty text removes it.
 
     Raises BadInput where either cannot be kept or another run has the name. ``run_id`` must be that of a run.
     """

@@ -1,4 +1,4 @@
-"""Runs and projects as screens and commands read them: SQL and light values, without numerical libraries."""
+"""Runs and projects as screens and commands read them from the database, without numerical libraries."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ WORKER_START_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class RunningTask:
-    """Task in progress.
+    """A task that is being computed.
 
     kind: kind of the task
     elapsed: seconds since it was claimed
@@ -49,21 +49,25 @@ class RunningTask:
     share: float
 
     def projected_seconds(self) -> float | None:
-        """Return the seconds that it will have taken, at the pace so far."""
+        """Return the seconds that the task will take in all, at the pace so far; None before it has reported."""
         return self.elapsed / self.share if self.share > 0 else None
 
 
 def estimate_seconds_left(
     done: Mapping[str, tuple[int, float]], running: Sequence[RunningTask], waiting: Mapping[str, int]
 ) -> float | None:
-    """Estimate the seconds until nothing is left; None while there is nothing to judge by.
+    """Estimate the seconds until all tasks have ended; None before there is anything to judge by.
 
-    ``done`` gives for each kind of task how many have ended and their seconds in all. A task will take what those of its
-    kind took on average; those of a kind of which none has ended, what all took. The work left is shared by as many as
-    run now.
+    done: number and total seconds of the ended tasks, by kind
+    running: tasks that are being computed
+    waiting: number of waiting tasks, by kind
+
+    A task takes the mean of its kind, or of all tasks where none of its kind has ended. The work left is divided by the
+    number of running tasks.
     """
     known = dict(done)
     for task in running:
+        # Until a task of a kind has ended, the pace of a running one is the best guess.
         if task.kind not in done and (projected := task.projected_seconds()) is not None:
             count, seconds = known.get(task.kind, (0, 0.0))
             known[task.kind] = (count + 1, seconds + projected)
@@ -79,7 +83,7 @@ def estimate_seconds_left(
 
 
 def run_seconds_left(connection: sqlite3.Connection, run_id: int, now: float) -> float | None:
-    """Estimate the seconds until a run ends."""
+    """Estimate the seconds until a run ends; None before there is anything to judge by."""
     counted = connection.execute(
         """SELECT kind, count(*) FILTER (WHERE state = 'done'), sum(seconds) FILTER (WHERE state = 'done'),
                   count(*) FILTER (WHERE state = 'waiting') FROM task WHERE run_id = ? GROUP BY kind""",
@@ -115,6 +119,8 @@ class RunState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
+    """A task of a run, as the database has it."""
+
     id: int
     key: str
     kind: str
@@ -131,7 +137,7 @@ class TaskRow:
 
 @dataclass(frozen=True)
 class StoredRun:
-    """Run as it stood when it was read.
+    """A run as it was when it was read.
 
     key_public: its random numbers are those of the seed alone, so that whoever has the seed can repeat them
     seconds_left: estimate while the run continues; None before there is anything to judge by
@@ -163,27 +169,27 @@ class StoredRun:
     note: str = ""
 
     def count_records(self, records: int) -> RecordCount:
-        """Return a number of records of this run as a count that knows what one record is, as its recipe names them."""
+        """Return a number of records with the noun that the recipe has for them."""
         return RecordCount(records, self.recipe.data.rows)
 
     @property
     def label(self) -> str:
-        """Return its name, else its recipe's title."""
+        """Return the run's name, else its recipe's title."""
         return self.name or self.title
 
     @property
     def full_title(self) -> str:
-        """Return its name, where it has one, and its recipe's title: ``reference · Visits``."""
+        """Return the run's name, if it has one, and its recipe's title: ``reference · Visits``."""
         return f"{self.name} · {self.title}" if self.name else self.title
 
     @property
     def recipe(self) -> Recipe:
-        """Return the plan, with everything that was set on the command line: one frozen value however often it is requested."""
+        """Return the recipe of the run, with everything that was set on the command line."""
         return _parse_stored_recipe(self.recipe_toml)
 
     @property
     def seconds(self) -> float | None:
-        """Return the seconds from the first task's start to the end, or to now."""
+        """Return the seconds from the start of the first task to the end, or to now."""
         if self.started is None:
             return None
         return (self.finished or time.time()) - self.started
@@ -191,6 +197,7 @@ class StoredRun:
 
 @lru_cache(maxsize=MAX_CACHED_RECIPES)
 def _parse_stored_recipe(text: str) -> Recipe:
+    """Parse the recipe of a run; equal texts share one frozen recipe."""
     from sfumato.engine.recipe.recipe import Recipe
 
     return Recipe.from_toml(text, stored=True)
@@ -198,6 +205,7 @@ def _parse_stored_recipe(text: str) -> Recipe:
 
 @raise_damaged_record("a run")
 def _run_from_row(workspace: Workspace, row: sqlite3.Row) -> StoredRun:
+    """Return the run of a row of the database. Raises DamagedRecord."""
     check_texts(
         *(row[name] for name in ("title", "recipe", "recipe_sha256", "error", "key_fingerprint", "name", "note"))
     )
@@ -212,6 +220,7 @@ def _run_from_row(workspace: Workspace, row: sqlite3.Row) -> StoredRun:
 
 
 def _parse_versions(text: str) -> Mapping[str, str]:
+    """Parse the versions of packages that are stored as JSON."""
     versions = parse_json_table(text)
     check_texts(*versions.values())
     return versions
@@ -228,13 +237,14 @@ def list_runs(workspace: Workspace, project_id: int | None = None) -> list[Store
 
 
 def find_run(workspace: Workspace, run_id: int | str) -> StoredRun:
-    """Find the run with this number or name; ``last`` is the newest that is no companion. Raises NotFound."""
+    """Return the run with this number or name; ``last`` is the newest that is no companion. Raises NotFound."""
     if run_id == NEWEST_RUN:
         alone = "run.id NOT IN (SELECT companion_id FROM companion)"
         row = workspace.connection.execute(f"{_RUN_QUERY} WHERE {alone} ORDER BY run.id DESC LIMIT 1").fetchone()
         if row is None:
             raise NotFound("the workspace has no runs yet; start one with: sfumato run RECIPE")
         return _run_from_row(workspace, row)
+    # Numbers first: no name can be one.
     row = workspace.connection.execute(f"{_RUN_QUERY} WHERE run.id = ?", (str(run_id),)).fetchone()
     if row is None and isinstance(run_id, str):
         row = workspace.connection.execute(f"{_RUN_QUERY} WHERE folded = ?", (fold_name(run_id),)).fetchone()
@@ -261,6 +271,7 @@ def list_tasks(workspace: Workspace, run_id: int) -> list[TaskRow]:
 
 @raise_damaged_record("a task")
 def _task_from_row(row: sqlite3.Row) -> TaskRow:
+    """Return the task of a row of the database. Raises DamagedRecord."""
     task = TaskRow(**dict(row))
     check_texts(task.key, task.kind, task.state, task.what, task.error)
     check_integers(task.id, task.attempt, task.done, task.total, task.peak_bytes)
@@ -270,7 +281,7 @@ def _task_from_row(row: sqlite3.Row) -> TaskRow:
 
 @dataclass(frozen=True, slots=True)
 class VerdictCounts:
-    """Numbers of verdicts of a run by outcome."""
+    """Numbers of a run's verdicts by outcome."""
 
     met: int = 0
     not_met: int = 0
@@ -279,7 +290,7 @@ class VerdictCounts:
 
     @property
     def by_outcome(self) -> Mapping[str, int]:
-        """Return how many there are of each outcome."""
+        """Return the number of verdicts by outcome."""
         return dict(zip(OUTCOMES, (self.met, self.not_met, self.undecided, self.not_computed), strict=True))
 
     @property
@@ -289,7 +300,7 @@ class VerdictCounts:
 
 @dataclass(frozen=True)
 class RunSummary:
-    """Run with its verdicts and its progress.
+    """A run with its verdicts and its progress.
 
     run: run
     verdicts: numbers of its verdicts by outcome
@@ -304,18 +315,18 @@ class RunSummary:
 
     @property
     def is_stalled(self) -> bool:
-        """Return whether the run should continue but has no worker."""
+        """Return whether the run has not ended and has no worker."""
         return not self.run.state.is_final and not self.is_attended
 
     @property
     def is_resumable(self) -> bool:
-        """Return whether resuming would do anything."""
+        """Return whether resuming the run would continue it."""
         return self.is_stalled or self.run.state in (RunState.INTERRUPTED, RunState.CANCELLED, RunState.FAILED)
 
 
 @dataclass(frozen=True)
 class ProjectSummary:
-    """Project with its size and its newest run.
+    """A project with its size and its newest run.
 
     datasets: number of datasets
     runs: number of runs
@@ -331,7 +342,7 @@ class ProjectSummary:
 
 
 def list_project_summaries(workspace: Workspace) -> list[ProjectSummary]:
-    """List every project, the one with the newest run first."""
+    """Return all projects, the one with the newest run first."""
     rows = workspace.connection.execute(
         """SELECT project.id, name, created,
                   (SELECT count(*) FROM dataset WHERE project_id = project.id) AS datasets,
@@ -356,6 +367,8 @@ def summarise_runs(workspace: Workspace, project_id: int) -> list[RunSummary]:
 
 
 def _summarise_all(workspace: Workspace, runs: Sequence[StoredRun]) -> list[RunSummary]:
+    """Return the summaries of these runs."""
+    # A run that was entered a moment ago has no worker yet: one is being started.
     alive, grace = has_live_worker(workspace), time.time() - WORKER_START_SECONDS
     return [
         RunSummary(
@@ -366,26 +379,29 @@ def _summarise_all(workspace: Workspace, runs: Sequence[StoredRun]) -> list[RunS
 
 
 def has_live_worker(workspace: Workspace) -> bool:
-    """Return whether some worker has given a sign of life lately, and its process is not known to be gone."""
+    """Return whether some worker has a recent heartbeat and no process that is known to have ended."""
     now = time.time()
     rows = workspace.connection.execute(
         """SELECT pid, host, birth FROM worker LEFT JOIN worker_process ON worker_id = worker.id
            WHERE stopped IS NULL AND heartbeat BETWEEN ? AND ?""",
+        # A heartbeat far in the future is of a clock that was set back since.
         (now - MAX_HEARTBEAT_AGE, now + MAX_HEARTBEAT_AGE),
     )
     return any(row["host"] is None or not has_ended(row["pid"], row["host"], row["birth"]) for row in rows)
 
 
 def _count_verdicts(workspace: Workspace, run_id: int) -> VerdictCounts:
+    """Return the numbers of a run's verdicts by outcome."""
     query = "SELECT json_extract(verdict, '$.outcome'), count(*) FROM verdict WHERE run_id = ? GROUP BY 1"
     counts = Counter[str]()
     for stored, count in workspace.connection.execute(query, (run_id,)):
+        # Earlier versions had other words for outcomes.
         counts[current_outcome(str(stored))] += count
     return VerdictCounts(*(counts[outcome] for outcome in OUTCOMES))
 
 
 def _current_task_text(workspace: Workspace, run: StoredRun) -> str:
-    """Return the first task that is being computed, as ``fit 400/2,000 emcee``; empty if no task is."""
+    """Describe the first task that is being computed, as ``fit 400/2,000 emcee``; empty if there is none."""
     if run.state is not RunState.RUNNING:
         return ""
     query = "SELECT kind, done, total, what FROM task WHERE run_id = ? AND state = 'running' ORDER BY id LIMIT 1"
@@ -397,13 +413,13 @@ def _current_task_text(workspace: Workspace, run: StoredRun) -> str:
 
 
 def companion_ids(workspace: Workspace, run_id: int) -> list[int]:
-    """Return the runs that were entered beside a run, in the order of its recipe."""
+    """Return the numbers of a run's companions, in the order of its recipe."""
     query = "SELECT companion_id FROM companion WHERE run_id = ? ORDER BY position"
     return [int(row[0]) for row in workspace.connection.execute(query, (run_id,))]
 
 
 def finished_with_companions(workspace: Workspace, run_id: int | str) -> list[StoredRun]:
-    """Return a run that is done, and its companions that are. Raises NotFound and NotReady."""
+    """Return a run that is done, followed by its companions that are. Raises NotFound and NotReady."""
     main = find_run(workspace, run_id)
     if main.state is not RunState.DONE:
         raise NotReady(f"run {main.id} is {main.state}; wait for it, or resume it with: sfumato resume {main.id}")
@@ -412,20 +428,22 @@ def finished_with_companions(workspace: Workspace, run_id: int | str) -> list[St
 
 
 def release_names(runs: Sequence[StoredRun]) -> list[str]:
-    """Return the names of runs beside each other: a recipe's label, else the title, with the number where that is not enough."""
+    """Return names that tell the releases of these runs apart: the recipe's label, else the title, with the number
+    where needed.
+    """
     plain = [run.recipe.label or (run.title if len(runs) > 1 else "release") for run in runs]
     return [f"{name} (run {run.id})" if plain.count(name) > 1 else name for name, run in zip(plain, runs, strict=True)]
 
 
 def drew_from_tables(workspace: Workspace, run: StoredRun) -> bool:
-    """Return whether a run that is done was drawn from tables of its variables (``privacy.publishable_tables``)."""
+    """Return whether a finished run was drawn from tables of its variables (``privacy.publishable_tables``)."""
     return run.state is RunState.DONE and any(
         step.method.synthesis.privacy.publishable_tables for step in run.recipe.synthesis
     )
 
 
 def has_intruder_beliefs(workspace: Workspace, run: StoredRun) -> bool:
-    """Return whether a run has left what an intruder believes of its records (``guesses/0``, of measure 0)."""
+    """Return whether a run has stored what an intruder believes of its records."""
     rows = workspace.connection.execute(
         "SELECT name FROM artefact WHERE run_id = ? AND name LIKE 'guesses/%'", (run.id,)
     ).fetchall()
@@ -435,5 +453,5 @@ def has_intruder_beliefs(workspace: Workspace, run: StoredRun) -> bool:
 
 
 def count_confidential_records(workspace: Workspace, run: StoredRun) -> RecordCount:
-    """Return the number of confidential records of a run, as a count that knows what one record is."""
+    """Return the number of a run's confidential records, with the noun that the recipe has for them."""
     return run.count_records(workspace.find_dataset(run.dataset_id).records)

@@ -1,9 +1,9 @@
-"""Seal of a run: what it was asked, and what it found, bound by an HMAC to the row of the audit log with its state.
+"""Seal of a run: an HMAC that binds its request and its results to the row of the audit log with its state.
 
-A run is sealed in parts, so that what does not agree can be named: its recipe, title, seed, versions, times and data; each task
-with its result rows; each table that a task left; the diagnostics of a model; each verdict. A part's seal is written with it,
-in one transaction. The seal of the whole, which the audit log keeps, covers those of the parts: what is settled when the run
-is entered, its state and times too when it is stopped, everything when it is done.
+A run is sealed in parts, so that what does not agree can be named: its recipe, title, seed, versions, times and data;
+each task with its result rows; each table that a task left; the diagnostics of a model; each verdict. A part's seal is
+written with it, in one transaction. The seal of the whole, which the audit log keeps, covers those of the parts: what
+is settled when the run is entered, its state and times too when it is stopped, everything when it is done.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ _DIAGNOSTICS_QUERY = """SELECT id, target, name, parameter, value, rule, passed 
 
 
 def _json_default(value: object) -> object:
+    """Return bytes as a table with their hexadecimal digits, and other values as text."""
+    # As plain text a blob and a string could have one seal.
     return {"bytes": value.hex()} if isinstance(value, bytes) else str(value)
 
 
@@ -53,7 +55,7 @@ _JSON = json.JSONEncoder(separators=(",", ":"), default=_json_default)
 
 @dataclass(frozen=True, slots=True)
 class RecordSealer:
-    """Key with which records are sealed.
+    """A key with which records are sealed.
 
     key: the key
     name: its fingerprint
@@ -63,17 +65,17 @@ class RecordSealer:
     name: str
 
     def compute_hmac(self, *content: object) -> bytes:
-        """Compute the HMAC-SHA-256 of values as JSON: numbers exactly, texts apart from bytes."""
+        """Return the HMAC-SHA-256 of values, encoded as JSON."""
         return hmac.digest(self.key, _JSON.encode(content).encode(), "sha256")
 
     def seal_record(self, record_kind: str, row: Sequence[Any] | None) -> str:
-        """Return the seal of a row of the database, as the audit log's details hold it."""
+        """Return the seal of a row of the database, as the audit log keeps it."""
         return self.compute_hmac(record_kind, [] if row is None else list(row)).hex()
 
 
 @dataclass(frozen=True, slots=True)
 class RunPartSeal:
-    """Seal of a part of a run.
+    """The seal of one part of a run.
 
     name: name of the part
     key: name of the key
@@ -88,14 +90,14 @@ class RunPartSeal:
 
 
 def seal_of_parts(sealer: RecordSealer, run_id: int, parts: Mapping[str, bytes]) -> str:
-    """Return the seal of a run by those of its parts."""
+    """Return the seal of a run from the seals of its parts."""
     return sealer.compute_hmac("run", run_id, sorted((name, seal.hex()) for name, seal in parts.items())).hex()
 
 
 def single_row_parts(
     connection: sqlite3.Connection, sealer: RecordSealer, run_id: int, queries: Mapping[str, str]
 ) -> Iterator[RunPartSeal]:
-    """Yield the seals of the parts that are a row of the database each."""
+    """Yield the seals of the parts that are one row of the database each."""
     for name, query in queries.items():
         found = connection.execute(query, (run_id,)).fetchone()
         yield RunPartSeal(name, sealer.name, sealer.compute_hmac(run_id, name, None if found is None else list(found)))
@@ -104,7 +106,7 @@ def single_row_parts(
 def task_part_seals(
     connection: sqlite3.Connection, sealer: RecordSealer, run_id: int, task_id: int
 ) -> Iterator[RunPartSeal]:
-    """Yield the seals of a task that is done, and of its result rows."""
+    """Yield the seals of a finished task and of its result rows."""
     task = list(connection.execute(_TASK_QUERY, (task_id,)).fetchone())
     yield RunPartSeal(f"task {task[1]}", sealer.name, sealer.compute_hmac(run_id, "task", task))
     seals = [
@@ -119,7 +121,7 @@ def task_part_seals(
 def artefact_part_seals(
     connection: sqlite3.Connection, sealer: RecordSealer, run_id: int, tables: Collection[str], targets: Collection[str]
 ) -> Iterator[RunPartSeal]:
-    """Yield the seals of the tables of these names, and of the diagnostics of the models of these variables."""
+    """Yield the seals of a run's tables with these names, and of the diagnostics of the models for these variables."""
     for name in tables:
         query = "SELECT sha256 FROM artefact WHERE run_id = ? AND name = ?"
         (sha256,) = connection.execute(query, (run_id, name)).fetchone()
@@ -132,7 +134,7 @@ def artefact_part_seals(
 
 
 def verdict_part_seals(connection: sqlite3.Connection, sealer: RecordSealer, run_id: int) -> Iterator[RunPartSeal]:
-    """Yield the seals of each verdict, and of the companions of the run."""
+    """Yield the seals of a run's verdicts and companions."""
     for row in connection.execute(
         "SELECT position, verdict FROM verdict WHERE run_id = ? ORDER BY position", (run_id,)
     ):
@@ -144,7 +146,7 @@ def verdict_part_seals(connection: sqlite3.Connection, sealer: RecordSealer, run
 def result_part_seals(
     connection: sqlite3.Connection, sealer: RecordSealer, run_id: int, sealed_names: Collection[str] = ()
 ) -> Iterator[RunPartSeal]:
-    """Yield the seals of all that the tasks of a run have left, and of those that are done, except what is in ``sealed_names`` already."""
+    """Yield the seals of everything that a run's tasks have left, except the parts in ``sealed_names``."""
     done = connection.execute("SELECT id, key FROM task WHERE run_id = ? AND state = 'done' ORDER BY id", (run_id,))
     for task_id, key in done.fetchall():
         if f"task {key}" not in sealed_names:
@@ -157,12 +159,12 @@ def result_part_seals(
 
 
 def companion_part_name(run_id: int) -> str:
-    """Return the name of the part for a companion run."""
+    """Return the name of the part that seals a companion run."""
     return f"run {run_id} beside it"
 
 
 def store_part_seals(connection: sqlite3.Connection, run_id: int, parts: Iterable[RunPartSeal]) -> None:
-    """Store the seals of parts, in the transaction that writes the parts."""
+    """Store seals of parts, in the transaction that writes the parts."""
     connection.executemany(
         "INSERT OR REPLACE INTO seal VALUES (?, ?, ?, ?, ?)",
         [(run_id, part.name, part.key, part.seal, part.rows) for part in parts],
@@ -170,13 +172,13 @@ def store_part_seals(connection: sqlite3.Connection, run_id: int, parts: Iterabl
 
 
 def stored_part_seals(connection: sqlite3.Connection, run_id: int) -> dict[str, RunPartSeal]:
-    """Return the seals of the parts of a run as they were stored."""
+    """Return the stored seals of a run's parts by name."""
     rows = connection.execute("SELECT part, key, seal, rows FROM seal WHERE run_id = ?", (run_id,))
     return {row[0]: RunPartSeal(*row) for row in rows}
 
 
 def sealed_part_names(state: str, names: Collection[str]) -> list[str]:
-    """Return the parts that the seal of a run in this state covers, of those that there are."""
+    """Return which of these parts the seal of a run in this state covers."""
     if state == "done":
         return list(names)
     ended = () if state in ("queued", "running") else END_PARTS
@@ -184,7 +186,7 @@ def sealed_part_names(state: str, names: Collection[str]) -> list[str]:
 
 
 def seal_run(connection: sqlite3.Connection, sealer: RecordSealer, run_id: int) -> str:
-    """Seal a run as it stands now, in the transaction that brings it there; returns the seal for the audit log.
+    """Seal a run in its present state and return the seal for the audit log, in the transaction that sets the state.
 
     What its tasks left was sealed when they ended, but where an earlier version began the run.
     """
@@ -193,7 +195,10 @@ def seal_run(connection: sqlite3.Connection, sealer: RecordSealer, run_id: int) 
     if state == "done":
         store_part_seals(connection, run_id, verdict_part_seals(connection, sealer, run_id))
         store_part_seals(
-            connection, run_id, result_part_seals(connection, sealer, run_id, stored_part_seals(connection, run_id))
+            # Tasks are sealed when they end; what is missing was left by a version without seals.
+            connection,
+            run_id,
+            result_part_seals(connection, sealer, run_id, stored_part_seals(connection, run_id)),
         )
     parts = {name: part.seal for name, part in stored_part_seals(connection, run_id).items()}
     return seal_of_parts(sealer, run_id, {name: parts[name] for name in sealed_part_names(state, parts)})

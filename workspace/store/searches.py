@@ -1,4 +1,4 @@
-"""Searches for a plan that may be released, and the runs that their looks are. What a search found follows from these runs alone."""
+"""Searches for a plan that may be released, and the runs of their looks. What a search found follows from these runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_PAUSE_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class StoredSearch:
-    """Stored search for a plan.
+    """A search for a plan, as the database has it.
 
     id: number
     project_id: its project
@@ -40,7 +40,7 @@ class StoredSearch:
 
 @dataclass(frozen=True, slots=True)
 class StoredLook:
-    """Stored look of a search.
+    """A look of a search, as the database has it.
 
     number: number of the look
     run_id: its run, None where the plan cannot be carried out
@@ -57,7 +57,7 @@ class StoredLook:
 def enter_search(
     workspace: Workspace, project: str, recipe_toml: str, records: int, offered: Sequence[Mapping[str, Any]]
 ) -> int:
-    """Enter a search in a project, which is made where it is not there; returns its number."""
+    """Enter a search in a project, made if need be, and return its number."""
     with workspace.write_transaction() as connection:
         project_id = workspace.ensure_project(project)
         cursor = connection.execute(
@@ -70,7 +70,7 @@ def enter_search(
 
 
 def find_search(workspace: Workspace, search_id: int | None) -> StoredSearch:
-    """Find a search by its number, the newest for None. Raises NotFound."""
+    """Return the search with this number, or the newest for None. Raises NotFound."""
     which = "ORDER BY id DESC LIMIT 1" if search_id is None else "WHERE id = ?"
     given = () if search_id is None else (search_id,)
     row = workspace.connection.execute(f"SELECT * FROM search {which}", given).fetchone()
@@ -81,14 +81,15 @@ def find_search(workspace: Workspace, search_id: int | None) -> StoredSearch:
 
 
 def newest_search_id(workspace: Workspace, project_id: int) -> int | None:
-    """Return the newest search of a project; None where there was none."""
+    """Return the number of a project's newest search; None where it has none."""
     query = "SELECT max(id) FROM search WHERE project_id = ?"
     found = workspace.connection.execute(query, (project_id,)).fetchone()[0]
     return None if found is None else int(found)
 
 
 def stored_looks(workspace: Workspace, search_id: int) -> dict[int, StoredLook]:
-    """Return the looks that were begun, by number. One whose run was deleted is gone: it is begun again."""
+    """Return the looks that were begun, by number."""
+    # A look whose run was deleted is left out, so that it is begun again.
     rows = workspace.connection.execute(
         """SELECT number, run_id, blocks, reason FROM look WHERE search_id = ?
            AND (reason <> '' OR run_id IN (SELECT id FROM run)) ORDER BY number""",
@@ -107,7 +108,7 @@ def stored_looks(workspace: Workspace, search_id: int) -> dict[int, StoredLook]:
 
 
 def seconds_worked(workspace: Workspace, search_id: int, look: int | None = None) -> float:
-    """Return for how many seconds a search, or one look of it, was carried out, by its tasks that have ended; interruptions do not count."""
+    """Return the seconds of work on a search, or on one look of it, without interruptions."""
     rows = workspace.connection.execute(
         """SELECT started, started + seconds FROM task
            WHERE run_id IN (SELECT run_id FROM look WHERE search_id = ? AND (? IS NULL OR number = ?))
@@ -116,6 +117,7 @@ def seconds_worked(workspace: Workspace, search_id: int, look: int | None = None
     )
     worked, until = 0.0, None
     for begun, ended in rows:
+        # Short pauses count: the search prepares looks and applies the gate between tasks.
         if until is not None and begun > until and begun - until <= MAX_PAUSE_SECONDS:
             worked += begun - until
         worked += max(0.0, ended - max(begun, until or begun))
@@ -137,7 +139,7 @@ def _parse_stored_list(text: str, what: str, kind: type[Item]) -> tuple[Item, ..
 def store_look(
     connection: sqlite3.Connection, search_id: int, number: int, run_id: int | None, reason: str = ""
 ) -> None:
-    """Store which run a look is, or why it has none. Called in the transaction that enters the run."""
+    """Store the run of a look, or the reason why it has none, in the transaction that enters the run."""
     connection.execute(
         "INSERT OR REPLACE INTO look (search_id, number, run_id, blocks, reason) VALUES (?, ?, ?, NULL, ?)",
         (search_id, number, run_id, reason),
@@ -145,7 +147,7 @@ def store_look(
 
 
 def store_blocking_checks(workspace: Workspace, search_id: int, number: int, blocks: Sequence[str]) -> None:
-    """Store which checks of the gate block the release of a look."""
+    """Store which checks of the gate block a look's release."""
     query = "UPDATE look SET blocks = ? WHERE search_id = ? AND number = ?"
     with workspace.write_transaction() as connection:
         connection.execute(query, (json.dumps(list(blocks)), search_id, number))

@@ -1,7 +1,7 @@
 """Immutable Parquet tables, named by the hash of their bytes: written aside, synchronised, renamed, verified on read.
 
-A file whose hash is known is read once from beginning to end, and only the requested part stays in memory. What is hashed is what is
-parsed: the bytes that stay are those that went into the hash, whatever becomes of the file meanwhile.
+What is hashed is what is parsed: the bytes that stay in memory are those that went into the hash, whatever becomes of
+the file meanwhile.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MISSING_LEVEL_CODE = -1
 
 
 class HashingFile:
-    """File that is written from beginning to end, with the SHA-256 of the bytes written."""
+    """File for writing that computes the SHA-256 of the bytes written."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -60,30 +60,30 @@ class HashingFile:
         return self._file.closed
 
     def write(self, content: Any) -> int:
-        """Write to file and hash; returns how many bytes. Raises OSError."""
+        """Write to the file and the hash, and return the number of bytes. Raises OSError."""
         self._found.update(content)
         return self._file.write(content)
 
     def tell(self) -> int:
-        """Return how many bytes were written."""
+        """Return the number of bytes written."""
         return self._file.tell()
 
     def flush(self) -> None:
-        """Hand what was written to the system."""
+        """Flush the file."""
         self._file.flush()
 
     def close(self) -> None:
-        """Leave the file to whoever opened it."""
+        """Do nothing: whoever opened the file closes it."""
 
 
 def has_hash(file: BufferedReader, sha256: str) -> bool:
-    """Return whether a file has this hash. Raises OSError."""
+    """Return whether a file has this SHA-256. Raises OSError."""
     return hashlib.file_digest(file, "sha256").hexdigest() == sha256
 
 
 @dataclass(frozen=True)
 class TablePart:
-    """Part of a Parquet file that is read.
+    """Part of a Parquet file to read.
 
     columns: names of the columns, None for all
     rows: rows from 0, whose row groups are read; None for all
@@ -93,13 +93,14 @@ class TablePart:
     rows: Collection[int] | None = None
 
     def row_groups(self, metadata: pq.FileMetaData) -> list[int]:
+        """Return the numbers of the row groups that contain the rows."""
         if self.rows is None:
             return list(range(metadata.num_row_groups))
         holding = np.searchsorted(_row_group_ends(metadata), np.fromiter(self.rows, dtype=np.int64), side="right")
         return [int(i) for i in np.unique(holding) if i < metadata.num_row_groups]
 
     def rows_in_groups(self, metadata: pq.FileMetaData) -> NDArray[np.int64]:
-        """Return all rows of the row groups in question, from 0, ascending."""
+        """Return the numbers of all rows in these row groups, from 0, ascending."""
         edges = [0, *_row_group_ends(metadata)]
         return np.concatenate(
             [np.zeros(0, dtype=np.int64), *(np.arange(edges[i], edges[i + 1]) for i in self.row_groups(metadata))]
@@ -107,7 +108,7 @@ class TablePart:
 
 
 def _row_group_ends(found: pq.FileMetaData) -> NDArray[np.int64]:
-    """Return where each row group ends, in rows."""
+    """Return the row after the last one of each row group, (groups,)."""
     return np.cumsum([found.row_group(i).num_rows for i in range(found.num_row_groups)], dtype=np.int64)
 
 
@@ -117,11 +118,12 @@ WHOLE_TABLE = TablePart()
 def read_verified_parquet(
     file: BufferedReader, size: int, sha256: str, part: TablePart = WHOLE_TABLE
 ) -> pa.Buffer | None:
-    """Read a Parquet file with this hash, as far as a part of it needs, zeros elsewhere; None where the hash is another.
+    """Read the bytes of a Parquet file that a part of it needs; None where the file has another hash.
 
-    Zeros take no memory. Raises OSError.
+    The buffer has the size of the file, with zeros where nothing was needed. Raises OSError.
     """
     spans = [(0, size)] if part == WHOLE_TABLE else _spans_of_part(file, size, part)
+    # Pages that are never written take no memory.
     memory = mmap.mmap(-1, max(1, size), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     found, at = hashlib.sha256(), 0
     for piece in _read_pieces(file, min(READ_PIECE_BYTES, size + 1)):
@@ -134,28 +136,31 @@ def read_verified_parquet(
     if found.hexdigest() != sha256:
         return None
     buffer = pa.py_buffer(memory)[:size]
+    # The spans were read before the hash was known: a file that was exchanged between has others.
     return buffer if part == WHOLE_TABLE or spans == _spans_of_part(pa.BufferReader(buffer), size, part) else None
 
 
 def _read_pieces(file: BufferedReader, most: int) -> Iterator[memoryview]:
-    """Yield the bytes from the beginning, at most ``most`` at a time in the same memory.
+    """Yield the bytes of a file from the beginning, at most ``most`` at a time, in one buffer that is reused.
 
     No more than a small table has, since clearing the memory takes longer than reading.
     """
     file.seek(0)
+    # No larger than a small table: clearing the memory takes longer than reading.
     room = bytearray(most)
     while length := file.readinto(room):
         yield memoryview(room)[:length]
 
 
 def _spans_of_part(file: Any, size: int, part: TablePart) -> list[ByteSpan]:
-    """Return the spans of a part and the footer; the whole file where it is not a part of plain columns."""
+    """Return the spans of bytes that a part of a Parquet file needs; the whole file where they cannot be told."""
     file.seek(0)
     try:
         found = pq.read_metadata(file)
     except (pa.ArrowException, OSError):
         return [(0, size)]
     names = found.schema.to_arrow_schema().names
+    # Nested columns have several chunks each.
     if len(names) != found.num_columns:
         return [(0, size)]
     wanted = [i for i, name in enumerate(names) if part.columns is None or name in part.columns]
@@ -172,7 +177,7 @@ def _spans_of_part(file: Any, size: int, part: TablePart) -> list[ByteSpan]:
 
 
 def _merge_spans(spans: list[ByteSpan]) -> list[ByteSpan]:
-    """Return the same bytes in as few spans as possible, in order."""
+    """Return the union of the spans as few spans, in order."""
     found: list[ByteSpan] = []
     for low, high in sorted(spans):
         if found and low <= found[-1][1]:
@@ -183,7 +188,7 @@ def _merge_spans(spans: list[ByteSpan]) -> list[ByteSpan]:
 
 
 class TableStore:
-    """Tables in the ``tables`` directory of a workspace. Equal tables are one file.
+    """Tables in the ``tables`` directory of a workspace; equal tables are one file.
 
     ``owner`` is another user whose workspace it is; then nothing is written.
     """
@@ -193,13 +198,14 @@ class TableStore:
         self.owner = owner
 
     def path_of(self, sha256: str) -> Path:
-        """Return where the table with this hash lies. Raises DamagedTable where the name is no hash: it may be any path."""
+        """Return the path of the table with this hash. Raises DamagedTable for a name that is no hash."""
+        # The name is from the database, and could be any path.
         if not is_hash(sha256):
             raise DamagedTable("the database names a table by something else than the SHA-256 of its bytes")
         return self.directory / f"{sha256}.parquet"
 
     def write_table(self, table: pa.Table) -> str:
-        """Store a table; returns the SHA-256 of its bytes."""
+        """Store a table, and return the SHA-256 of its bytes."""
         if self.owner:
             raise NotYours(self.directory.parent, self.owner)
         ensure_directory(self.directory.parent, self.directory.name)
@@ -212,6 +218,7 @@ class TableStore:
                     Path(aside).unlink()
                     return sink.sha256
                 file.flush()
+                # On the disk before it has its name: no name may lead to half a table after a crash.
                 os.fsync(file.fileno())
             Path(aside).replace(path)
         except BaseException:
@@ -222,29 +229,29 @@ class TableStore:
 
     @staticmethod
     def _touch_existing(path: Path) -> bool:
-        """Return whether the table is there, now as young as one just written: no row may name it yet, and it must not be removed."""
+        """Set the time of a table's file to now, and return whether the file exists."""
         try:
+            # Old files that no row names are removed, and no row may name this one yet.
             os.utime(path, follow_symlinks=False)
         except FileNotFoundError:
             return False
         return True
 
     def remove_unfinished(self) -> None:
-        """Remove what was being written more than a day ago: whoever wrote it was killed. Raises StrangeFile."""
+        """Remove files that were begun more than a day ago and never finished. Raises StrangeFile."""
         if not self.directory.exists():
             return
         ensure_directory(self.directory.parent, self.directory.name)
         for aside in self.directory.glob(f"{ASIDE_PREFIX}*"):
             with contextlib.suppress(FileNotFoundError):
+                # Another process may be writing a younger one now.
                 if time.time() - aside.lstat().st_mtime > DAY_SECONDS:
                     aside.unlink()
 
     def read_stored_table(self, sha256: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """Read the table with this hash, or some of its columns. Raises DamagedTable when it is gone or its bytes have changed.
-
-        Read without threads: one that still holds bytes of ours when Python ends makes the process abort.
-        """
+        """Read the table with this hash, or some of its columns. Raises DamagedTable when it is missing or has changed."""
         file = self._open_verified(sha256, TablePart(None if columns is None else frozenset(columns)))
+        # A thread that still holds bytes of ours when Python ends makes the process abort.
         return file.read(None if columns is None else list(columns), use_threads=False)
 
     def iterate_row_groups(self, sha256: str) -> Iterator[pa.Table]:
@@ -254,7 +261,7 @@ class TableStore:
             yield file.read_row_group(i, use_threads=False)
 
     def read_rows(self, sha256: str, numbers: Sequence[int], columns: Sequence[str] | None = None) -> pa.Table:
-        """Read some rows of the table with this hash, from 0, in this order; only the row groups that have them are read.
+        """Read some rows of the table with this hash, numbered from 0, in this order.
 
         Raises DamagedTable, also where there is no such row.
         """
@@ -267,12 +274,12 @@ class TableStore:
         )
 
     def column_names(self, sha256: str) -> list[str]:
-        """Return the names of the columns of the table with this hash; only its end is read. Raises DamagedTable when it is gone."""
+        """Return the names of the columns of the table with this hash. Raises DamagedTable when it is missing."""
         with self._open_file(sha256) as file:
             return list(pq.read_schema(file).names)
 
     def _open_verified(self, sha256: str, part: TablePart = WHOLE_TABLE) -> pq.ParquetFile:
-        """Open the table with this hash, of which a part can be read. Raises DamagedTable."""
+        """Open the table with this hash so that a part of it can be read. Raises DamagedTable."""
         with self._open_file(sha256) as file:
             content = read_verified_parquet(file, os.fstat(file.fileno()).st_size, sha256, part)
         if content is None:
@@ -280,12 +287,13 @@ class TableStore:
         return pq.ParquetFile(pa.BufferReader(content), pre_buffer=False)
 
     def verify_table(self, sha256: str) -> None:
-        """Raise DamagedTable when the table with this hash is gone or its bytes have changed."""
+        """Raise DamagedTable when the table with this hash is missing or has changed."""
         with self._open_file(sha256) as file:
             if not has_hash(file, sha256):
                 raise _changed_table_error(self.path_of(sha256))
 
     def _open_file(self, sha256: str) -> BufferedReader:
+        """Open the file of the table with this hash. Raises DamagedTable."""
         path = self.path_of(sha256)
         try:
             return os.fdopen(open_plain(path), "rb")
@@ -295,25 +303,25 @@ class TableStore:
             raise DamagedTable(f"the table {path.name} is {error.kind}, not a file of the workspace") from None
 
     def count_table_records(self, sha256: str) -> int:
-        """Count the records of the table with this hash; only its end is read. Raises DamagedTable when it is gone."""
+        """Return the number of records of the table with this hash. Raises DamagedTable when it is missing."""
         with self._open_file(sha256) as file:
             return int(pq.read_metadata(file).num_rows)
 
     def write_microdata(self, data: Microdata) -> str:
-        """Store microdata; the schema is kept by the database. The code of each missing value stands in columns of its own."""
+        """Store the values of microdata, and return the hash of the table; the schema is kept by the database."""
         kinds = (
             {} if data.kinds is None else {f"{KIND_COLUMN_PREFIX}{name}": values for name, values in data.kinds.items()}
         )
         frame = data.frame.assign(**kinds)
+        # The metadata of pandas names its version: equal tables would have different hashes.
         return self.write_table(pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None))
 
     def read_microdata(
         self, sha256: str, schema: Schema, origin: Origin, rows: Sequence[int] | None = None
     ) -> Microdata:
-        """Read the variables of a schema as they were stored: same dtypes, same order of levels, missing values where they were.
+        """Read the variables of a schema as they were stored, with dtypes, order of levels and missing values.
 
-        Of some ``read_rows``, from 0, in this order, only the row groups that have them are read, and a level that none of those has may be
-        gone.
+        For some ``rows``, from 0, in this order, a level that none of the row groups read has may be missing.
         """
         kinds_of = {name: f"{KIND_COLUMN_PREFIX}{name}" for name in schema.names}
         part = TablePart(frozenset([*schema.names, *kinds_of.values()]), None if rows is None else frozenset(rows))
@@ -336,14 +344,16 @@ class TableStore:
 
     @staticmethod
     def _positions_among(sha256: str, rows: Sequence[int], held: NDArray[np.int64]) -> list[int]:
-        """Return the positions of these rows among those that are ``held``, ascending. Raises DamagedTable where one is missing."""
+        """Return the positions of these rows among the ascending rows ``held``. Raises DamagedTable where one is
+        missing.
+        """
         if not np.isin(rows, held).all():
             raise DamagedTable(f"the table {sha256[:8]} has fewer rows than the database says")
         places: list[int] = np.searchsorted(held, np.asarray(rows, dtype=np.int64)).tolist()
         return places
 
     def write_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> str:
-        """Store named arrays of numbers, any shape, bit for bit."""
+        """Store named arrays of numbers of any shape bit for bit, and return the hash of the table."""
         names = list(arrays)
         table = {
             "name": names,
@@ -356,13 +366,14 @@ class TableStore:
                 ("name", pa.string()),
                 ("dtype", pa.string()),
                 ("shape", pa.list_(pa.int64())),
+                # binary has offsets of 32 bits, at most 2 GB.
                 ("data", pa.large_binary()),
             ]
         )
         return self.write_table(pa.table(table, schema=kinds))
 
     def read_arrays(self, sha256: str) -> dict[str, NDArray[Any]]:
-        """Read the arrays that ``write_arrays`` stored."""
+        """Return the arrays that ``write_arrays`` stored, by name."""
         return {
             row["name"]: np.frombuffer(row["data"], dtype=np.dtype(row["dtype"])).reshape(row["shape"])
             for row in self.read_stored_table(sha256).to_pylist()
@@ -370,11 +381,13 @@ class TableStore:
 
 
 def _changed_table_error(path: Path) -> DamagedTable:
+    """Return the error for a table whose bytes have changed."""
     return DamagedTable(f"the table {path.name} has changed since it was written")
 
 
 def _read_column_values(file: pq.ParquetFile, name: str, groups: Sequence[int]) -> NDArray[Any] | pd.Categorical:
-    """Return the values (n,) of a column in some row groups, put together from one at a time."""
+    """Return the values (n,) of a column in some row groups."""
+    # One row group at a time: each has a dictionary of its own, whose codes differ.
     parts = [_row_group_values(file.read_row_group(i, [name], use_threads=False).column(0)) for i in groups]
     parts = parts or [_row_group_values(file.read_row_groups([], [name], use_threads=False).column(0))]
     if not isinstance(parts[0], _LevelCodes):
@@ -386,7 +399,7 @@ def _read_column_values(file: pq.ParquetFile, name: str, groups: Sequence[int]) 
 
 @dataclass(frozen=True, slots=True)
 class _LevelCodes:
-    """Levels of a column as codes.
+    """Values of a categorical column as codes of its levels.
 
     codes: codes of levels, (n,), MISSING_LEVEL_CODE for a missing value
     levels: the levels
@@ -398,15 +411,17 @@ class _LevelCodes:
     ordered: bool
 
     def codes_among(self, levels: Sequence[str]) -> NDArray[np.signedinteger[Any]]:
+        """Return the codes (n,) of the same values among more levels."""
         if self.levels == tuple(levels[: len(self.levels)]):
             return self.codes
         places = {level: i for i, level in enumerate(levels)}
+        # The last entry is where code -1, a missing value, points.
         new = [*(places[level] for level in self.levels), MISSING_LEVEL_CODE]
         return np.asarray(np.array(new, dtype=np.int32)[self.codes])
 
 
 def _row_group_values(column: pa.ChunkedArray) -> Any:
-    """Return the values (n,) of a column of one row group; codes where they are levels."""
+    """Return the values (n,) of a column of one row group, or the codes of its levels."""
     chunk = column.combine_chunks()
     if not pa.types.is_dictionary(chunk.type):
         return chunk.to_numpy(zero_copy_only=False)
@@ -416,10 +431,11 @@ def _row_group_values(column: pa.ChunkedArray) -> Any:
 
 
 def _smallest_code_type(levels: Sequence[str]) -> np.dtype[Any]:
-    """Return the smallest type of codes of these levels and of MISSING_LEVEL_CODE."""
+    """Return the smallest integer type for the codes of these levels and of a missing value."""
     return np.min_scalar_type(-1 - len(levels))
 
 
 def _dates_in_seconds(values: NDArray[Any]) -> NDArray[Any]:
-    """Return dates in seconds, as microdata have them; Parquet keeps milliseconds."""
+    """Return dates with the unit of seconds that microdata have, and other values unchanged."""
+    # Parquet has no unit above milliseconds.
     return values.astype("datetime64[s]") if values.dtype.kind == "M" else values

@@ -1,7 +1,7 @@
-"""Tombstones: what stays of a released run that is deleted, so that the gate still counts its release.
+"""Tombstones: records of released runs that were deleted, so that the gate still counts their releases.
 
 A tombstone holds what the run spent of a privacy budget, the released datasets, which are public anyway, and of the
-confidential records HMACs alone. The row of the audit log on the deletion of the run holds its hash, and that row is sealed.
+confidential records HMACs alone. The row of the audit log on the deletion holds its hash, and that row is sealed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TOMBSTONE_KEY = "tombstone"
 
 @dataclass(frozen=True, slots=True)
 class RecordHmacs:
-    """Column of HMACs of the confidential records, (n,).
+    """A column of HMACs of the confidential records, (n,), and the variables that it is of.
 
     names: variables that they are of
     kinds: kinds of these
@@ -38,7 +38,7 @@ class RecordHmacs:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRiskTable:
-    """Table with the risk of every record by one measure.
+    """A stored table with the risk of every record by one measure.
 
     key: key of the measure
     params: its parameters
@@ -54,7 +54,7 @@ class MeasuredRiskTable:
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """Released run that was deleted.
+    """Record of a released run that was deleted.
 
     tables: hashes of its datasets as the run stored them
     datasets: hashes of their remaining parts: the released columns, and no level that no released record has
@@ -96,23 +96,23 @@ class Tombstone:
 
     @property
     def json_text(self) -> str:
-        """Return the tombstone as the database keeps it."""
+        """Return the tombstone as JSON, as the database keeps it."""
         return json.dumps(asdict(self), sort_keys=True)
 
     @property
     def table_hashes(self) -> tuple[str, ...]:
-        """Return the hashes of all tables that it needs."""
+        """Return the hashes of all tables that the tombstone needs."""
         named = (*self.datasets, self.classes, self.marks_table, *(one.table for one in self.risks))
         return tuple(dict.fromkeys(one for one in named if one))
 
 
 def tombstone_hash(content: str) -> str:
-    """Return what the audit log keeps of a tombstone."""
+    """Return the SHA-256 of a tombstone's JSON, which the audit log keeps."""
     return hashlib.sha256(content.encode()).hexdigest()
 
 
 def store_tombstone(connection: sqlite3.Connection, tombstone: Tombstone) -> str:
-    """Store a tombstone, in the transaction that deletes the run; returns its hash for the audit log."""
+    """Store a tombstone, in the transaction that deletes the run, and return its hash for the audit log."""
     content = tombstone.json_text
     connection.execute("INSERT INTO tombstone VALUES (?, ?)", (tombstone.run_id, content))
     connection.executemany(
@@ -122,7 +122,7 @@ def store_tombstone(connection: sqlite3.Connection, tombstone: Tombstone) -> str
 
 
 def released_run_manifests(connection: sqlite3.Connection) -> dict[int, tuple[str, ...]]:
-    """Return the runs that were released from this workspace, each with the hashes of the manifests that were written, oldest first."""
+    """Return the hashes of the manifests of each released run, oldest first, by the run's number."""
     rows = connection.execute(
         "SELECT subject, details FROM audit WHERE act = ? ORDER BY number", (AuditAct.RUN_RELEASED.value,)
     )
@@ -136,18 +136,21 @@ def released_run_manifests(connection: sqlite3.Connection) -> dict[int, tuple[st
 
 
 def deleted_run_tombstones(connection: sqlite3.Connection) -> dict[int, str]:
-    """Return the runs that were deleted, each with the hash of its tombstone; empty where none was left."""
+    """Return the hash of each deleted run's tombstone, by the run's number; empty where none was left."""
     rows = connection.execute("SELECT subject, details FROM audit WHERE act = ?", (AuditAct.RUN_DELETED.value,))
     numbers = ((row["subject"].removeprefix("run "), parse_details(row["details"])) for row in rows)
     return {int(number): str(details.get(TOMBSTONE_KEY) or "") for number, details in numbers if number.isdecimal()}
 
 
 def read_tombstone(workspace: Workspace, run_id: int, sha256: str) -> Tombstone:
-    """Read the tombstone of a run whose deletion left this hash. Raises DamagedRecord where it is missing or was changed."""
+    """Return the tombstone of a run, which must have this hash. Raises DamagedRecord where it is missing or was
+    changed.
+    """
     row = workspace.connection.execute("SELECT content FROM tombstone WHERE run_id = ?", (run_id,)).fetchone()
     if row is None or not isinstance(row[0], str) or tombstone_hash(row[0]) != sha256:
         raise DamagedRecord(f"the tombstone of run {run_id}")
     found = _tombstone_from_table(json.loads(row[0]))
+    # Whoever may write the database can exchange two whole tombstones.
     if found.run_id != run_id:
         raise DamagedRecord(f"the tombstone of run {run_id}")
     return found
@@ -155,6 +158,7 @@ def read_tombstone(workspace: Workspace, run_id: int, sha256: str) -> Tombstone:
 
 @raise_damaged_record("a tombstone")
 def _tombstone_from_table(table: Mapping[str, Any]) -> Tombstone:
+    """Return the tombstone of a parsed JSON object. Raises DamagedRecord."""
     lists = {name: tuple(value) for name, value in table.items() if isinstance(value, list)}
     parts = {
         # tombstones of earlier versions mark no identifier
@@ -171,7 +175,7 @@ def _tombstone_from_table(table: Mapping[str, Any]) -> Tombstone:
 
 
 def tombstone_fault(workspace: Workspace, run_id: int, sha256: str) -> str:
-    """Describe what is wrong with the tombstone of a deleted run; empty where nothing is."""
+    """Describe what is wrong with a deleted run's tombstone; empty where nothing is."""
     row = workspace.connection.execute("SELECT content FROM tombstone WHERE run_id = ?", (run_id,)).fetchone()
     if row is None:
         return f"the tombstone of run {run_id}, which was released and deleted, is missing"
@@ -186,7 +190,7 @@ def tombstone_fault(workspace: Workspace, run_id: int, sha256: str) -> str:
 
 
 def tombstone_faults(workspace: Workspace) -> list[str]:
-    """Describe what is wrong with the tombstones of a workspace, and which were added by other means."""
+    """Describe what is wrong with the tombstones of a workspace, and which ones Sfumato did not write."""
     deleted = deleted_run_tombstones(workspace.connection)
     there = [int(row[0]) for row in workspace.connection.execute("SELECT run_id FROM tombstone ORDER BY run_id")]
     found = [tombstone_fault(workspace, number, sha256) for number, sha256 in sorted(deleted.items()) if sha256]
@@ -195,7 +199,7 @@ def tombstone_faults(workspace: Workspace) -> list[str]:
 
 
 def deleted_without_tombstone(connection: sqlite3.Connection) -> list[int]:
-    """Return the runs that were released, and then deleted by a version that left no tombstone."""
+    """Return the runs that were released and then deleted by a version that left no tombstone."""
     released = released_run_manifests(connection)
     return sorted(
         number for number, sha256 in deleted_run_tombstones(connection).items() if number in released and not sha256

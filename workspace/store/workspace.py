@@ -1,4 +1,4 @@
-"""Workspace: one directory with a database and a folder of tables, and what is in it."""
+"""Workspace: a directory with a database, a folder of tables and a key."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ _CHECKED_DATABASES: dict[Path, tuple[tuple[int, ...], ...]] = {}
 
 @dataclass(frozen=True, slots=True)
 class StoredDataset:
-    """Stored table: where it came from and what it is."""
+    """A stored table, with its origin and its schema."""
 
     id: int
     project_id: int
@@ -87,7 +87,7 @@ class StoredDataset:
 
 
 class Workspace:
-    """Open workspace, closed by ``with``. One per thread, since SQLite connections stay in theirs.
+    """An open workspace, closed by ``with``; each thread needs one of its own, since SQLite connections stay in theirs.
 
     Opens in under a millisecond and loads no numerical library before a table is read.
     """
@@ -105,7 +105,7 @@ class Workspace:
 
     @classmethod
     def create(cls, directory: Path, key: bytes | None = None) -> Workspace:
-        """Create a workspace with this key, or one of its own, or open the one that is there.
+        """Create a workspace with this key, or a new one, or open the workspace that is there.
 
         Raises NotAWorkspace on a directory with other things in it, and NoKey where the one that is there has another
         key. Where its key is missing, this one is put back.
@@ -125,6 +125,7 @@ class Workspace:
 
     @classmethod
     def _open_with_key(cls, directory: Path, key: bytes | None) -> Workspace:
+        """Open a workspace, which must have this key if one is given."""
         workspace = cls.open(directory, key=key)
         try:
             if key is not None:
@@ -138,12 +139,14 @@ class Workspace:
     def open(
         cls, directory: Path, *, read_only: bool = False, unchecked: bool = False, key: bytes | None = None
     ) -> Workspace:
-        """Open a workspace, brought up to this version, to write or only to look at it.
+        """Open a workspace to write, or only to read it, and migrate its database to this version.
 
-        ``unchecked`` opens one whose history is broken too, for what shows or repairs that. ``read_workspace_key`` is that of a workspace
-        of a version without seals, where its file is missing. Raises NotAWorkspace, StrangeFile, and BrokenHistory where the
-        audit log has no seals, or is not the one that is recorded outside the workspace.
-        Another user's can only be looked at: all that writes raises NotYours.
+        read_only: whether writing is refused; another user's workspace can only be read
+        unchecked: whether one with a broken history is opened too, for what shows or repairs that
+        key: key of a workspace of a version without seals, where its file is missing
+
+        Raises NotAWorkspace, StrangeFile, and BrokenHistory where the audit log has no seals, or is not the one that is
+        recorded outside the workspace.
         """
         if not (directory / DATABASE).is_file():
             raise NotAWorkspace(f"{directory} is not a workspace; make one with: sfumato init {directory}")
@@ -151,6 +154,7 @@ class Workspace:
         try:
             check_layout(directory)
             workspace.owner = owner_if_other(directory, DATABASE)
+            # Before any other query: reading a view may never end.
             check_nothing_computed(workspace.connection)
             workspace._migrate_and_check(key, unchecked=unchecked)
             if read_only or workspace.owner:
@@ -170,12 +174,13 @@ class Workspace:
         return workspace
 
     def _migrate_and_check(self, key: bytes | None, *, unchecked: bool) -> None:
-        """Migrate the database once its history is known to be the one recorded outside, and check that it has seals."""
+        """Check the history, migrate the database, and check its values and seals."""
         if self.owner:
             migrate_database(self.connection, look=True)
             self._check_values()
             return
         older = is_older_version(self.connection)
+        # Before the migration, which would seal a history that somebody exchanged.
         wrong = self.history_problem()
         if wrong and (older or not unchecked):
             raise BrokenHistory(wrong)
@@ -190,16 +195,17 @@ class Workspace:
             store_unknown_head(self.directory, self.connection, read_head(self.connection), self.head_stores())
 
     def history_problem(self) -> str:
-        """Explain why the audit log is not the one that is recorded outside the workspace; empty where it is.
+        """Explain why the audit log is not the one recorded outside the workspace; empty where it is.
 
         Raises BrokenHistory where a place that the policy names cannot be read.
         """
         return head_disagreement(self.directory, self.connection, self.head_stores())
 
     def _check_values(self) -> None:
-        """Check the types of all stored values, once for each state of the database. Raises DamagedRecord."""
+        """Check the types of all stored values. Raises DamagedRecord."""
         files = (self.directory / DATABASE, self.directory / f"{DATABASE}-wal")
         found = [path.stat() for path in files if path.exists()]
+        # Once for each state of the files: a worker's heartbeat alone opens the workspace every few seconds.
         stamp = tuple((one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns) for one in found if one.st_size)
         if _CHECKED_DATABASES.get(self.directory) == stamp:
             return
@@ -208,6 +214,7 @@ class Workspace:
         _CHECKED_DATABASES[self.directory] = stamp
 
     def _lost_seals_message(self) -> str:
+        """Explain that the audit log has lost its seals or its key; empty where it has both."""
         row = self.connection.execute(
             "SELECT fingerprint, EXISTS (SELECT 1 FROM audit_seal) FROM workspace_key"
         ).fetchone()
@@ -220,33 +227,35 @@ class Workspace:
         )
 
     def head_stores(self) -> list[HeadStore]:
-        """Return where the head of the audit log is kept outside. A policy that cannot be read names none; whoever writes hears of it."""
+        """Return the places outside the workspace that keep the head of its audit log."""
         try:
             return head_stores_of(self.directory)
+        # Reading must not fail for a damaged policy; every writer reads it again and raises.
         except (EngineError, StrangeFile):
             return [HeadsFolder()]
 
     @property
     def stored_fingerprint(self) -> str:
-        """Return the fingerprint of the workspace's key, as the database has it. Raises DamagedRecord."""
+        """Return the fingerprint of the workspace's key that the database has. Raises DamagedRecord."""
         row = self.connection.execute("SELECT fingerprint FROM workspace_key").fetchone()
         if row is None or not isinstance(row[0], str):
             raise DamagedRecord("the fingerprint of the key")
         return row[0]
 
     def read_workspace_key(self) -> bytes:
-        """Read the workspace's key; empty for a public one. Raises NoKey, since without it nothing may be computed."""
+        """Read the workspace's key; empty for a public one. Raises NoKey."""
         return key_of_workspace(self.directory, self.stored_fingerprint)
 
     @cached_property
     def sealer(self) -> RecordSealer:
-        """Return the current sealer: of the key that the policy names, else of one that follows from the workspace's own. Raises NoKey,
-        BadInput.
+        """Return the current sealer: by the key that the policy names, else by one derived from the workspace's own.
+
+        Raises NoKey and BadInput.
         """
         return self.all_sealers()[0]
 
     def all_sealers(self) -> list[RecordSealer]:
-        """Return the current sealer, and after it the one by the workspace's own key. Raises NoKey and BadInput."""
+        """Return the current sealer, followed by the one by the workspace's own key. Raises NoKey and BadInput."""
         named = read_policy_of_workspace(self.directory).seal_key
         keys = [read_sealing_key(self.directory, named)] if named else []
         try:
@@ -257,7 +266,10 @@ class Workspace:
         return [RecordSealer(key, compute_fingerprint(key)) for key in keys]
 
     def _begin_seals_once(self, given: bytes | None, connection: sqlite3.Connection) -> None:
-        """Begin seals, in the migration of a version without seals. Raises BrokenHistory where there were seals, and NoKey."""
+        """Begin the seals of a workspace of a version without them. Raises NoKey, and BrokenHistory where there were
+        seals.
+        """
+        # Whoever sets the version of the database back must not have a changed history sealed.
         if has_sealing_rows(audit_rows(connection)):
             raise BrokenHistory(
                 f"the audit log of {self.directory} was sealed already, and its seals are gone: it was changed by other means. "
@@ -269,7 +281,7 @@ class Workspace:
         begin_seals(connection, self.directory, found)
 
     def _check_key(self, key: bytes) -> None:
-        """Raise NoKey where the workspace has another key than this; where its file is missing, put it back."""
+        """Raise NoKey where the workspace has another key, and put this one back where its file is missing."""
         if (found := self.stored_fingerprint) != compute_fingerprint(key):
             raise NoKey(
                 f"{self.directory} has another key (fingerprint {found}) than --key (fingerprint {compute_fingerprint(key)}); "
@@ -284,29 +296,31 @@ class Workspace:
 
     @cached_property
     def tables(self) -> TableStore:
+        """Return the store of the workspace's tables."""
+        # Loads pandas and pyarrow, which commands that read no table need not wait for.
         from .tables import TableStore
 
         return TableStore(self.directory / "tables", self.owner)
 
     @cached_property
     def connection(self) -> sqlite3.Connection:
-        """Return the connection of the thread that opened the workspace."""
+        """Return the connection to the database, opened on first use."""
         return open_read_only(self.directory / DATABASE) if self.owner else open_database(self.directory / DATABASE)
 
     def close(self) -> None:
-        """Close the connection; the workspace may be used again."""
+        """Close the connection; it is opened again on the next use."""
         if "connection" in self.__dict__:
             self.connection.close()
             del self.__dict__["connection"]
 
     @contextmanager
     def write_transaction(self, *, accept_rollback: bool = False) -> Iterator[sqlite3.Connection]:
-        """Run the block in a write transaction: NotYours in another user's workspace; NoKey where the audit log cannot be sealed that it
-            adds to.
+        """Run the block in a write transaction, and seal the rows that it adds to the audit log.
 
-        The head of that log is written beside the database, and kept outside the workspace. Raises BrokenHistory where the log
-        is not the one recorded there; ``accept_rollback`` records it in place of that one. That a run was stopped is entered
-        without a key, too.
+        accept_rollback: whether the log's head replaces another one that is recorded outside
+
+        Raises NotYours in another user's workspace, NoKey where new rows cannot be sealed, and BrokenHistory where the
+        log is not the one recorded outside.
         """
         self.check_own()
         with immediate_transaction(self.connection) as connection:
@@ -320,15 +334,20 @@ class Workspace:
                     raise BrokenHistory(wrong)
                 for place in places:
                     with contextlib.suppress(OSError):
+                        # A file that the policy names must be writable before the commit, since its head is written
+                        # after it.
                         place.check_can_store()
         if head != before:
+            # After the commit: a head of a transaction that was rolled back would be on no log.
             write_head_file(self.directory, head)
             store_head_outside(self.directory, connection, head, places, replace=accept_rollback)
 
     def _seal_new_rows(self, connection: sqlite3.Connection, before: AuditHead) -> None:
+        """Seal the rows after ``before`` in the audit log."""
         try:
             sealers = self.all_sealers()
         except NoKey:
+            # A run can be stopped without the key: nothing is computed or released by that.
             if has_only_stops_after(connection, before.number):
                 return
             raise
@@ -342,11 +361,11 @@ class Workspace:
 
     @property
     def data_version(self) -> int:
-        """Return a number that changes when another connection has written: cheap to poll."""
+        """Return a number that changes when another connection has written."""
         return int(self.connection.execute("PRAGMA data_version").fetchone()[0])
 
     def ensure_project(self, name: str) -> int:
-        """Return the number of the project with this name, made if need be. Call inside a transaction."""
+        """Return the number of the project with this name, made if need be. Call it inside a transaction."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         made = self.connection.execute("INSERT OR IGNORE INTO project (name, created) VALUES (?, ?)", (name, now))
         project_id = int(self.connection.execute("SELECT id FROM project WHERE name = ?", (name,)).fetchone()[0])
@@ -358,7 +377,8 @@ class Workspace:
     def add_dataset(
         self, project_id: int, name: str, source_sha256: str, data: Microdata, table_sha256: str | None = None
     ) -> int:
-        """Store a table in a project; the same table from the same file is stored once. Call inside a transaction.
+        """Store a table in a project and return its number; the same table from the same file is stored once. Call it
+        inside a transaction.
 
         ``table_sha256`` tells that the table has been written already: a large one is, before the transaction begins.
         """
@@ -393,12 +413,12 @@ class Workspace:
         return dataset_id
 
     def list_datasets(self, project_id: int) -> list[StoredDataset]:
-        """List the datasets of a project, newest first."""
+        """Return the datasets of a project, newest first."""
         rows = self.connection.execute("SELECT * FROM dataset WHERE project_id = ? ORDER BY id DESC", (project_id,))
         return [_dataset_from_row(row) for row in rows]
 
     def find_dataset(self, dataset_id: int) -> StoredDataset:
-        """Return one dataset. Raises NotFound."""
+        """Return the dataset with this number. Raises NotFound."""
         row = self.connection.execute("SELECT * FROM dataset WHERE id = ?", (dataset_id,)).fetchone()
         if row is None:
             raise NotFound(f"there is no dataset {dataset_id}")
@@ -407,13 +427,16 @@ class Workspace:
     def read_stored_dataset(
         self, dataset: StoredDataset, names: Sequence[str] | None = None, rows: Sequence[int] | None = None
     ) -> Microdata:
-        """Read the records of a dataset, or some of its variables or ``rows``, from 0."""
+        """Read the records of a dataset, or some of its variables or ``rows`` (from 0)."""
         schema = dataset.schema if names is None else dataset.schema.select_variables(names)
         return self.tables.read_microdata(dataset.table_sha256, schema, dataset.origin, rows)
 
 
 def begin_seals(connection: sqlite3.Connection, directory: Path, fingerprint_found: str = "") -> None:
-    """Begin the seals of a workspace that has runs without them, and make its key where there is no ``fingerprint_found``. Raises NoKey."""
+    """Begin the seals of a workspace that has runs without them. Raises NoKey.
+
+    fingerprint_found: fingerprint of the workspace's key; empty where a key has to be made
+    """
     runs = int(connection.execute("SELECT coalesce(max(id), 0) FROM run").fetchone()[0])
     before = read_head(connection)
     if fingerprint_found:
@@ -429,7 +452,7 @@ def begin_seals(connection: sqlite3.Connection, directory: Path, fingerprint_fou
 
 
 def future_workspace_key(directory: Path, given: bytes | None = None) -> bytes:
-    """Return the key of the workspace in a directory, or the one that it would be made with: the one ``given``, else a new one.
+    """Return the key of the workspace in a directory, or the one with which it would be made.
 
     Raises NoKey, also where the workspace has another key than the one given.
     """
@@ -442,10 +465,11 @@ def future_workspace_key(directory: Path, given: bytes | None = None) -> bytes:
 
 
 def export_key(workspace: Workspace, path: Path) -> str:
-    """Copy the key into a new file, and enter that in the audit log; returns its fingerprint. Raises NoKey."""
+    """Copy the key into a new file, enter that in the audit log, and return the key's fingerprint. Raises NoKey."""
     key = workspace.read_workspace_key()
     with workspace.write_transaction() as connection:
         append_act(connection, AuditAct.KEY_EXPORTED, "workspace", fingerprint=compute_fingerprint(key))
+        # Within the transaction: where the file cannot be written, no export is entered.
         write_key(path, key)
     return compute_fingerprint(key)
 
@@ -458,11 +482,12 @@ def check_workspace_owner(directory: Path) -> None:
 
 
 def _is_foreign_file(path: Path) -> bool:
+    """Return whether a file in a new workspace's directory is none of its own."""
     return path.name != KEY_FILE and not path.name.startswith((DATABASE, HEAD_FILE))
 
 
 def _ensure_key_file(directory: Path, key: bytes | None) -> str:
-    """Return the fingerprint of the key in a directory: the one that lies there, else this, else a new one."""
+    """Write a key into a directory that has none, and return the fingerprint of the key there."""
     path = directory / KEY_FILE
     if not os.path.lexists(path):
         write_key(path, generate_key() if key is None else key)
@@ -470,7 +495,7 @@ def _ensure_key_file(directory: Path, key: bytes | None) -> str:
 
 
 def _read_key_in(directory: Path, given: bytes | None) -> bytes:
-    """Return the key that lies in a directory. Raises NoKey where another is given."""
+    """Read the key in a directory. Raises NoKey where another is given."""
     key = read_key(directory / KEY_FILE)
     if given not in (None, key):
         raise NoKey(f"another key lies in {directory} than --key; move it away, or leave --key out")
@@ -479,6 +504,7 @@ def _read_key_in(directory: Path, given: bytes | None) -> bytes:
 
 @raise_damaged_record("a dataset")
 def _dataset_from_row(row: sqlite3.Row) -> StoredDataset:
+    """Return the dataset of a row of the database. Raises DamagedRecord."""
     dataset = StoredDataset(**{**dict(row), "schema": schema_from_json(row["schema"])})
     check_texts(dataset.name, dataset.origin, dataset.source_sha256, dataset.table_sha256, dataset.created)
     check_integers(dataset.id, dataset.project_id, dataset.records, dataset.dropped)
@@ -487,7 +513,7 @@ def _dataset_from_row(row: sqlite3.Row) -> StoredDataset:
 
 @contextlib.contextmanager
 def _directory_lock(directory: Path) -> Iterator[None]:
-    """Hold a lock on the directory, so that no other process is in the block for the same one."""
+    """Hold a lock on a directory, so that only one process at a time is in the block for it."""
     handle = os.open(directory, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -497,10 +523,11 @@ def _directory_lock(directory: Path) -> Iterator[None]:
 
 
 def _make_database(directory: Path, key: bytes | None) -> None:
-    """Make the database aside and rename it when it is whole, so that no one opens half a database."""
+    """Make the database of a new workspace, with its key and its first sealed rows."""
     if any(map(_is_foreign_file, directory.iterdir())):
         raise NotAWorkspace(f"{directory} has other things in it; name a new or empty directory")
     directory.chmod(0o700)
+    # Renamed when it is whole, so that no one opens half a database.
     aside = directory / f"{DATABASE}.making"
     aside.unlink(missing_ok=True)
     os.close(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -522,11 +549,11 @@ def _make_database(directory: Path, key: bytes | None) -> None:
 
 
 def schema_to_json(schema: Schema) -> str:
-    """Return the schema as the database keeps it."""
+    """Return a schema as JSON, as the database keeps it."""
     return json.dumps({variable.name: variable.to_table() for variable in schema})
 
 
 def schema_from_json(text: str) -> Schema:
-    """Return the schema that ``schema_to_json`` wrote."""
+    """Parse a schema that ``schema_to_json`` wrote."""
     tables = json.loads(text)
     return Schema(tuple(Variable.from_table(name, table, f"variables.{name}") for name, table in tables.items()))
