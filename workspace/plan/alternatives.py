@@ -1,5 +1,4 @@
-"""Steps that methods offer in place of those of a plan or in addition to them, and the levers by which a search applies
-them.
+"""Offers of other steps for a plan, and the levers by which a search applies them.
 
 Offered are: other methods for each synthesised variable, a step for each kept variable, one step of a joint method for
 all of them, public rules that coarsen quasi-identifiers, and other anonymisations with what they leave to local
@@ -468,10 +467,9 @@ def _recoding_lever(recipe: Recipe, name: str, rules: Sequence[Any]) -> SearchLe
 
 
 def _weights_lever(recipe: Recipe, possible: Sequence[RecipeStep]) -> SearchLever | None:
-    """Return the lever of less influence for records with rare quasi-identifiers; None where no plan could weight
-    records so.
+    """Return the lever of less influence for records with rare quasi-identifiers.
 
-    It is None too where the risks of an earlier run weight them.
+    None where no plan could weight records so. It is None too where the risks of an earlier run weight them.
     """
     given = recipe.weights
     known = list(recipe.schema.names_by_role(Role.QUASI_IDENTIFIER) if given is None else given.known)

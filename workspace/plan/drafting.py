@@ -456,10 +456,10 @@ class _PlanDrafter:
         return steps
 
     def _draft_weights(self, case: Case, makers: Sequence[DraftedStep]) -> dict[str, Any]:
-        """Return a ``[weights]`` table that gives records with rare quasi-identifiers less influence; empty where that
-        is of no use.
+        """Return a ``[weights]`` table that gives records with rare quasi-identifiers less influence.
 
-        It is of use where quasi-identifiers are released unchanged and every step can weight records.
+        Empty where that is of no use. It is of use where quasi-identifiers are released unchanged and every step can
+        weight records.
         """
         known = [name for name in case.known if name in case.kept_variables]
         methods = [method_of_step(step.section, str(step.table["method"])) for step in makers]
@@ -513,8 +513,9 @@ class _PlanDrafter:
         return "" if method.package == OWN else f"{method.key} of the package {method.package}; "
 
     def _draft_anonymisation(self, case: Case) -> list[DraftedStep]:
-        """Draft the anonymisation by the most suited method; no step for an evaluation. Raises BadInput where none
-        offers one.
+        """Draft the anonymisation by the most suited method; no step for an evaluation.
+
+        Raises BadInput where none offers one.
         """
         if case.want == "evaluation":
             return []

@@ -29,9 +29,7 @@ SECTION_ORDER = (
 
 
 def write_plan(table: Mapping[str, Any]) -> str:
-    """Return a recipe's table as TOML: single values first, then tables, keys in a recipe's order and unknown ones at
-    the end.
-    """
+    """Return a recipe's table as TOML: single values first, then tables, in a recipe's order, unknown keys last."""
     known = {key: table[key] for key in SECTION_ORDER if key in table}
     ordered = {**known, **{key: value for key, value in table.items() if key not in known}}
     single = {
@@ -109,9 +107,7 @@ class PlanDraft:
 
 
 def _data_identity(table: Mapping[str, Any]) -> str:
-    """Return a text that is equal for recipes which read the same records: ``[data]``, and the seed where it draws
-    some.
-    """
+    """Return a text that is equal for recipes that read the same records: ``[data]``, and the seed where it draws any."""
     data, release = table.get("data", {}), table.get("release", {})
     asked = (
         # The policy for missing values is applied to the stored records again, so it may differ.
@@ -136,8 +132,9 @@ def find_draft(workspace: Workspace, project_id: int) -> PlanDraft | None:
 
 
 def _draft_of_search(workspace: Workspace, project_id: int) -> PlanDraft | None:
-    """Return the plan that the newest search of a project began with, on the records of its last run; None without a
-    search.
+    """Return the plan that the newest search of a project began with, on the records of its last run.
+
+    None without a search.
     """
     row = workspace.connection.execute(
         """SELECT search.recipe AS toml, look.run_id AS run_id FROM search JOIN look ON look.search_id = search.id

@@ -171,8 +171,9 @@ def _parse_document(toml: str) -> PlanDocument:
 
 
 def store_limits(workspace: Workspace, project_id: int, thresholds: Sequence[Threshold]) -> PlanDraft:
-    """Store limits in a project's plan and return its draft. Raises NotFound, and BadInput when the plan cannot be
-    read.
+    """Store limits in a project's plan and return its draft.
+
+    Raises NotFound, and BadInput when the plan cannot be read.
     """
     draft = find_draft(workspace, project_id)
     if draft is None:
@@ -185,8 +186,9 @@ def store_limits(workspace: Workspace, project_id: int, thresholds: Sequence[Thr
 
 
 def merge_limits(tables: Sequence[Mapping[str, Any]], thresholds: Sequence[Threshold]) -> list[dict[str, Any]]:
-    """Return a recipe's ``[[threshold]]`` tables with the limits of ``thresholds``; those it does not have are added at
-    the end.
+    """Return a recipe's ``[[threshold]]`` tables with the limits of ``thresholds``.
+
+    Those it does not have are added at the end.
     """
     kept = [dict(table) for table in tables]
     free = list(range(len(kept)))

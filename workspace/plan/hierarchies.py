@@ -1,6 +1,4 @@
-"""Hierarchy of one quasi-identifier while it is edited: a tree of values, or intervals, with the records below every
-node.
-"""
+"""Hierarchy of a quasi-identifier while it is edited: a tree of values, or intervals, with the records below each node."""
 
 from __future__ import annotations
 
@@ -196,9 +194,7 @@ def _children_of_nodes(nodes: Sequence[HierarchyNode]) -> dict[int, list[int]]:
 
 
 def proposed_hierarchies(data: Microdata, known: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return proposed tables ``hierarchies`` and ``widths`` of a step, for the quasi-identifiers that can be
-    generalised in steps.
-    """
+    """Return proposed tables ``hierarchies`` and ``widths`` for the quasi-identifiers that can be generalised in steps."""
     found: dict[str, dict[str, Any]] = {"hierarchies": {}, "widths": {}}
     for name in known:
         # No class of a hierarchy covers a missing value.

@@ -70,8 +70,9 @@ class DraftAudience:
 
     @property
     def policy_notes(self) -> list[str]:
-        """Return a note that the policy allows only a stricter audience than the one requested; empty where it allows
-        that.
+        """Return a note that the policy allows only a stricter audience than the one requested.
+
+        Empty where it allows that.
         """
         if self.audience == self.requested:
             return []
@@ -319,8 +320,9 @@ def is_counted(role: Role) -> bool:
 
 
 def evaluation_warning(draft: KeptColumnDraft, kept_columns: Sequence[str]) -> list[str]:
-    """Return a warning about the people whom the gate will find by columns that another tool's release keeps; empty
-    without any.
+    """Return a warning about the people whom the gate will find by columns that another tool's release keeps.
+
+    Empty without any.
     """
     counting = [name for name in kept_columns if draft.audience.counts_column(name, draft.known)]
     over = draft.audience.limits.limits.count_unprotected(draft.count_combinations(counting)) if counting else 0

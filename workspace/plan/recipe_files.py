@@ -1,8 +1,10 @@
 """Reading of files that a recipe names and that lie beside it: generalisation trees, seed pools, intruder files.
 
-hierarchies = { education = "education.csv" }     # ARX's layout, a line a value: value;level 1;...;root (or tau-Argus's)
-seeds = "pool.csv"                                # a CSV table with a column a target, public already
-external = "register.csv"                         # a CSV table with a column a variable that the intruder knows
+    hierarchies = { education = "education.csv" }     # ARX's layout, a line a value: value;level 1;...;root (or tau-Argus's)
+    seeds = "pool.csv"                                # a CSV table with a column a target, public already
+    external = "register.csv"                         # a CSV table with a column a variable that the intruder knows
+
+Only plain files in UTF-8, in the recipe's folder or below it and up to a size, are read.
 """
 
 from __future__ import annotations

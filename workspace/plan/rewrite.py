@@ -258,8 +258,9 @@ def _remove_block(before: Sequence[PlanBlock], gone: PlanBlock) -> list[PlanBloc
 
 
 def _match_old_tables(old: Sequence[Any], new: Sequence[Any]) -> list[int | None]:
-    """Return the position that each new table had: of the equal old one, else of the next that remains; None for an
-    added one.
+    """Return the position that each new table had: of the equal old one, else of the next that remains.
+
+    None for an added one.
     """
     rest_of_old = dict(enumerate(old))
     found: list[int | None] = []
@@ -418,8 +419,9 @@ def _line_end_if_needed(remark: str, after: str) -> str:
 
 
 def _rewrite_array(text: str, old: Sequence[Any], new: Sequence[Any]) -> str:
-    """Return the text of an array with the items ``new``; comments move with their items. Empty where it cannot be
-    parsed.
+    """Return the text of an array with the items ``new``; comments move with their items.
+
+    Empty where it cannot be parsed.
     """
     array = MultilineArray.from_array_text(text)
     if array is None or len(array.entries) != len(old):

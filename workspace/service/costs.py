@@ -53,8 +53,9 @@ class RunCost:
 def estimate_run_cost(
     recipe: Recipe, records: int, jobs: int, earlier: MeasuredCosts | None = None, limit: MemoryLimit | None = None
 ) -> RunCost:
-    """Estimate the cost of a run of a recipe on ``records`` records; all its tasks together may use the memory of
-    ``limit``.
+    """Estimate the cost of a run of a recipe on ``records`` records.
+
+    All its tasks together may use the memory of ``limit``.
     """
     costs = estimate_task_costs(recipe, records, earlier)
     limit = limit or MemoryLimit(None)
@@ -91,8 +92,9 @@ def plan_cost_text(workspace: Workspace, toml: str, records: int, jobs: int) -> 
 
 
 def draft_cost_text(workspace: Workspace, toml: str, records: int, wanted: DraftRequest, jobs: int) -> str:
-    """Return the cost of a plan that would be drafted, before any value is read; empty where nothing can be drafted
-    yet.
+    """Return the cost of a plan that would be drafted, before any value is read.
+
+    Empty where nothing can be drafted yet.
     """
     try:
         table = read_toml(toml)

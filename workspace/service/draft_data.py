@@ -105,8 +105,9 @@ def draft_project(
 def draft_file(
     file: str, format_settings: Mapping[str, Any], wanted: DraftRequest, roles: RoleAssignment
 ) -> DraftedText:
-    """Draft a plan for the records of a file; store nothing. ``format_settings`` are keys of ``[data.format]``. Raises
-    BadInput.
+    """Draft a plan for the records of a file; store nothing. ``format_settings`` are keys of ``[data.format]``.
+
+    Raises BadInput.
     """
     source = find_source(file, place="FILE")
     raw, detection = read_source(source, format_settings, EVERYTHING)

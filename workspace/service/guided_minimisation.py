@@ -1,6 +1,4 @@
-"""Guided start of a study of the smallest sufficient sample: four answers make a run, without knowledge of its
-measures.
-"""
+"""Guided start of a study of the smallest sufficient sample: four answers make a run."""
 
 from __future__ import annotations
 
@@ -74,10 +72,10 @@ def _roles_in_plan(toml: str) -> dict[str, str]:
 
 
 def minimisation_recipe(data: ProjectTable, answers: Mapping[str, Any]) -> Recipe:
-    """Return the recipe for the answers: the study, and an anonymisation of the whole table with its measures. Raises
-    BadInput.
+    """Return the recipe for the answers: the study, and an anonymisation of the whole table with its measures.
 
-    The answers are ``known`` (the quasi-identifiers), ``k``, ``n`` and ``r`` (number of sub-samples of that size).
+    Raises BadInput. The answers are ``known`` (the quasi-identifiers), ``k``, ``n`` and ``r`` (number of sub-samples of
+    that size).
     """
     from sfumato.engine.errors import BadInput
     from sfumato.engine.recipe.recipe import Recipe
@@ -128,9 +126,7 @@ def _variables_with_known(data: ProjectTable, names: Sequence[str]) -> dict[str,
 
 
 def _measure_steps(variables: Mapping[str, Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the steps that measure the anonymised table: loss of information, suppression, and correlations of
-    numbers.
-    """
+    """Return the steps that measure the anonymised table: loss of information, suppression, correlations of numbers."""
     from sfumato.engine.partition.pairs import NUMBERS
 
     numbers = [name for name in names if variables[name]["kind"] in NUMBERS]

@@ -1,5 +1,4 @@
-"""Import of a file into a project: its records with guessed kinds, a description of its columns, and a plan to start
-from.
+"""Import of a file into a project: records with guessed kinds, a description of the columns, and a plan to start from.
 
 The owner of the file corrects single guesses. Numerical libraries are loaded only when a file is read.
 """
@@ -52,8 +51,9 @@ class ImportSelection:
         return DataSource(file, self.where, self.sample, missing, None, form, self.sheet)
 
     def select_columns(self, columns: Sequence[ColumnProfile]) -> tuple[ColumnProfile, ...]:
-        """Return the columns, with the reason for each that is left out. Raises BadInput for a column that does not
-        exist.
+        """Return the columns, with the reason for each that is left out.
+
+        Raises BadInput for a column that does not exist.
         """
         names = [column.variable.name for column in columns]
         for option, asked in (("--only", self.only), ("--leave-out", self.leave_out), ("--keep", self.keep)):
@@ -113,6 +113,7 @@ def preview_file(
     file: str, format_settings: Mapping[str, Any] | None = None, selection: ImportSelection = EVERYTHING
 ) -> FilePreview:
     """Read a file as an import would, and store nothing. ``format_settings`` are the owner's keys of ``[data.format]``.
+
     Raises BadInput.
     """
     from ..ingest.files import find_source
@@ -125,8 +126,9 @@ def preview_file(
 def read_source(
     source: SourceFile, format_settings: Mapping[str, Any], selection: ImportSelection
 ) -> tuple[RawTable, DetectedFormat | None]:
-    """Return the table of a file and how its text was read: as detected, except for the ``format_settings``. Raises
-    BadInput.
+    """Return the table of a file and how its text was read: as detected, except for the ``format_settings``.
+
+    Raises BadInput.
     """
     from sfumato.engine.recipe.text_format import TextFormat
 
@@ -150,11 +152,11 @@ def import_file(
     format_settings: Mapping[str, Any] | None = None,
     selection: ImportSelection = EVERYTHING,
 ) -> ImportResult:
-    """Store a file's records in a project of a workspace, both made if need be; the default name of a project is the
-    file's.
+    """Store a file's records in a project of a workspace, both made if need be.
 
-    Text is read as detected (``dialects``), except for the ``format_settings``: keys of ``[data.format]``. A project
-    that has no plan yet gets a draft of one. Raises BadInput and NotAWorkspace; then nothing was stored.
+    The default name of a project is the file's. Text is read as detected (``dialects``), except for the
+    ``format_settings``: keys of ``[data.format]``. A project that has no plan yet gets a draft of one. Raises BadInput
+    and NotAWorkspace; then nothing was stored.
     """
     from ..ingest.files import filter_records, find_source, microdata_from_table
     from ..reporting.constraints import compliance_text

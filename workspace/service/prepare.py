@@ -57,11 +57,10 @@ def prepare_run(
     *,
     key: bytes,
 ) -> PreparedRun:
-    """Prepare a run of a recipe: read its data and check that its models can be fitted to them. Raises BadInput; stores
-    nothing.
+    """Prepare a run of a recipe: read its data and check that its models can be fitted to them. Raises BadInput.
 
-    ``key`` is that of the workspace in which the run will be entered; with the seed it decides which records a sample
-    has.
+    Stores nothing. ``key`` is that of the workspace in which the run will be entered; with the seed it decides which
+    records a sample has.
     """
     table = read_recipe_files(
         apply_settings(recipe_file.table, _settings_with_seed(settings, seed)), recipe_file.data_directory
@@ -227,11 +226,10 @@ def _recipe_table_of_run(workspace: Workspace, run_id: int) -> dict[str, Any]:
 
 
 def cost_notice(workspace: Workspace, draft: PlanDraft) -> str:
-    """Return a notice of the differential privacy that a run of a plan would cost, and of the chains it would keep; or
-    an empty text.
+    """Return a notice of the differential privacy that a run of a plan would cost, and of the chains it would keep.
 
-    The cost is left out where the stored records are not those of the plan. Raises BadInput where these cannot be used
-    so, or the run would cost more than its budget.
+    Empty for neither. The cost is left out where the stored records are not those of the plan. Raises BadInput where
+    these cannot be used so, or the run would cost more than its budget.
     """
     recipe = Recipe.from_toml(draft.toml)
     if not any(step.method.synthesis.privacy.account for step in recipe.synthesis) and not kept_chains_remark(
@@ -282,11 +280,10 @@ def enter_plan_run(workspace: Workspace, draft: PlanDraft) -> int:
 def prepare_companion_runs(
     main: PreparedRun, recipe_file: RecipeFile, settings: Sequence[str] = ()
 ) -> tuple[PreparedRun, ...]:
-    """Prepare the runs of the recipes that ``main`` names as companions. Raises BadInput at ``companions[i]``; stores
-    nothing.
+    """Prepare the runs of the recipes that ``main`` names as companions. Raises BadInput at ``companions[i]``.
 
-    Each uses ``main``'s data, seed and public rules, and the settings of data, variables and release. Companions of
-    companions are ignored.
+    Stores nothing. Each uses ``main``'s data, seed and public rules, and the settings of data, variables and release.
+    Companions of companions are ignored.
     """
     shared = [setting for setting in settings if setting.strip().startswith(SHARED_SETTINGS)]
     return tuple(

@@ -1,5 +1,4 @@
-"""Writing of a run's release, whole or not at all: ``public/`` may leave the building, ``internal/`` is for its
-keepers.
+"""Writing of a run's release, whole or not at all: ``public/`` may leave the building, ``internal/`` stays.
 
 Where the gate blocks, the release needs a written reason, which the audit log keeps. The log has the hash of the
 internal manifest, that manifest the hash of the public one, and both the hashes of their files: so released files can
@@ -184,8 +183,9 @@ def _manifest_line(file: WrittenFile) -> dict[str, Any]:
 
 
 def _internal_files(workspace: Workspace, dossier: ReleaseDossier) -> Iterator[tuple[str, bytes]]:
-    """Yield the files for whoever is responsible for the release, as name and bytes; they are as confidential as the
-    data.
+    """Yield the files for whoever is responsible for the release, as name and bytes.
+
+    They are as confidential as the data.
     """
     plan = dossier.plan
     page = make_report(

@@ -1,5 +1,4 @@
-"""Process of a search, for the app: it enters stage after stage and runs a worker at each, until the search ends or is
-stopped.
+"""Process of a search, for the app: it enters stage after stage and runs a worker at each.
 
 python -m sfumato.workspace.service.search_main DIRECTORY SEARCH [--jobs N]
 """

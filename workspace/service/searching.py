@@ -1,5 +1,4 @@
-"""Search for a plan: its looks are runs of the ordinary queue, and each stage follows from the results of the stages
-before.
+"""Search for a plan: its looks are runs of the ordinary queue, and each stage follows from the results so far.
 
 ``advance_search`` enters the runs of the next stage. It is safe to call at any time and from any process: a look that
 was entered is not entered again, so a search that was killed continues and finds the same plans. Three things would
@@ -232,8 +231,9 @@ class _SearchState:
         return found
 
     def _evaluate_look(self, look: SearchLook, found: dict[int, LookResult]) -> None:
-        """Add the result of a look to ``found``, if its run has ended; a run that failed counts as a result without
-        values.
+        """Add the result of a look to ``found``, if its run has ended.
+
+        A run that failed counts as a result without values.
         """
         stored = self.looks.get(look.number)
         if stored is None:
@@ -306,10 +306,9 @@ class _SearchState:
         return len({one.choice for one in self.plan.all_looks(found) if one.number not in self.skipped_looks})
 
     def affordable_looks(self, missing: Sequence[SearchLook], found: Mapping[int, LookResult]) -> list[SearchLook]:
-        """Return which of the missing looks of a stage to begin now; where the minutes are used up, store that none is
-        begun.
+        """Return which of the missing looks of a stage to begin now.
 
-        A search without a limit of minutes begins all of them.
+        Where the minutes are used up, store that none is begun. A search without a limit of minutes begins all of them.
         """
         minutes = None if self.recipe.search is None else self.recipe.search.minutes
         if minutes is None or not missing:
@@ -444,11 +443,10 @@ def blocking_checks_of_run(workspace: Workspace, run_id: int) -> tuple[str, ...]
 
 
 def advance_search(workspace: Workspace, search_id: int | None) -> list[int]:
-    """Enter the missing runs of a search's next stage; return the runs that must end first, none where the search has
-    ended.
+    """Enter the missing runs of a search's next stage.
 
-    Raises BadInput where the file is not that of the plan any more or another version's order of looks began the
-    search, and NotFound.
+    Return the runs that must end first, none where the search has ended. Raises BadInput where the file is not that of
+    the plan any more or another version's order of looks began the search, and NotFound.
     """
     search = _SearchState.from_workspace(workspace, search_id)
     if search.has_other_plans(search.plan.all_looks(search.evaluate_looks())):
@@ -601,9 +599,7 @@ def _count_missed_limits(
 
 
 def _make_finalist(search: _SearchState, one: _BegunLook, done: Sequence[_BegunLook], among: int) -> SearchFinalist:
-    """Return the finalist of a judgement, with its verdicts ``among`` all judgements and its utilities before and
-    after.
-    """
+    """Return the finalist of a judgement, with its verdicts ``among`` all judgements and its utilities."""
     assert one.run is not None
     run = one.run
     same = [
