@@ -31,6 +31,7 @@ READING = (
 
 
 def structure_check(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> dict[str, bytes]:
+    """Return ``structure-check.html`` as bytes, by name."""
     made = Document(
         "Structure check",
         MARKING,
@@ -54,6 +55,7 @@ def structure_lines(dossier: ReleaseDossier) -> list[DisplayRow]:
 def _variable_line(
     before: Variable, after: Variable, original: pa.ChunkedArray, released: Sequence[pa.ChunkedArray]
 ) -> DisplayRow:
+    """Return the line of one variable: kind, range, levels and missing values, confidential and released."""
     own, other = _number_range([original]), _number_range(released)
     levels, others = _levels_that_occur([original]), _levels_that_occur(released)
     missing, missing_released = _missing_share([original]), _missing_share(released)
