@@ -1,4 +1,6 @@
-"""``sfumato constraints``: how many records break each rule of a recipe, and further rules that all records satisfy."""
+"""Command ``sfumato constraints``: records that break each rule of a recipe, and further rules that hold for all
+records.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,7 @@ def constraints(
 
 
 def is_recipe(target: str) -> bool:
-    """Whether a name is that of a recipe rather than of a file of data."""
+    """Return whether a name is that of a recipe rather than of a file of data."""
     from sfumato.workspace.recipes import recipe_names
 
     return Path(target).suffix == ".toml" or target in recipe_names()

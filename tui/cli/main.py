@@ -83,6 +83,7 @@ def sfumato(context: click.Context, directory: Path | None, glyphs: str | None, 
 
 
 def _launch_app(workspace: Workspace, run_id: int | None, *, plain: bool, mouse: bool = True) -> None:
+    """Open the app on a workspace, or plain mode where requested. Raises UsageError where the app has no terminal."""
     if plain:
         from ..plain.mode import run_plain_mode
 
@@ -92,6 +93,7 @@ def _launch_app(workspace: Workspace, run_id: int | None, *, plain: bool, mouse:
     from ..app.app import launch_app
 
     choose_glyphs()
+    # The app opens the workspace itself.
     workspace.close()
     launch_app(workspace.directory, run_id, mouse=mouse)
 
@@ -107,6 +109,10 @@ def _enter_and_run(
     given: bool = False,
     quiet: bool,
 ) -> int:
+    """Enter prepared runs in a workspace, created if need be, and run them to the end; return the exit status.
+
+    ``given`` is whether the user named the key.
+    """
     from sfumato.engine.recipe.threshold_warnings import threshold_warnings
     from sfumato.workspace.service.prepare import enter_with_companions
     from sfumato.workspace.store.chains import kept_chains_remark

@@ -1,4 +1,4 @@
-"""The menu Plan: draft by goal, list steps, set a value, show the cost."""
+"""Menu Plan: draft by goal, list steps, set a value, show the cost."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HEAD_SECTIONS = ("data", "release", "weights")
 
 
 def draft_plan(session: PlainSession) -> None:
-    """Draft steps, measures and limits for a goal, and replace those of the plan after a question."""
+    """Draft steps, measures and limits for a goal, and replace those of the plan if the user agrees."""
     from sfumato.workspace.ingest.limits import READ_SECONDS
     from sfumato.workspace.jobs.processes import call_in_process
     from sfumato.workspace.service.draft_data import RoleAssignment, draft_project
@@ -62,7 +62,7 @@ def draft_plan(session: PlainSession) -> None:
 
 
 def _ask_draft_request(session: PlainSession, draft: PlanDraft) -> DraftRequest:
-    """Ask for the goal and the numbers that go with it."""
+    """Ask for the goal, the audience and the numbers that go with them."""
     from sfumato.engine.data.schema import Role
     from sfumato.workspace.plan.drafting import DraftRequest
 
@@ -104,6 +104,7 @@ def _whole_number_check(least: int, most: int = 1_000_000_000) -> Callable[[str]
     """Return a check that an answer is a whole number between two limits."""
 
     def check(answer: str) -> int:
+        """Return the whole number that was answered. Raises BadInput."""
         if not (answer.isascii() and answer.isdecimal() and len(answer) < 11 and least <= int(answer) <= most):
             raise BadInput("", f'"{answer}" is not possible.')
         return int(answer)
@@ -168,6 +169,7 @@ def plan_step_line(line: StepLine) -> str:
 
 
 def _settings_text(table: Mapping[str, Any]) -> str:
+    """Return the settings of a table on one line."""
     from sfumato.workspace.reporting.words import spelled
 
     return ", ".join(f"{name}: {spelled(value)}" for name, value in table.items())
@@ -202,6 +204,7 @@ def set_value(session: PlainSession) -> None:
 
 
 def _check_setting(answer: str) -> str:
+    """Return a setting with a path and a value. Raises BadInput."""
     path, sign, value = answer.partition("=")
     if not (path.strip() and sign and value.strip()):
         raise BadInput("", f'"{answer}" has no path, or no value behind an equals sign.')

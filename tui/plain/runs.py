@@ -1,4 +1,4 @@
-"""The menu Runs: start one and follow it, list, open, resume, delete."""
+"""Menu Runs: start one and follow it, list, open, resume, delete."""
 
 from __future__ import annotations
 

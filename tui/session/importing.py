@@ -15,7 +15,7 @@ from sfumato.workspace.visible_text import replace_unprintable
 
 
 def left_out_lines(columns: Sequence[ColumnProfile]) -> list[str]:
-    """List why columns are left out, a line each, and how to include those that may be identifiers."""
+    """Return why columns are left out, a line each, and how to include those that may be identifiers."""
     out = [column for column in columns if not column.is_included]
     lines = [
         replace_unprintable(f"{column.variable.name}: left out; {', '.join(column.exclusion_reasons)}")

@@ -19,7 +19,7 @@ def released_text(done: WrittenRelease) -> str:
 
 
 def release_contents_lines(plan: ReleasePlan) -> list[str]:
-    """List what is released, variable by variable; no line ends with the name of a variable."""
+    """Return lines on what is released, variable by variable."""
     tables = f"{count_noun(plan.datasets, 'dataset')} of {count_records(plan.records)}, {plan.row_order_text}"
     parts = {
         "replaced": plan.replaced,
@@ -27,4 +27,5 @@ def release_contents_lines(plan: ReleasePlan) -> list[str]:
         "coarser by a public rule": plan.recoded_variables,
         "left out, identifiers": plan.left_out,
     }
+    # Names come after the words, so that no name can be read as words of ours.
     return [tables, *(replace_unprintable(f"{words}: {', '.join(names)}") for words, names in parts.items() if names)]

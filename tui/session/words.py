@@ -40,10 +40,8 @@ def run_state_text(line: RunSummary) -> str:
 
 
 def tally_text(tally: VerdictCounts) -> str:
-    """Return how many limits are met: ``7 limits met``, ``✗ 2 of 7 not met``; empty without verdicts.
-
-    No tick where all are met: only the gate says that a release may leave.
-    """
+    """Return how many limits are met: ``7 limits met``, ``✗ 2 of 7 not met``; empty without verdicts."""
+    # No tick where all are met: only the gate says that a release may leave.
     if tally.total and tally.met == tally.total:
         return f"{count_noun(tally.total, 'limit')} met"
     return words.outcome_tally_text(tally.by_outcome)

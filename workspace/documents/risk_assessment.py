@@ -1,5 +1,4 @@
-"""Risk assessment of a release, under the clauses of ISO/IEC 27559:2022: what was measured, what was not, and what to
-judge.
+"""Risk assessment of a release, under the clauses of ISO/IEC 27559:2022: measurements, gaps, and what to judge.
 
 Each method declares which of the four questions its measures answer (``RiskOutput.questions``). Measures that declare
 none are listed as such, and a question that no measure answers is reported as open, not as safe.

@@ -47,7 +47,6 @@ class PlanBlock:
     root: str
     text: str
     tail: str
-    """Line ends, and comments with a blank line before them: they belong to the place, not to the block."""
 
 
 class PlanDocument:
@@ -353,7 +352,6 @@ class MultilineArray:
     entries: list[ArrayEntry]
     gaps: list[str]
     comma: str
-    """The one behind the last entry, if there is one."""
     end: str
 
     @classmethod

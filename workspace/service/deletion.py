@@ -124,11 +124,13 @@ def _remove_files(workspace: Workspace, run_ids: Collection[int], hashes: Collec
         log = run_log_path(workspace.directory, run_id)
         for path in (log, log.with_name(f"{log.name}.1")):
             path.unlink(missing_ok=True)
+    # Under the write lock, so that no row can come to name one of these tables meanwhile.
     with workspace.write_transaction() as connection:
         busy = connection.execute("SELECT EXISTS (SELECT 1 FROM task WHERE state = 'running')").fetchone()[0]
         unneeded = [
             workspace.tables.path_of(sha256)
             for sha256 in sorted(set(hashes) - named_table_hashes(workspace))
+            # A name that is no hash names no table of ours, whatever file it may point to.
             if is_hash(sha256)
         ]
         left = 0
