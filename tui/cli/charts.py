@@ -148,4 +148,5 @@ def _interval_series(panel: Panel) -> list[Series]:
 
 
 def _bound_or_nan(bound: NDArray[np.float64] | None, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    # An interval without ends is drawn as a point.
     return np.full(x.shape, np.nan) if bound is None else bound

@@ -63,6 +63,7 @@ def complete_methods(context: click.Context, parameter: click.Parameter, typed: 
     """Complete the keys of all methods, without importing any."""
     from sfumato.engine.methods.protocols import method_keys
 
+    # The keys are listed without importing the methods: a key press must not load numerical libraries.
     return _completion_items(((key, "") for key in method_keys()), typed)
 
 
@@ -74,6 +75,7 @@ def complete_topics(context: click.Context, parameter: click.Parameter, typed: s
     root = context.find_root().command
     commands = sorted(root.commands) if isinstance(root, click.Group) else []
     named = [*((topic, page_summary(topic)) for topic in PAGES), *((name, "") for name in (*commands, *method_keys()))]
+    # Reversed, so that of equal names the first one counts: a page, whose summary is shown.
     return _completion_items(dict(reversed(named)).items(), typed)
 
 

@@ -55,6 +55,7 @@ def constraints(
         what=f'the reading of "{data or target}"',
         seconds=READ_SECONDS,
     )
+    # Rules that were found are facts about the confidential records.
     write_object({"disclosure": "internal", **asdict(view)}, json_file, private=True)
     if json_file != "-" and toml:
         echo(write_plan({"constraints": constraints_section(view.found)}).rstrip("\n"))

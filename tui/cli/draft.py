@@ -138,6 +138,7 @@ def _draft_recipe(
     from sfumato.workspace.store.workspace import Workspace
 
     what = f'the draft for "{source}"'
+    # A sheet of a workbook or a member of an archive may follow a colon.
     if ":" in source or Path(source).expanduser().exists():
         return call_in_process(draft_file, source, form, wanted, roles, what=what, seconds=READ_SECONDS)
     chosen = chosen_workspace(directory)

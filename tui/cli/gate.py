@@ -57,6 +57,7 @@ def examine(run_id: str, directory: Path | None, json_file: str | None, *, every
     answer = answer_from_examination(
         found, release_plan.run.recipe, own_policy, count_confidential_records(workspace, release_plan.run)
     )
+    # Findings may name single records.
     write_object({**found.to_table(), "may_leave": answer.to_table()}, json_file, private=True)
     if json_file != "-":
         echo("\n".join([*answer.lines, ""]))

@@ -71,6 +71,7 @@ def _read_tree_file(name: str) -> str:
     from sfumato.workspace.plain_files import read_plain
 
     try:
+        # Spreadsheets write a byte order mark before the first value.
         return read_plain(Path(name), MOST_TREE_BYTES).decode("utf-8-sig")
     except StrangeFile as error:
         raise BadInput("--from", f'"{name}" is {error.kind}, not a tree') from None

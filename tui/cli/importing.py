@@ -61,6 +61,7 @@ def import_and_describe(
     selection: ImportSelection,
 ) -> str:
     """Import a file's records with guessed kinds; return the description and the next steps."""
+    # Before the import: then nothing is stored where the recipe cannot be written.
     if recipe_file is not None and recipe_file.exists():
         raise BadInput("--recipe", f'"{recipe_file}" exists already; name a new file')
     directory = chosen_workspace(directory)

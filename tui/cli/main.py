@@ -256,6 +256,7 @@ def run(
     from sfumato.workspace.service.prepare import prepare_companion_runs, prepare_run
 
     check_writable(json_file)
+    # The recipe and the data are checked before a workspace is opened: bad input must not create one.
     found, key = find_recipe(recipe), workspace_key(directory, key_file)
     settings = (*settings, *weighting_settings(directory, weights_from, measure, strength))
     prepared = prepare_run(found, data, seed, settings, key=key)
@@ -367,6 +368,7 @@ def resume(run_id: str, directory: Path | None, jobs: int, json_file: str | None
     check_writable(json_file)
     workspace = open_workspace(directory)
     found = find_run(workspace, run_id)
+    # A release that was cut off is completed or removed first.
     for said in settle_releases(workspace):
         echo(said, err=True)
     queue.requeue_run(workspace, found.id)

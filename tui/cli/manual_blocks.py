@@ -47,6 +47,7 @@ def own_method_keys() -> list[str]:
 def method_block(key: str) -> str:
     """Return the heading, source, measures and parameters of a method."""
     found = registry()[key]
+    # A source may end with a full stop of its own.
     parts = [f"### {key}: {found.title}", _wrap_paragraph(f"Source: {found.source}.".replace("..", "."))]
     if found.extra:
         parts.append(f"Needs the extra `[{found.extra.name}]`: `{found.extra.install_command}`.")

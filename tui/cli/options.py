@@ -63,6 +63,7 @@ def _apply_computing_option(context: click.Context, option: click.Parameter, val
     before = os.environ.get(variable, "")
     computing.set_computing(**{str(option.name): value})
     context.call_on_close(partial(os.environ.__setitem__, variable, before))
+    # Records go over the network: an address without encryption is pointed out.
     if option.name == "dask" and value.strip() and not value.strip().startswith(computing.ENCRYPTED_SCHEMES):
         echo(computing.OPEN_CLUSTER_WARNING.format(address=value.strip()), err=True)
 
@@ -254,6 +255,7 @@ def weighting_settings(
     from sfumato.workspace.store.runs import find_run
 
     run = find_run(open_workspace(directory), weights_from)
+    # A JSON string is a TOML string too, and ``repr`` keeps every digit of the strength.
     by = () if measure is None else (f"weights.measure={json.dumps(measure)}",)
     strong = () if strength is None else (f"weights.strength={strength!r}",)
     return (f"weights.run={run.id}", *by, *strong)
@@ -317,6 +319,7 @@ def write_object(table: Mapping[str, Any], json_file: str | None, *, private: bo
     if private:
         # Before the text is written: afterwards, it could be read for a moment.
         Path(json_file).touch(mode=0o600)
+        # A file that was there keeps its mode through ``touch``.
         Path(json_file).chmod(0o600)
     Path(json_file).write_text(text, "utf-8")
 
@@ -325,5 +328,6 @@ def check_writable(json_file: str | None) -> None:
     """Raise BadInput where the file for the results has no directory."""
     from sfumato.engine.errors import BadInput
 
+    # Commands call this first: a run must not fail at its end for a path.
     if json_file not in (None, "-") and not Path(str(json_file)).absolute().parent.is_dir():
         raise BadInput("--json", f'there is no directory "{Path(str(json_file)).parent}"; make it first')

@@ -112,6 +112,7 @@ class FormName(click.ParamType[str]):
         """Return the choice among the formats that can be written."""
         from sfumato.workspace.release.forms import writable_forms
 
+        # Looked up when needed, so that no other command waits for the formats.
         return click.Choice(writable_forms())
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:

@@ -100,6 +100,7 @@ def run_to_end(workspace: Workspace, run_ids: Sequence[int], jobs: int, json_fil
 
 def _notify_user(runs: Sequence[StoredRun]) -> None:
     """Notify a user at another window that the runs have ended, where requested and on a terminal."""
+    # Escape sequences mean nothing in a file.
     if not sys.stderr.isatty():
         return
     from ..session.notification import LONG_SECONDS, notification_sequence, notification_way

@@ -53,6 +53,7 @@ def _fold_to_width(line: str, width: int) -> list[str]:
 def print_paged(text: str) -> None:
     """Print a text in the user's pager where it is longer than the terminal, else directly."""
     said = replace_unprintable_in_lines(text)
+    # A pager needs the keyboard too.
     if sys.stdout.isatty() and sys.stdin.isatty() and said.count("\n") >= shutil.get_terminal_size().lines - 1:
         click.echo_via_pager(f"{said}\n")
     else:

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
 
 def exit_code(verdicts: Sequence[Verdict]) -> int:
     """Return 0 when every threshold is met; 1 when one is not met, undecided or not computed."""
+    # A number that could not be computed meets no threshold.
     return 0 if all(verdict.outcome == "met" for verdict in verdicts) else 1
 
 

@@ -65,6 +65,7 @@ def _store_variable_changes(
     """Store new tables of variables in the plan; None excludes a variable."""
     toml = change_variables(view.draft.toml, changes, tuple(view.stored.columns))
     if toml != view.draft.toml:
+        # With the revision that was read: an edit from elsewhere is never overwritten.
         save_draft(session.workspace, view.draft.with_text(toml), view.draft.revision)
 
 

@@ -61,6 +61,7 @@ def show_verdicts(session: PlainSession) -> None:
     from .release import examine_at_gate, say_findings
 
     run = _ask_finished_run(session)
+    # The gate comes first, so that no verdict reads greener than the gate.
     if released_table_hashes(session.workspace, run.id):
         try:
             looked = examine_at_gate(session, run)
@@ -150,6 +151,7 @@ def show_records(session: PlainSession) -> None:
     found = read_records_at_risk(session.workspace, run.id, place.place, MOST_RECORDS, None, with_values=False)
     talk.say(f"Run {run.id}, {place.key}: the {len(found.lines)} of {found.records.n_attacked:,} records most at risk.")
     talk.print_lines(record_lines(found))
+    # An empty line takes the default, which must not show confidential values.
     if not talk.confirm("Show the values of these records? They are confidential.", default=False):
         return
     shown = [line.record for line in found.lines]

@@ -69,6 +69,7 @@ def _ask_draft_request(session: PlainSession, draft: PlanDraft) -> DraftRequest:
     talk = session.conversation
     variables = _readable_plan_view(draft).table.get("variables", {})
     roles = {one.get("role") for one in variables.values() if isinstance(one, Mapping)}
+    # "known" is an older word for the role of quasi-identifiers.
     known = Role.QUASI_IDENTIFIER.value in roles or "known" in roles
     likely = GOALS[0] if Role.SENSITIVE.value in roles or not known else GOALS[1]
     goal = GOALS[talk.choose("Which goal?", GOALS, likely, lambda: talk.print_numbered(GOALS_TEXT), "Goal")]
@@ -105,6 +106,7 @@ def _whole_number_check(least: int, most: int = 1_000_000_000) -> Callable[[str]
 
     def check(answer: str) -> int:
         """Return the whole number that was answered. Raises BadInput."""
+        # ``isdecimal`` accepts the digits of other scripts too.
         if not (answer.isascii() and answer.isdecimal() and len(answer) < 11 and least <= int(answer) <= most):
             raise BadInput("", f'"{answer}" is not possible.')
         return int(answer)
@@ -193,6 +195,7 @@ def set_value(session: PlainSession) -> None:
     except BadInput as error:
         raise ActNotPossible(f"{error.place.removeprefix('--set ')}: {error.message}. The plan is unchanged.") from None
     after = parse_plan(toml)
+    # An unfinished plan may be edited: only a new problem refuses the value.
     if after.lines is None or after.problem not in ("", before.problem):
         raise ActNotPossible(f"{after.problem}. The plan is unchanged.")
     if toml == draft.toml:

@@ -76,6 +76,7 @@ def import_a_file(session: PlainSession) -> None:
     if found.detection is not None:
         talk.print_lines(undecided_lines(found.detection))
     for column in found.columns:
+        # Columns that are left out are listed below with their reasons.
         if column.is_included:
             about = (
                 f"{column.variable.kind}, {count_noun(column.missing, 'missing value')}, {column.distinct:,} different"

@@ -67,6 +67,7 @@ class RunAtGate:
 
 def examine_at_gate(session: PlainSession, run: StoredRun) -> RunAtGate:
     """Examine a run at the gate. Raises ActNotPossible, NotAsSealed, and BadInput for an invalid policy."""
+    # Imported here: the first question of plain mode must not wait for numerical libraries.
     from sfumato.workspace.gate.contents import plan_release
     from sfumato.workspace.gate.gate import examine_release
     from sfumato.workspace.policy.policy import read_policy_of_workspace
@@ -179,6 +180,7 @@ def write_release(session: PlainSession) -> None:
     ):
         talk.say("Nothing is released.")
         return
+    # An approved release has the waivers of its request.
     waivers = {} if second else {one.check: one.reason for one in looked.examination.waivers}
     done = write_run_release(workspace, looked.run.id, Path(folder), form, "", waivers)
     session.waiver_reasons.pop(looked.run.id, None)

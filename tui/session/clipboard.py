@@ -24,6 +24,7 @@ def copy_to_clipboard_and_file(text: str, directory: Path, osc52: Callable[[str]
     # A terminal that is asked by OSC 52 never answers, so there is a file in any case.
     path = directory / COPY_FILE
     aside = path.with_name(f"{COPY_FILE}.{os.getpid()}")
+    # Before the text is written, so that nobody else can read it at any time.
     aside.touch(mode=0o600)
     aside.write_text(text, "utf-8")
     aside.replace(path)

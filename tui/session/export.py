@@ -142,6 +142,7 @@ def save_export(exportable: ScreenExport, path: Path) -> JobDone:
     .
     """
     content = _export_content(exportable, path.suffix.lower())
+    # ``mkstemp`` makes a file that its owner alone can read.
     handle, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -40,6 +40,7 @@ def run_recipe(directory: Path, recipe: str, data_file: str | None) -> JobDone:
     with Workspace.open(directory) as workspace:
         prepared = prepare_run(find_recipe(recipe), data_file, key=workspace.read_workspace_key())
         run_id = prepared.enter(workspace)
+        # Without ``--alone`` the command would run the recipe's companions too.
         words = ("run", whole_path(recipe), *_data_option(data_file), "--alone")
         return _start_worker_for(workspace, run_id, f"Run {run_id} started", words)
 
@@ -98,6 +99,7 @@ def evaluate_files(
         count = count_noun(len(files), "file")
         done = _start_worker_for(workspace, run_id, f"Run {run_id} scores {count}")
         written = f"plan-of-run-{run_id}.toml"
+        # The command reads a plan from a file only, so it is written to one first.
         first = () if plan is None or row is None else ("plan", str(row[0]), "-o", written, *THEN)
         named = ("evaluate", written if first else whole_path(recipe), "--original", whole_path(original))
         words = (*first, *named, *(word for file in files for word in ("--released", whole_path(file))))

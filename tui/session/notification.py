@@ -63,6 +63,7 @@ class EndedRunWatch:
             return [
                 (run_id, row[0])
                 for run_id, row in found
+                # Users still watch short runs, and whoever stopped a run knows that it has ended.
                 if row is not None and row[0] in NOTIFIED_STATES and (row[1] or 0.0) - before[run_id] >= LONG_SECONDS
             ]
         except (sqlite3.Error, TypeError, ValueError):

@@ -81,6 +81,7 @@ def _release_table(dossier: ReleaseDossier) -> dict[str, Any]:
 def _bound_hashes(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> dict[str, Any]:
     """Return the hashes of the files and tables that the record is about."""
     plan = dossier.plan
+    # The public manifest has the hash of every public file: its own hash binds the record to all of them.
     manifest = next((one.sha256 for one in written if (one.package, one.name) == ("public", "manifest.json")), None)
     return {
         "public_manifest_sha256": manifest,

@@ -412,6 +412,7 @@ def _worst_dataset_value(row: Row, draws: Sequence[Row]) -> float | None:
     output = row_output(row)
     if len(draws) < 2 or output is None or output.goal == "none":
         return None
+    # The row of all datasets is compared too: the worst dataset must not look better than the release.
     return _worst_row([row, *draws]).value
 
 
@@ -420,6 +421,7 @@ def _verdicts_of_row(verdicts: Sequence[Verdict], row: Row) -> list[Verdict]:
     return [
         one
         for one in verdicts
+        # A verdict counts for its own series and for no other with the same measure.
         if one.value == row.key
         and one.target == row.target
         and one.level == row.level

@@ -64,6 +64,7 @@ def _sha512_manifest(files: Mapping[str, bytes]) -> bytes:
 
 def _one_line(value: str) -> str:
     """Return a text on one line, as ``bag-info.txt`` needs it."""
+    # A line end in a foreign text would begin a field of its own.
     return " ".join(replace_hidden(value).split())
 
 
@@ -198,6 +199,7 @@ def _disclosure_check_action(dossier: ReleaseDossier) -> Entity:
         "object": [{"@id": "./"}, {"@id": "disclosure-control.json"}],
         "instrument": {"@id": "#policy"},
         "agent": {"@id": "#gate"},
+        # A check that blocks has failed until it is waived.
         "actionStatus": FAILED if examination.unwaived_findings else COMPLETED,
         **({} if examination.approval is None else {"endTime": examination.approval.approved_at}),
     }

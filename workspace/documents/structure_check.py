@@ -1,7 +1,7 @@
-"""The structure check: kinds, ranges, codes and missing values of the released datasets next to the confidential table's.
+"""Structure check: kinds, ranges, codes and missing values of the released datasets next to the confidential table's.
 
-It shows whether code written for the release will run on the confidential data, not whether results agree (Raab, McCall & Cavin
-2025). Smallest and largest values stand in it: it is internal.
+It shows whether code written for the release will run on the confidential data, not whether results agree (Raab, McCall
+& Cavin 2025). Smallest and largest values stand in it: it is internal.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The public documents for users of the data: a page on what the data are and how to analyse them, and a table of their utility."""
+"""Public documents for users of the data: a page on the data and their analysis, and a table of their utility."""
 
 from __future__ import annotations
 

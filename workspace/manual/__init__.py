@@ -1,8 +1,4 @@
-"""The manual: its pages, and the sections of each.
-
-A page is a Markdown file of this folder, named by its topic. Its first paragraph says what it is about. Blocks between
-``<!-- generated: NAME -->`` and ``<!-- end of generated -->`` are written by ``python -m sfumato.tui.cli.manual_blocks --write``.
-"""
+"""Pages of the manual, and the sections of each."""
 
 from __future__ import annotations
 
@@ -190,6 +186,7 @@ def _nearest_name_hint(wanted: str) -> str:
 def _matching_entries(name: str, among: Sequence[ManualSection]) -> list[ManualEntry]:
     """Return the sections of this name, commands first, then those that define it as a term."""
     called = [one for one in among if one.name == f"sfumato {name}"] + [one for one in among if one.name == name]
+    # A method may be named without its family, where only one method has the name.
     if not called and len(short := [one for one in among if one.name.partition(".")[2] == name]) == 1:
         called = short
     outer, _, last = name.rpartition(".")

@@ -92,6 +92,7 @@ def _query_words(words: str) -> dict[str, str]:
     """Return the words of a query by their stems, without stop words unless it has no others."""
     asked = re.sub(r"^what (?:does|do|is|are) (.*?)(?: mean)?\??$", r"\1", " ".join(words.lower().split()))
     typed = _WORD.findall(asked)
+    # A query of stop words alone is searched as it is.
     return {_word_stem(word): word for word in [word for word in typed if word not in _STOP] or typed}
 
 

@@ -122,6 +122,7 @@ def _protection_lever(offered: Mapping[str, Any]) -> SearchLever:
     names = [str(step["target"]) for step in steps]
 
     def change(table: RecipeTable) -> None:
+        """Synthesise and recode the kept columns in a recipe's table."""
         made = {name for step in table.get("synthesis", ()) for name in step_targets(step)}
         # Another lever may synthesise some of these columns already.
         left = [(at, step) for at, step in enumerate(steps) if step["target"] not in made]
@@ -329,7 +330,10 @@ def _added_variables_lever(besides: Sequence[Mapping[str, Any]]) -> SearchLever:
     names = [str(step["target"]) for step in besides]
 
     def option(count: int) -> LeverOption:
+        """Return the option that synthesises the first ``count`` kept variables."""
+
         def change(table: RecipeTable) -> None:
+            """Add their steps before those of the plan."""
             # Predictors are the variables that stay, and those synthesised before: never one that is synthesised later.
             steps = [{**step, PREDICTORS: [*names[count:], *names[:at]]} for at, step in enumerate(besides[:count])]
             table["synthesis"] = [*steps, *table.get("synthesis", ())]
@@ -349,6 +353,8 @@ def _method_lever(step: RecipeStep, others: Sequence[Mapping[str, Any]]) -> Sear
     (name,) = step.targets
 
     def option(given: Mapping[str, Any]) -> LeverOption:
+        """Return the option that replaces the step by ``given``."""
+
         def change(table: RecipeTable) -> None:
             table["synthesis"] = [dict(given) if one.get("target") == name else one for one in table["synthesis"]]
             _remove_unusable_weights(table)
@@ -371,7 +377,10 @@ def _joint_lever(steps: Sequence[Mapping[str, Any]]) -> SearchLever:
     """Return the lever that replaces all steps of a synthesis by one step of a joint method."""
 
     def option(given: Mapping[str, Any]) -> LeverOption:
+        """Return the option that replaces all steps by ``given``."""
+
         def change(table: RecipeTable) -> None:
+            """Replace the steps of a recipe's table by one that synthesises the same variables."""
             made = [str(name) for one in table.get("synthesis", ()) for name in step_targets(one)]
             step = dict(given)
             if PREDICTORS in given:
@@ -393,7 +402,10 @@ def _bins_lever(recipe: Recipe, joint: Sequence[Mapping[str, Any]]) -> SearchLev
         return None
 
     def option(label: str, times: int) -> LeverOption:
+        """Return the option that joins ``times`` bins into one."""
+
         def change(table: RecipeTable) -> None:
+            """Make the bins of all steps wider."""
             for step in table.get("synthesis", ()):
                 if BINS in step:
                     step[BINS] = {
@@ -452,7 +464,10 @@ def _recoding_lever(recipe: Recipe, name: str, rules: Sequence[Any]) -> SearchLe
         return None
 
     def option(rule: RecodeRule) -> LeverOption:
+        """Return the option that recodes the variable by ``rule``."""
+
         def change(table: RecipeTable) -> None:
+            """Add the rule to a recipe's table."""
             made = {one for step in table.get("synthesis", ()) for one in step_targets(step)}
             # Steps of a synthesised variable would change nothing: its own step has bins.
             if rule.width is None or name not in made:
@@ -479,7 +494,10 @@ def _weights_lever(recipe: Recipe, possible: Sequence[RecipeStep]) -> SearchLeve
     own = 0.0 if given is None else given.strength
 
     def option(strength: float) -> LeverOption:
+        """Return the option that weights records with ``strength``."""
+
         def change(table: RecipeTable) -> None:
+            """Replace the weights of a recipe's table."""
             table.pop("weights", None)
             if strength:
                 table["weights"] = {"known": known, "strength": strength}
@@ -506,6 +524,8 @@ def _anonymisation_lever(plans: Sequence[Sequence[Mapping[str, Any]]]) -> Search
     """Return the lever that replaces the anonymisation's steps by those of another one."""
 
     def option(steps: Sequence[Mapping[str, Any]]) -> LeverOption:
+        """Return the option that replaces the anonymisation by ``steps``."""
+
         def change(table: RecipeTable) -> None:
             table[ANONYMISATION] = [dict(step) for step in steps]
 

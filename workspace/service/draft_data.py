@@ -157,6 +157,7 @@ def draft_for_records(
         table = {**table, "data": {**table.get("data", {}), "missing": MissingPolicy.DROP.value}}
 
     def problem(planned: Mapping[str, Any]) -> BadInput | None:
+        """Return what is wrong with a planned recipe on the data, or None."""
         try:
             check_steps(Recipe.from_table(planned), data)
         except BadInput as error:
