@@ -67,7 +67,7 @@ def run_list_text(workspace: Workspace) -> str:
 
 
 def _run_remark(workspace: Workspace, run: StoredRun) -> str:
-    """Return ``+ 7 met`` or ``x 2 of 7 not met``; before the run is done only that it has no worker."""
+    """Return the outcome of a run's limits, ``+ 7 met`` or ``x 2 of 7 not met``, or that it has no worker."""
     line = summarise_run(workspace, run.id)
     if line.is_stalled:
         return f"no worker; sfumato resume {run.id}"
@@ -85,7 +85,10 @@ def run_name_text(run: StoredRun) -> str:
 
 
 def run_head(workspace: Workspace, run: StoredRun) -> str:
-    """Return ``run 3, Visits: running, 12 of 30 tasks, 40 s, about 2 min left``, and the path of its log."""
+    """Return the state of a run in words, with its note and the path of its log.
+
+    The first line reads ``run 3, Visits: running, 12 of 30 tasks, 40 s, about 2 min left``.
+    """
     left = "" if run.seconds_left is None else f", about {duration_text(run.seconds_left)} left"
     named = f"{run_name_text(run)}{replace_unprintable(run.title)}"
     state = (

@@ -1,6 +1,4 @@
-"""Command ``sfumato constraints``: records that break each rule of a recipe, and further rules that hold for all
-records.
-"""
+"""Command ``sfumato constraints``: records that break each rule of a recipe, and rules that all records keep."""
 
 from __future__ import annotations
 

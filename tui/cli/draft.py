@@ -160,5 +160,5 @@ def _split_names(given: Sequence[str]) -> Iterator[str]:
 
 
 def _coverage_text(found: DraftedText) -> str:
-    """Return first what the draft does not cover, then what it does, in lines."""
+    """Return the warnings, notes and cost of a draft, a line each."""
     return "\n".join([*(f"{sign_for('fail')} {one}" for one in found.warnings), *found.notes, found.cost])

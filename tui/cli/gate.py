@@ -92,7 +92,7 @@ def approve(request: Path, reason: str, waivers: tuple[str, ...], *, refuse: boo
 
 
 def findings_text(findings: Sequence[Finding], run_id: int, *, every: bool = False) -> str:
-    """Return the table of findings, and in words those that do not pass; ``every`` lists the others in the table too."""
+    """Return the table of findings, and in words those that are open; ``every`` lists the others in the table too."""
     from sfumato.workspace.reporting.findings import (
         finding_counts_text,
         finding_table,

@@ -23,7 +23,7 @@ from .options import chosen_workspace, report_workspace_at_end, table_text, term
 
 
 def preview_text(file: str, format_settings: Mapping[str, Any], selection: ImportSelection) -> str:
-    """Return how a file would be read, why, and its first rows; nothing is stored."""
+    """Return a preview of a file: its format with reasons, its first rows and its columns; nothing is stored."""
     # In a process of its own, with a limit of time: a file may make its reader hang or crash.
     found = call_in_process(
         preview_file, file, format_settings, selection, what=f'the reading of "{file}"', seconds=READ_SECONDS

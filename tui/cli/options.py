@@ -219,7 +219,10 @@ def _report_workspace_unless_failed(directory: Path) -> None:
 
 
 def open_or_create(directory: Path | None, key: bytes | None = None) -> Workspace:
-    """Open the workspace that was named, else the one used last; create it with this key if need be, and remember it."""
+    """Open the workspace that was named, else the one used last, and remember it; create it with this key if need be.
+
+    .
+    """
     from sfumato.workspace.store.workspace import Workspace
 
     workspace = Workspace.create(chosen_workspace(directory), key)

@@ -217,7 +217,10 @@ def show_public_results(run_id: str, directory: Path | None, json_file: str | No
 
 
 def show_record_weights(workspace: Workspace, run_id: str, top: int, json_file: str | None) -> None:
-    """Print the records with the least weight in the models of a run, and their risk before and after. Raises NotFound, NotReady."""
+    """Print the records with the least weight in the models of a run, and their risk before and after.
+
+    Raises NotFound and NotReady.
+    """
     from sfumato.workspace.reporting.weights import LEGEND, weight_table, weights_object
     from sfumato.workspace.views.weights import read_record_weights
 

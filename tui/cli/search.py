@@ -133,7 +133,7 @@ def _with_absolute_file(table: dict[str, Any], data: str | None, beside: Path | 
 
 
 def _run_search(workspace: Workspace, number: int | None, jobs: int, *, quiet: bool) -> bool:
-    """Run a search to its end; return whether it got there."""
+    """Run a search to its end; return False where it was interrupted."""
     from sfumato.workspace.jobs.following import WorkerStarter
     from sfumato.workspace.service.searching import IDLE_BETWEEN, advance_search
 

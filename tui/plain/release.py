@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 class RunAtGate:
     """Run examined by the gate.
 
-    records: number of confidential records plan: what would be released examination: findings, with the waivers of this
-    session
+    records: number of confidential records
+    plan: what would be released
+    examination: findings, with the waivers of this session
     """
 
     run: StoredRun

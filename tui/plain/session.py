@@ -29,8 +29,10 @@ from .talk import ActNotPossible, Conversation, ConversationEnded, GoBack
 class PlainSession:
     """Session of plain mode.
 
-    conversation: questions and answers jobs: number of tasks computed at the same time project_id, run_id: the open
-    project and run waiver_reasons: justifications of this session by run and check
+    conversation: questions and answers
+    jobs: number of tasks computed at the same time
+    project_id, run_id: the open project and run
+    waiver_reasons: justifications of this session by run and check
     """
 
     conversation: Conversation
@@ -113,7 +115,9 @@ MenuAct = Callable[[PlainSession], None]
 class MenuEntry:
     """Line of a menu.
 
-    name: what the user types description: what the act does act: function of the session
+    name: what the user types
+    description: what the act does
+    act: function of the session
     """
 
     name: str
@@ -125,7 +129,8 @@ class MenuEntry:
 class NumberedMenu:
     """Place with its acts, in an order that never changes.
 
-    description: what the place is for entries: the acts
+    description: what the place is for
+    entries: the acts
     """
 
     name: str

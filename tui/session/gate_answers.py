@@ -27,9 +27,10 @@ SHORT_ANSWERS = {"no": "may not leave", "to be judged": "to be judged", "yes": "
 class ExaminedRun:
     """Examination of a run's release, with what this account waives of it.
 
-    examination: with the waivers of the approval, where a second person has approved the release records: number of
-    confidential records of the run stamp: what the examination depends on besides the run; empty where that is not
-    known why_unapproved: why a second person, where the policy asks for one, has not approved the release
+    examination: with the waivers of the approval, where a second person has approved the release
+    records: number of confidential records of the run
+    stamp: what the examination depends on besides the run; empty where that is not known
+    why_unapproved: why a second person, where the policy asks for one, has not approved the release
     waiver_reasons: reasons by check
     """
 
@@ -131,7 +132,8 @@ def current_stamp(workspace: Workspace) -> str:
 class GateMemory:
     """Examinations of runs in this session.
 
-    runs: examinations by run number lock: held while a run is examined
+    runs: examinations by run number
+    lock: held while a run is examined
     """
 
     runs: dict[int, ExaminedRun] = field(default_factory=dict)

@@ -29,7 +29,10 @@ def left_out_lines(columns: Sequence[ColumnProfile]) -> list[str]:
 def import_in_process(
     directory: Path, file: str, project: str, format_settings: Mapping[str, Any], selection: ImportSelection
 ) -> ImportResult:
-    """Import a file in a process of its own, within a time limit. Raises BadInput and WorkspaceError; then nothing was stored."""
+    """Import a file in a process of its own, within a time limit.
+
+    Raises BadInput and WorkspaceError; then nothing was stored.
+    """
     return call_in_process(
         import_file,
         directory,

@@ -29,9 +29,13 @@ class ErrorMessage(Message):
 class JobDone(Message):
     """Result of a job that was started, resumed or stopped.
 
-    text: what was done run_id: run to show worker: process that was started tab: tab in which the run is shown, if any
-    project_id: project to open command: words of the equivalent command, where there is one is_import: whether the
-    project has new data, whose variables have no roles yet
+    text: what was done
+    run_id: run to show
+    worker: process that was started
+    tab: tab in which the run is shown, if any
+    project_id: project to open
+    command: words of the equivalent command, where there is one
+    is_import: whether the project has new data, whose variables have no roles yet
     """
 
     text: str
@@ -47,7 +51,8 @@ class JobDone(Message):
 class FileFormatDetected(Message):
     """Detected format of a text file that is to be imported into a project.
 
-    head: first bytes of the file detection: how it is written, with reasons
+    head: first bytes of the file
+    detection: how it is written, with reasons
     """
 
     file: str

@@ -27,7 +27,7 @@ def notification_way(environment: Mapping[str, str], chosen: str, otherwise: str
 
 
 def ended_runs_text(ended_runs: EndedRuns) -> str:
-    """Return ``run 3 is done`` or ``2 runs have ended``."""
+    """Return the ended runs in words: ``run 3 is done``, ``2 runs have ended``."""
     # Numbers and states only: the words go to a terminal, and perhaps to a desktop and its log.
     if len(ended_runs) > 1:
         return f"{count_noun(len(ended_runs), 'run')} {agreeing_word(len(ended_runs), 'has', 'have')} ended"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def released_text(done: WrittenRelease) -> str:
-    """Return ``released to DIR: 7 files``, and that thresholds were not met."""
+    """Return where a release was written, with its files and manifest, and the number of thresholds not met."""
     unmet = f"; {count_noun(done.n_unmet, 'threshold')} not met, the reason is in the audit log" if done.n_unmet else ""
     return f"released to {done.directory}: {count_noun(len(done.files), 'file')}, manifest sha256 {done.manifest_sha256}{unmet}"
 

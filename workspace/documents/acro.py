@@ -64,8 +64,13 @@ STATBARN_OF_FIGURE: dict[FigureKind, Statbarn] = {
 class AcroOutput:
     """Entry of ACRO's queue of outputs.
 
-    name: name of its file content: bytes of its file statbarn: its class of statistics status: result of the check
-    summary: the same in words command: the command that made it comments: remarks
+    name: name of its file
+    content: bytes of its file
+    statbarn: its class of statistics
+    status: result of the check
+    summary: the same in words
+    command: the command that made it
+    comments: remarks
     """
 
     name: str

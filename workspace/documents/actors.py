@@ -53,7 +53,9 @@ _BLOCKING = frozenset(one.key for one in CHECKS if one.block is not None)
 class RiskActor:
     """Somebody who may try to learn about a person.
 
-    title: who that is knowledge: what is already known to them findings: the findings about such an intruder
+    title: who that is
+    knowledge: what is already known to them
+    findings: the findings about such an intruder
     """
 
     title: str

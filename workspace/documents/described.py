@@ -25,7 +25,9 @@ from .written import WrittenFile
 class PublishedLevel:
     """Level that occurs in a release.
 
-    value: how it is written in the files label: its label code: its code where that is another text; empty otherwise
+    value: how it is written in the files
+    label: its label
+    code: its code where that is another text; empty otherwise
     """
 
     value: str
@@ -37,7 +39,9 @@ class PublishedLevel:
 class PublishedColumn:
     """Variable of the released files.
 
-    name: its name as the files' header has it variable: its declaration treatment: how its values were made, in words
+    name: its name as the files' header has it
+    variable: its declaration
+    treatment: how its values were made, in words
     categories: the levels that occur
     """
 
@@ -51,10 +55,16 @@ class PublishedColumn:
 class ReleaseDescription:
     """Release as its users may know it.
 
-    title: public title kind: SYNTHETIC, ANONYMISED, in capitals account: what was done, in words limits: what not to do
-    with it privacy: what is promised of it, if anything is datasets, records: their numbers files: the datasets, in
-    their order columns: the released variables version: version of Sfumato publisher, licence, address, published:
-    given by people; empty where not given
+    title: public title
+    kind: SYNTHETIC, ANONYMISED, in capitals
+    account: what was done, in words
+    limits: what not to do with it
+    privacy: what is promised of it, if anything is
+    datasets, records: their numbers
+    files: the datasets, in their order
+    columns: the released variables
+    version: version of Sfumato
+    publisher, licence, address, published: given by people; empty where not given
     """
 
     title: str

@@ -62,7 +62,7 @@ def disclosure_control_record(dossier: ReleaseDossier, written: Sequence[Written
 
 
 def _release_table(dossier: ReleaseDossier) -> dict[str, Any]:
-    """Return what is released, as the record has it."""
+    """Return the released datasets and variables, as the record has them."""
     plan = dossier.plan
     return {
         "run": plan.run.id,
@@ -108,7 +108,7 @@ def _policy_table(dossier: ReleaseDossier) -> dict[str, Any]:
 
 
 def _step_table(dossier: ReleaseDossier, step: RecipeStep) -> dict[str, Any]:
-    """Return how a step changes the data: variables, method and all settings."""
+    """Return the change of the data by a step: variables, method and all settings."""
     recipe = dossier.plan.run.recipe
     return {
         "variables": list(step.targets or recipe.released),
@@ -120,7 +120,7 @@ def _step_table(dossier: ReleaseDossier, step: RecipeStep) -> dict[str, Any]:
 
 
 def _suppression_table(dossier: ReleaseDossier) -> dict[str, Any]:
-    """Return what is left out: variables by role, records by missing values, and what anonymisation suppresses."""
+    """Return the variables and records that are left out, and what anonymisation suppresses."""
     plan = dossier.plan
     return {
         "variables_left_out": list(plan.left_out),

@@ -1,4 +1,4 @@
-"""Public tables of a release that was drawn from protected tables: CSV files, and a page on what the datasets preserve."""
+"""Public tables of a release that was drawn from protected tables: CSV files, and a page on what is preserved."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ def _summary_chapter(dossier: ReleaseDossier) -> Chapter:
 
 
 def _next_step_text(dossier: ReleaseDossier) -> str:
-    """Return what the reader has to do."""
+    """Return the sentence that tells the reader what to do next."""
     answer = dossier.answer.may_leave
     if answer == "no":
         return "What to do: keep the release back. Fix each finding that blocks and run again."

@@ -20,7 +20,10 @@ DocumentWriter: TypeAlias = "Callable[[ReleaseDossier, Sequence[WrittenFile]], M
 class WrittenFile:
     """File of the release that is written already.
 
-    package: ``public`` or ``internal`` name: its name in the package bytes: its size sha256: its SHA-256
+    package: ``public`` or ``internal``
+    name: its name in the package
+    bytes: its size
+    sha256: its SHA-256
     """
 
     package: str

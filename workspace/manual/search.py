@@ -37,7 +37,9 @@ _ENDS = ("ations", "ation", "ings", "ing", "iers", "ier", "ers", "er", "ies", "i
 class ManualHit:
     """Section that contains words of a search.
 
-    section: the section lines: its lines that contain most of them missing_words: words that it lacks
+    section: the section
+    lines: its lines that contain most of them
+    missing_words: words that it lacks
     """
 
     section: ManualSection
@@ -49,8 +51,9 @@ class ManualHit:
 class _IndexedSection:
     """Section as stems of words.
 
-    section: the section stem_counts: occurrences of each stem, by field stem_sequence: stems of heading and body in
-    their order
+    section: the section
+    stem_counts: occurrences of each stem, by field
+    stem_sequence: stems of heading and body in their order
     """
 
     section: ManualSection

@@ -61,12 +61,16 @@ CheckRecipe = Callable[[Mapping[str, Any]], BadInput | None]
 class DraftRequest:
     """Request for a draft of a plan.
 
-    want: goal; None: synthesis where a variable is sensitive, else anonymisation full: synthesise every variable, not
-    only the sensitive ones m: number of datasets k: smallest class; None is what the audience requires l, p, t:
-    parameters of further guarantees (l-diversity, p-sensitivity, t-closeness), None if not requested holdout: whether
-    to hold records out; None: where there are enough records tables: synthesise all variables from protected tables of
-    counts epsilon: privacy budget of the noise in these tables, None for no noise audit: audit single people, which
-    repeats the plan hundreds of times audience: audience; None is the plan's, else the public
+    want: goal; None: synthesis where a variable is sensitive, else anonymisation
+    full: synthesise every variable, not only the sensitive ones
+    m: number of datasets
+    k: smallest class; None is what the audience requires
+    l, p, t: parameters of further guarantees (l-diversity, p-sensitivity, t-closeness), None if not requested
+    holdout: whether to hold records out; None: where there are enough records
+    tables: synthesise all variables from protected tables of counts
+    epsilon: privacy budget of the noise in these tables, None for no noise
+    audit: audit single people, which repeats the plan hundreds of times
+    audience: audience; None is the plan's, else the public
     """
 
     want: Want | None = None

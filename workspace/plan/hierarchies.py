@@ -45,8 +45,10 @@ MAX_PROPOSED_LEAVES = 60
 class HierarchyNodeLine:
     """Node of a hierarchy with the values and records below it.
 
-    node: the node values: number of distinct values records: number of records, None where that is hidden is_few:
-    hidden because fewer than the policy's smallest cell, not because another node would be disclosed
+    node: the node
+    values: number of distinct values
+    records: number of records, None where that is hidden
+    is_few: hidden because fewer than the policy's smallest cell, not because another node would be disclosed
     """
 
     node: HierarchyNode
@@ -59,11 +61,18 @@ class HierarchyNodeLine:
 class EditedHierarchy:
     """Hierarchy of a variable while it is edited, with the data of the variable.
 
-    place: place of its step variable: the variable setting: table of the step that contains it tree: tree of values, if
-    it is one widths: widths of intervals counts: records of each value, for a variable with levels numbers: values of
-    any other variable, (n,) proposals: proposed hierarchies smallest: number below which no number of records is shown
-    level: level that is released, if one is origin: how the hierarchy was made learnt: what a proposal reveals of the
-    records
+    place: place of its step
+    variable: the variable
+    setting: table of the step that contains it
+    tree: tree of values, if it is one
+    widths: widths of intervals
+    counts: records of each value, for a variable with levels
+    numbers: values of any other variable, (n,)
+    proposals: proposed hierarchies
+    smallest: number below which no number of records is shown
+    level: level that is released, if one is
+    origin: how the hierarchy was made
+    learnt: what a proposal reveals of the records
     """
 
     place: StepPlace

@@ -91,9 +91,11 @@ class DraftAudience:
 class ColumnProtection:
     """Changes of the columns that a release would keep.
 
-    rules: public rules by column replaced: columns to synthesise too left_out: columns that cannot be in the release
-    reasons: the reason of each change, by column, a sentence without its full stop notes, warnings: what else the draft
-    reports
+    rules: public rules by column
+    replaced: columns to synthesise too
+    left_out: columns that cannot be in the release
+    reasons: the reason of each change, by column, a sentence without its full stop
+    notes, warnings: what else the draft reports
     """
 
     rules: Mapping[str, RecodeRule] = field(default_factory=dict)
@@ -108,8 +110,10 @@ class ColumnProtection:
 class KeptColumnDraft:
     """Choice of the changes to columns that a synthesis would keep, for one audience.
 
-    data: confidential records, recoded by rules that the recipe has already known: quasi-identifiers audience: the
-    audience noun: what records are, in the plural
+    data: confidential records, recoded by rules that the recipe has already
+    known: quasi-identifiers
+    audience: the audience
+    noun: what records are, in the plural
     """
 
     data: Microdata
@@ -284,8 +288,9 @@ class KeptColumnDraft:
 class QuasiIdentifierChoice:
     """Columns without a role that an anonymisation for the public makes coarser too, and those that it leaves out.
 
-    added: columns to name among the quasi-identifiers, the most useful first left_out: columns that cannot be in the
-    release cuts: how many times classes of the audience's size can be halved
+    added: columns to name among the quasi-identifiers, the most useful first
+    left_out: columns that cannot be in the release
+    cuts: how many times classes of the audience's size can be halved
     """
 
     added: tuple[str, ...]

@@ -40,8 +40,9 @@ _STEP_SECTIONS = frozenset({"synthesis", "anonymisation", "measure", "study", "t
 class PlanBlock:
     """Top-level table with its sub-tables, or what stands before the first.
 
-    root: name of the table, empty before the first text: its text tail: line ends, and comments with a blank line
-    before them
+    root: name of the table, empty before the first
+    text: its text
+    tail: line ends, and comments with a blank line before them
     """
 
     root: str
@@ -344,8 +345,11 @@ class ArrayEntry:
 class MultilineArray:
     """Array over several lines, split into its parts.
 
-    head: comment behind its bracket entries: its entries gaps: blanks before the entries, which belong to the places
-    comma: comma behind the last entry, if there is one end: text before its closing bracket
+    head: comment behind its bracket
+    entries: its entries
+    gaps: blanks before the entries, which belong to the places
+    comma: comma behind the last entry, if there is one
+    end: text before its closing bracket
     """
 
     head: str

@@ -35,9 +35,11 @@ WHOLE_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 class VariableTables:
     """Tables of the variables in a plan's text.
 
-    planned: tables of the included columns, by name excluded: tables of the excluded columns, by name reasons: reason
-    of an exclusion that its line names, ``# left out: unique in every record`` order: order of the text problem: why
-    nothing can be read, empty if it can
+    planned: tables of the included columns, by name
+    excluded: tables of the excluded columns, by name
+    reasons: reason of an exclusion that its line names, ``# left out: unique in every record``
+    order: order of the text
+    problem: why nothing can be read, empty if it can
     """
 
     planned: Mapping[str, Any]
@@ -51,7 +53,9 @@ class VariableTables:
 class _VariableLine:
     """Line under ``[variables]``.
 
-    text: the line name: its column, empty where it has none excluded: it is a comment
+    text: the line
+    name: its column, empty where it has none
+    excluded: it is a comment
     """
 
     text: str

@@ -91,10 +91,11 @@ class DisclosureRules:
 class PublicFigure:
     """Figure of utility that may be released, with the protected numbers that it follows from.
 
-    row: the row, as written counts: protected counts (k,) of the confidential table, one array for each dataset; none
-    where noise protects the figure released: counts (k,) of the same cells in each dataset noisy: the gap and the
-    number of all records, in records with noise; None where rounding protects the figure epsilon: what both numbers
-    with noise cost; the number of all records is paid for by the first figure alone
+    row: the row, as written
+    counts: protected counts (k,) of the confidential table, one array for each dataset; none where noise protects the figure
+    released: counts (k,) of the same cells in each dataset
+    noisy: the gap and the number of all records, in records with noise; None where rounding protects the figure
+    epsilon: what both numbers with noise cost; the number of all records is paid for by the first figure alone
     """
 
     row: Row

@@ -1,38 +1,22 @@
-"""The policy of a workspace: what may leave it, in ``policy.toml`` beside the database; a recipe may only be tighter.
+"""Policy of a workspace: what may leave it, in ``policy.toml`` next to the database. A recipe may only be stricter.
 
 ```toml
-name = "Statistics Office, tables for the public"
 audience = "public"       # releases are judged for this audience, or for a wider one that the recipe names
-smallest_cell = 10        # counts below it never leave; nothing that rests on fewer records does
-rounding = 5              # counts that leave are rounded to a multiple of it
-digits = 3                # significant digits of all other numbers that leave
+smallest_cell = 10        # counts below it never leave
+rounding = 5              # base of rounded counts; ``digits`` for all other numbers
 
-[approval]
-second_person = true      # whoever approves a release is not who asked for it
-approvers = ["maria"]     # who may approve; left out: anybody
-waivers = ["maria"]       # who may waive a finding; left out: anybody
-directory = "/srv/requests" # where requests and answers lie, for both accounts
+[approval]                # a second account approves; ``approvers`` and ``waivers`` name accounts, left out: anybody
+second_person = true
 
-[privacy]
-epsilon = 5.0             # the most that all releases of the same people may cost together
+[audiences.contract]      # limits for columns that are released unchanged
+smallest_class = 5
+average_risk = 0.05
 
-[seal]
-key = "/etc/sfumato/seal" # a file of 32 bytes outside the workspace
-
-[audit]
-heads = "/srv/sfumato/heads.log" # keeps the heads of the audit log too; may be append-only
-
-[audiences.contract]      # what columns that are released unchanged must satisfy for an audience
-smallest_class = 5        # fewest people with the same values; 0 for no limit
-average_risk = 0.05       # largest mean of 1 / (people with the same values); 1 for no limit
-source = "data use agreement 2026"
-
-[findings.equal_records]  # the limits of one check of the gate
+[findings.equal_records]  # limits of one check of the gate
 block = 0.01
-source = "release rules 2026, section 4"
 ```
 
-Where there is no such file, the defaults below hold.
+The manual describes all keys, and the tables ``privacy``, ``seal`` and ``audit``.
 """
 
 from __future__ import annotations
@@ -69,8 +53,9 @@ LEAST = {"smallest_cell": 1, "rounding": 1, "digits": 1}
 class FindingLimit:
     """Limits of one check of the gate, as a policy sets them. Its fields are keys of ``policy.toml``.
 
-    warn, block: values from which the check warns and blocks; None keeps the check's own waivable: whether the finding
-    may be waived; None keeps the check's own source: who requires the limits
+    warn, block: values from which the check warns and blocks; None keeps the check's own
+    waivable: whether the finding may be waived; None keeps the check's own
+    source: who requires the limits
     """
 
     warn: float | None = None
@@ -83,8 +68,9 @@ class FindingLimit:
 class AudienceLimits:
     """Limits for columns that a release keeps, for one audience. Its fields are keys of ``policy.toml``.
 
-    smallest_class: fewest people who share their values; 0 for no limit average_risk: largest mean of 1 / (people who
-    share the values); 1 for no limit source: who requires the limits
+    smallest_class: fewest people who share their values; 0 for no limit
+    average_risk: largest mean of 1 / (people who share the values); 1 for no limit
+    source: who requires the limits
     """
 
     smallest_class: int = 0

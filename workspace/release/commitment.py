@@ -33,12 +33,16 @@ NO_COMMITMENT = (
 class ReleaseCommitment:
     """Values that a release is bound to. Its fields are keys of ``commitments.json``.
 
-    recipe_sha256, recipe_text_sha256: the run's recipe as it was understood, and as it was written data_sha256,
-    confidential_table_sha256: the confidential file and its stored table table_sha256: the released tables seed: the
-    run's seed versions: versions of the programs policy_sha256: the policy key_fingerprint: the workspace's key files:
-    hashes of public files that the recipe took something from, by place; left out without such files weights_sha256:
-    the records' weights; left out without weights controls_sha256: the records that were held out; left out without a
-    hold-out
+    recipe_sha256, recipe_text_sha256: the run's recipe as it was understood, and as it was written
+    data_sha256, confidential_table_sha256: the confidential file and its stored table
+    table_sha256: the released tables
+    seed: the run's seed
+    versions: versions of the programs
+    policy_sha256: the policy
+    key_fingerprint: the workspace's key
+    files: hashes of public files that the recipe took something from, by place; left out without such files
+    weights_sha256: the records' weights; left out without weights
+    controls_sha256: the records that were held out; left out without a hold-out
     """
 
     recipe_sha256: str

@@ -40,15 +40,23 @@ if TYPE_CHECKING:
 class ReleaseDossier:
     """Knowledge of a release when its files are written.
 
-    plan: what is released policy: the policy of the workspace examination: the findings of the gate form: format of the
-    datasets reason: why it is released original: description of the confidential table rows: all results, those of
-    single datasets too diagnostics: diagnostics of the models read_confidential: function that reads the confidential
-    table read_released: function that reads the l-th stored dataset, from 0, with the columns and the order that it has
-    in the workspace judgements: what people have answered, by question share_found_by: share of people that the kept
-    columns alone find read_promise: function that reads what the results promise of privacy, once; None where no step
-    keeps an account draw_figures: function that draws the figures of the report, once read_public_figures: function
-    that computes the figures of utility that are released, once read_approved_tables: function that reads the protected
-    tables that may be published, once user: account that releases
+    plan: what is released
+    policy: the policy of the workspace
+    examination: the findings of the gate
+    form: format of the datasets
+    reason: why it is released
+    original: description of the confidential table
+    rows: all results, those of single datasets too
+    diagnostics: diagnostics of the models
+    read_confidential: function that reads the confidential table
+    read_released: function that reads the l-th stored dataset, from 0, with the columns and the order that it has in the workspace
+    judgements: what people have answered, by question
+    share_found_by: share of people that the kept columns alone find
+    read_promise: function that reads what the results promise of privacy, once; None where no step keeps an account
+    draw_figures: function that draws the figures of the report, once
+    read_public_figures: function that computes the figures of utility that are released, once
+    read_approved_tables: function that reads the protected tables that may be published, once
+    user: account that releases
     """
 
     plan: ReleasePlan

@@ -1,10 +1,13 @@
 """Judgements of people on a release, in ``assessment.toml`` next to the database; the risk assessment prints them.
 
-```toml owner = "Maria Rossi, data protection officer"    # holds for every run of the workspace recipients =
-"accredited researchers, under contract 2026-4"
+```toml
+owner = "Maria Rossi, data protection officer"    # holds for every run of the workspace
+recipients = "accredited researchers, under contract 2026-4"
 
-[run.7]                                           # of one run alone: judgements always are linkability = "acceptable:
-no register of the region has these variables" review = "2027-11-01" ```
+[run.7]                                           # of one run alone: judgements always are
+linkability = "acceptable: no register of the region has these variables"
+review = "2027-11-01"
+```
 """
 
 from __future__ import annotations
@@ -30,8 +33,10 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 class JudgementQuestion:
     """Question that only a person can answer.
 
-    key: its key in the file title: what the answer is about question: the question is_per_run: whether it is answered
-    for one run alone
+    key: its key in the file
+    title: what the answer is about
+    question: the question
+    is_per_run: whether it is answered for one run alone
     """
 
     key: str

@@ -62,7 +62,7 @@ def make_report(
 
 
 def read_public_release(workspace: Workspace, run_id: int | str) -> PublicRelease:
-    """Return what the public may know of a run, by the workspace's policy. Raises NotFound, NotReady and BadInput."""
+    """Return the public part of a run, by the workspace's policy. Raises NotFound, NotReady and BadInput."""
     plan, policy = plan_release(workspace, run_id), read_policy_of_workspace(workspace.directory)
     original = workspace.find_dataset(plan.run.dataset_id)
     rows = read_result_rows(workspace, plan.run.id)

@@ -40,7 +40,7 @@ def make_public_release(
     released: Callable[[int], pa.Table],
     privacy: PrivacyPromise | None,
 ) -> PublicRelease:
-    """Return what the public may know of a run's release; ``released(l)`` reads its l-th stored dataset, from 0."""
+    """Return the public part of a run's release; ``released(l)`` reads its l-th stored dataset, from 0."""
     recipe = plan.run.recipe
     return PublicRelease(
         recipe,
@@ -60,9 +60,9 @@ def make_public_release(
 def privacy_promise_of_run(
     recipe: Recipe, confidential: Microdata, rows: Sequence[Row], *, secret: bool
 ) -> PrivacyPromise | None:
-    """Return what the privacy accounts of a run promise together; None where no step keeps one.
+    """Return the joint promise of a run's privacy accounts; None where no step keeps one.
 
-    ``secret`` is whether the run's key is.
+    ``secret`` is whether the run's key is secret.
     """
     accounts = [account for _, account in privacy_accounts(recipe, confidential, secret=secret)]
     if not accounts:

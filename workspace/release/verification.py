@@ -31,8 +31,11 @@ MOST_MANIFEST_BYTES = 16 << 20
 class VerifiedFolder:
     """Released folder with the result of its verification.
 
-    directory: the folder packages: the packages that are there n_files: how many files their manifests name problems:
-    what is wrong with them, in words public_manifest: the public manifest; None where it is not there
+    directory: the folder
+    packages: the packages that are there
+    n_files: how many files their manifests name
+    problems: what is wrong with them, in words
+    public_manifest: the public manifest; None where it is not there
     internal_manifest: the internal manifest; None where it is not there
     """
 
@@ -170,7 +173,8 @@ def _entries_of_no_package(directory: Path) -> list[str]:
 class ReleaseOrigin:
     """Run of a workspace that made a release.
 
-    run: the run; None where that cannot be shown message: the same in words, or why it cannot be shown
+    run: the run; None where that cannot be shown
+    message: the same in words, or why it cannot be shown
     """
 
     run: StoredRun | None

@@ -38,9 +38,11 @@ WORKER_START_SECONDS = 3.0
 class RunCost:
     """Estimated time and memory of a run.
 
-    seconds: with the given number of jobs at a time memory: bytes of all tasks together is_from_runs: whether at least
-    half of the tasks' methods are known from earlier runs here unknown: methods whose time is not known refused: why
-    the run would be refused; empty where it would not
+    seconds: with the given number of jobs at a time
+    memory: bytes of all tasks together
+    is_from_runs: whether at least half of the tasks' methods are known from earlier runs here
+    unknown: methods whose time is not known
+    refused: why the run would be refused; empty where it would not
     """
 
     seconds: float

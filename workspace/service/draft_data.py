@@ -47,9 +47,12 @@ KEPT = 'missing = "keep"               # a missing value is a value of its own; 
 class DraftedText:
     """Drafted plan as TOML, with a summary.
 
-    toml: the plan want: its goal steps: number of steps of each kind warnings, notes: what it covers and what it does
-    not (``DraftedPlan``) cost: estimated cost, in a sentence changes: why each kept column became coarser or synthetic
-    for the audience; the notes have them too
+    toml: the plan
+    want: its goal
+    steps: number of steps of each kind
+    warnings, notes: what it covers and what it does not (``DraftedPlan``)
+    cost: estimated cost, in a sentence
+    changes: why each kept column became coarser or synthetic for the audience; the notes have them too
     """
 
     toml: str

@@ -29,8 +29,9 @@ GATE_ACTS = (
 class RunExamination:
     """Examination of a run's release.
 
-    examination: the findings of the gate, without waivers records: confidential records of the run stamp:
-    ``gate_stamp`` before the gate examined it
+    examination: the findings of the gate, without waivers
+    records: confidential records of the run
+    stamp: ``gate_stamp`` before the gate examined it
     """
 
     examination: Examination

@@ -28,8 +28,11 @@ KNOWN = ("quasi_identifier", "known")
 class ProjectTable:
     """Confidential table of a project.
 
-    id: number of the dataset project, name: names of the project and of the file records: number of records variables:
-    its variables as recipes describe them known: variables that its plan declares quasi-identifiers
+    id: number of the dataset
+    project, name: names of the project and of the file
+    records: number of records
+    variables: its variables as recipes describe them
+    known: variables that its plan declares quasi-identifiers
     """
 
     id: int

@@ -30,9 +30,12 @@ if TYPE_CHECKING:
 class ImportSelection:
     """Part of a file that is imported.
 
-    sheet: sheet of an Excel file where: condition on the records sample: number of records to draw only: the only
-    columns to import, if any are named leave_out: columns to leave out keep: columns to import although they may be
-    identifiers
+    sheet: sheet of an Excel file
+    where: condition on the records
+    sample: number of records to draw
+    only: the only columns to import, if any are named
+    leave_out: columns to leave out
+    keep: columns to import although they may be identifiers
     """
 
     sheet: str = ""
@@ -79,8 +82,13 @@ EVERYTHING = ImportSelection()
 class ImportResult:
     """Result of an import.
 
-    project_id, project: the project source: name of the file records: records that were stored dropped: records that
-    had a missing value columns: its columns recipe: a recipe to start from, in TOML detection: how its text was read
+    project_id, project: the project
+    source: name of the file
+    records: records that were stored
+    dropped: records that had a missing value
+    columns: its columns
+    recipe: a recipe to start from, in TOML
+    detection: how its text was read
     notes: remarks on how it was read
     """
 
@@ -99,7 +107,9 @@ class ImportResult:
 class FilePreview:
     """Result of reading a file without storing it.
 
-    source: name of the file detection: how its text is read; None for a format that defines it columns: its columns
+    source: name of the file
+    detection: how its text is read; None for a format that defines it
+    columns: its columns
     notes: remarks
     """
 

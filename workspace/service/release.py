@@ -46,8 +46,10 @@ from ..store.workspace import Workspace
 class WrittenRelease:
     """Release that was written.
 
-    directory: where files: names of its files manifest_sha256: SHA-256 of its internal manifest n_unmet: how many
-    thresholds were not met
+    directory: where
+    files: names of its files
+    manifest_sha256: SHA-256 of its internal manifest
+    n_unmet: how many thresholds were not met
     """
 
     directory: Path

@@ -18,8 +18,9 @@ from ..views.records import record_measures, select_measure
 class ReweightableRun:
     """Run whose records can be weighted by their risk.
 
-    run_id: number of the run table: its recipe as a table measures: names of its measures that left a risk for every
-    record
+    run_id: number of the run
+    table: its recipe as a table
+    measures: names of its measures that left a risk for every record
     """
 
     run_id: int

@@ -192,10 +192,13 @@ def _is_holdout_drawn(recipe: Recipe) -> bool:
 class _SearchState:
     """Search with its plan, its looks and their results.
 
-    workspace, stored: where it is stored, and its row table, recipe: the plan that it began with plan: the looks that
-    follow from one another looks: the looks that were entered, by number last_read: the records that were read last,
-    and the recipe's keys that they depend on title_of_look: titles of the looks' runs, by look rows_by_run: results of
-    the runs that are done
+    workspace, stored: where it is stored, and its row
+    table, recipe: the plan that it began with
+    plan: the looks that follow from one another
+    looks: the looks that were entered, by number
+    last_read: the records that were read last, and the recipe's keys that they depend on
+    title_of_look: titles of the looks' runs, by look
+    rows_by_run: results of the runs that are done
     """
 
     workspace: Workspace
@@ -330,11 +333,11 @@ class _SearchState:
         return []
 
     def label_of_look(self, look: SearchLook) -> str:
-        """Return what the plan of a look changes, in words."""
+        """Return the changes of a look's plan in words."""
         return describe_choice(self.plan.levers, look.choice)
 
     def entered_label(self, number: int, run_id: int) -> str:
-        """Return what the plan of a look changed when it was entered."""
+        """Return the changes of a look's plan when it was entered, in words."""
         if number not in self.title_of_look:
             # The title of the run keeps it, whatever levers and order of looks this version of the program has.
             self.title_of_look[number] = str(read_toml(find_run(self.workspace, run_id).recipe_toml).get("title", ""))
@@ -552,7 +555,9 @@ def _answer_lines(workspace: Workspace, run_id: int) -> tuple[str, ...]:
 class _BegunLook:
     """Look that was begun.
 
-    stored: its row run: its run; None where its plan cannot be carried out label: what the plan changed
+    stored: its row
+    run: its run; None where its plan cannot be carried out
+    label: what the plan changed
     """
 
     stored: StoredLook

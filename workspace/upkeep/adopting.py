@@ -23,8 +23,9 @@ from .maintenance import named_table_hashes
 class AdoptionResult:
     """Copy of a workspace that was made.
 
-    owner: account that owns the original runs, tables: their numbers stopped: runs that had not ended and were
-    interrupted
+    owner: account that owns the original
+    runs, tables: their numbers
+    stopped: runs that had not ended and were interrupted
     """
 
     owner: str

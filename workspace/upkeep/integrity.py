@@ -95,8 +95,10 @@ class NotAsSealed(WorkspaceError):
 class RunSealState:
     """State of a run's seal.
 
-    run_id: number of the run unsealed: why it has no seal; empty where it has one wrong: parts that do not agree with
-    it since: what has changed since, in words
+    run_id: number of the run
+    unsealed: why it has no seal; empty where it has one
+    wrong: parts that do not agree with it
+    since: what has changed since, in words
     """
 
     run_id: int
@@ -106,7 +108,7 @@ class RunSealState:
 
     @property
     def message(self) -> str:
-        """Return what a reader must know who is shown the run nevertheless; empty where all agrees."""
+        """Return the warning to show with a run that has no seal; empty where it has one."""
         return f"run {self.run_id} is not sealed: {self.unsealed}" if self.unsealed else ""
 
 
@@ -114,8 +116,8 @@ class RunSealState:
 class ExternalHeads:
     """Heads of the audit log that were recorded outside the database.
 
-    heads: the heads problem: why the log differs from the one that is recorded outside the workspace; empty where it
-    does not
+    heads: the heads
+    problem: why the log differs from the one that is recorded outside the workspace; empty where it does not
     """
 
     heads: Sequence[AuditHead]
@@ -223,7 +225,7 @@ def verify_run(workspace: Workspace, run_id: int | str, *, strict: bool = False)
 
 
 def seal_faults_of_runs(workspace: Workspace, run_ids: Sequence[int]) -> dict[int, str]:
-    """Return what does not agree with the seals of some runs, in words by run; empty texts where all does.
+    """Return the parts that do not agree with the seals of some runs, in words by run; empty texts where all do.
 
     Raises NoKey.
     """
@@ -237,7 +239,10 @@ def seal_faults_of_runs(workspace: Workspace, run_ids: Sequence[int]) -> dict[in
 
 
 def seal_fault_text(directory: Path, run_id: int) -> str:
-    """Return what does not agree with a run's seal, in words; empty where all does or nothing can be verified."""
+    """Return the parts of a run that do not agree with its seal, in words.
+
+    Empty where all do or nothing can be verified.
+    """
     try:
         with Workspace.open(directory, read_only=True) as workspace:
             verify_run(workspace, run_id)
@@ -390,7 +395,7 @@ def _inconsistent_verdicts(workspace: Workspace, run: StoredRun) -> Iterator[str
 
 
 def _verdicts_by_value(workspace: Workspace, run_id: int) -> set[int]:
-    """Return the numbers, from 1, of the verdicts of a version that compared values alone with limits."""
+    """Return the numbers, from 1, of the verdicts that an older version gave by comparing values alone with limits."""
     query = "SELECT position, verdict FROM verdict WHERE run_id = ?"
     rows = workspace.connection.execute(query, (run_id,))
     # They are recognised by words that are no longer written.
@@ -413,7 +418,9 @@ def _canonical_json(table: Mapping[str, Any]) -> str:
 class IntegrityReport:
     """Result of comparing a whole workspace with its seals.
 
-    rows: rows of the audit log wrong: what is wrong, in words notes: remarks
+    rows: rows of the audit log
+    wrong: what is wrong, in words
+    notes: remarks
     """
 
     rows: Sequence[AuditRow]
