@@ -187,7 +187,7 @@ def records_at_risk_text(found: RecordsAtRisk) -> str:
     said = column_legend(
         measure.key, unique=ranking.risk.unique is not None, own=ranking.confidential_risk is not None, drivers=matched
     )
-    # A list on a screen may be seen by others: values are shown only on request.
+    # Confidential values are shown only on request.
     hidden = "" if found.values is not None else "\nValues of the data are not shown; --values shows them."
     ranked = f"The {len(found.lines):,} of {count_noun(records.n_attacked, 'record')} most at risk"
     if records.n_attacked < records.n_records:

@@ -41,8 +41,7 @@ def table_csv(table: ApprovedTable) -> bytes:
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow([*map(plain_cell, table.variables), "count"])
     for cell in np.ndindex(*table.counts.shape):
-        # Of rounded counts, zeros are left out: some of them would name rare categories. With noise every cell is a
-        # figure.
+        # Zeros of rounded counts are left out: some would name rare categories. A noisy 0 is a count like any other.
         if table.counts[cell] or table.noise:
             labels = [table.categories[axis][at] for axis, at in enumerate(cell)]
             lines.writerow([*map(plain_cell, labels), f"{table.counts[cell]:.12g}"])
