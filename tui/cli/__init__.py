@@ -1,1 +1,1 @@
-"""The command line: one file per group of commands. Textual is never imported here."""
+"""Command line: one module for each group of commands. Textual is never imported here."""

@@ -187,6 +187,7 @@ def list_acts(directory: Path | None, json_file: str | None) -> None:
     from .admin_tables import act_table
 
     check_writable(json_file)
+    # Unchecked: the log must be readable where opening would refuse its history.
     workspace = open_workspace(directory, unchecked=True)
     if json_file is not None:
         acts = [asdict(row) | {"details": _parse_json_or_text(row.details)} for row in audit_rows(workspace.connection)]

@@ -22,17 +22,18 @@ ASCII_SIGNS = {"ok": "+ ok", "note": "- note", "problem": "x problem"}
 
 
 def runs_object(workspace: Workspace) -> dict[str, object]:
-    """Return the runs of a workspace, newest first, as JSON."""
+    """Return the runs of a workspace, newest first, as a JSON object."""
     return {"disclosure": "internal", "runs": [_run_object(workspace, run) for run in list_runs(workspace)]}
 
 
 def run_object(workspace: Workspace, run: StoredRun) -> dict[str, object]:
-    """Return a run and its tasks as JSON."""
+    """Return a run and its tasks as a JSON object."""
     tasks = [asdict(task) for task in list_tasks(workspace, run.id)]
     return {"disclosure": "internal", "run": _run_object(workspace, run), "tasks": tasks}
 
 
 def _run_object(workspace: Workspace, run: StoredRun) -> dict[str, object]:
+    """Return a run as a JSON object."""
     line = summarise_run(workspace, run.id)
     named = ("id", "title", "name", "note", "seed", "tasks_done", "tasks_total", "seconds", "seconds_left", "error")
     return {
@@ -46,7 +47,7 @@ def _run_object(workspace: Workspace, run: StoredRun) -> dict[str, object]:
 
 
 def run_list_text(workspace: Workspace) -> str:
-    """Return the runs of a workspace, one a line, newest first; empty without any."""
+    """Return the runs of a workspace as a table, newest first; empty without any."""
     runs = list_runs(workspace)
     lines = [
         [
@@ -66,7 +67,7 @@ def run_list_text(workspace: Workspace) -> str:
 
 
 def _run_remark(workspace: Workspace, run: StoredRun) -> str:
-    """Return ``+ 7 met`` or ``x 2 of 7 not met``; before the run is done only whether it has no worker."""
+    """Return the outcome of a run's limits, ``+ 7 met`` or ``x 2 of 7 not met``, or that it has no worker."""
     line = summarise_run(workspace, run.id)
     if line.is_stalled:
         return f"no worker; sfumato resume {run.id}"
@@ -84,7 +85,10 @@ def run_name_text(run: StoredRun) -> str:
 
 
 def run_head(workspace: Workspace, run: StoredRun) -> str:
-    """Return ``run 3, Visits: running, 12 of 30 tasks, 40 s, about 2 min left``, and the path of its log."""
+    """Return the state of a run in words, with its note and the path of its log.
+
+    The first line reads ``run 3, Visits: running, 12 of 30 tasks, 40 s, about 2 min left``.
+    """
     left = "" if run.seconds_left is None else f", about {duration_text(run.seconds_left)} left"
     named = f"{run_name_text(run)}{replace_unprintable(run.title)}"
     state = (
@@ -102,6 +106,7 @@ def run_head(workspace: Workspace, run: StoredRun) -> str:
 
 
 def task_table(tasks: Sequence[TaskRow]) -> str:
+    """Return the tasks of a run as a table."""
     lines = [task_cells(task, time.time()) for task in tasks]
     return table_text(
         table_from_titles(
@@ -111,7 +116,7 @@ def task_table(tasks: Sequence[TaskRow]) -> str:
 
 
 def act_table(workspace: Workspace) -> str:
-    """Return a table of every act, oldest first; hashes by their first digits."""
+    """Return every act of the audit log as a table, oldest first; hashes by their first digits."""
     lines = [
         [str(row.number), row.time[:19].replace("T", " "), row.act, row.subject, details_text(row.details)]
         for row in audit_rows(workspace.connection)
@@ -120,6 +125,7 @@ def act_table(workspace: Workspace) -> str:
 
 
 def checks_text(findings: Sequence[WorkspaceCheck]) -> str:
+    """Return the results of the doctor's checks as a table."""
     return table_text(
         table_from_titles(("", "what", "finding"), [[ASCII_SIGNS[f.state], f.what, f.text] for f in findings])
     )

@@ -25,9 +25,10 @@ INTERVALS_REMARK = (
 
 
 def method_list_text() -> str:
-    """List every method with its title, and those that cannot be used. Methods are loaded only where the manual does not know all of them."""
+    """Return a list of all methods with their titles, and of those that cannot be used."""
     titles = {one.name: one for one in page_sections("methods")}
     keys = method_keys()
+    # Loading all methods is slow: the manual has the titles of our own.
     if not entry_points(group=GROUP) and all(key in titles for key in keys):
         return _method_table_text(
             [[key, titles[key].heading.partition(": ")[2] + _extra_in_section(titles[key].body)] for key in keys]
@@ -46,12 +47,13 @@ def _method_table_text(lines: list[list[str]]) -> str:
 
 
 def _extra_in_section(body: str) -> str:
-    """Return the extra that a section of the manual names, as the generated block writes it."""
+    """Return the extra that a section of the manual names, for display; empty for none."""
     named = re.search(r"^Needs the extra `\[(\w+)\]`", body, re.MULTILINE)
     return f" (extra [{named[1]}])" if named else ""
 
 
 def _extra_and_package_text(found: Method) -> str:
+    """Return the extra and the foreign package of a method, for display."""
     from sfumato.engine.methods.registry import OWN
 
     extra = f" (extra [{found.extra.name}])" if found.extra else ""
@@ -59,7 +61,7 @@ def _extra_and_package_text(found: Method) -> str:
 
 
 def method_page(key: str) -> str:
-    """Describe one method: title, source, measures, parameters with their limits and defaults, and the meaning of their values."""
+    """Return a page on one method: source, measures, parameters with limits and defaults, and meaning of values."""
     from sfumato.engine.methods.registry import OWN
     from sfumato.workspace.reporting.survey import weighted_form_text
 
@@ -88,7 +90,7 @@ def method_page(key: str) -> str:
 
 
 def methods_object() -> dict[str, Any]:
-    """Return every method as JSON."""
+    """Return every method as a JSON object."""
     from sfumato.engine.methods.registry import registry
 
     found = registry().values()
@@ -96,7 +98,7 @@ def methods_object() -> dict[str, Any]:
 
 
 def method_object(key: str) -> dict[str, Any]:
-    """Return one method as JSON: its measures and parameters."""
+    """Return one method with its measures and parameters as a JSON object."""
     found = _find_method(key)
     return {
         "key": found.key,
@@ -133,7 +135,7 @@ def parameter_meanings(found: Method) -> list[tuple[str, str]]:
 
 
 def output_cells(found: Method) -> list[list[str]]:
-    """Return key, name with the meaning, direction and range of each output of a method."""
+    """Return a line for each output of a method: key, name with meaning, direction, range."""
     from sfumato.workspace.reporting.words import DIRECTION_TEXTS
 
     return [
@@ -148,7 +150,7 @@ def output_cells(found: Method) -> list[list[str]]:
 
 
 def default_text(info: ParamInfo) -> str:
-    """Return the default of a parameter, ``required``, or nothing where it is empty."""
+    """Return the default of a parameter, or ``required``; empty where the default is empty."""
     from sfumato.engine.methods.spec import to_plain_value
 
     if info.is_required:
@@ -158,12 +160,12 @@ def default_text(info: ParamInfo) -> str:
 
 
 def choices_text(info: ParamInfo) -> str:
-    """Return the words or the limits that a parameter accepts."""
+    """Return the choices or the limits of a parameter, in words."""
     return f"one of {', '.join(info.choices)}" if info.choices else info.param.limits_text
 
 
 def recipe_list_text() -> str:
-    """List every shipped recipe with its description."""
+    """Return a list of the shipped recipes with their descriptions."""
     from sfumato.workspace.recipes import shipped_recipes
 
     parts = []

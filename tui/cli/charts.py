@@ -47,7 +47,7 @@ def draw_figures(
 
 
 def terminal_colours() -> str | None:
-    """Return Rich's name for the colours of the terminal on standard output; None for a file, and where the user wants none."""
+    """Return Rich's name for the terminal's colours; None for a file, and where the user wants no colour."""
     if not sys.stdout.isatty():
         return None
     from rich.console import Console
@@ -59,7 +59,7 @@ def terminal_colours() -> str | None:
 def _run_figures(
     workspace: Workspace, run_id: str, datasets: int, widths: Sequence[str], *, public: bool
 ) -> list[Figure]:
-    """Return the figures of a run and of those beside it; public ones of the released data of the run alone."""
+    """Return the figures of a run and its companions; the public ones of the run alone."""
     runs = finished_with_companions(workspace, run_id)
     if not public:
         return draw_run_figures(workspace, runs, datasets, parse_bin_widths(widths))
@@ -69,7 +69,7 @@ def _run_figures(
 def write_svgs(
     workspace: Workspace, run_id: str, directory: Path, datasets: int, widths: Sequence[str], *, public: bool = False
 ) -> list[Path]:
-    """Write one SVG file per figure to a directory, created if need be, replacing existing files; return their paths."""
+    """Write one SVG file for each figure to a directory, replacing existing files; return their paths."""
     figures = _run_figures(workspace, run_id, datasets, widths, public=public)
     directory.mkdir(parents=True, exist_ok=True)
     paths = [directory / f"figure-{i:02d}.svg" for i in range(1, len(figures) + 1)]
@@ -93,10 +93,8 @@ def parse_bin_widths(texts: Sequence[str]) -> dict[str, float]:
 
 
 def figure_text(figure: Figure, width: int, height: int, colours: str | None = None) -> str:
-    """Return title, panels and caption in lines of at most ``width`` cells, each panel ``height`` lines high, in ``colours`` if there are any.
-
-    Titles, names and captions come from untrusted files: each is made printable here or where a panel is drawn.
-    """
+    """Return title, panels and caption in lines of at most ``width`` cells, each panel ``height`` lines high."""
+    # Titles, names and captions come from untrusted files: each is made printable here or where a panel is drawn.
     panels = [_panel_text(figure, panel, width, height, colours) for panel in figure.panels]
     return "\n".join(
         part
@@ -110,6 +108,7 @@ def _wrap_printable(words: str, width: int) -> str:
 
 
 def _panel_text(figure: Figure, panel: Panel, width: int, height: int, colours: str | None) -> str:
+    """Return a panel as a chart of characters, with its note."""
     if panel.cells is not None:
         return heat_map_text(figure, panel, width, height)
     log = panel.log_x
@@ -131,8 +130,9 @@ def _panel_text(figure: Figure, panel: Panel, width: int, height: int, colours: 
 
 
 def heat_map_text(figure: Figure, panel: Panel, width: int, height: int) -> str:
-    """Return a map in signs, with their legend."""
+    """Return a heat map in characters, with their legend."""
     assert panel.cells is not None
+    # All maps of a figure have the same shades, so that they can be compared.
     alike = [one.cells for one in figure.panels if one.cells and one.cells.signed == panel.cells.signed]
     pane = HeatPane(panel.title, panel.cells, make_shade_steps(alike))
     picture = draw_heat_map([pane], (width, height), find_glyphs(), colour=False, labels=(panel.x_label, panel.y_label))
@@ -140,11 +140,13 @@ def heat_map_text(figure: Figure, panel: Panel, width: int, height: int) -> str:
 
 
 def _interval_series(panel: Panel) -> list[Series]:
-    """Return all estimates as one series: their names stand below the axis."""
+    """Return all estimates of a panel as one series."""
+    # Their names stand below the axis, so they need no signs of their own.
     columns = [(one.x, one.y, _bound_or_nan(one.lower, one.x), _bound_or_nan(one.upper, one.x)) for one in panel.series]
     x, y, lower, upper = (np.concatenate(parts) for parts in zip(*columns, strict=True))
     return [Series("estimate, interval", x, y, lower, upper, marker="points")]
 
 
 def _bound_or_nan(bound: NDArray[np.float64] | None, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    # An interval without ends is drawn as a point.
     return np.full(x.shape, np.nan) if bound is None else bound

@@ -1,7 +1,6 @@
 """Shell completion of a command line: recipes, runs, methods, settings and variables.
 
-Names of files, runs and variables may be a stranger's, and a shell executes what it is given: only those are offered that
-mean nothing to any shell. Whatever cannot be read is not offered, and nothing is written.
+What cannot be read is not offered, and nothing is written.
 """
 
 from __future__ import annotations
@@ -30,6 +29,8 @@ BASH = """[[ $type == 'plain' && $value == *= ]] && compopt -o nospace
 
 def _completion_items(words: Iterable[tuple[str, str]], typed: str) -> list[CompletionItem]:
     """Return the words that begin with what was typed, each once, in their order."""
+    # Names of files, runs and variables may be a stranger's, and a shell executes what it is given: only words that
+    # mean nothing to any shell are offered.
     fit = {word: said for word, said in words if word.startswith(typed) and SAFE_WORD.fullmatch(word)}
     return [CompletionItem(word, help=" ".join(said.split())[:60] or None) for word, said in fit.items()]
 
@@ -45,6 +46,7 @@ def complete_recipes(context: click.Context, parameter: click.Parameter, typed: 
 
 
 def complete_shipped_recipes(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Complete the recipes that ship."""
     from sfumato.workspace.recipes import recipe_names
 
     return _completion_items(((name, "") for name in recipe_names()), typed)
@@ -61,6 +63,7 @@ def complete_methods(context: click.Context, parameter: click.Parameter, typed: 
     """Complete the keys of all methods, without importing any."""
     from sfumato.engine.methods.protocols import method_keys
 
+    # The keys are listed without importing the methods: a key press must not load numerical libraries.
     return _completion_items(((key, "") for key in method_keys()), typed)
 
 
@@ -72,11 +75,12 @@ def complete_topics(context: click.Context, parameter: click.Parameter, typed: s
     root = context.find_root().command
     commands = sorted(root.commands) if isinstance(root, click.Group) else []
     named = [*((topic, page_summary(topic)) for topic in PAGES), *((name, "") for name in (*commands, *method_keys()))]
+    # Reversed, so that of equal names the first one counts: a page, whose summary is shown.
     return _completion_items(dict(reversed(named)).items(), typed)
 
 
 def complete_settings(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """Complete what ``--set`` may change of the recipe on the line: ``release.m=``, ``complete_variables.age.kind=``."""
+    """Complete the paths that ``--set`` may change in the recipe on the line: ``release.m=``, ``variables.age.kind=``."""
     table = _recipe_table_or_empty(_argument_on_line(context, "recipe"))
     paths = dict.fromkeys([*_value_paths(table, ""), *(f"release.{key}" for key in RELEASE_KEYS)])
     return _completion_items(((f"{path}=", "") for path in paths), typed)
@@ -94,7 +98,8 @@ def complete_variables(context: click.Context, parameter: click.Parameter, typed
 
 
 def _argument_on_line(context: click.Context, name: str) -> object:
-    """Return an argument of the line; where its last option still waits for a value, click leaves arguments as they were written."""
+    """Return an argument of the command line as far as it is typed."""
+    # Where the last option still waits for a value, click leaves arguments as they were written.
     return context.args[0] if context.args else context.params.get(name)
 
 
@@ -104,6 +109,7 @@ def _workspace_on_line(context: click.Context) -> Path:
 
 
 def _recipe_table_or_empty(name: object) -> dict[str, Any]:
+    """Return the table of a recipe; empty where it cannot be read."""
     from sfumato.engine.errors import EngineError
     from sfumato.workspace.errors import WorkspaceError
     from sfumato.workspace.recipes import find_recipe
@@ -115,6 +121,7 @@ def _recipe_table_or_empty(name: object) -> dict[str, Any]:
 
 
 def _parse_toml_or_empty(text: str) -> dict[str, Any]:
+    """Return the table of a TOML text; empty where it is none."""
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError):

@@ -1,4 +1,4 @@
-"""``sfumato constraints``: how many records break each rule of a recipe, and further rules that all records satisfy."""
+"""Command ``sfumato constraints``: records that break each rule of a recipe, and rules that all records keep."""
 
 from __future__ import annotations
 
@@ -53,6 +53,7 @@ def constraints(
         what=f'the reading of "{data or target}"',
         seconds=READ_SECONDS,
     )
+    # Rules that were found are facts about the confidential records.
     write_object({"disclosure": "internal", **asdict(view)}, json_file, private=True)
     if json_file != "-" and toml:
         echo(write_plan({"constraints": constraints_section(view.found)}).rstrip("\n"))
@@ -69,7 +70,7 @@ def constraints(
 
 
 def is_recipe(target: str) -> bool:
-    """Whether a name is that of a recipe rather than of a file of data."""
+    """Return whether a name is that of a recipe rather than of a file of data."""
     from sfumato.workspace.recipes import recipe_names
 
     return Path(target).suffix == ".toml" or target in recipe_names()

@@ -1,4 +1,4 @@
-"""``sfumato draft``: a whole recipe from the roles of the variables, with the reason for each of its steps."""
+"""Command ``sfumato draft``: a whole recipe from the roles of the variables, with the reason for each of its steps."""
 
 from __future__ import annotations
 
@@ -118,6 +118,7 @@ def draft(
     found = _draft_recipe(source, directory, form, DraftRequest(**asked), roles)
     if recipe_file is None:
         echo(found.toml, nl=False)
+        # On standard error, so that standard output is a recipe that can be redirected to a file.
         echo(_coverage_text(found), err=True)
         return
     recipe_file.write_text(found.toml, "utf-8")
@@ -129,6 +130,7 @@ def draft(
 def _draft_recipe(
     source: str, directory: Path | None, form: dict[str, Any], wanted: DraftRequest, roles: RoleAssignment
 ) -> DraftedText:
+    """Draft a recipe for a file, or for a project of the workspace."""
     from sfumato.workspace.ingest.limits import READ_SECONDS
     from sfumato.workspace.jobs.processes import call_in_process
     from sfumato.workspace.service.draft_data import draft_file, draft_project
@@ -136,6 +138,7 @@ def _draft_recipe(
     from sfumato.workspace.store.workspace import Workspace
 
     what = f'the draft for "{source}"'
+    # A sheet of a workbook or a member of an archive may follow a colon.
     if ":" in source or Path(source).expanduser().exists():
         return call_in_process(draft_file, source, form, wanted, roles, what=what, seconds=READ_SECONDS)
     chosen = chosen_workspace(directory)
@@ -157,5 +160,5 @@ def _split_names(given: Sequence[str]) -> Iterator[str]:
 
 
 def _coverage_text(found: DraftedText) -> str:
-    """Return first what the draft does not cover, then what it does, in lines."""
+    """Return the warnings, notes and cost of a draft, a line each."""
     return "\n".join([*(f"{sign_for('fail')} {one}" for one in found.warnings), *found.notes, found.cost])

@@ -28,17 +28,18 @@ COMMAND_GROUPS = {
 
 
 class ClosedPipe(Exception):
-    """The pipe that a command writes to has no reader."""
+    """Error of writing to a pipe that has no reader."""
 
 
 class CommandListGroup(click.Group):
-    """A group whose help lists its commands with their first sentences, whole, below the titles of ``groups``."""
+    """Group whose help lists its commands with their first paragraphs, whole, below the titles of ``groups``."""
 
     groups: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the groups of commands, one below the other, all as wide as the longest name."""
+        """Write the commands, group by group."""
         named = self.groups or {"Commands": tuple(self.commands)}
+        # All groups are as wide as the longest name, so that their columns are aligned.
         widest = max(map(len, self.commands))
         for title, names in named.items():
             with formatter.section(title):
@@ -46,18 +47,16 @@ class CommandListGroup(click.Group):
 
 
 class RootCommandGroup(CommandListGroup):
-    """The group of all commands.
-
-    Its ``main`` leaves a closed pipe to ``run_and_exit``: click ends with 1, which means that a threshold is not met.
-    """
+    """Group of all commands, which raises ClosedPipe where the reader of the output is gone."""
 
     groups = COMMAND_GROUPS
 
     def make_context(self, *given: Any, **named: Any) -> click.Context:
-        """Return the context, after ``--help`` and ``--version`` where they were requested. Raises ClosedPipe."""
+        """Return the context, after ``--help`` and ``--version`` were carried out where requested. Raises ClosedPipe."""
         try:
             return super().make_context(*given, **named)
         except BrokenPipeError as error:
+            # click would end with 1 at a broken pipe, which means that a threshold is not met.
             raise ClosedPipe from error
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -74,11 +73,16 @@ def first_paragraph(command: click.Command) -> str:
 
 
 def run_and_exit(command: Callable[[], object]) -> NoReturn:
-    """Run a command and exit: 0, its own status, 2 with a message, 3 when interrupted, 141 where the reader of its output has closed the pipe."""
+    """Run a command and exit with its status, or with one that says how it failed.
+
+    The status is 0 or the command's own, 2 with a message, 3 when interrupted, 141 where the reader of its output has
+    closed the pipe.
+    """
     _open_standard_streams()
     status: str | int | None
     try:
         status = _exit_status(command)
+        # Flushed here, where a closed pipe can still be caught, and not at exit.
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
     except (BrokenPipeError, ClosedPipe):
@@ -88,7 +92,10 @@ def run_and_exit(command: Callable[[], object]) -> NoReturn:
 
 
 def _exit_status(command: Callable[[], object]) -> str | int | None:
-    """Run a command and return its exit status, after one message where it failed. Raises BrokenPipeError and ClosedPipe."""
+    """Run a command and return its exit status, after one message where it failed.
+
+    Raises BrokenPipeError and ClosedPipe.
+    """
     try:
         status = command()
     except SystemExit as ended:
@@ -109,18 +116,21 @@ def _exit_status(command: Callable[[], object]) -> str | int | None:
 
 
 def _open_standard_streams() -> None:
-    """Open the null device for standard streams that were closed before the start, so that no other file gets their numbers."""
+    """Open the null device for standard streams that were closed before the start."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
+            # Else the next file that is opened would get the number of a standard stream, and be written to by
+            # messages.
             os.open(os.devnull, os.O_RDWR)
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
 
 
 def _discard_output() -> None:
-    """Discard what is left in the buffers, about which Python would complain at exit."""
+    """Discard what is left in the buffers of the standard streams."""
+    # Python would complain about them at exit.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):

@@ -57,6 +57,7 @@ def examine(run_id: str, directory: Path | None, json_file: str | None, *, every
     answer = answer_from_examination(
         found, release_plan.run.recipe, own_policy, count_confidential_records(workspace, release_plan.run)
     )
+    # Findings may name single records.
     write_object({**found.to_table(), "may_leave": answer.to_table()}, json_file, private=True)
     if json_file != "-":
         echo("\n".join([*answer.lines, ""]))
@@ -91,7 +92,7 @@ def approve(request: Path, reason: str, waivers: tuple[str, ...], *, refuse: boo
 
 
 def findings_text(findings: Sequence[Finding], run_id: int, *, every: bool = False) -> str:
-    """Return the table of the findings, and in words those that do not pass; ``every`` lists the others in the table too."""
+    """Return the table of findings, and in words those that are open; ``every`` lists the others in the table too."""
     from sfumato.workspace.reporting.findings import (
         finding_counts_text,
         finding_table,

@@ -1,6 +1,4 @@
-"""``sfumato hierarchies``: the hierarchy of a quasi-identifier as a tree with its records; proposals, and exchange with files of other
-programs.
-"""
+"""Command ``sfumato hierarchies``: the hierarchy of a quasi-identifier with its records, and exchange with files."""
 
 from __future__ import annotations
 
@@ -67,11 +65,13 @@ def hierarchies(
 
 
 def _read_tree_file(name: str) -> str:
+    """Read the text of a file with a tree. Raises BadInput."""
     from sfumato.engine.errors import BadInput
     from sfumato.workspace.errors import StrangeFile
     from sfumato.workspace.plain_files import read_plain
 
     try:
+        # Spreadsheets write a byte order mark before the first value.
         return read_plain(Path(name), MOST_TREE_BYTES).decode("utf-8-sig")
     except StrangeFile as error:
         raise BadInput("--from", f'"{name}" is {error.kind}, not a tree') from None
@@ -82,7 +82,7 @@ def _read_tree_file(name: str) -> str:
 
 
 def hierarchy_text(opened: EditedHierarchy) -> str:
-    """Describe a hierarchy: the tree as a table, its origin, what it shows of the records, and the recipe's lines for intervals."""
+    """Return a hierarchy as a table with its origin, what it reveals of the records, and a recipe's line for intervals."""
     from sfumato.engine.errors import BadInput
     from sfumato.engine.wording import count_noun
     from sfumato.workspace.plan.drafts import inline_toml

@@ -1,4 +1,4 @@
-"""``sfumato import``: a file into a project, and a first description of its columns."""
+"""Output of ``sfumato import``: a file into a project, and a first description of its columns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from .options import chosen_workspace, report_workspace_at_end, table_text, term
 
 
 def preview_text(file: str, format_settings: Mapping[str, Any], selection: ImportSelection) -> str:
-    """Describe how a file would be read, why, and its first rows; nothing is stored."""
+    """Return a preview of a file: its format with reasons, its first rows and its columns; nothing is stored."""
+    # In a process of its own, with a limit of time: a file may make its reader hang or crash.
     found = call_in_process(
         preview_file, file, format_settings, selection, what=f'the reading of "{file}"', seconds=READ_SECONDS
     )
@@ -39,6 +40,7 @@ def preview_text(file: str, format_settings: Mapping[str, Any], selection: Impor
 
 
 def _columns_table(columns: Sequence[ColumnProfile]) -> DisplayTable:
+    """Return the columns of a file as a table, with titles where any column has one."""
     lines = [
         [p.variable.name, p.variable.kind.value, "" if p.is_included else "left out", f"{p.missing:,}", f"{p.distinct:,}", replace_unprintable(p.variable.title)]
         for p in columns
@@ -58,7 +60,8 @@ def import_and_describe(
     format_settings: Mapping[str, Any],
     selection: ImportSelection,
 ) -> str:
-    """Store the file's records with guessed kinds; return the description and the next steps."""
+    """Import a file's records with guessed kinds; return the description and the next steps."""
+    # Before the import: then nothing is stored where the recipe cannot be written.
     if recipe_file is not None and recipe_file.exists():
         raise BadInput("--recipe", f'"{recipe_file}" exists already; name a new file')
     directory = chosen_workspace(directory)

@@ -83,6 +83,7 @@ def sfumato(context: click.Context, directory: Path | None, glyphs: str | None, 
 
 
 def _launch_app(workspace: Workspace, run_id: int | None, *, plain: bool, mouse: bool = True) -> None:
+    """Open the app on a workspace, or plain mode where requested. Raises UsageError where the app has no terminal."""
     if plain:
         from ..plain.mode import run_plain_mode
 
@@ -92,6 +93,7 @@ def _launch_app(workspace: Workspace, run_id: int | None, *, plain: bool, mouse:
     from ..app.app import launch_app
 
     choose_glyphs()
+    # The app opens the workspace itself.
     workspace.close()
     launch_app(workspace.directory, run_id, mouse=mouse)
 
@@ -107,6 +109,10 @@ def _enter_and_run(
     given: bool = False,
     quiet: bool,
 ) -> int:
+    """Enter prepared runs in a workspace, created if need be, and run them to the end; return the exit status.
+
+    ``given`` is whether the user named the key.
+    """
     from sfumato.engine.recipe.threshold_warnings import threshold_warnings
     from sfumato.workspace.service.prepare import enter_with_companions
     from sfumato.workspace.store.chains import kept_chains_remark
@@ -250,6 +256,7 @@ def run(
     from sfumato.workspace.service.prepare import prepare_companion_runs, prepare_run
 
     check_writable(json_file)
+    # The recipe and the data are checked before a workspace is opened: bad input must not create one.
     found, key = find_recipe(recipe), workspace_key(directory, key_file)
     settings = (*settings, *weighting_settings(directory, weights_from, measure, strength))
     prepared = prepare_run(found, data, seed, settings, key=key)
@@ -361,6 +368,7 @@ def resume(run_id: str, directory: Path | None, jobs: int, json_file: str | None
     check_writable(json_file)
     workspace = open_workspace(directory)
     found = find_run(workspace, run_id)
+    # A release that was cut off is completed or removed first.
     for said in settle_releases(workspace):
         echo(said, err=True)
     queue.requeue_run(workspace, found.id)

@@ -1,4 +1,4 @@
-"""``sfumato help``: a page of the manual, a section of one, or a search for sections."""
+"""Command ``sfumato help``: a page of the manual, a section of one, or a search for sections."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ def manual(topic: tuple[str, ...], *, find: bool) -> None:
 
 
 def manual_contents_text(width: int) -> str:
+    """Return the list of the manual's pages with what each is about."""
     from sfumato.workspace.manual import DEVELOPER_TOPICS, TOPICS, page_summary
     from sfumato.workspace.reporting.tables import format_table, table_from_titles
 
@@ -58,7 +59,7 @@ def manual_contents_text(width: int) -> str:
 
 
 def search_hits_text(words: str, width: int) -> str:
-    """Return the sections that match the words best: page, heading, missing words, best lines. Raises BadInput."""
+    """Return the sections that match the words best: page, heading, missing words and best lines. Raises BadInput."""
     import textwrap
 
     from sfumato.workspace.manual.search import search_manual
@@ -101,6 +102,7 @@ def manual_topic_text(topic: str, width: int) -> str:
 
 
 def _entry_lines(entry: ManualEntry, width: int) -> list[str]:
+    """Return the lines of an entry of the manual, with underlined headings and the paths of others of that name."""
     from ..manual.manual_text import page_lines
 
     lines: list[str] = []

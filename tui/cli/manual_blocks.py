@@ -1,6 +1,7 @@
-"""The generated blocks of the manual: commands, methods, keys of a recipe, formats of files, keys of the app.
+"""Generated blocks of the manual: commands, methods, keys of a recipe, formats of files, keys of the app.
 
-``python -m sfumato.tui.cli.manual_blocks --write`` updates them; without ``--write`` it names those that are not up to date.
+``python -m sfumato.tui.cli.manual_blocks --write`` updates them; without ``--write`` it names those that are not up to
+date.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ SECTIONS_WITH_KEYS = ("recipe", "data", "data.format", "variables", "release", "
 
 
 def _wrap_paragraph(text: str, indent: str = "") -> str:
-    """Wrap a paragraph to lines of ``WIDTH``; none begins with a minus, which would make it an item of a list."""
+    """Wrap a paragraph to lines of ``WIDTH``, those after the first indented."""
+    # A line that begins with a minus would be an item of a list.
     bound = text.replace(" - ", "\0- ")
     lines = textwrap.wrap(bound, WIDTH, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
     return "\n".join(lines).replace("\0", " ")
@@ -37,17 +39,15 @@ def _list_item(name: str, text: str) -> str:
     return _wrap_paragraph(f"- `{name}`: {text.strip()}", "  ")
 
 
-# methods
-
-
 def own_method_keys() -> list[str]:
-    """Return the methods of this package, in the order of the catalogue."""
+    """List the keys of the methods of this package, in the order of the catalogue."""
     return [key for key, found in registry().items() if found.package == OWN]
 
 
 def method_block(key: str) -> str:
-    """Return heading, source, measures and parameters of a method."""
+    """Return the heading, source, measures and parameters of a method."""
     found = registry()[key]
+    # A source may end with a full stop of its own.
     parts = [f"### {key}: {found.title}", _wrap_paragraph(f"Source: {found.source}.".replace("..", "."))]
     if found.extra:
         parts.append(f"Needs the extra `[{found.extra.name}]`: `{found.extra.install_command}`.")
@@ -59,11 +59,13 @@ def method_block(key: str) -> str:
 
 
 def _output_item(key: str, cells: list[str]) -> str:
+    """Return the list item of an output from its cells in the catalogue."""
     name, meaning, direction, limits = cells
     return _list_item(name.removeprefix(f"{key}."), f"{meaning}; " + ", ".join(filter(None, (direction, limits))))
 
 
 def _parameter_items(found: Method) -> Iterator[str]:
+    """Yield the list item of each parameter of a method."""
     said = dict(parameter_meanings(found))
     for info in found.spec.params():
         default = default_text(info)
@@ -74,9 +76,6 @@ def _parameter_items(found: Method) -> Iterator[str]:
         )
 
 
-# commands
-
-
 def commands_by_words() -> Mapping[str, click.Command]:
     """Return every command by the words that call it: ``sfumato audit verify``."""
     from sfumato.tui.cli.main import sfumato
@@ -85,6 +84,7 @@ def commands_by_words() -> Mapping[str, click.Command]:
 
 
 def _subcommands(group: click.Group, words: str) -> Iterator[tuple[str, click.Command]]:
+    """Yield the commands of a group and of the groups in it, each with the words that call it."""
     for name, command in sorted(group.commands.items()):
         called = f"{words} {name}"
         yield called, command
@@ -93,7 +93,7 @@ def _subcommands(group: click.Group, words: str) -> Iterator[tuple[str, click.Co
 
 
 def command_block(words: str) -> str:
-    """Return usage, purpose and options of a command."""
+    """Return the usage, help text and options of a command."""
     command = commands_by_words()[words]
     context = click.Context(command, info_name=words)
     usage = f"{words} {' '.join(command.collect_usage_pieces(context))}".strip()
@@ -104,8 +104,10 @@ def command_block(words: str) -> str:
 
 
 def _option_item(option: click.Option, context: click.Context) -> str:
+    """Return the list item of an option."""
     names, text = option.get_help_record(context) or ("", "")
     if option.name == "jobs":
+        # The default depends on the machine; the manual must not.
         text = re.sub(r"default: \d+", "default: 2, or 1 on one processor", text)
     return _list_item(names, text)
 
@@ -114,17 +116,11 @@ def commands_block() -> str:
     return "\n\n".join(map(command_block, commands_by_words()))
 
 
-# keys of a recipe
-
-
 def recipe_block(section: str) -> str:
-    """Return the keys of a section in a line."""
+    """Return the keys of a recipe's section on a line."""
     keys = ", ".join(f"`{key}`" for key in recipe_keys(section))
     where = "Top level" if section == "recipe" else f"Keys of `{section}`"
     return _wrap_paragraph(f"{where}: {keys}.")
-
-
-# formats of files
 
 
 def formats_block() -> str:
@@ -137,11 +133,8 @@ def formats_block() -> str:
     return "\n".join(items)
 
 
-# keys of the app
-
-
 def bindings_block() -> str:
-    """List the acts of the app in their groups, with their keys, as ``keys.toml`` names them."""
+    """Return tables of the app's acts by group, with their keys, as ``keys.toml`` names them."""
     from sfumato.tui.keys.acts import ACTS
     from sfumato.tui.keys.own_keys import key_text
 
@@ -157,6 +150,8 @@ def bindings_block() -> str:
 
 
 def _key_cell(key: str) -> str:
+    """Return a key as code in a Markdown table."""
+    # A bare | would end the cell, and a bare backtick the code.
     return "`\\|`" if key == "|" else f"`{key}`" if key != "`" else "`` ` ``"
 
 
@@ -180,7 +175,7 @@ def update_blocks(text: str) -> str:
 
 
 def main(words: list[str]) -> int:
-    """Write the blocks, or name the pages whose blocks are stale."""
+    """Write the blocks, or name the pages whose blocks are stale; return the exit status."""
     stale = []
     for topic in pages.TOPICS:
         file = Path(pages.__file__).parent / f"{topic}.md"

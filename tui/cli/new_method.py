@@ -1,4 +1,4 @@
-"""``sfumato new-method``: a package with a method, or a method of Sfumato itself in the checkout that this program runs from."""
+"""Command ``sfumato new-method``: a package with a method, or a method in the checkout that this program runs from."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NO_RATE_AFTER = 300
 
 
 def is_own_checkout(directory: Path) -> bool:
-    """Whether a directory is the checkout that this program runs from: sources, with the tests beside them."""
+    """Return whether a directory is the checkout that this program runs from: sources, with the tests beside them."""
     return directory.resolve() == _TOP and (_TOP / _RATES_SCRIPT).is_file()
 
 
@@ -39,7 +39,7 @@ def write_package(key: str, directory: Path) -> list[str]:
 
 
 def write_own_method(key: str) -> list[str]:
-    """Add a new method to the checkout, and return the paths that were written or changed. Raises BadInput and UsageError."""
+    """Add a new method to the checkout; return the paths that were written or changed. Raises BadInput and UsageError."""
     files = own_skeleton(key)
     taken = [path for path in files if (_TOP / path).exists()]
     if taken:
@@ -59,6 +59,7 @@ def write_own_method(key: str) -> list[str]:
 
 
 def _write(files: Mapping[str, str], directory: Path) -> None:
+    """Write files by their paths below a directory."""
     for path, text in files.items():
         file = directory / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -101,7 +102,7 @@ def _run_python(*words: str) -> None:
 
 
 def _import_places() -> Iterable[str]:
-    """The folders in which the packages are found under their names, before those of the caller."""
+    """Yield the folders in which the packages are found under their names, before those of the caller."""
     yield str(_TOP / ".ci" / "names")
     if given := os.environ.get("PYTHONPATH"):
         yield given

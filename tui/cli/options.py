@@ -55,19 +55,21 @@ WORKSPACE_REPORTED = "sfumato.workspace-said"
 
 
 def _apply_computing_option(context: click.Context, option: click.Parameter, value: str | None) -> None:
-    """Set for this command and its worker where runs are computed, and how much memory they have."""
+    """Set where runs are computed, or with how much memory, for this command and its worker."""
     if value is None:
         return
     variable = str(option.envvar)
+    # The environment is restored at the end: several commands can run in one process.
     before = os.environ.get(variable, "")
     computing.set_computing(**{str(option.name): value})
     context.call_on_close(partial(os.environ.__setitem__, variable, before))
+    # Records go over the network: an address without encryption is pointed out.
     if option.name == "dask" and value.strip() and not value.strip().startswith(computing.ENCRYPTED_SCHEMES):
         echo(computing.OPEN_CLUSTER_WARNING.format(address=value.strip()), err=True)
 
 
 def add_computing_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options for where runs are computed and with how much memory; they take effect before the command begins."""
+    """Add the options for where runs are computed and with how much memory."""
     dask = click.option(
         "--dask",
         metavar="ADDRESS",
@@ -84,6 +86,7 @@ def add_computing_options(command: Callable[..., Any]) -> Callable[..., Any]:
         callback=_apply_computing_option,
         help="Memory for all tasks together, such as 8GB (default: most of the machine's free memory).",
     )
+    # Their callbacks take effect before the command begins, so that it receives no parameters of them.
     return dask(memory(command))
 
 
@@ -115,11 +118,15 @@ RECIPE = click.argument("recipe", shell_complete=complete_recipes)
 
 
 def _parse_separator(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+    """Return the separator that a name such as ``tab`` stands for; any other text unchanged."""
     return None if value is None else SEPARATORS.get(value, value)
 
 
 def add_text_format_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the keys of ``[data.format]`` as options of a command that reads a file; one that is not given is None or empty."""
+    """Add the keys of ``[data.format]`` as options of a command that reads a file.
+
+    An option that is not given is None or empty.
+    """
     options = (
         click.option(
             "--delimiter", callback=_parse_separator, metavar="SIGN", help="What separates cells: , ; tab | blanks."
@@ -133,13 +140,14 @@ def add_text_format_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--trim/--no-trim", default=None, help="Whether blanks around a cell do not count."),
         click.option("--missing", multiple=True, metavar="CODE", help="What stands for no value. Repeatable."),
     )
+    # Decorators apply from the last to the first: reversed, the help lists them in this order.
     for option in reversed(options):
         command = option(command)
     return command
 
 
 def add_selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options for which part of a file is imported."""
+    """Add the options for the part of a file that is imported."""
     options = (
         click.option("--sheet", default="", metavar="NAME", help="Of an Excel file (default: the first)."),
         click.option("--where", default="", metavar="EXPRESSION", help="Only records for which it holds: price > 0."),
@@ -154,7 +162,7 @@ def add_selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def named_workspace(directory: Path | None) -> Path | None:
-    """Return the workspace that was named, after the command or before it."""
+    """Return the workspace that was named after the command or before it; None for none."""
     context = click.get_current_context(silent=True)
     before = None if context is None else context.find_root().params.get("directory")
     return directory or (before if isinstance(before, Path) else None)
@@ -184,7 +192,7 @@ PLAIN_OPTION = click.option(
 
 
 def is_plain_requested() -> bool:
-    """Whether ``--plain`` or SFUMATO_PLAIN asks for whole lines of text, without a redraw."""
+    """Return whether ``--plain`` or SFUMATO_PLAIN asks for whole lines of text, without a redraw."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.find_root().params.get("plain"))
 
@@ -192,7 +200,7 @@ def is_plain_requested() -> bool:
 def report_workspace_at_end(directory: Path) -> None:
     """Print at the end of the command, on standard error, which workspace it used.
 
-    It does so once, where the workspace was not named, the command is not quiet, and it has not failed.
+    It does so once, and only where the workspace was not named and the command is neither quiet nor failed.
     """
     context = click.get_current_context(silent=True)
     if named_workspace(None if context is None else context.params.get("directory")) is not None:
@@ -203,13 +211,18 @@ def report_workspace_at_end(directory: Path) -> None:
 
 
 def _report_workspace_unless_failed(directory: Path) -> None:
+    """Print which workspace a command used, unless an exception ends it."""
     failure = sys.exc_info()[1]
+    # Exit is how a command sets its status: not a failure.
     if not isinstance(failure, Exception) or isinstance(failure, click.exceptions.Exit):
         echo(f"workspace: {directory}", err=True)
 
 
 def open_or_create(directory: Path | None, key: bytes | None = None) -> Workspace:
-    """Open the workspace, the one used last when none is named, created with this key if need be, and remember it."""
+    """Open the workspace that was named, else the one used last, and remember it; create it with this key if need be.
+
+    .
+    """
     from sfumato.workspace.store.workspace import Workspace
 
     workspace = Workspace.create(chosen_workspace(directory), key)
@@ -219,14 +232,14 @@ def open_or_create(directory: Path | None, key: bytes | None = None) -> Workspac
 
 
 def read_key_option(key_file: str | None) -> bytes | None:
-    """Return the key that ``--key`` names. Raises NoKey."""
+    """Return the key that ``--key`` names; None where it is not given. Raises NoKey."""
     from sfumato.workspace.store.keys import read_key_option
 
     return None if key_file is None else read_key_option(key_file)
 
 
 def workspace_key(directory: Path | None, key_file: str | None = None) -> bytes:
-    """Return the key of the workspace, or that it will be created with. Raises NoKey."""
+    """Return the key of the workspace, or the key that it will be created with. Raises NoKey."""
     from sfumato.workspace.store.workspace import future_workspace_key
 
     return future_workspace_key(chosen_workspace(directory), read_key_option(key_file))
@@ -235,7 +248,7 @@ def workspace_key(directory: Path | None, key_file: str | None = None) -> bytes:
 def weighting_settings(
     directory: Path | None, weights_from: str | None, measure: str | None, strength: float | None
 ) -> tuple[str, ...]:
-    """Return the recipe settings that ``--weights-from`` means. Raises UsageError, NotAWorkspace and NotFound."""
+    """Return the recipe settings for ``--weights-from``. Raises UsageError, NotAWorkspace and NotFound."""
     if weights_from is None:
         if measure is not None or strength is not None:
             raise click.UsageError(
@@ -245,13 +258,17 @@ def weighting_settings(
     from sfumato.workspace.store.runs import find_run
 
     run = find_run(open_workspace(directory), weights_from)
+    # A JSON string is a TOML string too, and ``repr`` keeps every digit of the strength.
     by = () if measure is None else (f"weights.measure={json.dumps(measure)}",)
     strong = () if strength is None else (f"weights.strength={strength!r}",)
     return (f"weights.run={run.id}", *by, *strong)
 
 
 def open_workspace(directory: Path | None, *, unchecked: bool = False) -> Workspace:
-    """Open the workspace, the one used last when none is named. Raises NotAWorkspace, and BrokenHistory unless ``unchecked``."""
+    """Open the workspace that was named, else the one used last.
+
+    Raises NotAWorkspace, and BrokenHistory unless ``unchecked``.
+    """
     from sfumato.workspace.store.workspace import Workspace
 
     workspace = Workspace.open(chosen_workspace(directory), unchecked=unchecked)
@@ -269,9 +286,10 @@ def check_seal(workspace: Workspace, *run_ids: int | str) -> None:
 
 
 def check_run_named(run_id: str | None, directory: Path | None) -> None:
-    """Raise BadInput where the newest run of a workspace that was not named is meant: it may be another's than the user thinks."""
+    """Raise BadInput for the newest run of a workspace that was not named."""
     from sfumato.engine.errors import BadInput
 
+    # It may be another workspace than the user thinks, and what follows cannot be undone.
     if run_id == "last" and named_workspace(directory) is None:
         raise BadInput(
             "RUN", '"last" needs --workspace DIR here; or name the run by its number, which sfumato runs shows'
@@ -279,7 +297,7 @@ def check_run_named(run_id: str | None, directory: Path | None) -> None:
 
 
 def table_text(table: DisplayTable) -> str:
-    """Return a table as text that fits the terminal on standard output; where that is a file, all of it."""
+    """Return a table as text that fits the terminal on standard output; in full where that is a file."""
     from sfumato.workspace.reporting.tables import format_table
 
     return format_table(table, terminal_width())
@@ -291,7 +309,10 @@ def terminal_width() -> int | None:
 
 
 def write_object(table: Mapping[str, Any], json_file: str | None, *, private: bool = False) -> None:
-    """Write JSON to a file, or to standard output for ``-``; nothing for None. A ``private`` file is readable by its owner alone."""
+    """Write a JSON object to a file, or to standard output for ``-``; nothing for None.
+
+    A ``private`` file is readable by its owner alone.
+    """
     if json_file is None:
         return
     text = json.dumps(table, indent=1, allow_nan=False) + "\n"
@@ -299,7 +320,9 @@ def write_object(table: Mapping[str, Any], json_file: str | None, *, private: bo
         echo(text, nl=False, verbatim=True)
         return
     if private:
+        # Before the text is written: afterwards, it could be read for a moment.
         Path(json_file).touch(mode=0o600)
+        # A file that was there keeps its mode through ``touch``.
         Path(json_file).chmod(0o600)
     Path(json_file).write_text(text, "utf-8")
 
@@ -308,5 +331,6 @@ def check_writable(json_file: str | None) -> None:
     """Raise BadInput where the file for the results has no directory."""
     from sfumato.engine.errors import BadInput
 
+    # Commands call this first: a run must not fail at its end for a path.
     if json_file not in (None, "-") and not Path(str(json_file)).absolute().parent.is_dir():
         raise BadInput("--json", f'there is no directory "{Path(str(json_file)).parent}"; make it first')

@@ -97,20 +97,22 @@ def report(run_id: str, output: Path, directory: Path | None, *, force: bool, pu
 
 
 def internal_remark(*, public: bool) -> str:
-    """Return ``; INTERNAL: as confidential as the data`` for what is not public."""
+    """Return the remark ``; INTERNAL: as confidential as the data`` for what is not public; empty for what is."""
     from sfumato.workspace.policy.disclosure import INTERNAL
 
     return "" if public else f"; {INTERNAL}"
 
 
 class FormName(click.ParamType[str]):
-    """The parameter type for a format of released data; the formats are looked up when needed, so that no other command waits for them."""
+    """Parameter type for a format of released data."""
 
     name = "format"
 
     def _format_choice(self) -> click.Choice[str]:
+        """Return the choice among the formats that can be written."""
         from sfumato.workspace.release.forms import writable_forms
 
+        # Looked up when needed, so that no other command waits for the formats.
         return click.Choice(writable_forms())
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
@@ -187,7 +189,7 @@ def release(
 
 
 def parse_waivers(waivers: tuple[str, ...]) -> dict[str, str]:
-    """Return the reasons by check. Raises BadInput."""
+    """Return the reasons by check from texts ``CHECK=REASON``. Raises BadInput."""
     from sfumato.engine.errors import BadInput
 
     given: dict[str, str] = {}
@@ -200,7 +202,7 @@ def parse_waivers(waivers: tuple[str, ...]) -> dict[str, str]:
 
 
 def show_public_results(run_id: str, directory: Path | None, json_file: str | None) -> None:
-    """Print the results of a run that the policy lets out, and write them as JSON where a file is named."""
+    """Print the publishable results of a run, and write them as JSON where a file is named."""
     from sfumato.workspace.release.report import read_public_release
     from sfumato.workspace.release.users import public_results
     from sfumato.workspace.reporting.user_guide import utility_table
@@ -215,7 +217,10 @@ def show_public_results(run_id: str, directory: Path | None, json_file: str | No
 
 
 def show_record_weights(workspace: Workspace, run_id: str, top: int, json_file: str | None) -> None:
-    """Print the records with the least weight in the models of a run, and their risk before and after. Raises NotFound, NotReady."""
+    """Print the records with the least weight in the models of a run, and their risk before and after.
+
+    Raises NotFound and NotReady.
+    """
     from sfumato.workspace.reporting.weights import LEGEND, weight_table, weights_object
     from sfumato.workspace.views.weights import read_record_weights
 

@@ -60,6 +60,7 @@ def plan(
         echo(draft.toml, nl=False)
         return
     try:
+        # Mode x never replaces a file.
         with output.open("x", encoding="utf-8") as file:
             file.write(draft.toml)
     except FileExistsError:

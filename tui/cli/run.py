@@ -33,14 +33,14 @@ LINE_SECONDS = 1.0
 
 
 def follow_run(workspace: Workspace, run_id: int, jobs: int, *, quiet: bool) -> StoredRun:
-    """Start a worker and wait for the run to end; see ``follow_runs``."""
+    """Start a worker and wait for the run to end, as ``follow_runs`` does; return the run in its state at the end."""
     return follow_runs(workspace, [run_id], jobs, quiet=quiet)[0]
 
 
 def follow_runs(
     workspace: Workspace, run_ids: Sequence[int], jobs: int, *, quiet: bool, worker_of: WorkerStarter | None = None
 ) -> list[StoredRun]:
-    """Wait for runs with a line of progress; return them in their state at the end, or when Ctrl+C has interrupted them."""
+    """Wait for runs with a line of progress; return them in their state at the end or after Ctrl+C."""
     try:
         return wait_for(workspace, run_ids, jobs, _discard_text if quiet else _progress_writer(), worker_of)
     except KeyboardInterrupt:
@@ -52,20 +52,22 @@ def _discard_text(text: str) -> None:
 
 
 def _progress_writer() -> Callable[[str], None]:
-    """Return the function that reports progress on standard error: nothing where it is no terminal, whole lines where requested."""
+    """Return the function that reports progress on standard error."""
     if not sys.stderr.isatty():
         return _discard_text
     return ProgressLines(partial(echo, err=True)) if is_plain_requested() else _ProgressLine()
 
 
 class _ProgressLine:
-    """One line on standard error, rewritten at most once a second."""
+    """Line of progress on standard error, rewritten at most once a second."""
 
     def __init__(self) -> None:
         self.shown = ""
         self.last = 0.0
 
     def __call__(self, text: str) -> None:
+        """Show a text of the run's progress in place of the last; an empty one clears the line."""
+        # A line that wraps cannot be rewritten; some terminals wrap at the last column already.
         text = split_at_width(replace_unprintable(text), shutil.get_terminal_size().columns - 1)[0]
         if text and (text == self.shown or time.monotonic() - self.last < LINE_SECONDS):
             return
@@ -77,7 +79,7 @@ class _ProgressLine:
 def run_to_end(workspace: Workspace, run_ids: Sequence[int], jobs: int, json_file: str | None, *, quiet: bool) -> int:
     """Follow runs that have been entered with one worker, then write and print their findings; return the exit status.
 
-    The first run decides it: 0 done, 1 a threshold failed, 3 interrupted; the others stand beside it. Raises
+    The first run decides it: 0 done, 1 a threshold failed, 3 interrupted; the others are its companions. Raises
     EngineError when a run fails: at once for the first, for another when the findings of the first have been shown.
     """
     runs = follow_runs(workspace, run_ids, jobs, quiet=quiet)
@@ -97,7 +99,8 @@ def run_to_end(workspace: Workspace, run_ids: Sequence[int], jobs: int, json_fil
 
 
 def _notify_user(runs: Sequence[StoredRun]) -> None:
-    """Notify the user at another window that the runs have ended, where requested and there is a terminal."""
+    """Notify a user at another window that the runs have ended, where requested and on a terminal."""
+    # Escape sequences mean nothing in a file.
     if not sys.stderr.isatty():
         return
     from ..session.notification import LONG_SECONDS, notification_sequence, notification_way
@@ -115,9 +118,9 @@ def _notify_user(runs: Sequence[StoredRun]) -> None:
 def show_results(
     workspace: Workspace, runs: Sequence[StoredRun], json_file: str | None, *, keys: bool = False, quiet: bool = False
 ) -> None:
-    """Print the findings of runs and, last, whether the release of the first may leave; write the same as JSON where a file is named.
+    """Print the findings of runs and, last, whether the release of the first may leave.
 
-    No verdict stands below the answer. Without anything to print or to write the gate examines nothing.
+    The same is written as JSON where a file is named. Without anything to print or to write the gate examines nothing.
     """
     shown = not quiet and json_file != "-"
     if shown:
@@ -128,6 +131,7 @@ def show_results(
     # The gate loads numerical libraries, which the first question of plain mode does not wait for.
     from sfumato.workspace.gate.answer import answer_for_run
 
+    # Printed last: no verdict may stand below the gate's answer and read greener.
     answer = answer_for_run(workspace, runs[0].id)
     write_result_json(workspace, runs[0].id, json_file, answer)
     if shown and answer is not None:
@@ -138,7 +142,10 @@ def show_results(
 
 
 def result_parts(workspace: Workspace, runs: Sequence[StoredRun], *, keys: bool = False) -> list[str]:
-    """Return the summaries of runs, the first the main one, with quoted figures and plots where its recipe names a source. In parts."""
+    """Return the findings of runs in parts: summaries, the first the main one, then quoted figures.
+
+    Plots are drawn where the recipe quotes a source.
+    """
     check_seal(workspace, *(run.id for run in runs))
     main, *beside = [find_run(workspace, run.id) for run in runs]
     done = [run for run in beside if run.state is RunState.DONE]
@@ -157,7 +164,7 @@ def result_parts(workspace: Workspace, runs: Sequence[StoredRun], *, keys: bool 
 
 
 def write_result_json(workspace: Workspace, run_id: int, json_file: str | None, answer: ReleaseAnswer | None) -> None:
-    """Write a run's results, and whether its release may leave, to a file, or to standard output for ``-``; nothing for None."""
+    """Write a run's results, and whether its release may leave, as JSON; nothing where no file is named."""
     if json_file is not None:
         may_leave = {} if answer is None else {"may_leave": answer.to_table()}
         write_object({**result_object_with_companions(workspace, run_id), **may_leave}, json_file)

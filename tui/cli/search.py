@@ -1,4 +1,4 @@
-"""``sfumato search``: find a plan that meets its limits and that the gate does not block, and show what it costs in utility."""
+"""Command ``sfumato search``: find a plan that meets its limits and passes the gate, and show what it costs in utility."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def search(
 def _plan_to_search(
     plan: str, data: str | None, directory: Path | None, settings: tuple[str, ...]
 ) -> tuple[dict[str, Any], str, bytes]:
-    """Return the recipe's table, the project it belongs to, and the key of the workspace. Raises BadInput."""
+    """Return the table of a recipe or a project's plan, the project's name, and the workspace's key. Raises BadInput."""
     from sfumato.engine.data.toml import read_toml
     from sfumato.engine.recipe.overrides import apply_settings
     from sfumato.workspace.plan.drafts import find_draft
@@ -121,10 +121,11 @@ def _plan_to_search(
 
 
 def _with_absolute_file(table: dict[str, Any], data: str | None, beside: Path | None) -> dict[str, Any]:
-    """Return the table with the absolute path of its file, so that a search can continue from anywhere. Raises BadInput."""
+    """Return the recipe's table with the absolute path of its file. Raises BadInput."""
     named = data or str(table.get("data", {}).get("file", ""))
     if not named:
         raise BadInput("--data", "name the confidential file")
+    # A search can be continued from any directory.
     path = Path(named).expanduser()
     if data is None and beside is not None and not path.is_absolute() and (beside / path).exists():
         path = beside / path
@@ -132,7 +133,7 @@ def _with_absolute_file(table: dict[str, Any], data: str | None, beside: Path | 
 
 
 def _run_search(workspace: Workspace, number: int | None, jobs: int, *, quiet: bool) -> bool:
-    """Run a search to its end; return whether it got there."""
+    """Run a search to its end; return False where it was interrupted."""
     from sfumato.workspace.jobs.following import WorkerStarter
     from sfumato.workspace.service.searching import IDLE_BETWEEN, advance_search
 
@@ -148,7 +149,7 @@ def _run_search(workspace: Workspace, number: int | None, jobs: int, *, quiet: b
 
 
 def search_outcome_object(found: SearchOutcome) -> dict[str, Any]:
-    """Return the object that ``--json`` writes."""
+    """Return the outcome of a search as the object that ``--json`` writes."""
     from sfumato.engine.methods.labels import to_labelled_json
     from sfumato.workspace.policy.disclosure import INTERNAL
 
@@ -211,7 +212,7 @@ def search_outcome_object(found: SearchOutcome) -> dict[str, Any]:
 
 
 def search_outcome_text(found: SearchOutcome) -> str:
-    """Return the result of a search for the person who decides: the finalists, which one may leave, or what stands in the way."""
+    """Return the outcome of a search in words: the finalists, and which one may leave or which limits are missed."""
     from sfumato.workspace.reporting.searches import conclusion_lines, finalists_table, search_headline
 
     from .options import table_text

@@ -1,4 +1,4 @@
-"""Output of commands: the one place where text goes to a terminal, and none of it can command that terminal."""
+"""Output of commands: the one place where text goes to a terminal, and no text can command that terminal."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from sfumato.workspace.visible_text import replace_unprintable, replace_unprinta
 
 
 class TerminalDrawing(str):
-    """Text that the application has laid out and coloured itself; every foreign text in it went through ``replace_unprintable``."""
+    """Text that the program has laid out and coloured itself; foreign text in it went through ``replace_unprintable``."""
 
     __slots__ = ()
 
 
 def echo(text: str, *, err: bool = False, nl: bool = True, verbatim: bool = False) -> None:
-    """Print ``text`` in its lines, with signs in place of escape sequences, direction marks and all else that is not printable.
+    """Print a text, with signs in place of escape sequences, direction marks and all else that is not printable.
 
-    On a terminal a line that is longer than its width continues below, broken at a blank and indented; ``verbatim`` text, to be read by a
-    machine, is not broken. A ``TerminalDrawing`` is printed unchanged.
+    On a terminal long lines are folded at a blank and indented, except in ``verbatim`` text. A ``TerminalDrawing`` is
+    printed unchanged.
     """
     stream = sys.stderr if err else sys.stdout
     if not isinstance(text, TerminalDrawing):
         text = replace_unprintable_in_lines(text)
+        # ``verbatim`` text is read by a machine.
         if not verbatim and stream.isatty():
             width = shutil.get_terminal_size().columns
             text = "\n".join(part for line in text.split("\n") for part in _fold_to_width(line, width))
@@ -33,7 +34,7 @@ def echo(text: str, *, err: bool = False, nl: bool = True, verbatim: bool = Fals
 
 
 def echo_parts(parts: Sequence[str]) -> None:
-    """Print parts with a blank line between two."""
+    """Print parts of a text with a blank line between two."""
     for place, part in enumerate(parts):
         if place:
             echo("")
@@ -41,15 +42,18 @@ def echo_parts(parts: Sequence[str]) -> None:
 
 
 def _fold_to_width(line: str, width: int) -> list[str]:
+    """Fold a line to a width; continued lines are indented more than the first."""
     from sfumato.workspace.reporting.terminal_text import fold_text
 
     indent = line[: len(line) - len(line.lstrip())]
+    # At most half the width is indent, so that words have room.
     return fold_text(line, width, f"{indent[: width // 2]}  ")
 
 
 def print_paged(text: str) -> None:
-    """Print ``text`` in the user's pager where it is longer than the terminal, else directly."""
+    """Print a text in the user's pager where it is longer than the terminal, else directly."""
     said = replace_unprintable_in_lines(text)
+    # A pager needs the keyboard too.
     if sys.stdout.isatty() and sys.stdin.isatty() and said.count("\n") >= shutil.get_terminal_size().lines - 1:
         click.echo_via_pager(f"{said}\n")
     else:

@@ -72,11 +72,12 @@ if TYPE_CHECKING:
 
 def exit_code(verdicts: Sequence[Verdict]) -> int:
     """Return 0 when every threshold is met; 1 when one is not met, undecided or not computed."""
+    # A number that could not be computed meets no threshold.
     return 0 if all(verdict.outcome == "met" for verdict in verdicts) else 1
 
 
 def run_summary_text(workspace: Workspace, run: StoredRun, *, keys: bool = False) -> str:
-    """Summarise a run for a reader; with ``keys`` those of numbers stand beside their names."""
+    """Return the summary of a run for a reader; with ``keys`` the keys of numbers stand beside their names."""
     dataset, records = workspace.find_dataset(run.dataset_id), count_confidential_records(workspace, run)
     head = (
         f"{run.title}: run {run.id}, {run_name_text(run)}{count_records(records)} of {dataset.name}, "
@@ -103,7 +104,7 @@ def run_summary_text(workspace: Workspace, run: StoredRun, *, keys: bool = False
 def result_tables_text(
     rows: Sequence[Row], recipe: Recipe, apart: SettingsByMethod, *, keys: bool = False
 ) -> list[str]:
-    """Return the averages of a run: measures by family, sweeps, then the studies that summarise their points."""
+    """Return the averages of a run as texts: measures by family, sweeps, then the studies that summarise their points."""
     measured = [row for row in rows if row.family != "studies"]
     parts = [table_text(table) for table, _ in result_tables(measured, recipe.published, apart, keys=keys)]
     swept = [row for row in rows if row.family == "studies" and not is_of_answering_study(row)]
@@ -126,13 +127,13 @@ def result_tables_text(
 
 
 def study_text(method: Method, rows: Sequence[Row], published: Sequence[PublishedFigure] = ()) -> str:
-    """Return the answers of a study that summarises its points, and the points."""
+    """Return the answers of a study that summarises its points, with the points."""
     parts = study_parts(method, rows, published)
     return "\n\n".join(table_text(part) if isinstance(part, DisplayTable) else part for part in parts)
 
 
 def sweeps_text(rows: Sequence[Row], apart: SettingsByMethod) -> str:
-    """Return every sweep, and below it the parts of the variance behind its intervals."""
+    """Return every sweep as a table, and below it the parts of the variance behind its intervals."""
     parts = []
     for own in group_sweeps(rows):
         shares = variance_shares_table(own)
@@ -141,6 +142,7 @@ def sweeps_text(rows: Sequence[Row], apart: SettingsByMethod) -> str:
 
 
 def draws_text(workspace: Workspace, run: StoredRun, *, keys: bool = False) -> str:
+    """Return the rows of every dataset as a table."""
     rows = read_result_rows(workspace, run.id)
     return (
         f"Every dataset\n{table_text(dataset_rows_table(rows, varying_settings_of_recipe(run.recipe_toml), keys=keys))}"
@@ -148,12 +150,12 @@ def draws_text(workspace: Workspace, run: StoredRun, *, keys: bool = False) -> s
 
 
 def published_text(workspace: Workspace, runs: Sequence[StoredRun]) -> list[str]:
-    """Return a table for every source that the recipes of these runs quote figures from."""
+    """Return a table for every source from which the recipes of these runs quote figures."""
     return [table_text(published_source_table(table)) for table in published_figure_tables(workspace, runs)]
 
 
 def comparison_text(found: RunComparison) -> str:
-    """Return two runs side by side: numbers by family, what only one run has, verdicts."""
+    """Return two runs side by side: numbers by family, results that only one run has, verdicts."""
     plans = f"What differs between the plans ({len(found.plan_differences)})"
     differs = (
         table_text(difference_table(found.plan_differences, found.run_labels, plans))
@@ -174,7 +176,7 @@ def comparison_text(found: RunComparison) -> str:
 
 
 def records_at_risk_text(found: RecordsAtRisk) -> str:
-    """Return the records in a table, the meaning of the columns, and the values where requested."""
+    """Return the records most at risk as a table with a legend, and with their values where requested."""
     records, measure = found.records, found.records.measure
     together = "all released datasets together"
     averaged = f"the average over {count_noun(records.n_datasets, 'released dataset')}"
@@ -185,6 +187,7 @@ def records_at_risk_text(found: RecordsAtRisk) -> str:
     said = column_legend(
         measure.key, unique=ranking.risk.unique is not None, own=ranking.confidential_risk is not None, drivers=matched
     )
+    # Confidential values are shown only on request.
     hidden = "" if found.values is not None else "\nValues of the data are not shown; --values shows them."
     ranked = f"The {len(found.lines):,} of {count_noun(records.n_attacked, 'record')} most at risk"
     if records.n_attacked < records.n_records:
@@ -200,7 +203,7 @@ def records_at_risk_text(found: RecordsAtRisk) -> str:
 
 
 def _belief_lines(found: RecordsAtRisk) -> list[str]:
-    """Return the guesses at one record, else the beliefs about all; of an audit its targets, of one target what reveals it."""
+    """Return the guesses at one record, else the beliefs about all, else the results of an audit."""
     if found.audit_targets:
         facts = (
             audited_record_facts(found.audit_targets[0])
@@ -219,7 +222,7 @@ def _belief_lines(found: RecordsAtRisk) -> list[str]:
 
 
 def records_at_risk_object(found: RecordsAtRisk) -> dict[str, Any]:
-    """Return the object that ``--json`` writes."""
+    """Return the records most at risk as the object that ``--json`` writes."""
     records = found.records
     objects = record_objects(found.lines, found.candidates_without, found.values)
     if found.guesses is not None:

@@ -1,4 +1,4 @@
-"""Check of a released folder against its manifests, and against the run that it came from."""
+"""Command that compares a released folder with its manifests, and with the run that it came from."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def verify(released: Path, directory: Path | None, json_file: str | None, *, com
 
 
 def verification_text(found: VerifiedFolder) -> str:
-    """Return ``public and internal: 12 files, all as their manifests say``."""
+    """Return the result of a verification: ``public and internal: 12 files, all as the manifest says``."""
     packages = " and ".join(found.packages)
     count = len(found.problems)
     said = f"{count_noun(count, 'thing')} not as released" if count else "all as the manifest says"

@@ -1,4 +1,4 @@
-"""The menu Data: variables of the open project and their settings in the plan."""
+"""Menu Data: variables of the open project and their settings in the plan."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .talk import ActNotPossible
 
 
 def session_data_view(session: PlainSession) -> DataView:
-    """Return the variables of the open project. Raises ActNotPossible."""
+    """Return the view of the open project's variables. Raises ActNotPossible."""
     view = read_data_view(session.workspace, session.plan_draft())
     if view.problem:
         raise ActNotPossible(f"the plan cannot be read: {view.problem}")
@@ -33,7 +33,7 @@ def list_variables(session: PlainSession) -> None:
 
 
 def variable_text(line: VariableLine) -> str:
-    """Return a variable in one line: ``age: quasi-identifier, count, no missing values``."""
+    """Return a variable on one line: ``age: quasi-identifier, count, no missing values``."""
     variable = line.variable
     title = f" ({variable.title})" if variable.title else ""
     if not line.is_planned:
@@ -47,6 +47,7 @@ def variable_text(line: VariableLine) -> str:
 
 
 def _ask_variable(session: PlainSession, view: DataView, question: str, *, planned: bool = True) -> VariableLine:
+    """Ask for a variable, and return its line. Raises ActNotPossible where the plan includes none."""
     lines = [line for line in view.lines if line.is_planned or not planned]
     if not lines:
         raise ActNotPossible("the plan includes no variable. Include one first.")
@@ -61,8 +62,10 @@ def _ask_variable(session: PlainSession, view: DataView, question: str, *, plann
 def _store_variable_changes(
     session: PlainSession, view: DataView, changes: Mapping[str, Mapping[str, Any] | None]
 ) -> None:
+    """Store new tables of variables in the plan; None excludes a variable."""
     toml = change_variables(view.draft.toml, changes, tuple(view.stored.columns))
     if toml != view.draft.toml:
+        # With the revision that was read: an edit from elsewhere is never overwritten.
         save_draft(session.workspace, view.draft.with_text(toml), view.draft.revision)
 
 

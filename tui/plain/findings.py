@@ -1,4 +1,4 @@
-"""The menu Findings: verdicts, explanation of a number, records most at risk, and changes that help."""
+"""Menu Findings: verdicts, explanation of a number, records most at risk, and changes that help."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ MOST_RECORDS = 3
 
 
 def _ask_finished_run(session: PlainSession) -> StoredRun:
-    """Ask for a finished run and compare it with its seal. Raises ActNotPossible, and NotAsSealed where somebody changed it."""
+    """Ask for a finished run and compare it with its seal.
+
+    Raises ActNotPossible, and NotAsSealed where somebody changed it.
+    """
     from sfumato.workspace.upkeep.integrity import verify_run
 
     run = session.ask_run("Which run?", must_be_done=True)
@@ -39,7 +42,7 @@ def _ask_finished_run(session: PlainSession) -> StoredRun:
 
 
 def _sort_by_family(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Sort the verdicts by heading: disclosure risk, utility, data quality, others."""
+    """Sort the verdicts by the heading of their family: disclosure risk, utility, data quality, others."""
     order = [FAMILY_HEADINGS[one] for one in ("risk", "utility", "quality")]
     return sorted(
         verdicts, key=lambda one: order.index(said) if (said := _family_heading(one)) in order else len(order)
@@ -51,16 +54,14 @@ def _family_heading(verdict: Verdict) -> str:
 
 
 def show_verdicts(session: PlainSession) -> None:
-    """Print whether the run's release may leave, the gate's findings, then every verdict.
-
-    The gate comes first, so that no verdict reads greener than the gate.
-    """
+    """Print whether the run's release may leave, the gate's findings, then every verdict."""
     from sfumato.workspace.gate.answer import answer_for_run
     from sfumato.workspace.gate.contents import released_table_hashes
 
     from .release import examine_at_gate, say_findings
 
     run = _ask_finished_run(session)
+    # The gate comes first, so that no verdict reads greener than the gate.
     if released_table_hashes(session.workspace, run.id):
         try:
             looked = examine_at_gate(session, run)
@@ -150,6 +151,7 @@ def show_records(session: PlainSession) -> None:
     found = read_records_at_risk(session.workspace, run.id, place.place, MOST_RECORDS, None, with_values=False)
     talk.say(f"Run {run.id}, {place.key}: the {len(found.lines)} of {found.records.n_attacked:,} records most at risk.")
     talk.print_lines(record_lines(found))
+    # An empty line takes the default, which must not show confidential values.
     if not talk.confirm("Show the values of these records? They are confidential.", default=False):
         return
     shown = [line.record for line in found.lines]
@@ -158,7 +160,10 @@ def show_records(session: PlainSession) -> None:
 
 
 def record_lines(found: RecordsAtRisk) -> list[str]:
-    """Return lines such as ``Record 12: probability 1, 1 candidate; why: age, without which there would be 9``, then the legend."""
+    """Return a line for each record most at risk, and the legend.
+
+    A line reads ``Record 12: probability 1, 1 candidate; why: age, without which there would be 9``.
+    """
     from sfumato.workspace.reporting.records import column_legend, record_risk_columns
 
     key = found.records.measure.key

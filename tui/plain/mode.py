@@ -37,8 +37,12 @@ def _enter_menu(menu: NumberedMenu) -> MenuAct:
 
 
 def run_plain_mode(workspace: Workspace, run_id: int | None = None) -> int:
-    """Run plain mode on the standard streams until it ends; return the exit status: 0, 1 where a script was stopped, 130 after Ctrl-C."""
+    """Run plain mode on the standard streams until it ends; return the exit status.
+
+    It is 0, 1 where a script was stopped, 130 after Ctrl-C.
+    """
     if (reconfigure := getattr(sys.stdout, "reconfigure", None)) is not None:
+        # A character that the locale lacks must not end the conversation.
         reconfigure(errors="backslashreplace")
     talk = Conversation(sys.stdin.buffer, sys.stdout, script=not sys.stdin.isatty())
     try:

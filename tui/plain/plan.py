@@ -1,4 +1,4 @@
-"""The menu Plan: draft by goal, list steps, set a value, show the cost."""
+"""Menu Plan: draft by goal, list steps, set a value, show the cost."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HEAD_SECTIONS = ("data", "release", "weights")
 
 
 def draft_plan(session: PlainSession) -> None:
-    """Draft steps, measures and limits for a goal, and replace those of the plan after a question."""
+    """Draft steps, measures and limits for a goal, and replace those of the plan if the user agrees."""
     from sfumato.workspace.ingest.limits import READ_SECONDS
     from sfumato.workspace.jobs.processes import call_in_process
     from sfumato.workspace.service.draft_data import RoleAssignment, draft_project
@@ -62,13 +62,14 @@ def draft_plan(session: PlainSession) -> None:
 
 
 def _ask_draft_request(session: PlainSession, draft: PlanDraft) -> DraftRequest:
-    """Ask for the goal and the numbers that go with it."""
+    """Ask for the goal, the audience and the numbers that go with them."""
     from sfumato.engine.data.schema import Role
     from sfumato.workspace.plan.drafting import DraftRequest
 
     talk = session.conversation
     variables = _readable_plan_view(draft).table.get("variables", {})
     roles = {one.get("role") for one in variables.values() if isinstance(one, Mapping)}
+    # "known" is an older word for the role of quasi-identifiers.
     known = Role.QUASI_IDENTIFIER.value in roles or "known" in roles
     likely = GOALS[0] if Role.SENSITIVE.value in roles or not known else GOALS[1]
     goal = GOALS[talk.choose("Which goal?", GOALS, likely, lambda: talk.print_numbered(GOALS_TEXT), "Goal")]
@@ -104,6 +105,8 @@ def _whole_number_check(least: int, most: int = 1_000_000_000) -> Callable[[str]
     """Return a check that an answer is a whole number between two limits."""
 
     def check(answer: str) -> int:
+        """Return the whole number that was answered. Raises BadInput."""
+        # ``isdecimal`` accepts the digits of other scripts too.
         if not (answer.isascii() and answer.isdecimal() and len(answer) < 11 and least <= int(answer) <= most):
             raise BadInput("", f'"{answer}" is not possible.')
         return int(answer)
@@ -168,6 +171,7 @@ def plan_step_line(line: StepLine) -> str:
 
 
 def _settings_text(table: Mapping[str, Any]) -> str:
+    """Return the settings of a table on one line."""
     from sfumato.workspace.reporting.words import spelled
 
     return ", ".join(f"{name}: {spelled(value)}" for name, value in table.items())
@@ -191,6 +195,7 @@ def set_value(session: PlainSession) -> None:
     except BadInput as error:
         raise ActNotPossible(f"{error.place.removeprefix('--set ')}: {error.message}. The plan is unchanged.") from None
     after = parse_plan(toml)
+    # An unfinished plan may be edited: only a new problem refuses the value.
     if after.lines is None or after.problem not in ("", before.problem):
         raise ActNotPossible(f"{after.problem}. The plan is unchanged.")
     if toml == draft.toml:
@@ -202,6 +207,7 @@ def set_value(session: PlainSession) -> None:
 
 
 def _check_setting(answer: str) -> str:
+    """Return a setting with a path and a value. Raises BadInput."""
     path, sign, value = answer.partition("=")
     if not (path.strip() and sign and value.strip()):
         raise BadInput("", f'"{answer}" has no path, or no value behind an equals sign.')

@@ -1,4 +1,4 @@
-"""The menu Projects: list, open, the demo, import of a file."""
+"""Menu Projects: list, open, the demo, import of a file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def list_projects(session: PlainSession) -> None:
 
 
 def project_line(session: PlainSession, project: ProjectSummary) -> str:
-    """Return a project in one line: ``visits, 1 dataset, 2 runs; run 2 is done: all 3 thresholds are met``."""
+    """Return a project on one line: ``visits, 1 dataset, 2 runs; run 2 is done: all 3 thresholds are met``."""
     newest = (
         ""
         if project.last is None
@@ -35,7 +35,7 @@ def project_line(session: PlainSession, project: ProjectSummary) -> str:
 
 
 def open_project(session: PlainSession) -> None:
-    """Open a project: all other menus are about it."""
+    """Open a project, which all other menus are about."""
     known = list_project_summaries(session.workspace)
     if not known:
         raise ActNotPossible("there is no project. Run the demo or import a file first.")
@@ -76,6 +76,7 @@ def import_a_file(session: PlainSession) -> None:
     if found.detection is not None:
         talk.print_lines(undecided_lines(found.detection))
     for column in found.columns:
+        # Columns that are left out are listed below with their reasons.
         if column.is_included:
             about = (
                 f"{column.variable.kind}, {count_noun(column.missing, 'missing value')}, {column.distinct:,} different"
@@ -87,8 +88,9 @@ def import_a_file(session: PlainSession) -> None:
 
 
 def _check_path_exists(answer: str) -> str:
-    """Return a path that exists; a sheet or a member may follow a colon."""
+    """Return a path that exists. Raises BadInput."""
     path = Path(answer).expanduser()
+    # A sheet of a workbook or a member of an archive may follow a colon.
     if not path.exists() and ":" not in answer:
         raise BadInput("", f'There is no file "{answer}".')
     return str(path)

@@ -1,4 +1,4 @@
-"""The menu Release: gate findings, contents, confirmation; and earlier releases."""
+"""Menu Release: gate findings, contents, confirmation, and earlier releases."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunAtGate:
-    """A run examined by the gate.
+    """Run examined by the gate.
 
     records: number of confidential records
     plan: what would be released
@@ -68,6 +68,7 @@ class RunAtGate:
 
 def examine_at_gate(session: PlainSession, run: StoredRun) -> RunAtGate:
     """Examine a run at the gate. Raises ActNotPossible, NotAsSealed, and BadInput for an invalid policy."""
+    # Imported here: the first question of plain mode must not wait for numerical libraries.
     from sfumato.workspace.gate.contents import plan_release
     from sfumato.workspace.gate.gate import examine_release
     from sfumato.workspace.policy.policy import read_policy_of_workspace
@@ -87,7 +88,7 @@ def _ask_and_examine_run(session: PlainSession) -> RunAtGate:
 
 
 def say_findings(session: PlainSession, run_at_gate: RunAtGate) -> None:
-    """Print the answer, the number of findings by state, and each finding that a reader has to look at."""
+    """Print the answer, the number of findings by state, and each finding that is open."""
     examination, left = run_at_gate.examination, {one.check for one in run_at_gate.examination.unwaived_findings}
     session.conversation.print_lines(list(run_at_gate.release_answer.lines))
     session.conversation.say(f"The gate: {finding_counts_text(examination.findings)}.")
@@ -180,6 +181,7 @@ def write_release(session: PlainSession) -> None:
     ):
         talk.say("Nothing is released.")
         return
+    # An approved release has the waivers of its request.
     waivers = {} if second else {one.check: one.reason for one in looked.examination.waivers}
     done = write_run_release(workspace, looked.run.id, Path(folder), form, "", waivers)
     session.waiver_reasons.pop(looked.run.id, None)
@@ -201,12 +203,13 @@ def _check_all_waived(looked: RunAtGate) -> None:
 
 
 def _check_approval(session: PlainSession, looked: RunAtGate, form: str) -> bool:
-    """Return whether another account has approved the release, where the policy requires that; else offer to request it."""
+    """Return whether another account has approved the release; else offer to request it."""
     from dataclasses import replace
 
     from sfumato.workspace.release.approval import approve_or_explain, request_release
 
     talk, run = session.conversation, looked.run
+    # Where a second person decides, only the waivers that this person has approved count.
     bare = replace(looked.examination, waivers=(), approval=None)
     found, why_not = approve_or_explain(session.workspace, looked.plan, looked.policy, bare, form)
     if not why_not and found.approval is not None:

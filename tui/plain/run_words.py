@@ -1,4 +1,4 @@
-"""The state of a run, in words."""
+"""State of a run, in words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ def run_text(run: StoredRun) -> str:
 
 
 def run_outcome_text(workspace: Workspace, line: RunSummary) -> str:
-    """Return the state of a run with its outcome: ``done after 34 s: all 3 thresholds are met``; ``running, 12 of 30 steps done``."""
+    """Return the state of a run with its outcome.
+
+    Such as ``done after 34 s: all 3 thresholds are met`` or ``running, 12 of 30 steps done``.
+    """
     run = line.run
     if run.state is RunState.DONE:
         verdicts = read_verdicts(workspace, run.id)

@@ -1,4 +1,4 @@
-"""The menu Runs: start one and follow it, list, open, resume, delete."""
+"""Menu Runs: start one and follow it, list, open, resume, delete."""
 
 from __future__ import annotations
 
@@ -94,6 +94,7 @@ def delete_a_run(session: PlainSession) -> None:
     session.conversation.say(
         f"Deleting removes run {run_text(run)} with its datasets and results for good. The audit log keeps that there was such a run."
     )
+    # An empty line takes the default, which must not delete anything.
     if not session.conversation.confirm(f"Delete run {run.id}?", default=False):
         session.conversation.say(f"Run {run.id} is kept.")
         return

@@ -1,4 +1,4 @@
-"""A session of plain mode: its workspace, the open project and run, and the menus."""
+"""Session of plain mode: its workspace, the open project and run, and the menus."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .talk import ActNotPossible, Conversation, ConversationEnded, GoBack
 
 @dataclass
 class PlainSession:
-    """A session of plain mode.
+    """Session of plain mode.
 
     conversation: questions and answers
     jobs: number of tasks computed at the same time
@@ -70,20 +70,25 @@ class PlainSession:
         return draft
 
     def list_runs(self) -> None:
-        """Print the runs of the open project, the newest first. The lines are not numbered: runs have their own numbers."""
+        """Print the runs of the open project, the newest first."""
         lines = summarise_runs(self.workspace, self.current_project().id)
+        # Not numbered: runs have their own numbers.
         self.conversation.print_lines(
             [f"Run {run_text(one.run)}: {run_outcome_text(self.workspace, one)}." for one in lines]
         )
 
     def ask_run(self, question: str, *, must_be_done: bool = False) -> StoredRun:
-        """Ask for a run of the open project, the open one by default. Raises ActNotPossible without a run, or if it has not ended well."""
+        """Ask for a run of the open project, by default the open one.
+
+        Raises ActNotPossible without a run, or where it must be done and is not.
+        """
         project = self.current_project()
         if not project.runs:
             raise ActNotPossible(f"project {project.name} has no run. In Runs, start one first.")
         default = "" if self.run_id is None else str(self.run_id)
 
         def check(answer: str) -> StoredRun:
+            """Return the run that was answered. Raises BadInput."""
             try:
                 run = find_run(self.workspace, answer)
             except NotFound as error:
@@ -108,7 +113,7 @@ MenuAct = Callable[[PlainSession], None]
 
 @dataclass(frozen=True)
 class MenuEntry:
-    """A line of a menu.
+    """Line of a menu.
 
     name: what the user types
     description: what the act does
@@ -122,7 +127,7 @@ class MenuEntry:
 
 @dataclass(frozen=True)
 class NumberedMenu:
-    """A place and its acts, in an order that never changes: a number means the same in every state of a workspace.
+    """Place with its acts, in an order that never changes.
 
     description: what the place is for
     entries: the acts
@@ -130,6 +135,7 @@ class NumberedMenu:
 
     name: str
     description: str
+    # A number means the same in every state of a workspace: scripts and habits rely on it.
     entries: Sequence[MenuEntry]
 
     def entry_lines(self) -> list[str]:
@@ -153,7 +159,10 @@ class NumberedMenu:
             self.run_entry(self.entries[at], session)
 
     def run_entry(self, entry: MenuEntry, session: PlainSession) -> None:
-        """Run one act and print how it failed, if it did. Raises ConversationEnded, KeyboardInterrupt and BrokenPipeError."""
+        """Run one act, and print why it failed if it did.
+
+        Raises ConversationEnded, KeyboardInterrupt and BrokenPipeError.
+        """
         try:
             entry.act(session)
         except GoBack:

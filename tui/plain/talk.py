@@ -1,4 +1,4 @@
-"""The conversation of plain mode: lines out, questions with a default, answers that are checked and confirmed."""
+"""Conversation of plain mode: lines out, questions with a default, answers that are checked and confirmed."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ STATE_WORDS = ("met", "not met", "undecided", "not computed", "pass", "warn", "b
 
 
 class GoBack(Exception):
-    """A request to leave a question or a place."""
+    """Request to leave a question or a place."""
 
 
 class ConversationEnded(Exception):
-    """The end of the conversation; ``status`` is the exit status of the command."""
+    """End of the conversation; ``status`` is the exit status of the command."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -39,13 +39,14 @@ class ConversationEnded(Exception):
 
 
 class ActNotPossible(Exception):
-    """An act that has nothing to act on, or is refused; the text says what to do first."""
+    """Act that has nothing to act on, or is refused; the text says what to do first."""
 
 
 def text_for_speech(text: str) -> str:
-    """Return ``text`` in one line for reading aloud: without control characters, signs of states beside their words, and drawings."""
+    """Return a text on one line for reading aloud: without control characters, signs of states, and drawings."""
     line = replace_unprintable(text)
     for state in STATE_WORDS:
+        # A reader would hear the sign and then the word for the same state.
         if line.startswith(signed := outcome_text(state)):
             line = f"{state}{line[len(signed) :]}"
     line = DRAWING_CHARACTERS.sub("?", "".join(SPOKEN_SIGNS.get(sign, sign) for sign in line.replace(" · ", ", ")))
@@ -55,7 +56,7 @@ def text_for_speech(text: str) -> str:
 
 
 class Conversation:
-    """One conversation of plain mode.
+    """Conversation of plain mode.
 
     In a ``script`` (input that is not a terminal) the first wrong answer and the first failed act end it.
     """
@@ -126,13 +127,13 @@ class Conversation:
         explain: Callable[[], None] | None = None,
         what: str = "Chosen",
     ) -> int:
-        """Ask for one of ``names``, by number from 1 or by name, confirm it, and return its place from 0.
-
-        A name is taken before a number, so that a variable called 2 can be named. No part of a name will do: "age" must not mean "wage".
-        """
+        """Ask for one of ``names``, by number from 1 or by name, confirm it, and return its position from 0."""
         shown = [text_for_speech(name) for name in names]
 
         def check(answer: str) -> int:
+            """Return the position of the name or number that was answered. Raises BadInput."""
+            # A name is taken before a number, so that a variable called 2 can be named. No part of a name will do:
+            # "age" must not mean "wage".
             for known, wanted in (
                 (names, answer),
                 ([name.casefold() for name in shown], text_for_speech(answer).casefold()),
@@ -154,6 +155,7 @@ class Conversation:
         """Ask a question with the answers yes and no, and confirm the answer by a line."""
 
         def check(answer: str) -> bool:
+            """Return whether the answer is yes. Raises BadInput."""
             word = answer.lower()
             if word not in ("yes", "y", "no", "n"):
                 raise BadInput("", f'"{answer}" is neither yes nor no.')
@@ -164,7 +166,7 @@ class Conversation:
         return yes
 
     def report_failure(self, text: str) -> None:
-        """Print that an act did not succeed. Raises ConversationEnded in a script: its next line was written for an act that did."""
+        """Print that an act did not succeed. Raises ConversationEnded in a script."""
         self.say(f"Not done: {text}")
         self._stop_script()
 
@@ -173,6 +175,8 @@ class Conversation:
         self._stop_script()
 
     def _stop_script(self) -> None:
+        """Raise ConversationEnded in a script, after a line that names where it stopped."""
+        # The next line of a script was written for another question: it could answer yes to the wrong one.
         if self._script:
             self.say(
                 f"Stopped at line {self._line} of the input: the lines after it were written for another question. "
@@ -181,13 +185,17 @@ class Conversation:
             raise ConversationEnded(1)
 
     def _read_answer(self) -> str | None:
-        """Return the next line of the input without blanks around it; None where it is not text. Raises ConversationEnded at the end."""
+        """Return the next line of the input without blanks around it; None where it is no text.
+
+        Raises ConversationEnded at the end of the input.
+        """
         line = self._answers.readline(MOST_LINE_BYTES)
         if not line:
             self.say("The input has ended; Sfumato ends. An act that waited for an answer was not done.")
             raise ConversationEnded(0)
         self._line += 1
         if len(line) == MOST_LINE_BYTES and not line.endswith(b"\n"):
+            # The rest of the line must not be read as the next answer.
             while (rest := self._answers.readline(MOST_LINE_BYTES)) and not rest.endswith(b"\n"):
                 pass
             self._report_wrong_answer(f"The line is longer than {MOST_LINE_BYTES:,} bytes.")

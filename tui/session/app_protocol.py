@@ -1,4 +1,4 @@
-"""The interface of the app that its screens use."""
+"""Interface of the app that its screens use."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class AppProtocol(Protocol):
-    """The app as its screens see it; the screens do not import the app itself."""
+    """App as its screens see it; the screens do not import the app itself."""
 
     @property
     def owns_process(self) -> bool:
-        """Whether the process runs nothing but the app."""
+        """Return whether the process runs nothing but the app."""
 
     @property
     def directory(self) -> Path: ...

@@ -1,4 +1,4 @@
-"""Checks that the audit log and the workspace are as they were sealed."""
+"""Check that the audit log and the workspace are as they were sealed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from sfumato.workspace.upkeep.integrity import verify_workspace
 
 
 def verify_sealed_workspace(workspace: Workspace, noted_head: str | None) -> tuple[bool, str]:
-    """Return whether the workspace is as it was sealed, and a text that says so. Raises BadInput when ``noted_head`` is no head."""
+    """Return whether the workspace is as it was sealed, and a text that says so. Raises BadInput for an invalid head.
+
+    .
+    """
     head = _parse_head(noted_head)
     found = verify_workspace(workspace, [] if head is None else [head])
     rows, notes = found.rows, "".join(f"\n{note}" for note in found.notes)
@@ -35,6 +38,7 @@ def _external_head_lines(workspace: Workspace) -> list[str]:
 
 
 def _parse_head(noted: str | None) -> AuditHead | None:
+    """Parse ``NUMBER:HASH``; None for None. Raises BadInput."""
     if noted is None:
         return None
     number, _, hashed = noted.partition(":")

@@ -1,9 +1,4 @@
-"""Copying to the clipboard of whoever sits at the terminal, over SSH too; what is said is what was really done.
-
-A terminal that is asked by OSC 52 never answers, and cuts or drops what is more than some 75,000 bytes. tmux with its
-defaults drops such requests, raw and wrapped, without a word: there its own command puts the text into its buffer, and asks the
-terminal. In any case there is a file.
-"""
+"""Copying to the clipboard of whoever sits at the terminal, over SSH too; the result says what was really done."""
 
 from __future__ import annotations
 
@@ -22,12 +17,14 @@ TOO_MANY_BYTES = f"more than the {TERMINAL_BYTE_LIMIT:,} that a terminal takes, 
 
 
 def copy_to_clipboard_and_file(text: str, directory: Path, osc52: Callable[[str], None]) -> str:
-    """Copy a text to the clipboard and to a private file in ``directory``; return what was done.
+    """Copy a text to the clipboard and to a private file in ``directory``; return what was done, in words.
 
     ``osc52`` writes the escape sequence to the terminal. Raises OSError when the file cannot be written.
     """
+    # A terminal that is asked by OSC 52 never answers, so there is a file in any case.
     path = directory / COPY_FILE
     aside = path.with_name(f"{COPY_FILE}.{os.getpid()}")
+    # Before the text is written, so that nobody else can read it at any time.
     aside.touch(mode=0o600)
     aside.write_text(text, "utf-8")
     aside.replace(path)
@@ -36,9 +33,11 @@ def copy_to_clipboard_and_file(text: str, directory: Path, osc52: Callable[[str]
 
 
 def _send_to_terminal(text: str, size: int, osc52: Callable[[str], None]) -> str:
-    """Send the text to tmux or to the terminal, and return what was done."""
+    """Send the text to tmux or to the terminal, and return what was done, in words."""
     ask = size <= TERMINAL_BYTE_LIMIT
     in_tmux = bool(os.environ.get("TMUX"))
+    # tmux with its defaults drops OSC 52 without a word: its own command puts the text into its buffer, and asks the
+    # terminal.
     if in_tmux and _load_tmux_buffer(text, ask=ask):
         return f"in tmux's buffer; {TMUX_PASSES_ON if ask else TOO_MANY_BYTES}"
     if not ask:
@@ -50,7 +49,8 @@ def _send_to_terminal(text: str, size: int, osc52: Callable[[str], None]) -> str
 
 
 def _load_tmux_buffer(text: str, *, ask: bool) -> bool:
-    """Put the text into tmux's buffer and return whether tmux took it; with ``ask`` tmux also asks the terminal (``-w``, from tmux 3.2)."""
+    """Put the text into tmux's buffer and return whether tmux took it; with ``ask`` tmux also asks the terminal."""
+    # ``-w`` exists from tmux 3.2 on.
     command = ["tmux", "load-buffer", *(["-w"] if ask else []), "-"]
     try:
         done = subprocess.run(command, input=text.encode(), capture_output=True, timeout=TMUX_SECONDS, check=False)

@@ -1,4 +1,4 @@
-"""Command lines equivalent to what was done or is shown in the app: quoted for a shell and complete with the workspace."""
+"""Command lines equivalent to what was done in the app: quoted for a shell and complete with the workspace."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ MOST_REMEMBERED = 200
 
 
 def command_text(directory: Path, words: Sequence[str]) -> str:
-    """Return the command as a user types it in a shell; ``THEN`` separates two commands, and both get the workspace."""
+    """Return the command as a user types it in a shell."""
     commands: list[list[str]] = [[]]
     for word in words:
+        # Both commands get the workspace.
         if (word,) == THEN:
             commands.append([])
         else:
@@ -33,13 +34,13 @@ def command_text(directory: Path, words: Sequence[str]) -> str:
 
 
 def whole_path(file: str) -> str:
-    """Return the absolute path of an existing file, so that the command works in any directory; other text stays unchanged."""
+    """Return the absolute path of an existing file; other text, such as the name of a shipped recipe, unchanged."""
     path = Path(file).expanduser()
     return str(path.absolute()) if path.exists() else file
 
 
 def reading_options(format_settings: Mapping[str, Any] | None) -> Words:
-    """Convert the settings for reading a file to options of ``import``."""
+    """Return the options of ``import`` for the settings of a file's format."""
     words: list[str] = []
     for key, value in (format_settings or {}).items():
         option = f"--{key.replace('_', '-')}"
@@ -65,7 +66,7 @@ def changed_lines(before: str, after: str) -> list[str]:
 
 
 def change_text(lines: Sequence[str]) -> str:
-    """Summarise an edit in one line: the changed line, or the number of lines."""
+    """Return an edit on one line: the changed line, or the number of lines."""
     added, removed = ([line[2:] for line in lines if line[0] == sign] for sign in "+-")
     if len(added) == 1 and len(removed) <= 1:
         return f"{added[0]}" + (f"   (was {removed[0]})" if removed else "   (new)")

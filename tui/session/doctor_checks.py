@@ -32,6 +32,7 @@ def all_checks(directory: Path) -> list[WorkspaceCheck]:
 
 
 def _check_installation() -> list[WorkspaceCheck]:
+    """Check that the packages that Sfumato needs are installed."""
     findings = [WorkspaceCheck("Python", "ok", platform.python_version())]
     for name in PACKAGES:
         try:
@@ -42,7 +43,7 @@ def _check_installation() -> list[WorkspaceCheck]:
 
 
 def _check_method_packages() -> list[WorkspaceCheck]:
-    """Check the installed method packages: those that add methods, and methods that cannot be used."""
+    """Check the installed packages that add methods, and name methods that cannot be used."""
     if not entry_points(group="sfumato.methods"):
         return []
     from sfumato.engine.methods.registry import OWN, registry, rejected_plugins
@@ -61,6 +62,7 @@ def _check_method_packages() -> list[WorkspaceCheck]:
 
 
 def _check_terminal() -> list[WorkspaceCheck]:
+    """Check the terminal's type, size, encoding and what speeds the app up."""
     terminal = os.environ.get("TERM", "")
     encoding = (
         getattr(sys.__stdout__, "encoding", "") or ""

@@ -1,4 +1,4 @@
-"""The message that a user reads about an error, and the log of unexpected errors."""
+"""Message that a user reads about an error, and the log of unexpected errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from .places import error_log_file
 
 
 def error_message_for_user(error: Exception) -> str:
-    """Return the message that a user reads about an error: its own text if it was raised on purpose, else where the details are."""
+    """Return the message about an error for a user: its own text if it was raised on purpose, else where details are.
+
+    .
+    """
     import sqlite3
 
     from sfumato.engine.errors import EngineError
@@ -27,10 +30,12 @@ def error_message_for_user(error: Exception) -> str:
 
 
 def _log_unexpected_error(error: Exception) -> str:
+    """Write where an unexpected error was raised to the log; return the log's path."""
     path = error_log_file()
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as file:
+            # Only places and the type: the text of a foreign error may quote confidential values.
             traceback.print_tb(error.__traceback__, file=file)
             file.write(f"{type(error).__name__}\n")
     except OSError:

@@ -30,7 +30,7 @@ PNG_SCALE = 2.0
 
 
 class ExportError(WorkspaceError):
-    """An export that cannot be written to this place or in this format."""
+    """Failure of an export that cannot be written to this place or in this format."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +110,7 @@ def to_csv(lines: ExportTable) -> str:
     writer = csv.writer(text, lineterminator="\n")
     for line in (lines[0], *lines[1]):
         writer.writerow(
+            # Each line of a cell is made plain by itself, so that line ends stay.
             ["\n".join(map(plain_cell, cell.split("\n"))) if isinstance(cell, str) else cell for cell in line]
         )
     return text.getvalue()
@@ -136,12 +137,17 @@ def check_export_path(exportable: ScreenExport, text: str) -> Path:
 
 
 def save_export(exportable: ScreenExport, path: Path) -> JobDone:
-    """Write a table or a plot, by the suffix of the path, readable by its owner alone. Raises ExportError and OSError."""
+    """Write a table or a plot, by the suffix of the path, readable by its owner alone. Raises ExportError and OSError.
+
+    .
+    """
     content = _export_content(exportable, path.suffix.lower())
+    # ``mkstemp`` makes a file that its owner alone can read.
     handle, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
+        # A link fails where the file exists; renaming would replace a file that was made since the path was checked.
         os.link(aside, path)
     except FileExistsError:
         raise ExportError(f'"{path}" exists; name another file') from None
@@ -151,6 +157,7 @@ def save_export(exportable: ScreenExport, path: Path) -> JobDone:
 
 
 def _export_content(exportable: ScreenExport, suffix: str) -> bytes:
+    """Return the bytes of an export in the format of a suffix."""
     if suffix == ".csv" or exportable.figure is None:
         return to_csv(exportable.table()).encode()
     from sfumato.workspace.plots.figure import mark_internal
@@ -162,6 +169,7 @@ def _export_content(exportable: ScreenExport, suffix: str) -> bytes:
 
 
 def _png_bytes(drawing: str) -> bytes:
+    """Return an SVG drawing as a PNG. Raises ExportError where cairosvg is not installed."""
     from sfumato.workspace.plots.png import svg_to_png
 
     picture = svg_to_png(drawing, PNG_SCALE)

@@ -1,4 +1,4 @@
-"""The gate's answers for the runs of this session; an examination is made once and holds until its stamp changes."""
+"""Answers of the gate for the runs of this session; an examination is made once and is valid until its stamp changes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHORT_ANSWERS = {"no": "may not leave", "to be judged": "to be judged", "yes": "
 
 @dataclass(frozen=True)
 class ExaminedRun:
-    """The examination of a run's release, and what this account waives of it.
+    """Examination of a run's release, with what this account waives of it.
 
     examination: with the waivers of the approval, where a second person has approved the release
     records: number of confidential records of the run
@@ -57,7 +57,7 @@ class ExaminedRun:
 
     @property
     def why_no_reason_helps(self) -> str:
-        """Return why no reason helps against the unwaived findings; empty where one does, or none is needed."""
+        """Return why no reason can waive one of the unwaived findings; empty where one can, or none is needed."""
         from sfumato.workspace.audit import user
         from sfumato.workspace.gate.gate import waiver_obstacle
 
@@ -76,14 +76,12 @@ class ExaminedRun:
 
     @property
     def lead_findings(self) -> list[Finding]:
-        """Return the findings that stand for themselves, the worst first.
-
-        A witness that still blocks though its lead is waived, because it cannot be waived, stands for itself too.
-        """
+        """Return the findings that have a line of their own, the worst first."""
         from sfumato.workspace.reporting.findings import sort_by_status
 
         left = {one.check for one in self.unwaived_findings}
         return sort_by_status(
+            # A witness that cannot be waived still blocks though its lead is waived: then it must be shown by itself.
             [one for one in self.examination.findings if not one.leak or (one.check in left and one.leak not in left)]
         )
 
@@ -100,7 +98,7 @@ class ExaminedRun:
 
     @property
     def blocking_leads(self) -> list[Finding]:
-        """Return the findings that block and stand for themselves, waived or not."""
+        """Return the findings that block and have a line of their own, waived or not."""
         return [one for one in self.lead_findings if one.status == "block"]
 
     @property
@@ -110,15 +108,16 @@ class ExaminedRun:
 
     @cached_property
     def release_answer(self) -> ReleaseAnswer:
-        """Return the gate's answer with the waivers that count: where a second person decides, only those that were approved."""
+        """Return the gate's answer with the waivers that count."""
         from sfumato.workspace.gate.answer import answer_from_examination
 
+        # Where a second person decides, only the waivers that were approved count.
         examination = self.examination if self.policy.second_person else self.waived_examination
         return answer_from_examination(examination, self.recipe, self.policy, self.records)
 
 
 def current_stamp(workspace: Workspace) -> str:
-    """Return the stamp that examinations must have now; empty, which no examination has, for a policy that cannot be read."""
+    """Return the stamp that valid examinations have now; empty for a policy that cannot be read."""
     from sfumato.engine.errors import EngineError
     from sfumato.workspace.errors import WorkspaceError
     from sfumato.workspace.service.examination import gate_stamp
@@ -131,7 +130,7 @@ def current_stamp(workspace: Workspace) -> str:
 
 @dataclass
 class GateMemory:
-    """The examined runs of a session.
+    """Examinations of runs in this session.
 
     runs: examinations by run number
     lock: held while a run is examined
@@ -141,9 +140,10 @@ class GateMemory:
     lock: Lock = field(default_factory=Lock)
 
     def examine(self, directory: Path, run_id: int, call: Callable[..., Any]) -> ExaminedRun:
-        """Return the examination of a run: the one in memory if it is valid, else a new one made by ``call`` in another process.
+        """Return the examination of a run: the one in memory if it is valid, else a new one, made in another process.
 
-        Called in a thread. Raises BadInput, NotFound, NotReady and what an examination raises.
+        ``call`` calls a function in a process of its own. Called in a thread. Raises BadInput, NotFound, NotReady and
+        what an examination raises.
         """
         from sfumato.workspace.policy.policy import read_policy_of_workspace
         from sfumato.workspace.service.examination import examine_run, gate_stamp
@@ -169,7 +169,8 @@ class GateMemory:
             return examined
 
     def store_examination(self, examined: ExaminedRun) -> None:
-        """Store an examination without the approval of a second person, which may be used or withdrawn at any time."""
+        """Store an examination without the approval of a second person."""
+        # An approval may be used or withdrawn at any time.
         if examined.policy.second_person:
             bare = replace(examined.examination, waivers=(), approval=None)
             examined = replace(examined, examination=bare, why_unapproved="")
@@ -186,5 +187,5 @@ class GateMemory:
         return {} if kept is None else kept.waiver_reasons
 
     def answers_by_run(self, stamp: str) -> Mapping[int, str]:
-        """Return the known answer of each run, ``no``, ``to be judged`` or ``yes``, under the current stamp."""
+        """Return the known answers under the current stamp, ``no``, ``to be judged`` or ``yes``, by run."""
         return {one.run_id: one.release_answer.may_leave for one in self.runs.values() if one.stamp == stamp != ""}

@@ -15,7 +15,7 @@ from sfumato.workspace.visible_text import replace_unprintable
 
 
 def left_out_lines(columns: Sequence[ColumnProfile]) -> list[str]:
-    """List why columns are left out, a line each, and how to include those that may be identifiers."""
+    """Return why columns are left out, a line each, and how to include those that may be identifiers."""
     out = [column for column in columns if not column.is_included]
     lines = [
         replace_unprintable(f"{column.variable.name}: left out; {', '.join(column.exclusion_reasons)}")
@@ -29,7 +29,10 @@ def left_out_lines(columns: Sequence[ColumnProfile]) -> list[str]:
 def import_in_process(
     directory: Path, file: str, project: str, format_settings: Mapping[str, Any], selection: ImportSelection
 ) -> ImportResult:
-    """Import a file in a process of its own, within a time limit. Raises BadInput and WorkspaceError; then nothing was stored."""
+    """Import a file in a process of its own, within a time limit.
+
+    Raises BadInput and WorkspaceError; then nothing was stored.
+    """
     return call_in_process(
         import_file,
         directory,

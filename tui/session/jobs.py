@@ -1,4 +1,7 @@
-"""The app's changes of a workspace. Called in threads; the engine is imported here when it is first needed."""
+"""Changes of a workspace by the app, called in threads.
+
+The engine is imported when it is first needed.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +40,7 @@ def run_recipe(directory: Path, recipe: str, data_file: str | None) -> JobDone:
     with Workspace.open(directory) as workspace:
         prepared = prepare_run(find_recipe(recipe), data_file, key=workspace.read_workspace_key())
         run_id = prepared.enter(workspace)
+        # Without ``--alone`` the command would run the recipe's companions too.
         words = ("run", whole_path(recipe), *_data_option(data_file), "--alone")
         return _start_worker_for(workspace, run_id, f"Run {run_id} started", words)
 
@@ -46,11 +50,12 @@ def _data_option(data_file: str | None) -> Words:
 
 
 def run_unless_companions(directory: Path, recipe: str, data_file: str | None) -> JobDone | CompanionRunsOffered:
-    """Start a run of a recipe, or return which companions it names, so that the user can be asked whether to run them too."""
+    """Start a run of a recipe, or return the companions that it names."""
     from sfumato.workspace.recipes import find_recipe
 
     named = find_recipe(recipe).table.get("companions", [])
     if isinstance(named, list) and named and all(isinstance(one, str) for one in named):
+        # The user is asked whether to run them too.
         return CompanionRunsOffered(recipe, data_file, tuple(named))
     return run_recipe(directory, recipe, data_file)
 
@@ -94,6 +99,7 @@ def evaluate_files(
         count = count_noun(len(files), "file")
         done = _start_worker_for(workspace, run_id, f"Run {run_id} scores {count}")
         written = f"plan-of-run-{run_id}.toml"
+        # The command reads a plan from a file only, so it is written to one first.
         first = () if plan is None or row is None else ("plan", str(row[0]), "-o", written, *THEN)
         named = ("evaluate", written if first else whole_path(recipe), "--original", whole_path(original))
         words = (*first, *named, *(word for file in files for word in ("--released", whole_path(file))))
@@ -126,13 +132,14 @@ def detect_format(directory: Path, file: str, project: str) -> FileFormatDetecte
 
 
 def import_file(directory: Path, file: str, project: str, format_settings: Mapping[str, Any] | None = None) -> JobDone:
-    """Import a file into a project, in a process of its own, with these format settings. Raises BadInput; then nothing was stored."""
+    """Import a file into a project with these format settings. Raises BadInput; then nothing was stored."""
     from sfumato.workspace.ingest.limits import READ_SECONDS
     from sfumato.workspace.jobs.processes import call_in_process
     from sfumato.workspace.reporting.words import records_and_dropped_text
     from sfumato.workspace.service.importing import import_file as bring_in
 
     path = str(Path(file).expanduser())
+    # A process can be ended where a file makes its reader hang; a thread cannot.
     found = call_in_process(
         bring_in, directory, path, project or Path(file).stem, format_settings, what="the import", seconds=READ_SECONDS
     )
@@ -156,7 +163,7 @@ def open_workspace(directory: Path) -> WorkspaceOpened:
 
 
 def save_plan(directory: Path, draft: PlanDraft, after: int) -> PlanSaved:
-    """Store an edit of the plan that had the revision ``after``; the returned message has the error, if there was one."""
+    """Store an edit of the plan that had the revision ``after``; the message has the error, if there was one."""
     import sqlite3
 
     from sfumato.workspace.errors import WorkspaceError
@@ -271,7 +278,10 @@ def write_report(directory: Path, run_id: int, file: Path, *, public: bool) -> J
 
 
 def delete_runs(directory: Path, run_ids: Sequence[int]) -> JobDone:
-    """Delete runs that have ended. Raises NotReady for the first that has not; those listed before it are already deleted."""
+    """Delete runs that have ended.
+
+    Raises NotReady for the first that has not; those listed before it are already deleted.
+    """
     from sfumato.workspace.service.deletion import delete_run, pending_removal_text
 
     with Workspace.open(directory) as workspace:
@@ -286,7 +296,10 @@ def delete_runs(directory: Path, run_ids: Sequence[int]) -> JobDone:
 
 
 def delete_projects(directory: Path, project_ids: Sequence[int]) -> JobDone:
-    """Delete projects with their data. Raises NotReady for the first that is still computing; those listed before it are already deleted."""
+    """Delete projects with their data.
+
+    Raises NotReady for the first that is still computing; those listed before it are already deleted.
+    """
     from sfumato.workspace.service.deletion import delete_project, pending_removal_text
 
     with Workspace.open(directory) as workspace:
@@ -300,14 +313,14 @@ def delete_projects(directory: Path, project_ids: Sequence[int]) -> JobDone:
 
 
 def recipe_titles() -> list[tuple[str, str]]:
-    """Return name and title of every shipped recipe."""
+    """Return the name and title of every shipped recipe."""
     from sfumato.workspace.recipes import shipped_recipes
 
     return [(recipe.name, str(recipe.table.get("title", ""))) for recipe in shipped_recipes()]
 
 
 def _start_worker_for(workspace: Workspace, run_id: int, text: str, command: Words = ()) -> JobDone:
-    """Start a worker, unless a running one will reach this run; ``command`` is the equivalent command line."""
+    """Start a worker for a run, unless a running one will reach it; ``command`` is the equivalent command line."""
     from sfumato.workspace.jobs.worker import start_worker
     from sfumato.workspace.store.runs import has_live_worker
 

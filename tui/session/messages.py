@@ -1,4 +1,4 @@
-"""Messages between screens. Threads post them; handlers change what is shown."""
+"""Messages between screens: threads post them, and handlers change what is shown."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 
 class WorkspaceChanged(Message, bubble=False):
-    """A change of the workspace, made by any process; screens read it again."""
+    """Change of the workspace, made by any process; screens read it again."""
 
 
 @dataclass
 class ErrorMessage(Message):
-    """An error that the app survives. The text holds no confidential value."""
+    """Error that the app survives. The text holds no confidential value."""
 
     text: str
 
 
 @dataclass
 class JobDone(Message):
-    """A job that was started, resumed or stopped.
+    """Result of a job that was started, resumed or stopped.
 
     text: what was done
     run_id: run to show
@@ -35,7 +35,7 @@ class JobDone(Message):
     tab: tab in which the run is shown, if any
     project_id: project to open
     command: words of the equivalent command, where there is one
-    is_import: a file was imported
+    is_import: whether the project has new data, whose variables have no roles yet
     """
 
     text: str
@@ -45,12 +45,11 @@ class JobDone(Message):
     project_id: int | None = None
     command: tuple[str, ...] = ()
     is_import: bool = False
-    """Whether the project has new data, whose variables have no roles yet."""
 
 
 @dataclass
 class FileFormatDetected(Message):
-    """The detected format of a text file that is to be imported into a project.
+    """Detected format of a text file that is to be imported into a project.
 
     head: first bytes of the file
     detection: how it is written, with reasons
@@ -64,7 +63,7 @@ class FileFormatDetected(Message):
 
 @dataclass
 class CompanionRunsOffered(Message):
-    """A recipe to be run that names companions to be run with it."""
+    """Recipe to be run that names companions to be run with it."""
 
     recipe: str
     data: str | None
@@ -73,14 +72,14 @@ class CompanionRunsOffered(Message):
 
 @dataclass
 class KeymapLoaded(Message):
-    """The user's own keys, by name of binding."""
+    """Keys that the user has changed, by name of binding."""
 
     keymap: dict[str, str]
 
 
 @dataclass
 class PlanSaved(Message):
-    """A stored edit of a plan; where it was not stored, ``error`` says why."""
+    """Result of storing an edit of a plan; where it was not stored, ``error`` says why."""
 
     draft: PlanDraft
     error: str = ""
@@ -88,6 +87,6 @@ class PlanSaved(Message):
 
 @dataclass
 class WorkspaceOpened(Message):
-    """A workspace that was opened and is ready to be shown."""
+    """Workspace that was opened and is ready to be shown."""
 
     directory: Path

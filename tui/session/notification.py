@@ -1,7 +1,4 @@
-"""Notification that a run has ended: the terminal's bell, or a message of the desktop (OSC 9).
-
-The words go to a terminal, and perhaps to a desktop and its log, so they hold numbers and states and never a name or a value.
-"""
+"""Notification that a run has ended: the terminal's bell, or a message of the desktop (OSC 9)."""
 
 from __future__ import annotations
 
@@ -30,33 +27,33 @@ def notification_way(environment: Mapping[str, str], chosen: str, otherwise: str
 
 
 def ended_runs_text(ended_runs: EndedRuns) -> str:
-    """Return ``run 3 is done`` or ``2 runs have ended_runs``."""
+    """Return the ended runs in words: ``run 3 is done``, ``2 runs have ended``."""
+    # Numbers and states only: the words go to a terminal, and perhaps to a desktop and its log.
     if len(ended_runs) > 1:
         return f"{count_noun(len(ended_runs), 'run')} {agreeing_word(len(ended_runs), 'has', 'have')} ended"
     return "".join(f"run {run_id} {'has failed' if state == 'failed' else 'is done'}" for run_id, state in ended_runs)
 
 
 def notification_sequence(way: str, ended_runs: EndedRuns, *, in_tmux: bool) -> str:
-    """Return the characters to write to the terminal, once for all ended runs; empty without notification.
-
-    A terminal that does not know OSC 9 ignores it. tmux passes it on where ``allow-passthrough`` is on; it handles the bell itself.
-    """
+    """Return the characters to write to the terminal, once for all ended runs; empty without notification."""
     if way == "off" or not ended_runs:
         return ""
     if way == "bell":
         return "\a"
     message = f"\x1b]9;Sfumato: {ended_runs_text(ended_runs)}\x1b\\"
+    # A terminal that does not know OSC 9 ignores it. tmux passes it on where ``allow-passthrough`` is on, and handles
+    # the bell itself.
     return "\a" + (f"\x1bPtmux;{message.replace(chr(27), chr(27) * 2)}\x1b\\" if in_tmux else message)
 
 
 class EndedRunWatch:
-    """A watch for runs of a workspace that have ended since the last call."""
+    """Watch for runs of a workspace that have ended since the last call."""
 
     def __init__(self) -> None:
         self._going: dict[int, float] = {}
 
     def newly_ended_runs(self, connection: sqlite3.Connection) -> EndedRuns:
-        """Return the runs that ended by themselves and took long. Errors of reading are left to the screens to show."""
+        """Return the runs that ended by themselves and took long; none where they cannot be read."""
         try:
             rows = connection.execute("SELECT id, created FROM run WHERE state IN ('queued', 'running')").fetchall()
             before, self._going = self._going, {int(row[0]): float(row[1]) for row in rows}
@@ -66,7 +63,9 @@ class EndedRunWatch:
             return [
                 (run_id, row[0])
                 for run_id, row in found
+                # Users still watch short runs, and whoever stopped a run knows that it has ended.
                 if row is not None and row[0] in NOTIFIED_STATES and (row[1] or 0.0) - before[run_id] >= LONG_SECONDS
             ]
         except (sqlite3.Error, TypeError, ValueError):
+            # The screens show errors of reading.
             return []

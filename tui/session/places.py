@@ -18,7 +18,8 @@ SESSION_LIFETIME_SECONDS = 30 * 86_400.0
 
 
 def _session_file() -> Path:
-    """Return the file of this terminal session, named by its leader's number and start, so that two people on one account differ."""
+    """Return the file of this terminal session."""
+    # Named by the session leader's number and start, so that two people on one account differ.
     leader = os.getsid(0)
     try:
         started = Path(f"/proc/{leader}/stat").read_text("utf-8").rpartition(")")[2].split()[19]
@@ -28,7 +29,10 @@ def _session_file() -> Path:
 
 
 def default_workspace() -> Path:
-    """Return ``SFUMATO_WORKSPACE``, else the workspace used last in this terminal session, else one in the user's data directory."""
+    """Return the workspace to use where none is named.
+
+    It is ``SFUMATO_WORKSPACE``, else the one used last in this terminal session, else one in the user's data directory.
+    """
     if named := os.environ.get("SFUMATO_WORKSPACE"):
         return Path(named).expanduser()
     try:
@@ -43,7 +47,10 @@ def default_workspace() -> Path:
 
 
 def remember_workspace(directory: Path) -> None:
-    """Record this as the workspace used last in this terminal session; ignore a home directory that cannot be written."""
+    """Record a workspace as the one used last in this terminal session; ignore a home directory that cannot be written.
+
+    .
+    """
     mine = _session_file()
     with contextlib.suppress(OSError):
         if mine.parent.is_file():  # earlier versions kept one for all terminals

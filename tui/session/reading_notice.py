@@ -1,4 +1,4 @@
-"""The notice that a file is being read: shown for as long as that may take, and removed when it is over."""
+"""Notice that a file is being read: shown for as long as that may take, and removed when it is over."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ BYTES_A_SECOND = 4 << 20
 
 
 class ShowsNotices(Protocol):
+    """Interface of the app that the notice uses."""
+
     def say(self, text: str, severity: Any = "information", seconds: float | None = None) -> None:
         """Show a message for ``seconds`` seconds, and keep it in the list of notices."""
 
@@ -18,7 +20,7 @@ class ShowsNotices(Protocol):
 
 
 class ReadingNotice:
-    """The notice that a file is being read, shown by the app from ``begin`` to ``end``."""
+    """Notice that a file is being read, shown by the app from ``begin`` to ``end``."""
 
     def __init__(self, app: ShowsNotices) -> None:
         self._app = app
@@ -34,6 +36,7 @@ class ReadingNotice:
         self._shown = True
 
     def end(self) -> None:
+        """Remove the notice, if it is shown."""
         if self._shown:
             self._app.clear_notifications()
         self._shown = False

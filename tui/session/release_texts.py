@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 def released_text(done: WrittenRelease) -> str:
-    """Return ``released to DIR: 7 files``, and that thresholds were not met."""
+    """Return where a release was written, with its files and manifest, and the number of thresholds not met."""
     unmet = f"; {count_noun(done.n_unmet, 'threshold')} not met, the reason is in the audit log" if done.n_unmet else ""
     return f"released to {done.directory}: {count_noun(len(done.files), 'file')}, manifest sha256 {done.manifest_sha256}{unmet}"
 
 
 def release_contents_lines(plan: ReleasePlan) -> list[str]:
-    """List what is released, variable by variable; no line ends with the name of a variable."""
+    """Return lines on what is released, variable by variable."""
     tables = f"{count_noun(plan.datasets, 'dataset')} of {count_records(plan.records)}, {plan.row_order_text}"
     parts = {
         "replaced": plan.replaced,
@@ -27,4 +27,5 @@ def release_contents_lines(plan: ReleasePlan) -> list[str]:
         "coarser by a public rule": plan.recoded_variables,
         "left out, identifiers": plan.left_out,
     }
+    # Names come after the words, so that no name can be read as words of ours.
     return [tables, *(replace_unprintable(f"{words}: {', '.join(names)}") for words, names in parts.items() if names)]

@@ -30,10 +30,10 @@ def wait_for(
 ) -> list[StoredRun]:
     """Start one worker, by default a new one, and wait for every run to end.
 
-    ``say`` is called with the progress, and with an empty text at the end. Ctrl+C and SIGTERM interrupt the runs, which can be resumed,
-    and raise
-    KeyboardInterrupt. When the terminal is lost (SIGHUP) this process ends and the runs continue. A worker that dies is replaced. Raises
-    WorkspaceError when three in a row die without ending a task, or its disk fails.
+    ``say`` is called with the progress, and with an empty text at the end. Ctrl+C and SIGTERM interrupt the runs, which
+    can be resumed, and raise KeyboardInterrupt. When the terminal is lost (SIGHUP) this process ends and the runs
+    continue. A worker that dies is replaced. Raises WorkspaceError when three in a row die without ending a task, or
+    the disk fails.
     """
     try:
         with _treat_sigterm_as_interrupt():
@@ -49,6 +49,7 @@ def wait_for(
 @contextmanager
 def _treat_sigterm_as_interrupt() -> Iterator[None]:
     """Make SIGTERM raise KeyboardInterrupt as Ctrl+C does."""
+    # Python sets signal handlers in the main thread only.
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -60,6 +61,7 @@ def _treat_sigterm_as_interrupt() -> Iterator[None]:
 
 
 def _progress_text(workspace: Workspace, run: StoredRun) -> str:
+    """Return the progress of a run on one line."""
     now = next((task for task in list_tasks(workspace, run.id) if task.state == "running"), None)
     doing = "waiting for a worker" if now is None else task_words(now.key, run.recipe)
     if now is not None and now.total:
@@ -69,7 +71,7 @@ def _progress_text(workspace: Workspace, run: StoredRun) -> str:
 
 
 def task_words(key: str, recipe: Recipe) -> str:
-    """Describe a task, such as ``fitting the model of visits``; return its key where the recipe has no such step."""
+    """Return a task in words, such as ``fitting the model of visits``; its key where the recipe has no such step."""
     kind, *rest = key.split("/")
     try:
         if kind == "fit":

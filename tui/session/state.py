@@ -1,7 +1,4 @@
-"""The app's state that survives a dropped connection: kept in the workspace, written on every change.
-
-A thread writes it: a key does not wait for the disk, and of several changes the last is written.
-"""
+"""State of the app that survives a dropped connection: kept in the workspace, written on every change."""
 
 from __future__ import annotations
 
@@ -25,8 +22,10 @@ MOST_STATE_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class AppState:
-    """The user's place in the app: project (None on the list of projects), run, tab and its row, how results and map are shown, and how
-    the end of a run is notified.
+    """Place of the user in the app, and how things are shown there.
+
+    project is None on the list of projects; row is that of the tab; across and up are the map's measures; notify is how
+    the end of a run is announced.
     """
 
     project: int | None = None
@@ -55,16 +54,19 @@ def load_state(directory: Path) -> AppState:
 
 
 def _is_valid_value(name: str, value: Any) -> bool:
+    """Return whether a saved value can be that of a field."""
     if name in ("project", "run"):
+        # In Python true is an int.
         return isinstance(value, int) and not isinstance(value, bool)
     return isinstance(value, type(getattr(AppState, name))) and (name != "sort" or value in SORTS)
 
 
 def save_state(directory: Path, state: AppState) -> None:
-    """Write the state to a temporary file, then move it into place; skip a workspace that cannot be written or is another user's."""
+    """Write the state; skip a workspace that cannot be written or is another user's."""
     with contextlib.suppress(OSError):
         if owner_if_other(directory):
             return
+        # Moved into place when it is whole: a session that is cut off leaves the state before.
         handle, aside = tempfile.mkstemp(dir=directory, prefix=f"{STATE_FILE}.")
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -75,9 +77,11 @@ def save_state(directory: Path, state: AppState) -> None:
 
 
 class StateWriter:
-    """A writer of states, each to its workspace, in the order in which they were given."""
+    """Writer of states, each to its workspace, in the order in which they were given."""
 
     def __init__(self) -> None:
+        """Start the thread that writes."""
+        # A thread writes, so that a key does not wait for the disk; of several changes only the last is written.
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="state")
         self._newest: deque[tuple[Path, AppState]] = deque(maxlen=1)
 
@@ -87,6 +91,7 @@ class StateWriter:
         self._pool.submit(self._write_newest)
 
     def _write_newest(self) -> None:
+        """Write the newest state, unless it was written already."""
         try:
             newest = self._newest.popleft()
         except IndexError:

@@ -25,13 +25,16 @@ def task_peak(task: TaskRow) -> str:
 
 
 def task_seconds(task: TaskRow, now: float) -> str:
-    """Return how long the task took, or has taken at the time ``now``."""
+    """Return the time that a task took, or has taken at ``now``."""
     seconds = now - task.started if task.state == "running" and task.started else task.seconds
     return f"{seconds:.2f} s" if seconds is not None and seconds < 10 else duration_text(seconds)
 
 
 def run_state_text(line: RunSummary) -> str:
-    """Return ``● running``; for a run that should continue and has no worker ``! no worker``."""
+    """Return the state of a run with its sign: ``● running``.
+
+    ``! no worker`` for a run that cannot continue without one.
+    """
     return (
         f"{sign_for('stalled')} no worker"
         if line.is_stalled
@@ -40,10 +43,8 @@ def run_state_text(line: RunSummary) -> str:
 
 
 def tally_text(tally: VerdictCounts) -> str:
-    """Return how many limits are met: ``7 limits met``, ``✗ 2 of 7 not met``; empty without verdicts.
-
-    No tick where all are met: only the gate says that a release may leave.
-    """
+    """Return how many limits of a run are met: ``7 limits met``, ``✗ 2 of 7 not met``; empty without verdicts."""
+    # No tick where all are met: only the gate says that a release may leave.
     if tally.total and tally.met == tally.total:
         return f"{count_noun(tally.total, 'limit')} met"
     return words.outcome_tally_text(tally.by_outcome)
@@ -56,7 +57,7 @@ def tasks_done_text(run: StoredRun) -> str:
 
 
 def task_rate_text(run: StoredRun) -> str:
-    """Return the tasks done per time so far: ``2.4/s``, ``7/min``; empty when the run is not running."""
+    """Return the rate at which tasks of a run are done: ``2.4/s``, ``7/min``; empty when the run is not running."""
     if run.state is not RunState.RUNNING or not run.seconds or not run.tasks_done:
         return ""
     each = run.tasks_done / run.seconds

@@ -1,4 +1,7 @@
-"""The documents of a release, one a module: each is written from the dossier alone, the same bytes for the same dossier."""
+"""Documents of a release, one in each module.
+
+They follow from the dossier alone: the same dossier gives the same bytes.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Results as ACRO lays them out for output checking, so that SACRO-Viewer opens the folder: ``acro_files/results.json`` and its files.
+"""Results in the layout of ACRO, which SACRO-Viewer opens for output checking: ``acro_files/results.json`` and files.
 
-Tables are CSV files with the measurements, the verdicts and the gate's findings; figures are PNG pictures where the extra ``png``
-is installed, since ACRO takes no SVG, and are listed as missing where it is not. Each file has its SHA-256 under ``checksums/``.
-Each output is of one statbarn, whose name and risks stand under ``fair`` as ACRO writes them, and in its summary. The folder is
-internal: who checks outputs sees what the report shows.
+Tables are CSV files with the measurements, the verdicts and the gate's findings; figures are PNG pictures where the
+extra ``png`` is installed. Each file has its SHA-256 under ``checksums/``. Each output belongs to one statbarn, whose
+name and risks stand under ``fair`` as ACRO writes them. The folder is internal: whoever checks outputs sees what the
+report shows.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ STATBARN_OF_FIGURE: dict[FigureKind, Statbarn] = {
 
 @dataclass(frozen=True, slots=True)
 class AcroOutput:
-    """One entry of ACRO's queue of outputs.
+    """Entry of ACRO's queue of outputs.
 
     name: name of its file
     content: bytes of its file
@@ -93,6 +93,8 @@ def acro_files(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> dict[
 
 
 def _queue_entry(dossier: ReleaseDossier, output: AcroOutput, uid: str) -> dict[str, Any]:
+    """Return an output as the entry of ACRO's queue of outputs."""
+    # The run's time, not the present one: the same dossier gives the same bytes.
     finished = dossier.plan.run.finished or dossier.plan.run.created
     return {
         "uid": uid,
@@ -111,10 +113,12 @@ def _queue_entry(dossier: ReleaseDossier, output: AcroOutput, uid: str) -> dict[
 
 
 def _statbarn_text(statbarn: Statbarn) -> str:
+    """Return the statbarn of an output in words."""
     return "no statistic of the records" if statbarn == "none" else f"statbarn {statbarn}"
 
 
 def _table_outputs(dossier: ReleaseDossier) -> list[AcroOutput]:
+    """Return the tables of findings, verdicts and measurements, the last by family and statbarn."""
     outputs = [_findings_output(dossier), _verdicts_output(dossier)]
     for family, heading in FAMILY_HEADINGS.items():
         rows = [row for row in dossier.rows if row.family == family and row.draw is None]
@@ -144,13 +148,11 @@ def _kept_table_outputs(dossier: ReleaseDossier) -> list[AcroOutput]:
 
 
 def statbarn_of(row: Row) -> Statbarn:
-    """Return the statbarn of a number, declared with its output; for a method that this version lacks, by the unit of the row.
-
-    A quantile at 0 or 1 is an endpoint.
-    """
+    """Return the statbarn of a number, as its output declares it; for an unknown method, by the unit of the row."""
     method = method_by_key(row.method_key)
     outputs = () if method is None else method.result_outputs
     found: Statbarn = next((one.checked_as for one in outputs if one.name == row.measure), statbarn_by_unit(row.unit))
+    # A quantile at 0 or 1 is a minimum or maximum: ACRO has a statbarn of its own for these.
     if found == "Position" and row.params.get("q") in (0, 1):
         return "Endpoints"
     return found
@@ -161,6 +163,7 @@ def _finding_cells(one: Finding) -> tuple[str | float | None, ...]:
 
 
 def _findings_output(dossier: ReleaseDossier) -> AcroOutput:
+    """Return the table of the gate's findings."""
     heads = ("check", "status", "title", "found", "value", "baseline", "limit", "state", "compared", "bound", "people")
     lines = [
         (*_finding_cells(one), one.state, compared_text(one), found_limit_text(one), one.people)
@@ -178,6 +181,7 @@ def _findings_output(dossier: ReleaseDossier) -> AcroOutput:
 
 
 def _verdicts_output(dossier: ReleaseDossier) -> AcroOutput:
+    """Return the table of the recipe's thresholds and what was observed."""
     heads = ("verdict", "name", "value", "of", "level", "settings", "observed", "limit", "reason")
     verdicts = dossier.plan.verdicts
     lines = [
@@ -199,6 +203,7 @@ def _verdicts_output(dossier: ReleaseDossier) -> AcroOutput:
 
 
 def _rows_csv(rows: Iterable[Row]) -> bytes:
+    """Return rows of results as a CSV table."""
     heads = ("measure", "of", "level", "settings", "dataset", "value", "lower", "upper", "baseline", "unit", "reason")
     lines = [
         (row.key, row.target, row.level, settings_text(row.params), row.dataset, row.value, row.lower, row.upper,
@@ -209,6 +214,7 @@ def _rows_csv(rows: Iterable[Row]) -> bytes:
 
 
 def _csv_bytes(heads: Sequence[str], lines: Iterable[Sequence[str | float | None]]) -> bytes:
+    """Return a CSV table with text cells that no spreadsheet takes for formulas."""
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(heads)
@@ -218,10 +224,11 @@ def _csv_bytes(heads: Sequence[str], lines: Iterable[Sequence[str | float | None
 
 
 def _figure_outputs(dossier: ReleaseDossier) -> list[AcroOutput]:
-    """Return every figure of the report as a picture; where none can be drawn, one note that says it."""
+    """Return every figure of the report as a picture; without cairosvg one note that they are missing."""
     outputs = []
     for number, figure in enumerate(dossier.draw_figures(), start=1):
         drawing = f'<?xml version="1.0" encoding="UTF-8"?>\n{figure_svg(figure, f"figure-{number}")}\n'
+        # ACRO takes no SVG.
         picture = svg_to_png(drawing, note=MARKING)
         if picture is None:
             note = f"{count_noun(len(dossier.draw_figures()), 'figure')} stand in report.html: no PNG could be drawn, for cairosvg is not installed. {MARKING}\n"

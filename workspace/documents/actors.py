@@ -1,8 +1,7 @@
-"""The risk of a release by actor: what each knows of a person, what was measured of such an intruder, and whether it keeps to the limits.
+"""Risk of a release by actor: what each knows of a person, what was measured of such an intruder, and the verdict.
 
-The holder of the other data, a named recipient, a motivated intruder (Information Commissioner's Office 2012, the motivated intruder
-test) and
-the public. Each answers for the measures whose intruder knows as much:
+The actors are the holder of the other data, a named recipient, a motivated intruder (Information Commissioner's Office
+2012, the motivated intruder test) and the public. Each answers for the measures whose intruder knows as much:
 
 holder      all records but one, and how the release was made: measures that declare ``Beliefs``
 recipient   the quasi-identifiers of people at random: what answers linkability and inference
@@ -52,7 +51,7 @@ _BLOCKING = frozenset(one.key for one in CHECKS if one.block is not None)
 
 @dataclass(frozen=True, slots=True)
 class RiskActor:
-    """Somebody who may try to learn of a person.
+    """Somebody who may try to learn about a person.
 
     title: who that is
     knowledge: what is already known to them
@@ -65,18 +64,17 @@ class RiskActor:
 
     @property
     def status(self) -> Status:
-        """Return the worst status of the findings that were made; not checked where none was."""
+        """Return the worst status of the findings that were made; "not checked" where there are none."""
         made = {one.status for one in self.findings if one.status != "not checked"}
         return next((one for one in STATUSES if one in made), "not checked")
 
     @property
     def worst_finding(self) -> Finding | None:
-        """Return the finding that decides: the one about most people first, one that may block before others, then the one that is most
-        times its limit.
-        """
+        """Return the finding that decides the status; None without findings."""
         deciding = [one for one in self.findings if one.status == self.status]
         return max(
             deciding,
+            # Most people first, then what may block, then the largest multiple of its limit.
             key=lambda one: (
                 one.people or 0,
                 one.check in _BLOCKING,
@@ -87,12 +85,10 @@ class RiskActor:
 
 
 def risk_actors(dossier: ReleaseDossier) -> tuple[RiskActor, ...]:
-    """Return the four actors, in the order of their knowledge.
-
-    A motivated intruder may be among those who receive the release, so that their line holds all open findings of such an intruder: no
-    line is better than the gate's answer for its audience.
-    """
+    """Return the four actors, in the order of their knowledge."""
     intruder = _motivated_intruder(dossier)
+    # A motivated intruder may be among those who receive the release: no line may be better than the gate's answer for
+    # its audience.
     opened = tuple(one for one in intruder.findings if one.applies and one.status in ("block", "warn"))
     audience = dossier.policy.effective_audience(dossier.plan.run.recipe.form.audience)
     recipient, public = _named_recipient(dossier), _public_actor(dossier)
@@ -106,7 +102,7 @@ def risk_actors(dossier: ReleaseDossier) -> tuple[RiskActor, ...]:
 
 
 def actor_table(dossier: ReleaseDossier, mentioned: MentionedFindings) -> DisplayTable:
-    """Return a table with a line for each actor: what is known, the worst finding, and the verdict."""
+    """Return a table with a line for each actor: knowledge, worst finding and verdict."""
     columns = (
         DisplayColumn("actor", "actor"),
         DisplayColumn("knows", "knows of a person"),
@@ -128,6 +124,7 @@ def actor_table(dossier: ReleaseDossier, mentioned: MentionedFindings) -> Displa
 
 
 def _worst_finding_cell(actor: RiskActor, mentioned: MentionedFindings) -> str:
+    """Return the text of an actor's worst finding, or that no check could be made."""
     return (
         "no check of such an intruder could be made"
         if actor.worst_finding is None or actor.status == "not checked"
@@ -136,28 +133,32 @@ def _worst_finding_cell(actor: RiskActor, mentioned: MentionedFindings) -> str:
 
 
 def _titles_not_measured(actor: RiskActor) -> str:
+    """Return the titles of the checks that apply to an actor and could not be made."""
     titles = dict.fromkeys(one.title for one in actor.findings if one.status == "not checked" and one.applies)
     return "; ".join(titles)
 
 
 def _findings_of_intruder(dossier: ReleaseDossier, intruder: Intruder) -> tuple[Finding, ...]:
-    """Return the findings of checks that say what an intruder learns."""
+    """Return the findings of the checks that declare this intruder."""
     keys = {check.key for check in CHECKS if check.intruder == intruder}
     return tuple(finding for finding in dossier.examination.findings if finding.check in keys)
 
 
 def _data_holder(dossier: ReleaseDossier) -> RiskActor:
+    """Return the actor who knows all records but one."""
     found = _findings_of_intruder(dossier, "holder")
     return RiskActor("Holder of the other data", "all other records, and how the release was made", found)
 
 
 def _motivated_intruder(dossier: ReleaseDossier) -> RiskActor:
+    """Return the actor who knows all quasi-identifiers of the people who are easiest to find."""
     found = _findings_of_intruder(dossier, "motivated")
     known = f"all quasi-identifiers ({_quasi_identifiers_text(dossier)}) of the people who are easiest to find, and the released tables"
     return RiskActor("Motivated intruder", known, found)
 
 
 def _named_recipient(dossier: ReleaseDossier) -> RiskActor:
+    """Return the actor who knows the quasi-identifiers of random people."""
     rows = [row for row in risk_averages(dossier.rows) if not is_about_vulnerable(row)]
     found = tuple(_finding_for_question(dossier, question, rows) for question in ("linkability", "inference"))
     return RiskActor(
@@ -166,13 +167,14 @@ def _named_recipient(dossier: ReleaseDossier) -> RiskActor:
 
 
 def _public_actor(dossier: ReleaseDossier) -> RiskActor:
+    """Return the actor who knows few quasi-identifiers of a person."""
     found = make_finding(check_of_question("linkability"), dossier.policy, partial(_evaluate_few_known, dossier))
     title = f"people found by at most {FEW} quasi-identifiers"
     return RiskActor("The public", f"at most {FEW} quasi-identifiers of a person", (replace(found, title=title),))
 
 
 def is_about_vulnerable(row: Row) -> bool:
-    """Return whether a row speaks of the most vulnerable people alone."""
+    """Return whether a row is about the most vulnerable people alone."""
     return row.params.get("people") == "vulnerable"
 
 
@@ -181,6 +183,7 @@ def _quasi_identifiers_text(dossier: ReleaseDossier) -> str:
 
 
 def _finding_for_question(dossier: ReleaseDossier, question: Question, rows: Sequence[Row]) -> Finding:
+    """Return the finding on a question, computed from some of the rows as the gate does from all."""
     plan = dossier.plan
     blocks = any(one.check == KEPT_KEYS and one.status == "block" for one in dossier.examination.findings)
     look = partial(
@@ -197,7 +200,10 @@ def _finding_for_question(dossier: ReleaseDossier, question: Question, rows: Seq
 
 
 def _evaluate_few_known(dossier: ReleaseDossier) -> CheckResult:
-    """Return the result for the subset of few quasi-identifiers that finds most people, by a lattice of knowledge. Raises NotComputable."""
+    """Return the result for the subset of few quasi-identifiers by which most people are found. Raises NotComputable.
+
+    .
+    """
     people = dossier.original.records
     found = [row for row in _rows_with_few_known(dossier.rows) if row.value is not None]
     if not found:
@@ -222,6 +228,7 @@ def _rows_with_few_known(rows: Sequence[Row]) -> Iterator[Row]:
 
 
 def _known_variables(row: Row) -> tuple[str, ...]:
+    """Return the variables that the intruder of a lattice's row knows; empty for other rows."""
     method = method_by_key(row.method_key)
     given = (
         row.params.get(method.study.lattice.subset, ())

@@ -1,4 +1,4 @@
-"""The release as a Croissant 1.1 dataset, for tools that load data by their description: files, columns, levels, responsible use."""
+"""Release as a Croissant 1.1 dataset, for tools that load data by their description: files, columns, levels, use."""
 
 from __future__ import annotations
 
@@ -45,11 +45,12 @@ TYPES = {Kind.COUNT: "sc:Integer", Kind.CONTINUOUS: "sc:Float", Kind.DATE: "sc:D
 
 
 def croissant_file(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> dict[str, bytes]:
+    """Return ``croissant.json`` as bytes, by name."""
     return {"croissant.json": json_document(croissant_dataset(describe_release(dossier, written), dossier.form))}
 
 
 def croissant_dataset(description: ReleaseDescription, form: DatasetForm) -> dict[str, Any]:
-    """Return the dataset as JSON-LD; what only a publisher knows is left out until it is given."""
+    """Return the dataset as JSON-LD; properties that only a publisher knows are left out until they are given."""
     given = {
         "license": description.licence,
         "url": description.address,
@@ -82,6 +83,7 @@ def croissant_dataset(description: ReleaseDescription, form: DatasetForm) -> dic
 
 
 def _file_object(file: WrittenFile, form: DatasetForm) -> dict[str, Any]:
+    """Return a dataset's file as Croissant describes it."""
     written = format_by_name(form)
     return {
         "@type": "cr:FileObject",
@@ -95,15 +97,13 @@ def _file_object(file: WrittenFile, form: DatasetForm) -> dict[str, Any]:
 
 
 def _quoted_id(*parts: str) -> str:
-    """Return a name within the document, with its parts quoted."""
+    """Return an identifier within the document, with its parts percent-encoded."""
     return "/".join(quote(part, safe="") for part in parts)
 
 
 def _level_record_sets(about: ReleaseDescription) -> list[dict[str, Any]]:
-    """Return the levels of each variable as a set of records of its own.
-
-    Columns say in words which is theirs: a reference would have tools join the two, which drops missing values.
-    """
+    """Return the levels of each variable as a record set of its own."""
+    # Columns name their levels in words: a reference would have tools join the two, which drops missing values.
     return [
         {
             "@type": "cr:RecordSet",
@@ -127,6 +127,7 @@ def _level_record_sets(about: ReleaseDescription) -> list[dict[str, Any]]:
 
 
 def _dataset_record_set(about: ReleaseDescription, file: WrittenFile, number: int) -> dict[str, Any]:
+    """Return the record set of one dataset."""
     own = f"dataset-{number:02}"
     return {
         "@type": "cr:RecordSet",
@@ -138,6 +139,7 @@ def _dataset_record_set(about: ReleaseDescription, file: WrittenFile, number: in
 
 
 def _column_field(column: PublishedColumn, own: str, file: WrittenFile) -> dict[str, Any]:
+    """Return a column of a dataset as a field of its record set."""
     title = f"{column.variable.title}. " if column.variable.title else ""
     levels = f"; its levels are the records of {_quoted_id('levels', column.name)}" if column.categories else ""
     return {

@@ -1,4 +1,4 @@
-"""The codebook in DDI-Codebook 2.5, for archives and catalogues: study, files, variables, and the levels that occur."""
+"""Codebook in DDI-Codebook 2.5, for archives and catalogues: study, files, variables, and the levels that occur."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ NATURE = {
 
 
 def ddi_codebook(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> dict[str, bytes]:
+    """Return ``codebook-ddi.xml`` as bytes, by name."""
     about = describe_release(dossier, written)
     book = element(
         "codeBook",
@@ -36,6 +37,7 @@ def ddi_codebook(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> dic
 
 
 def _study_element(about: ReleaseDescription) -> Markup:
+    """Return the element of the study: title, producer, abstract and conditions of use."""
     software = element("software", "Sfumato", version=about.version or None)
     citation = element(
         "citation",
@@ -63,6 +65,7 @@ def _study_element(about: ReleaseDescription) -> Markup:
 
 
 def _file_element(about: ReleaseDescription, file: WrittenFile, number: int, form: DatasetForm) -> Markup:
+    """Return the element of one dataset's file."""
     size = element("dimensns", element("caseQnty", str(about.records)), element("varQnty", str(len(about.columns))))
     written = format_by_name(form)
     said = f"{about.kind} data, dataset {number} of {about.datasets}"
@@ -77,6 +80,7 @@ def _file_element(about: ReleaseDescription, file: WrittenFile, number: int, for
 
 
 def _variable_element(about: ReleaseDescription, column: PublishedColumn, number: int) -> Markup:
+    """Return the element of one variable, with the levels that occur."""
     variable = column.variable
     kind = variable.kind
     form = element(
@@ -99,6 +103,7 @@ def _variable_element(about: ReleaseDescription, column: PublishedColumn, number
 
 
 def _category_element(category: PublishedLevel) -> Markup:
+    """Return the element of one level."""
     return element(
         "catgry",
         element("catValu", category.value),

@@ -1,7 +1,7 @@
-"""The description of a release that its public documents share: title, account, files, variables and the levels that occur in them.
+"""Description of a release that its public documents share: title, account, files, variables and levels that occur.
 
-From the plan, the schema and the released tables alone: no statistic of the confidential data, no bound (whoever set it may have
-looked at the data), no level that no released record has, no path, no seed.
+It follows from the plan, the schema and the released tables alone: no statistic of the confidential data, no bound
+(whoever set it may have looked at the data), no level that no released record has, no path, no seed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .written import WrittenFile
 
 @dataclass(frozen=True, slots=True)
 class PublishedLevel:
-    """A level that occurs in a release.
+    """Level that occurs in a release.
 
     value: how it is written in the files
     label: its label
@@ -37,9 +37,9 @@ class PublishedLevel:
 
 @dataclass(frozen=True, slots=True)
 class PublishedColumn:
-    """A variable of the released files.
+    """Variable of the released files.
 
-    name: as its head is written
+    name: its name as the files' header has it
     variable: its declaration
     treatment: how its values were made, in words
     categories: the levels that occur
@@ -53,7 +53,7 @@ class PublishedColumn:
 
 @dataclass(frozen=True)
 class ReleaseDescription:
-    """A release as its users may know it.
+    """Release as its users may know it.
 
     title: public title
     kind: SYNTHETIC, ANONYMISED, in capitals
@@ -84,7 +84,7 @@ class ReleaseDescription:
 
 
 def describe_release(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> ReleaseDescription:
-    """Describe a release; the released tables are read for the levels that occur in them."""
+    """Describe a release; its tables are read for the levels that occur in them."""
     plan, recipe = dossier.plan, dossier.plan.run.recipe
     release = PublicRelease(
         recipe, plan.datasets, plan.records, plan.kept, plan.replaced, (), dossier.policy.disclosure_rules
@@ -110,7 +110,7 @@ def describe_release(dossier: ReleaseDossier, written: Sequence[WrittenFile]) ->
 
 
 def _public_title(kind: str, given: str, datasets: int, records: int) -> str:
-    """Return the public title of the recipe, or what the data are; either begins with the kind of data."""
+    """Return the recipe's public title, else what the data are; both begin with the kind of data."""
     return (
         f"{kind}: {given}"
         if given
@@ -119,6 +119,7 @@ def _public_title(kind: str, given: str, datasets: int, records: int) -> str:
 
 
 def _published_columns(dossier: ReleaseDossier) -> list[PublishedColumn]:
+    """Return the released variables with the levels that occur, as the files write them."""
     plan = dossier.plan
     levels = released_levels((dossier.read_released(draw) for draw in range(plan.datasets)), plan.left_out)
     form = format_by_name(dossier.form)
@@ -151,6 +152,7 @@ def _treatment_text(dossier: ReleaseDossier, name: str) -> str:
     recipe = dossier.plan.run.recipe
     models = [step.method for step in recipe.synthesis if name in step.targets]
     if models:
+        # Where several steps make a variable, the last one's values are released.
         return f"SYNTHETIC values, drawn from a model: {models[-1].title} ({models[-1].source})"
     if name in dossier.plan.kept:
         rule = recipe.public_rules.get(name)

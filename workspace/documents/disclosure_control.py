@@ -1,7 +1,7 @@
-"""The record of disclosure control, for programs: policy, rules, requirements, thresholds, verdicts, findings, waivers and approval.
+"""Record of disclosure control, for programs: policy, rules, thresholds, verdicts, findings, waivers and approval.
 
-``disclosure-control.json`` follows ``disclosure-control.schema.json``, which goes with it. It is bound to what leaves the
-building by the hash of the public manifest, which has the hash of every public file (SATRE 2.0, 3.3.09).
+``disclosure-control.json`` follows ``disclosure-control.schema.json``, which goes with it. It is bound to what leaves
+the building by the hash of the public manifest, which has the hash of every public file (SATRE 2.0, 3.3.09).
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ def disclosure_control(dossier: ReleaseDossier, written: Sequence[WrittenFile]) 
 
 
 def disclosure_control_record(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> dict[str, Any]:
+    """Return the record as a JSON object."""
     examination, open_questions = (
         dossier.examination.to_table(),
         unanswered_questions(dossier.rows, dossier.plan.run.recipe, block_limits_by_question(dossier.policy)),
@@ -61,6 +62,7 @@ def disclosure_control_record(dossier: ReleaseDossier, written: Sequence[Written
 
 
 def _release_table(dossier: ReleaseDossier) -> dict[str, Any]:
+    """Return the released datasets and variables, as the record has them."""
     plan = dossier.plan
     return {
         "run": plan.run.id,
@@ -77,8 +79,9 @@ def _release_table(dossier: ReleaseDossier) -> dict[str, Any]:
 
 
 def _bound_hashes(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> dict[str, Any]:
-    """Return the hashes of the files and tables that the record refers to."""
+    """Return the hashes of the files and tables that the record is about."""
     plan = dossier.plan
+    # The public manifest has the hash of every public file: its own hash binds the record to all of them.
     manifest = next((one.sha256 for one in written if (one.package, one.name) == ("public", "manifest.json")), None)
     return {
         "public_manifest_sha256": manifest,
@@ -90,6 +93,7 @@ def _bound_hashes(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> di
 
 
 def _policy_table(dossier: ReleaseDossier) -> dict[str, Any]:
+    """Return the policy's settings, as the record has them."""
     policy = dossier.policy
     return {
         "name": policy.name,
@@ -104,7 +108,7 @@ def _policy_table(dossier: ReleaseDossier) -> dict[str, Any]:
 
 
 def _step_table(dossier: ReleaseDossier, step: RecipeStep) -> dict[str, Any]:
-    """Return how a step changes the data: which variables, by which method, with all its settings."""
+    """Return the change of the data by a step: variables, method and all settings."""
     recipe = dossier.plan.run.recipe
     return {
         "variables": list(step.targets or recipe.released),
@@ -116,7 +120,7 @@ def _step_table(dossier: ReleaseDossier, step: RecipeStep) -> dict[str, Any]:
 
 
 def _suppression_table(dossier: ReleaseDossier) -> dict[str, Any]:
-    """Return what is left out: variables by their role, records by missing values, and what anonymisation steps take away."""
+    """Return the variables and records that are left out, and what anonymisation suppresses."""
     plan = dossier.plan
     return {
         "variables_left_out": list(plan.left_out),

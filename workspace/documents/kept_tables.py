@@ -1,4 +1,4 @@
-"""The public tables of a release that was drawn from protected tables: a CSV file each, and a page on what the datasets preserve."""
+"""Public tables of a release that was drawn from protected tables: CSV files, and a page on what is preserved."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ PAGE, FOLDER = "what-this-file-keeps.html", "tables"
 
 
 def kept_table_documents(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> dict[str, bytes]:
-    """Return ``what-this-file-keeps.html`` and ``tables/01.csv`` and so on; nothing where no step gives tables that may be published."""
+    """Return ``what-this-file-keeps.html``, ``tables/01.csv`` and so on.
+
+    Nothing where no step gives publishable tables.
+    """
     tables = dossier.read_approved_tables()
     if not tables:
         return {}
@@ -33,14 +36,12 @@ def kept_table_documents(dossier: ReleaseDossier, written: Sequence[WrittenFile]
 
 
 def table_csv(table: ApprovedTable) -> bytes:
-    """Return a CSV table with a line for each cell: its categories and the count.
-
-    Of rounded counts those of 0 are left out, since some of them name rare categories.
-    """
+    """Return a CSV table with a line for each cell: its categories and the count."""
     text = StringIO()
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow([*map(plain_cell, table.variables), "count"])
     for cell in np.ndindex(*table.counts.shape):
+        # Zeros of rounded counts are left out: some would name rare categories. A noisy 0 is a count like any other.
         if table.counts[cell] or table.noise:
             labels = [table.categories[axis][at] for axis, at in enumerate(cell)]
             lines.writerow([*map(plain_cell, labels), f"{table.counts[cell]:.12g}"])
@@ -48,7 +49,7 @@ def table_csv(table: ApprovedTable) -> bytes:
 
 
 def kept_page(tables: Sequence[ApprovedTable], names: Sequence[str], replaced: Sequence[str]) -> Document:
-    """Return a page on what was kept: the tables with their protection, and the pairs of variables that no table has."""
+    """Return a page with the tables and their protection, and the pairs of variables that no table has."""
     lines = [
         [name, ", ".join(one.variables), f"{one.counts.size:,}", one.protection]
         for name, one in zip(names, tables, strict=True)

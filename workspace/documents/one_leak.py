@@ -1,8 +1,6 @@
-"""Findings of the gate in few lines: a leak with the checks that see it, and those that one change fixes together.
+"""Findings of the gate in few lines: one leak with all checks that see it, and leaks that one change fixes together.
 
-Which findings are one leak the gate decides (``Finding.leak``). Findings that name no record, such as what an attack gains on average,
-stand in one
-line where the same advice fixes them.
+The gate decides which findings are one leak (``Finding.leak``).
 """
 
 from __future__ import annotations
@@ -17,21 +15,23 @@ ABOVE = "as said above"
 
 
 def group_by_advice(groups: Sequence[list[Finding]]) -> list[list[list[Finding]]]:
-    """Group the leaks that are written in one line: those without records that the same advice fixes."""
+    """Group the leaks that share a line: those whose findings name no record and have the same advice."""
     found: dict[object, list[list[Finding]]] = {}
     for at, group in enumerate(groups):
         first = group[0]
+        # A finding that names a record needs its own line; an average over attacks does not.
         found.setdefault(first.advice if first.advice and not first.records else at, []).append(group)
     return list(found.values())
 
 
 def without_dataset_count(said: str) -> str:
-    """Return what was found, without how many datasets were compared, which stands in the summary and in the annex."""
+    """Return the text of a finding without the number of datasets that were compared."""
+    # That number stands in the summary and in the annex.
     return _SIZE.sub("", said)
 
 
 class MentionedFindings:
-    """What the pages before the annex have mentioned: a second time it is ``as said above``."""
+    """Findings and advice that the pages before the annex have mentioned: the second time it is ``as said above``."""
 
     def __init__(self, findings: Sequence[Finding]) -> None:
         self._found = {without_dataset_count(one.message) for one in findings}
@@ -46,7 +46,7 @@ class MentionedFindings:
         return brief
 
     def table_cells(self, groups: Sequence[list[Finding]]) -> list[str]:
-        """Return the cells of a line: the titles of the findings, what was found and how it is fixed."""
+        """Return the cells of a line: titles of the findings, what was found, and how to fix it."""
         titles = "; ".join(group[0].title for group in groups)
         others = [one.title for group in groups for one in group[1:]]
         found = _join_without_repeats(list(dict.fromkeys(self.finding_text(group[0]) for group in groups)))
@@ -61,7 +61,7 @@ class MentionedFindings:
 
 
 def _join_without_repeats(texts: Sequence[str]) -> str:
-    """Join the texts of several findings; an ending that all have is written once."""
+    """Join the texts of several findings; an ending that all have in common is written once."""
     ends = {one.rpartition("; ")[2] for one in texts}
     if len(texts) < 2 or len(ends) > 1:
         return "; ".join(texts)

@@ -1,7 +1,7 @@
-"""The risk assessment of a release, under the clauses of ISO/IEC 27559:2022: what was measured, what was not, what a person has to judge.
+"""Risk assessment of a release, under the clauses of ISO/IEC 27559:2022: measurements, gaps, and what to judge.
 
-Which of the four questions a measure answers its method declares (``RiskOutput.questions``); what is measured and declares none
-is listed as such, and a question that no measure answers is reported as open, not as safe.
+Each method declares which of the four questions its measures answer (``RiskOutput.questions``). Measures that declare
+none are listed as such, and a question that no measure answers is reported as open, not as safe.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def risk_assessment(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> 
 
 
 def assessment_document(dossier: ReleaseDossier) -> Document:
-    """Return the risk assessment: two pages for the person who signs, then an annex with the numbers, the findings and the variables in full."""
+    """Return the risk assessment: two pages for whoever signs, and an annex with all numbers and findings."""
     pages = (
         _summary_chapter(dossier),
         _context_chapter(dossier),
@@ -136,10 +136,12 @@ def judgement_text(dossier: ReleaseDossier, question: JudgementQuestion) -> Text
 
 
 def _judgement_terms(dossier: ReleaseDossier, questions: Sequence[JudgementQuestion]) -> DefinitionList:
+    """Return questions to people with their answers, as a list of definitions."""
     return DefinitionList([(one.title, judgement_text(dossier, one)) for one in questions])
 
 
 def _summary_chapter(dossier: ReleaseDossier) -> Chapter:
+    """Return the chapter with the gate's answer, the findings that block or are to be judged, and the risk by actor."""
     plan, decision, examination = dossier.plan, decision_from_dossier(dossier), dossier.examination
     leads = [one for one in lead_findings(examination.findings) if is_open(one)]
     blocking = sorted((one for one in leads if one.status == "block"), key=lambda one: -(one.people or 0))
@@ -191,7 +193,7 @@ def _summary_chapter(dossier: ReleaseDossier) -> Chapter:
 
 
 def _next_step_text(dossier: ReleaseDossier) -> str:
-    """Return what the reader has to do."""
+    """Return the sentence that tells the reader what to do next."""
     answer = dossier.answer.may_leave
     if answer == "no":
         return "What to do: keep the release back. Fix each finding that blocks and run again."
@@ -209,6 +211,7 @@ def _waiver_text(dossier: ReleaseDossier, check: str) -> str:
 
 
 def _context_chapter(dossier: ReleaseDossier) -> Chapter:
+    """Return the chapter on recipients, environment and the intruder that the recipe assumes."""
     kept = ", ".join(dossier.plan.run.recipe.schema.names_by_role(Role.QUASI_IDENTIFIER)) or "none"
     assumed = (
         "The recipe assumes an intruder who knows, or could know, of a person the quasi-identifiers "
@@ -219,6 +222,7 @@ def _context_chapter(dossier: ReleaseDossier) -> Chapter:
 
 
 def _data_chapter(dossier: ReleaseDossier) -> Chapter:
+    """Return the chapter on the confidential file and the records that were used."""
     recipe, original = dossier.plan.run.recipe, dossier.original
     sample = f"a sample of {recipe.data.sample:,} records of it" if recipe.data.sample else "all of its records"
     where = ", of those that meet a condition" if recipe.data.where else ""
@@ -245,6 +249,7 @@ def _data_chapter(dossier: ReleaseDossier) -> Chapter:
 
 
 def _variables_chapter(dossier: ReleaseDossier) -> Chapter:
+    """Return the chapter on the variables: roles, and how each is released."""
     recipe = dossier.plan.run.recipe
     roles = [
         [
@@ -261,11 +266,12 @@ def _variables_chapter(dossier: ReleaseDossier) -> Chapter:
 
 
 def _treatment_word(dossier: ReleaseDossier, name: str) -> str:
+    """Return whether a variable is replaced or as in the confidential data."""
     return "replaced" if name in dossier.plan.replaced else "as in the confidential data"
 
 
 def _identifiability_chapter(dossier: ReleaseDossier) -> Chapter:
-    """Return the chapter on what was found for each question, what people judge of it, and what is left; the numbers stand in the annex."""
+    """Return the chapter on what was found for each question, what people judge of it, and the residual risk."""
     limits = block_limits_by_question(dossier.policy)
     covered = dict(zip(QUESTIONS, coverage_lines(dossier.rows, dossier.plan.run.recipe, limits), strict=True))
     return Chapter(
@@ -288,7 +294,7 @@ def _identifiability_chapter(dossier: ReleaseDossier) -> Chapter:
 
 
 def _add_verdict(dossier: ReleaseDossier, question: Question, line: str) -> str:
-    """Return what answers a question, with the gate's verdict on it; a question that is open has none."""
+    """Return the line that answers a question, with the gate's verdict; an open question has none."""
     key, limit = check_of_question(question).key, block_limits_by_question(dossier.policy)[question]
     status = next((one.status for one in dossier.examination.findings if one.check == key), None)
     _, reason = answers_or_reason(dossier.rows, dossier.plan.run.recipe, question, limit)
@@ -301,6 +307,7 @@ def _add_verdict(dossier: ReleaseDossier, question: Question, line: str) -> str:
 
 
 def _questions_chapter(dossier: ReleaseDossier) -> Chapter:
+    """Return the chapter with all measurements, by the question that they answer."""
     unsaid = [
         row
         for row in risk_averages(dossier.rows)
@@ -314,6 +321,7 @@ def _questions_chapter(dossier: ReleaseDossier) -> Chapter:
 
 
 def _question_chapter(dossier: ReleaseDossier, question: Question) -> Chapter:
+    """Return the chapter with the measurements that answer one question."""
     rows = rows_for_question(dossier.rows, question)
     parts: list[DocumentPart] = [Paragraph(QUESTION_TEXTS[question])]
     limit = block_limits_by_question(dossier.policy)[question]
@@ -327,7 +335,7 @@ def _question_chapter(dossier: ReleaseDossier, question: Question) -> Chapter:
 
 
 def _measurement_table(dossier: ReleaseDossier, rows: Sequence[Row]) -> DocumentPart:
-    """Return a table with a line for each number; for a sweep the worst level alone."""
+    """Return a table with a line for each number; of a sweep the worst level alone."""
     apart = varying_settings_of_recipe(dossier.plan.run.recipe_toml)
     own = {row.series: row for row in dossier.rows if row.dataset == "confidential" and row.draw is None}
     draws = {group[0].series: group for group in group_by_series(row for row in dossier.rows if row.draw is not None)}
@@ -365,17 +373,18 @@ def _measurement_table(dossier: ReleaseDossier, rows: Sequence[Row]) -> Document
 
 
 def _figure_text(dossier: ReleaseDossier, row: Row, value: float | None) -> str:
-    """Return a value of a row's measure in people or its unit; empty for none."""
+    """Return a value of a row's measure in people or in its unit; empty for None."""
     return "" if value is None else quantity_of(row.key, value, dossier.original.records, row.params, unit=row.unit)
 
 
 def _has_own_baseline(row: Row, confidential: Row | None) -> bool:
-    """Return whether a row's baseline differs from the confidential data's value, which stands next to it."""
+    """Return whether a row's baseline differs from the confidential data's value."""
+    # That value stands in the same line: the table would show one number twice.
     return row.baseline is not None and (confidential is None or row.baseline != confidential.value)
 
 
 def _worst_levels(rows: Sequence[Row]) -> list[tuple[Row, int]]:
-    """Return each row with how many levels it stands for: of a sweep the worst one alone."""
+    """Return each row with the number of levels it stands for: of a sweep the worst row alone."""
     sweeps: dict[object, list[Row]] = {}
     for row in rows:
         key, target, params, level = row.series
@@ -384,30 +393,35 @@ def _worst_levels(rows: Sequence[Row]) -> list[tuple[Row, int]]:
 
 
 def _worst_row(rows: Sequence[Row]) -> Row:
-    """Return the row of the largest risk; one without a value where none has one, or where no direction is the worse."""
+    """Return the row of the largest risk; the first where none has a value."""
     output = row_output(rows[0])
     computed = [row for row in rows if row.value is not None]
     if not computed:
         return rows[0]
+    # A measure without a better direction is taken as a risk: the largest value is the worst.
     return (min if _is_high_good(output) else max)(computed, key=lambda row: row.value or 0.0)
 
 
 def _is_high_good(output: Output | None) -> bool:
+    """Return whether high values of an output are better."""
     return output is not None and output.goal == "high"
 
 
 def _worst_dataset_value(row: Row, draws: Sequence[Row]) -> float | None:
-    """Return the worst value of a single dataset, or that of all together where it is worse; None where no direction is worse."""
+    """Return the worst value of single datasets and of all together; None where no direction is worse."""
     output = row_output(row)
     if len(draws) < 2 or output is None or output.goal == "none":
         return None
+    # The row of all datasets is compared too: the worst dataset must not look better than the release.
     return _worst_row([row, *draws]).value
 
 
 def _verdicts_of_row(verdicts: Sequence[Verdict], row: Row) -> list[Verdict]:
+    """Return the verdicts on the number of a row."""
     return [
         one
         for one in verdicts
+        # A verdict counts for its own series and for no other with the same measure.
         if one.value == row.key
         and one.target == row.target
         and one.level == row.level
@@ -416,12 +430,14 @@ def _verdicts_of_row(verdicts: Sequence[Verdict], row: Row) -> list[Verdict]:
 
 
 def _outcome_of_verdicts(verdicts: Sequence[Verdict]) -> DisplayCell | str:
+    """Return the cell with the worst outcome of some verdicts."""
     if not verdicts:
         return "no threshold"
     return outcome_cell(worst_outcome(one.outcome for one in verdicts))
 
 
 def _meaning_terms(rows: Sequence[Row]) -> DefinitionList:
+    """Return the measures of some rows with their meaning and direction, as a list of definitions."""
     outputs = {row.key: row_output(row) for row in rows}
     return DefinitionList(
         [
@@ -468,6 +484,7 @@ def _findings_chapter(dossier: ReleaseDossier) -> Chapter:
 
 
 def _mitigation_chapter(dossier: ReleaseDossier) -> Chapter:
+    """Return the chapter on the methods of synthesis and anonymisation, and whether their models meet the rules."""
     recipe = dossier.plan.run.recipe
     lines: list[DisplayRow] = [
         [
@@ -497,6 +514,7 @@ def _mitigation_chapter(dossier: ReleaseDossier) -> Chapter:
 
 
 def _governance_chapter(dossier: ReleaseDossier) -> Chapter:
+    """Return the chapter on responsibility, the request and its approval, with the lines to sign on."""
     return Chapter(
         "9 Governance",
         (

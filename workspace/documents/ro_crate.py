@@ -1,9 +1,8 @@
-"""A Five Safes RO-Crate 0.4 of the release, in a BagIt 1.0 bag: run, disclosure check and sign-off, for the records of a trusted environment.
+"""Five Safes RO-Crate 0.4 of the release, in a BagIt 1.0 bag: run, disclosure check and sign-off.
 
-The bag is the folder ``crate/``. Its payload has the recipe as a workflow crate and the record of disclosure control; the released
-files are named with their SHA-256 and are not in it (the profile's way for outputs that are requested separately), so that the bag is
-small and holds no data. The profile requires RO-Crate 1.2 or later; identifiers follow from the run and the public manifest.
-What the profile leaves to people, such as the sign-off, is there as pending until they have done it.
+The bag is the folder ``crate/``, for the records of a trusted research environment. Its payload has the recipe as a
+workflow crate and the record of disclosure control. What the profile leaves to people, such as the sign-off, is pending
+until they have done it.
 """
 
 from __future__ import annotations
@@ -33,6 +32,7 @@ Entity = dict[str, Any]
 
 
 def ro_crate(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> dict[str, bytes]:
+    """Return the files of the bag as bytes, by name."""
     payload = {
         "workflow/recipe.toml": dossier.plan.run.recipe_toml.encode(),
         f"workflow/{METADATA}": json_document(_workflow_crate(dossier)),
@@ -58,14 +58,18 @@ def bagit_files(payload: Mapping[str, bytes], information: Mapping[str, str]) ->
 
 
 def _sha512_manifest(files: Mapping[str, bytes]) -> bytes:
+    """Return a BagIt manifest: a line with the SHA-512 and the name of each file."""
     return "".join(f"{hashlib.sha512(content).hexdigest()}  {name}\n" for name, content in files.items()).encode()
 
 
 def _one_line(value: str) -> str:
+    """Return a text on one line, as ``bag-info.txt`` needs it."""
+    # A line end in a foreign text would begin a field of its own.
     return " ".join(replace_hidden(value).split())
 
 
 def _bag_information(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> dict[str, str]:
+    """Return the content of ``bag-info.txt``."""
     return {
         "Source-Organization": dossier.judgements.get("publisher", ""),
         "External-Description": f"Disclosure control of a release. {MARKING}",
@@ -76,20 +80,23 @@ def _bag_information(dossier: ReleaseDossier, written: Sequence[WrittenFile]) ->
 def _document_urn(dossier: ReleaseDossier, written: Sequence[WrittenFile], what: str) -> str:
     """Return an identifier that is the same for the same run and the same public files."""
     manifest = next((one.sha256 for one in written if (one.package, one.name) == ("public", "manifest.json")), "")
+    # A random identifier would differ each time that the same release is written.
     space = uuid.uuid5(uuid.NAMESPACE_URL, PROFILE)
     return f"urn:uuid:{uuid.uuid5(space, '/'.join((dossier.plan.run.recipe_sha256, manifest, what)))}"
 
 
 def _json_ld_graph(entities: Sequence[Entity]) -> dict[str, Any]:
+    """Return entities as an RO-Crate's metadata."""
     return {"@context": f"{CRATE}/context", "@graph": list(entities)}
 
 
 def _metadata_descriptor() -> Entity:
+    """Return the entity of the metadata file itself."""
     return {"@id": METADATA, "@type": "CreativeWork", "about": {"@id": "./"}, "conformsTo": {"@id": CRATE}}
 
 
 def _workflow_crate(dossier: ReleaseDossier) -> dict[str, Any]:
-    """Return the recipe as the workflow that was carried out."""
+    """Return the metadata of the recipe as the workflow that was carried out."""
     language = {"@id": "#sfumato-recipe", "@type": "ComputerLanguage", "name": "Sfumato recipe (TOML)"}
     root = {
         "@id": "./",
@@ -109,12 +116,16 @@ def _workflow_crate(dossier: ReleaseDossier) -> dict[str, Any]:
         "sha256": hashlib.sha256(dossier.plan.run.recipe_toml.encode()).hexdigest(),
         "programmingLanguage": {"@id": language["@id"]},
     }
+    # The profile requires RO-Crate 1.2 or later.
     descriptor = {**_metadata_descriptor(), "conformsTo": [{"@id": CRATE}, {"@id": WORKFLOW}]}
     return _json_ld_graph([descriptor, root, recipe, language])
 
 
 def _crate_entities(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> list[Entity]:
+    """Return all entities of the crate: actions, people, organisations and files."""
     results = [one for one in written if one.package == "public"]
+    # Released files are named with their SHA-256 but not in the bag: the profile's way for outputs that are requested
+    # separately.
     documents = [_public_file_entity(dossier, written, one) for one in results]
     actions = [_run_action(dossier, documents), _disclosure_check_action(dossier), _sign_off_action(dossier)]
     return [
@@ -134,6 +145,7 @@ def _crate_entities(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> 
 
 
 def _root_entity(dossier: ReleaseDossier, actions: Sequence[Entity]) -> Entity:
+    """Return the entity of the crate as a whole."""
     return {
         "@id": "./",
         "@type": "Dataset",
@@ -187,13 +199,14 @@ def _disclosure_check_action(dossier: ReleaseDossier) -> Entity:
         "object": [{"@id": "./"}, {"@id": "disclosure-control.json"}],
         "instrument": {"@id": "#policy"},
         "agent": {"@id": "#gate"},
+        # A check that blocks has failed until it is waived.
         "actionStatus": FAILED if examination.unwaived_findings else COMPLETED,
         **({} if examination.approval is None else {"endTime": examination.approval.approved_at}),
     }
 
 
 def _sign_off_action(dossier: ReleaseDossier) -> Entity:
-    """Return the sign-off as an action: by the account that approved the release; else pending, since whoever owns the risk signs by hand."""
+    """Return the sign-off as an action: by the account that approved the release, else pending."""
     approval = dossier.examination.approval
     pending = {
         "@id": "#sign-off",
@@ -205,6 +218,7 @@ def _sign_off_action(dossier: ReleaseDossier) -> Entity:
         "agent": {"@id": "#owner"},
         "actionStatus": POTENTIAL,
     }
+    # Whoever owns the risk then signs by hand, which no program can state.
     if approval is None:
         return pending
     return {
@@ -243,7 +257,7 @@ def _context_entities(dossier: ReleaseDossier) -> list[Entity]:
 
 
 def _public_file_entity(dossier: ReleaseDossier, written: Sequence[WrittenFile], file: WrittenFile) -> Entity:
-    """Return a public file, which lies next to the bag, as an entity."""
+    """Return the entity of a public file, which lies outside the bag."""
     return {
         "@id": _document_urn(dossier, written, file.name),
         "@type": "DigitalDocument",

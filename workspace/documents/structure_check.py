@@ -1,7 +1,7 @@
-"""The structure check: kinds, ranges, codes and missing values of the released datasets next to the confidential table's.
+"""Structure check: kinds, ranges, codes and missing values of the released datasets next to the confidential table's.
 
-It shows whether code written for the release will run on the confidential data, not whether results agree (Raab, McCall & Cavin
-2025). Smallest and largest values stand in it: it is internal.
+It shows whether code written for the release will run on the confidential data, not whether results agree (Raab, McCall
+& Cavin 2025). Smallest and largest values stand in it: it is internal.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ READING = (
 
 
 def structure_check(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> dict[str, bytes]:
+    """Return ``structure-check.html`` as bytes, by name."""
     made = Document(
         "Structure check",
         MARKING,
@@ -54,6 +55,7 @@ def structure_lines(dossier: ReleaseDossier) -> list[DisplayRow]:
 def _variable_line(
     before: Variable, after: Variable, original: pa.ChunkedArray, released: Sequence[pa.ChunkedArray]
 ) -> DisplayRow:
+    """Return the line of one variable: kind, range, levels and missing values, confidential and released."""
     own, other = _number_range([original]), _number_range(released)
     levels, others = _levels_that_occur([original]), _levels_that_occur(released)
     missing, missing_released = _missing_share([original]), _missing_share(released)

@@ -1,4 +1,4 @@
-"""The public documents for users of the data: a page on what the data are and how to analyse them, and a table of their utility."""
+"""Public documents for users of the data: a page on the data and their analysis, and a table of their utility."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ GUIDE, UTILITY, PRIVACY = "using-these-data.html", "utility.csv", "privacy.txt"
 
 
 def user_documents(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> dict[str, bytes]:
-    """Return ``using-these-data.html``, ``utility.csv`` where figures may be released, and ``privacy.txt`` where a run keeps a privacy
-    account.
+    """Return the page for users and the public figures, as bytes by name.
+
+    These are ``using-these-data.html``, ``utility.csv`` where figures may be released, and ``privacy.txt`` where a run
+    keeps a privacy account.
     """
     privacy = dossier.read_promise()
     release = make_public_release(

@@ -18,7 +18,7 @@ DocumentWriter: TypeAlias = "Callable[[ReleaseDossier, Sequence[WrittenFile]], M
 
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
-    """A file of the release that is written already.
+    """File of the release that is written already.
 
     package: ``public`` or ``internal``
     name: its name in the package
@@ -33,12 +33,12 @@ class WrittenFile:
 
 
 def json_document(table: Mapping[str, Any]) -> bytes:
-    """Return a JSON object as bytes, hidden characters of its texts replaced. Raises ValueError for a number that JSON has not."""
+    """Return a JSON object as bytes, without hidden characters. Raises ValueError for a number that JSON lacks."""
     return (json.dumps(replace_hidden_in_json(table), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def replace_hidden_in_json(value: Any) -> Any:
-    """Return a value of JSON with the hidden characters of its texts and keys replaced (``replace_hidden``)."""
+    """Return a JSON value with the hidden characters of its texts and keys replaced (``replace_hidden``)."""
     match value:
         case str():
             return replace_hidden(value)

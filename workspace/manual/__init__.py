@@ -1,8 +1,4 @@
-"""The manual: its pages, and the sections of each.
-
-A page is a Markdown file of this folder, named by its topic. Its first paragraph says what it is about. Blocks between
-``<!-- generated: NAME -->`` and ``<!-- end of generated -->`` are written by ``python -m sfumato.tui.cli.manual_blocks --write``.
-"""
+"""Pages of the manual, and the sections of each."""
 
 from __future__ import annotations
 
@@ -31,7 +27,10 @@ _TERM = re.compile(r"^ *- ((?:`[^`]+`(?:, | and )?)+)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class ManualSection:
-    """A heading of a page and the Markdown below it, up to the next heading. ``position`` counts the page's sections from 0."""
+    """Heading of a page and the Markdown below it, up to the next heading.
+
+    ``position`` counts the page's sections from 0.
+    """
 
     page: str
     position: int
@@ -41,24 +40,28 @@ class ManualSection:
 
     @property
     def name(self) -> str:
-        """Return what a reader types to open it: the key before the colon, as in ``threshold: limits``, else the heading in small letters."""
+        """Return the name by which a reader opens the section, in small letters.
+
+        It is the key before a colon, as in ``threshold: limits``, else the heading.
+        """
         key = self.heading.partition(":")[0] if self.heading[0].islower() else self.heading
         return _plain_words(key).removeprefix("the ")
 
     @property
     def title(self) -> str:
+        """Return the heading without Markdown."""
         return _MARKS.sub("", self.heading)
 
     @property
     def terms(self) -> frozenset[str]:
-        """Return the names that its lists define: ``- `known`: variables that the intruder knows``."""
+        """Return the terms that its lists define: ``- `known`: variables that the intruder knows``."""
         return frozenset(
             _plain_words(term) for found in _TERM.findall(self.body) for term in re.findall(r"`([^`]+)`", found)
         )
 
     @property
     def help_path(self) -> str:
-        """Return the words after ``sfumato help`` that open it and nothing else."""
+        """Return the words after ``sfumato help`` that open this section and no other."""
         return f"{self.page} {self.name}" if self.level > 1 else self.page
 
     def term_item(self, term: str) -> str:
@@ -69,9 +72,9 @@ class ManualSection:
 
 @dataclass(frozen=True)
 class ManualEntry:
-    """A page, or a section of it with the sections below, or one ``term`` of a list in it.
+    """Page, or section of it with its subsections, or one ``term`` of a list in it.
 
-    ``other_paths`` has the paths of other sections of that name.
+    ``other_paths`` are the paths of other sections with that name.
     """
 
     page: str
@@ -81,6 +84,7 @@ class ManualEntry:
 
     @property
     def markdown(self) -> str:
+        """Return the text of the entry."""
         if self.section is None:
             return page_text(self.page)
         if self.term:
@@ -91,6 +95,7 @@ class ManualEntry:
 
 
 def _plain_words(text: str) -> str:
+    """Return a text in small letters, without Markdown and repeated blanks."""
     return " ".join(_MARKS.sub("", text).lower().split())
 
 
@@ -105,6 +110,7 @@ def page_sections(topic: str) -> tuple[ManualSection, ...]:
     found: list[tuple[int, str, list[str]]] = []
     fenced = False
     for line in page_text(topic).splitlines():
+        # In a block of code, a line that begins with # is no heading.
         fenced ^= line.startswith("```")
         if not fenced and (heading := _HEADING.fullmatch(line)):
             found.append((len(heading[1]), heading[2], []))
@@ -122,11 +128,12 @@ def all_sections() -> Iterator[ManualSection]:
 
 
 def page_summary(topic: str) -> str:
-    """Return the first paragraph of a page in one line: what the page is about."""
+    """Return the first paragraph of a page on one line."""
     return " ".join(page_sections(topic)[0].body.partition("\n\n")[0].split())
 
 
 def _section_with_subsections(section: ManualSection) -> Iterator[ManualSection]:
+    """Yield a section and the sections below it."""
     yield section
     for other in page_sections(section.page)[section.position + 1 :]:
         if other.level <= section.level:
@@ -137,8 +144,8 @@ def _section_with_subsections(section: ManualSection) -> Iterator[ManualSection]
 def find_entry(topic: str) -> ManualEntry:
     """Return the page, section or term that a reader names, in this order. Raises BadInput with the nearest name.
 
-    A topic is a page, a command, the key of a method or of its output or parameter, a heading, or a term of a list. A page
-    before it narrows the search: ``app runs``, ``recipe holdout``.
+    A topic is a page, a command, the key of a method or of its output or parameter, a heading, or a term of a list. A
+    page before it narrows the search: ``app runs``, ``recipe holdout``.
     """
     wanted = _plain_words(topic).removeprefix("the ")
     page, _, rest = wanted.partition(" ")
@@ -166,17 +173,20 @@ def find_entry(topic: str) -> ManualEntry:
 
 
 def _nearest_name_hint(wanted: str) -> str:
+    """Return a hint to the nearest name in the manual; empty where none is near."""
     named = [
         one for page in TOPICS for section in page_sections(page) for one in (section.name, *sorted(section.terms))
     ]
+    # Methods are typed without their family too.
     return near_miss_hint(wanted, [*PAGES, *named]) or near_miss_hint(
         wanted, [name.rpartition(".")[2] for name in named]
     )
 
 
 def _matching_entries(name: str, among: Sequence[ManualSection]) -> list[ManualEntry]:
-    """Return the sections that have this ``name``, commands first, then those that have it as a term."""
+    """Return the sections of this name, commands first, then those that define it as a term."""
     called = [one for one in among if one.name == f"sfumato {name}"] + [one for one in among if one.name == name]
+    # A method may be named without its family, where only one method has the name.
     if not called and len(short := [one for one in among if one.name.partition(".")[2] == name]) == 1:
         called = short
     outer, _, last = name.rpartition(".")

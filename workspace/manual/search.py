@@ -1,8 +1,7 @@
-"""A search of the manual by words: the sections that answer them best.
+"""Search of the manual by words: the sections that match them best.
 
-A section's score is the weighted sum of BM25 (Robertson & Zaragoza 2009, section 3.4) over its heading, the terms that its lists
-define and its text: a word counts by its rarity, and the more the shorter the field is that has it. The score is raised where the
-words stand near each other.
+A section's score is the weighted sum of BM25 (Robertson & Zaragoza 2009, section 3.4) over its heading, the terms that
+its lists define and its text. The score is raised where the words stand near each other.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _ENDS = ("ations", "ation", "ings", "ing", "iers", "ier", "ers", "er", "ies", "i
 
 @dataclass(frozen=True)
 class ManualHit:
-    """A section that contains words of a search.
+    """Section that contains words of a search.
 
     section: the section
     lines: its lines that contain most of them
@@ -50,7 +49,7 @@ class ManualHit:
 
 @dataclass(frozen=True)
 class _IndexedSection:
-    """A section as stems of words.
+    """Section as stems of words.
 
     section: the section
     stem_counts: occurrences of each stem, by field
@@ -67,8 +66,9 @@ class _IndexedSection:
 
 @functools.cache
 def _word_stem(word: str) -> str:
-    """Return the part of a word that its other forms share: ``waive``, ``waived`` and ``waiver`` are ``waiv``, ``planning`` is ``plan``."""
+    """Return the stem that the forms of a word share: ``waive``, ``waived`` and ``waiver`` are ``waiv``."""
     end = next((end for end in _ENDS if word.endswith(end) and len(word) - len(end) >= 3), "")
+    # Doubled consonants are undone below: ``planning`` is ``plan``, but ``passing`` stays ``pass``.
     stem = word.removesuffix(end)
     return stem[:-1] if len(stem) > 3 and stem[-1] == stem[-2] and stem[-1] not in "aeiouls" else stem
 
@@ -83,6 +83,7 @@ def _manual_index() -> tuple[_IndexedSection, ...]:
 
 
 def _index_section(section: ManualSection) -> _IndexedSection:
+    """Return a section as stems, counted by field."""
     heading, body = (_text_stems(text) for text in (section.title, section.body))
     terms = [stem for term in section.terms for stem in _text_stems(term)]
     fields = {"heading": [one for one in heading if one not in _STOP], "terms": terms, "body": body}
@@ -91,14 +92,18 @@ def _index_section(section: ManualSection) -> _IndexedSection:
 
 
 def _query_words(words: str) -> dict[str, str]:
-    """Return the words of a query that are no stop words, by their stems."""
+    """Return the words of a query by their stems, without stop words unless it has no others."""
     asked = re.sub(r"^what (?:does|do|is|are) (.*?)(?: mean)?\??$", r"\1", " ".join(words.lower().split()))
     typed = _WORD.findall(asked)
+    # A query of stop words alone is searched as it is.
     return {_word_stem(word): word for word in [word for word in typed if word not in _STOP] or typed}
 
 
 def search_manual(words: str) -> list[ManualHit]:
-    """Return the sections that match the words best, in any form and order. Raises BadInput, also for a word that is on no page."""
+    """Return the sections that match the words best, in any form and order.
+
+    Raises BadInput, also for a word that is on no page.
+    """
     asked = _query_words(words)
     if not asked:
         raise BadInput("--find", "needs a word to look for, such as: sfumato help --find hold-out")
@@ -112,12 +117,14 @@ def search_manual(words: str) -> list[ManualHit]:
 
 
 def _manual_hit(one: _IndexedSection, asked: Mapping[str, str]) -> ManualHit:
+    """Return the hit of a section: its best lines, and the words that it lacks."""
     lacks = tuple(word for stem, word in asked.items() if not one.has_stem(stem))
     return ManualHit(one.section, _best_lines(one.section, list(asked)), lacks)
 
 
 @functools.cache
 def _mean_lengths() -> Mapping[str, float]:
+    """Return the mean number of stems of a section, by field."""
     return {
         name: sum(one.stem_counts[name].total() for one in _manual_index()) / len(_manual_index()) for name in FIELDS
     }
@@ -131,16 +138,21 @@ def _stem_rarity(stem: str) -> float:
 
 
 def _section_score(one: _IndexedSection, asked: Sequence[str]) -> float:
+    """Return the score of a section for the stems of a query."""
     score = 0.0
     for name, (weight, b) in FIELDS.items():
         counts = one.stem_counts[name]
+        # BM25: a word counts by its rarity, and the more the shorter the field is.
         damping = SATURATION * (1 - b + b * counts.total() / _mean_lengths()[name])
         score += sum(weight * _stem_rarity(stem) * counts[stem] / (counts[stem] + damping) for stem in asked)
     return score * (1 + NEARNESS * _word_nearness(one.stem_sequence, asked))
 
 
 def _word_nearness(stream: Sequence[str], asked: Sequence[str]) -> float:
-    """Return the number of words by the length of the shortest stretch that contains them all; 0 where none does, or for one word."""
+    """Return the number of words over the length of the shortest stretch with all of them, at most 1; 0 for one word.
+
+    .
+    """
     last: dict[str, int] = {}
     shortest = math.inf
     for place, stem in enumerate(stream):
@@ -152,7 +164,10 @@ def _word_nearness(stream: Sequence[str], asked: Sequence[str]) -> float:
 
 
 def _best_lines(section: ManualSection, asked: Sequence[str]) -> tuple[str, ...]:
-    """Return the two parts of a section that contain most words, in its order; its first, where only the heading contains one."""
+    """Return the two parts of a section with most of the words, in its order; its first where only the heading matches.
+
+    .
+    """
     text = re.sub(r"^(?:#.*|!\[.*|\|[-| :]+\||```.*)$", "", section.body, flags=re.MULTILINE)
     split = re.split(r"\n\s*\n|\n *- |(?<=[.;])\s", f"\n{text}")
     parts = [" ".join(part.split()).removeprefix("- ") for part in split if part.strip()]

@@ -1,10 +1,9 @@
-"""Steps that methods offer in place of those of a plan, or in addition to them, and the levers by which a search applies them.
+"""Offers of other steps for a plan, and the levers by which a search applies them.
 
-For each variable that a synthesis makes these are the other methods that offer to, for each that it keeps a step that makes it, for all
-steps together one of a
-joint method, for the quasi-identifiers coarser values by public rules, for an anonymisation the other methods and what they leave to
-local suppression. Methods offer them as they offer a draft (``engine.methods.drafting``). What they offer
-follows from the records, so a search stores it as it begins.
+Offered are: other methods for each synthesised variable, a step for each kept variable, one step of a joint method for
+all of them, public rules that coarsen quasi-identifiers, and other anonymisations with what they leave to local
+suppression. Methods offer them as they offer the steps of a draft (``engine.methods.drafting``). Offers follow from the
+records, so a search stores them as it begins.
 """
 
 from __future__ import annotations
@@ -75,10 +74,11 @@ GUARANTEES = ("k", "l", "t")
 
 
 def offered_steps(recipe: Recipe, data: Microdata, rare: int = RARE_LEVEL_PEOPLE) -> tuple[RecipeTable, ...]:
-    """List what methods offer for a plan on these data, as tables: a synthesis step of a variable, or ``{"anonymisation": [...]}``, the
-    steps of another one.
+    """List what methods offer for a plan on these data, each as a table.
 
-    ``{"recode": {...}}`` has rules by which quasi-identifiers become coarser, levels with fewer than ``rare`` people joined.
+    A table is a synthesis step of one variable, ``{"joint synthesis": step}``, ``{"anonymisation": [steps]}``, or
+    ``{"recode": rules}``: rules by which quasi-identifiers become coarser, with levels of fewer than ``rare`` people
+    joined.
     """
     seen = profile_table(data)
     if recipe.synthesis:
@@ -95,10 +95,10 @@ def offered_steps(recipe: Recipe, data: Microdata, rare: int = RARE_LEVEL_PEOPLE
 
 
 def offered_protection(recipe: Recipe, data: Microdata, policy: Policy) -> tuple[RecipeTable, ...]:
-    """Return ``({"kept columns": {"recode": ..., "steps": ...}},)``: changes with which the audience may have the columns that a synthesis
-        keeps.
+    """Return the changes with which the audience may have the columns that a synthesis keeps, as one table in a tuple.
 
-    Empty where the audience may have them unchanged, or where a column cannot be synthesised.
+    The table is ``{"kept columns": {"recode": ..., "steps": ...}}``. The tuple is empty where the audience may have the
+    columns unchanged, or where a column cannot be synthesised.
     """
     if not recipe.synthesis:
         return ()
@@ -122,7 +122,9 @@ def _protection_lever(offered: Mapping[str, Any]) -> SearchLever:
     names = [str(step["target"]) for step in steps]
 
     def change(table: RecipeTable) -> None:
+        """Synthesise and recode the kept columns in a recipe's table."""
         made = {name for step in table.get("synthesis", ()) for name in step_targets(step)}
+        # Another lever may synthesise some of these columns already.
         left = [(at, step) for at, step in enumerate(steps) if step["target"] not in made]
         drawn = [{**step, PREDICTORS: [name for name in names[:at] if name not in made]} for at, step in left]
         table["synthesis"] = [*drawn, *table.get("synthesis", ())]
@@ -139,7 +141,10 @@ def _protection_lever(offered: Mapping[str, Any]) -> SearchLever:
 
 
 def build_levers(recipe: Recipe, offered: Sequence[Mapping[str, Any]]) -> list[SearchLever]:
-    """Build the levers of a plan with what methods offered for it. Raises BadInput where its ``[search]`` narrows them to what does not exist."""
+    """Build the levers of a plan with what methods offered for it.
+
+    Raises BadInput where the plan's ``[search]`` narrows them to values that they do not have.
+    """
     made = {name for step in recipe.synthesis for name in step.targets}
     besides = [one for one in offered if "target" in one and one["target"] not in made]
     others = [one for one in offered if one.get("target") in made]
@@ -148,6 +153,7 @@ def build_levers(recipe: Recipe, offered: Sequence[Mapping[str, Any]]) -> list[S
     joint = [
         one[JOINT_LEVER]
         for one in offered
+        # A slow joint method would use up the search's time: it is tried only where the recipe names the lever.
         if JOINT_LEVER in one and (JOINT_LEVER in narrowed or not _is_slow_step(one[JOINT_LEVER]))
     ]
     alone = [[one] for one in (*others, *joint)]
@@ -173,7 +179,7 @@ def build_levers(recipe: Recipe, offered: Sequence[Mapping[str, Any]]) -> list[S
 def _parse_offered_steps(
     recipe: Recipe, section: str, plans: Sequence[Sequence[Mapping[str, Any]]]
 ) -> list[RecipeStep]:
-    """Return the steps of plans that were offered."""
+    """Parse the steps of offered plans of one section."""
     found: list[RecipeStep] = []
     for tables in plans:
         own = Recipe.from_table({**_table_without_steps(recipe), section: list(tables)})
@@ -182,20 +188,19 @@ def _parse_offered_steps(
 
 
 def _table_without_steps(recipe: Recipe) -> RecipeTable:
-    """Return the recipe's table without steps."""
+    """Return the recipe's tables ``data``, ``variables`` and ``release``."""
     return {key: value for key, value in recipe.to_table().items() if key in KEPT_SECTIONS}
 
 
 def _draft_case(recipe: Recipe, profile: TableProfile, **more: Any) -> Case:
+    """Return the case that methods are asked about for a plan; ``more`` sets further fields."""
     known, sensitive = (recipe.schema.names_by_role(role) for role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE))
     want: Any = "synthesis" if recipe.synthesis else "anonymisation"
     return Case(want, profile.with_schema(recipe.schema), known, sensitive, recipe.released, m=recipe.m, **more)
 
 
 def _steps_for_kept_variables(recipe: Recipe, profile: TableProfile) -> tuple[RecipeTable, ...]:
-    """Return steps that synthesise the variables which the plan keeps, those with the most distinct values first; each by the method that
-    suits it best.
-    """
+    """Return a step for each variable that the plan keeps, by the most suited method, most distinct values first."""
     kept = [
         v.name for v in recipe.schema if v.name not in recipe.released and v.role not in (Role.IDENTIFIER, Role.WEIGHT)
     ]
@@ -206,7 +211,10 @@ def _steps_for_kept_variables(recipe: Recipe, profile: TableProfile) -> tuple[Re
 
 
 def _best_step(case: Case) -> RecipeTable | None:
-    """Return a step for the target of a case by the method that suits it best, without predictors; None where none offers one."""
+    """Return a step for the case's target by the most suited method that takes predictors; None where none offers one.
+
+    Its predictors are left to the lever that adds the step.
+    """
     assert case.target is not None
     for method, offer in ranked_offers(case, "synthesis", case.target.variable.kind):
         if PREDICTORS in {info.name for info in method.spec.params()}:
@@ -215,7 +223,10 @@ def _best_step(case: Case) -> RecipeTable | None:
 
 
 def _steps_by_other_methods(recipe: Recipe, profile: TableProfile, data: Microdata) -> Iterator[RecipeTable]:
-    """Yield steps by other methods for each variable that a step of its own makes, with the same predictors, where they accept the data."""
+    """Yield a step by each other method for every variable with a step of its own, with the same predictors.
+
+    Steps that the data do not allow are left out.
+    """
     for step in recipe.synthesis:
         if step.method.joint:
             continue
@@ -231,15 +242,15 @@ def _steps_by_other_methods(recipe: Recipe, profile: TableProfile, data: Microda
 
 
 def _joint_steps(recipe: Recipe, profile: TableProfile, data: Microdata) -> Iterator[RecipeTable]:
-    """Yield one step of each joint method that offers to make what the plan's steps make, given what these keep; else to make every variable.
+    """Yield one step of each joint method, for the variables that the plan's steps make, else for every variable.
 
-    Records that are synthesised whole belong to no real person: risks of single people cannot be computed for them, so they are of no use
-    to a plan that has a limit
-    on it. Nor are joint methods to one of which a step makes several variables already, or has survey weights.
+    Nothing is yielded for plans that have a joint step already, or survey weights or a design.
     """
     if any(step.method.joint for step in recipe.synthesis) or any(_belongs_to_survey_design(v) for v in recipe.schema):
         return
     case = replace(_draft_case(recipe, profile), target=None)
+    # Records that are synthesised whole belong to no real person, so a limit on the risk of single people could not be
+    # computed for them.
     single = any(_is_per_record_measure(one.value) for one in recipe.thresholds)
     offered: set[str] = set()
     for released in (case.released, *([] if single else [case.compared_variables])):
@@ -251,16 +262,18 @@ def _joint_steps(recipe: Recipe, profile: TableProfile, data: Microdata) -> Iter
 
 
 def _belongs_to_survey_design(variable: Variable) -> bool:
+    """Return whether a variable is a survey weight or part of a survey's design."""
     return variable.role is Role.WEIGHT or variable.design is not None
 
 
 def _is_per_record_measure(value: str) -> bool:
-    """Return whether a limit is on a measure that has a number for each record."""
+    """Return whether a limit is on a measure that has a value for each record."""
     method = method_by_key(value.rpartition(".")[0])
     return method is not None and bool(method.measurement.per_record)
 
 
 def _is_accepted(table: RecipeTable, data: Microdata) -> bool:
+    """Return whether a recipe's table is valid on the data."""
     try:
         check_steps(Recipe.from_table(table), data)
     except BadInput:
@@ -269,8 +282,9 @@ def _is_accepted(table: RecipeTable, data: Microdata) -> bool:
 
 
 def _other_anonymisations(recipe: Recipe, profile: TableProfile, data: Microdata) -> Iterator[list[RecipeTable]]:
-    """Yield the steps of other anonymisations that promise what the plan's last step does; then those that leave records to a step which
-    finishes.
+    """Yield the steps of other anonymisations that guarantee what the plan's last step does.
+
+    Steps by one method come first, then pairs of an unfinished anonymisation and a step that finishes it.
     """
     last = recipe.anonymisation[-1]
     asked = {name: getattr(last.spec, name) for name in GUARANTEES if hasattr(last.spec, name)}
@@ -288,15 +302,17 @@ def _other_anonymisations(recipe: Recipe, profile: TableProfile, data: Microdata
 
 
 def _none_unless_above_1(value: float | None) -> float | None:
+    """Return the value if it is above 1, the trivial l of l-diversity, else None."""
     return value if value is not None and value > 1 else None
 
 
 def _none_unless_below_1(value: float | None) -> float | None:
+    """Return the value if it is below 1, the trivial t of t-closeness, else None."""
     return value if value is not None and value < 1 else None
 
 
 def _anonymisation_plans(offers: Sequence[tuple[Method, Offer]]) -> Iterator[list[RecipeTable]]:
-    """Yield the offered steps alone, then each that leaves records to a step which finishes, with that."""
+    """Yield each offered step alone, then each unfinished one followed by each step that finishes it."""
     for method, offer in sorted(offers, key=lambda one: one[1].finishes):
         yield [{"method": method.name, **offer.settings}]
     for method, offer in offers:
@@ -309,12 +325,16 @@ def _anonymisation_plans(offers: Sequence[tuple[Method, Offer]]) -> Iterator[lis
 
 
 def _added_variables_lever(besides: Sequence[Mapping[str, Any]]) -> SearchLever:
-    """Return the lever of additional synthesis: none of the kept variables, the most informative one, two, half of them, all of them."""
+    """Return the lever of additional synthesis: none of the kept variables, the first one, two, half of them, or all."""
     counts = sorted(count for count in {0, 1, 2, -(-len(besides) // 2), len(besides)} if count <= len(besides))
     names = [str(step["target"]) for step in besides]
 
     def option(count: int) -> LeverOption:
+        """Return the option that synthesises the first ``count`` kept variables."""
+
         def change(table: RecipeTable) -> None:
+            """Add their steps before those of the plan."""
+            # Predictors are the variables that stay, and those synthesised before: never one that is synthesised later.
             steps = [{**step, PREDICTORS: [*names[count:], *names[:at]]} for at, step in enumerate(besides[:count])]
             table["synthesis"] = [*steps, *table.get("synthesis", ())]
             _remove_unusable_weights(table)
@@ -326,13 +346,15 @@ def _added_variables_lever(besides: Sequence[Mapping[str, Any]]) -> SearchLever:
 
 
 def _method_lever(step: RecipeStep, others: Sequence[Mapping[str, Any]]) -> SearchLever | None:
-    """Return the lever of methods that offer to make the variable of a step; None where there is no other."""
+    """Return the lever of other methods for the variable of a step; None where no other is offered."""
     own = [one for one in others if one["target"] in step.targets]
     if not own:
         return None
     (name,) = step.targets
 
     def option(given: Mapping[str, Any]) -> LeverOption:
+        """Return the option that replaces the step by ``given``."""
+
         def change(table: RecipeTable) -> None:
             table["synthesis"] = [dict(given) if one.get("target") == name else one for one in table["synthesis"]]
             _remove_unusable_weights(table)
@@ -346,17 +368,23 @@ def _method_lever(step: RecipeStep, others: Sequence[Mapping[str, Any]]) -> Sear
 
 
 def _is_slow_step(step: Mapping[str, Any]) -> bool:
-    """Return whether a step takes many times as long as other plans: it is tried where the recipe names its lever."""
+    """Return whether a step's method takes many times as long as others."""
     method = method_of_step("synthesis", str(step["method"]))
     return method is not None and method.spec.slow
 
 
 def _joint_lever(steps: Sequence[Mapping[str, Any]]) -> SearchLever:
+    """Return the lever that replaces all steps of a synthesis by one step of a joint method."""
+
     def option(given: Mapping[str, Any]) -> LeverOption:
+        """Return the option that replaces all steps by ``given``."""
+
         def change(table: RecipeTable) -> None:
+            """Replace the steps of a recipe's table by one that synthesises the same variables."""
             made = [str(name) for one in table.get("synthesis", ()) for name in step_targets(one)]
             step = dict(given)
             if PREDICTORS in given:
+                # Another lever may have changed which variables are synthesised since the step was offered.
                 every = [*step_targets(given), *given[PREDICTORS]]
                 step |= {"target": made, PREDICTORS: [name for name in every if name not in made]}
             table["synthesis"] = [step]
@@ -369,12 +397,15 @@ def _joint_lever(steps: Sequence[Mapping[str, Any]]) -> SearchLever:
 
 
 def _bins_lever(recipe: Recipe, joint: Sequence[Mapping[str, Any]]) -> SearchLever | None:
-    """Return the lever of wider bins of the numbers that steps make in bins; None where none does."""
+    """Return the lever of wider bins for the numbers that steps synthesise in bins; None where none does."""
     if not any(one.get(BINS) for one in (*joint, *(step.to_table() for step in recipe.synthesis))):
         return None
 
     def option(label: str, times: int) -> LeverOption:
+        """Return the option that joins ``times`` bins into one."""
+
         def change(table: RecipeTable) -> None:
+            """Make the bins of all steps wider."""
             for step in table.get("synthesis", ()):
                 if BINS in step:
                     step[BINS] = {
@@ -388,15 +419,14 @@ def _bins_lever(recipe: Recipe, joint: Sequence[Mapping[str, Any]]) -> SearchLev
 
 
 def _coarser_quasi_identifiers(recipe: Recipe, data: Microdata, rare: int) -> RecipeTable:
-    """Return by quasi-identifier the rules that make it coarser, the finest first: steps of numbers, groups of the levels that few people
-    have.
+    """Return, by quasi-identifier, the rules that make it coarser, the finest first.
 
-    Which levels these are, and how wide steps are where no bounds are declared, is learnt from the records, and public once a plan with
-    them is released.
-    Empty where hardly anybody is alone with the quasi-identifiers: then they protect no one, and a search has fewer looks for all else.
+    For numbers these are steps, for levels groups of those that few people have. Empty where hardly anybody is unique.
     """
     found: RecipeTable = {}
     known = recipe.schema.names_by_role(Role.QUASI_IDENTIFIER)
+    # Rules would protect no one here, and each lever leaves a search fewer looks for all others. They are learnt from
+    # the records, and public once a plan with them is released.
     if not known or (risk_by_known_variables(data, known) == 1).mean() < MIN_UNIQUE_SHARE:
         return found
     for name in known:
@@ -411,6 +441,7 @@ def _coarser_quasi_identifiers(recipe: Recipe, data: Microdata, rare: int) -> Re
                 join(list(map(str, column.categories)), counts, times * rare) for times in RARE_LEVEL_MULTIPLES
             ]
         else:
+            # Steps of width 1 leave whole numbers and dates as they are.
             least = 2 if variable.kind is not Kind.CONTINUOUS else 0
             rules = [width for width in propose_hierarchies(data, name)[0].widths if width >= least][:MAX_WIDTHS]
         if rules := [one for at, one in enumerate(rules) if one and one not in rules[:at]]:
@@ -419,22 +450,26 @@ def _coarser_quasi_identifiers(recipe: Recipe, data: Microdata, rare: int) -> Re
 
 
 def _recoding_lever(recipe: Recipe, name: str, rules: Sequence[Any]) -> SearchLever | None:
-    """Return the lever of the steps or groups of one variable; None where no rule is possible.
-
-    Steps of a variable that the plan synthesises change nothing: its own step has bins.
-    """
+    """Return the lever of the recoding rules of one variable; None where no rule is possible."""
     now = recipe.form.recode.get(name)
     possible = [RecodeRule.parse(rule) for rule in rules]
     if now is not None:
         possible = [
-            rule for rule in possible if now.width is not None and rule != now and rule.remaining_after(now) is not None
+            # Only what is coarser than the plan's rule: a search must not undo it.
+            rule
+            for rule in possible
+            if now.width is not None and rule != now and rule.remaining_after(now) is not None
         ]
     if not possible:
         return None
 
     def option(rule: RecodeRule) -> LeverOption:
+        """Return the option that recodes the variable by ``rule``."""
+
         def change(table: RecipeTable) -> None:
+            """Add the rule to a recipe's table."""
             made = {one for step in table.get("synthesis", ()) for one in step_targets(step)}
+            # Steps of a synthesised variable would change nothing: its own step has bins.
             if rule.width is None or name not in made:
                 form = table.get("release", {})
                 table["release"] = {**form, RECODE: {**form.get(RECODE, {}), name: rule.written}}
@@ -447,10 +482,9 @@ def _recoding_lever(recipe: Recipe, name: str, rules: Sequence[Any]) -> SearchLe
 
 
 def _weights_lever(recipe: Recipe, possible: Sequence[RecipeStep]) -> SearchLever | None:
-    """Return the lever of less influence for records that few share their quasi-identifiers with; None where no plan could weight records
-    so, or an earlier run's risks weight them.
+    """Return the lever of less influence for records with rare quasi-identifiers.
 
-    A plan of which one step cannot weight records weights none: weights that it has are removed.
+    None where no plan could weight records so. It is None too where the risks of an earlier run weight them.
     """
     given = recipe.weights
     known = list(recipe.schema.names_by_role(Role.QUASI_IDENTIFIER) if given is None else given.known)
@@ -460,7 +494,10 @@ def _weights_lever(recipe: Recipe, possible: Sequence[RecipeStep]) -> SearchLeve
     own = 0.0 if given is None else given.strength
 
     def option(strength: float) -> LeverOption:
+        """Return the option that weights records with ``strength``."""
+
         def change(table: RecipeTable) -> None:
+            """Replace the weights of a recipe's table."""
             table.pop("weights", None)
             if strength:
                 table["weights"] = {"known": known, "strength": strength}
@@ -473,18 +510,22 @@ def _weights_lever(recipe: Recipe, possible: Sequence[RecipeStep]) -> SearchLeve
 
 
 def _remove_unusable_weights(table: RecipeTable) -> None:
-    """Remove the weights by quasi-identifiers from a plan of which a step cannot weight records."""
+    """Remove the weights by quasi-identifiers from a plan with a step that cannot weight records."""
     methods = [method_of_step("synthesis", str(step["method"])) for step in table["synthesis"]]
     if table.get("weights", {}).get("known") and not all(one is not None and one.synthesis.weighted for one in methods):
         del table["weights"]
 
 
 def _keep_plan(table: RecipeTable) -> None:
-    """Leave the plan unchanged."""
+    """Leave the plan unchanged: the first option of every lever."""
 
 
 def _anonymisation_lever(plans: Sequence[Sequence[Mapping[str, Any]]]) -> SearchLever:
+    """Return the lever that replaces the anonymisation's steps by those of another one."""
+
     def option(steps: Sequence[Mapping[str, Any]]) -> LeverOption:
+        """Return the option that replaces the anonymisation by ``steps``."""
+
         def change(table: RecipeTable) -> None:
             table[ANONYMISATION] = [dict(step) for step in steps]
 

@@ -1,4 +1,4 @@
-"""Drafted plan as TOML: the plan that was there, with the drafted steps in place of its own, each below the reason for it."""
+"""Text of a drafted plan: the old plan's text, with the drafted steps in place of its own, each below its reason."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ RECODE_COMMENTS = re.compile(r"^(?:#[^\n]*\n)*(?=recode = )", re.MULTILINE)
 
 
 def write_drafted_plan(toml: str, plan: DraftedPlan) -> str:
-    """Rewrite ``toml`` with the drafted plan: comments on what stays are kept, each drafted step has its reason above it. Raises BadInput."""
+    """Rewrite ``toml`` with the drafted plan; comments on what stays are kept. Raises BadInput."""
     before = read_toml(toml)
     kept = {
         key: plan.tables[key]
+        # The order of the keys that the text had is kept.
         for key in (*(key for key in before if key in plan.tables), *(key for key in plan.tables if key not in before))
     }
     text = NEXT_COMMENT.sub("\n", rewrite_plan(RECODE_COMMENTS.sub("", HOLDOUT_COMMENT.sub("", toml)), kept)).rstrip(
@@ -37,6 +38,7 @@ def write_drafted_plan(toml: str, plan: DraftedPlan) -> str:
     for number, step in enumerate(plan.steps):
         lead = [
             line
+            # The first note says what was drafted; the warnings come directly after it, where they are read.
             for note in ((*plan.notes[:1], *plan.warnings, *plan.notes[1:]) if not number else ())
             for line in _comment_lines(note)
         ]
@@ -46,5 +48,6 @@ def write_drafted_plan(toml: str, plan: DraftedPlan) -> str:
 
 
 def _comment_lines(text: str) -> list[str]:
-    """Return the lines of a comment; names of variables may contain anything, and end no line."""
+    """Return the lines of a TOML comment."""
+    # Names of variables may hold line ends: unescaped, one would end the comment and its rest be read as TOML.
     return [f"# {line}" for line in wrap(replace_unprintable(" ".join(text.split())), COMMENT_WIDTH)]

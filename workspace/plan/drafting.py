@@ -1,10 +1,9 @@
-"""Drafting of a whole plan from the roles of the variables, their kinds and the goal: steps, measures, thresholds, and the reason for each.
+"""Drafting of a whole plan (steps, measures and thresholds, each with its reason) from roles, kinds and goal.
 
-``make_drafted_plan`` is a function of values alone: what the variables look like (``engine.methods.table_profile``), the plan as it
-stands, the request.
-Which method suits what, with which settings and why, methods define themselves (``engine.methods.drafting``). Who knows what of a
-person is for the
-analyst to declare: without roles nothing is drafted. What a draft does not cover it states.
+``make_drafted_plan`` depends on values alone: a profile of the variables (``engine.methods.table_profile``), the plan
+as it stands and the request. Methods define themselves what they suit, with which settings and why
+(``engine.methods.drafting``). Only the analyst can declare what an intruder knows of a person, so nothing is drafted
+without roles. A draft states what it does not cover.
 """
 
 from __future__ import annotations
@@ -63,14 +62,14 @@ class DraftRequest:
     """Request for a draft of a plan.
 
     want: goal; None: synthesis where a variable is sensitive, else anonymisation
-    full: a synthesis makes every variable, not only the sensitive ones
+    full: synthesise every variable, not only the sensitive ones
     m: number of datasets
     k: smallest class; None is what the audience requires
-    l, p, t: other guarantees, None if not requested
-    holdout: hold records out; None: where there are enough records
-    tables: a synthesis draws all variables from protected tables of counts
-    epsilon: privacy budget of the noise in these tables, None for none
-    audit: audit single people, which carries the plan out again hundreds of times
+    l, p, t: parameters of further guarantees (l-diversity, p-sensitivity, t-closeness), None if not requested
+    holdout: whether to hold records out; None: where there are enough records
+    tables: synthesise all variables from protected tables of counts
+    epsilon: privacy budget of the noise in these tables, None for no noise
+    audit: audit single people, which repeats the plan hundreds of times
     audience: audience; None is the plan's, else the public
     """
 
@@ -89,7 +88,7 @@ class DraftRequest:
 
     @property
     def makes_everything(self) -> bool:
-        """Return whether every variable is made."""
+        """Return whether every variable is synthesised."""
         return self.full or self.tables
 
 
@@ -130,6 +129,7 @@ class DraftedPlan:
 
     @property
     def table(self) -> dict[str, Any]:
+        """Return the whole drafted plan as a recipe's table."""
         found: dict[str, Any] = dict(self.tables)
         for step in self.steps:
             found.setdefault(step.section, []).append(dict(step.table))
@@ -146,13 +146,12 @@ def make_drafted_plan(
     policy: Policy | None = None,
     data: Microdata | None = None,
 ) -> DraftedPlan:
-    """Draft the plan for a recipe's table, of which title, data and variables stay.
+    """Draft a plan for a recipe's table; its title, data and variables stay.
 
-    ``hierarchies`` are trees and widths for quasi-identifiers, as the tables ``hierarchies`` and ``widths`` of recipes write them.
-    Without ``check`` the drafted plan is checked by itself, not on the data.
-    ``policy`` has the limits of the audience, ``data`` the records whose kept columns must satisfy them; without records kept columns
-    stay unchanged.
-    Raises BadInput where roles are missing, or nothing is left to do.
+    ``hierarchies`` are trees and widths for quasi-identifiers, as the tables ``hierarchies`` and ``widths`` of recipes
+    write them. Without ``check`` the drafted plan is checked by itself, not on the data. ``policy`` has the limits of
+    the audience, ``data`` the records whose kept columns must satisfy them; without records kept columns stay
+    unchanged. Raises BadInput where roles are missing, or nothing is left to do.
     """
     audience = DraftAudience.from_policy(policy or Policy(), request.audience, table)
     return _PlanDrafter(
@@ -161,6 +160,7 @@ def make_drafted_plan(
 
 
 def _check_without_data(table: Mapping[str, Any]) -> BadInput | None:
+    """Return why a recipe's table is no valid recipe, or None; the data are not needed for that."""
     try:
         Recipe.from_table(table)
     except BadInput as error:
@@ -175,10 +175,11 @@ def ranked_offers(
     decline: Callable[[str, str], None] = lambda *_: None,
     joint: bool = False,
 ) -> list[tuple[Method, Offer]]:
-    """Rank what the methods of a family offer, the most suited first, ours first among equals; ``decline`` is called with those that do
-    not, and why.
+    """List the methods of a family that offer a step for a case, each with its offer, the most suited first.
 
-    ``joint``: of a synthesis those that make several variables at once, else those that make one.
+    Among equals built-in methods come first. ``decline`` is called with the key and the reason of each method that
+    declines. With ``joint`` only methods that synthesise several variables at once are asked, else only those that
+    synthesise one.
     """
     found = []
     for method in registry().values():
@@ -197,7 +198,7 @@ def ranked_offers(
 
 
 def choose_goal(schema: Schema, request: DraftRequest) -> Want:
-    """Choose what a plan is drafted for: as requested, else a synthesis where a variable is sensitive, else an anonymisation."""
+    """Return the goal of a plan: as requested, else synthesis where a variable is sensitive, else anonymisation."""
     if request.want is not None:
         return request.want
     known, sensitive = schema.names_by_role(Role.QUASI_IDENTIFIER), schema.names_by_role(Role.SENSITIVE)
@@ -206,6 +207,8 @@ def choose_goal(schema: Schema, request: DraftRequest) -> Want:
 
 @dataclass
 class _PlanDrafter:
+    """State of one draft: its inputs, and the warnings and notes that the steps collect."""
+
     table: Mapping[str, Any]
     profile: TableProfile
     request: DraftRequest
@@ -225,7 +228,7 @@ class _PlanDrafter:
     """The methods that cannot be of use, by reason."""
 
     def make_plan(self) -> DraftedPlan:
-        """Draft the plan and check it; measures that cannot be used on these data are left out, with a note."""
+        """Draft the plan and check it; leave out, with a note, the measures that cannot be computed on these data."""
         schema = self._usable_schema()
         if choose_goal(schema, self.request) != "synthesis":
             self.request = replace(self.request, tables=False)
@@ -243,6 +246,8 @@ class _PlanDrafter:
             number = _measure_index(error.place, [pair[1] for pair in measures])
             if number is None:
                 raise error
+            # The check stops at the first error, so each pass removes the one measure (with its thresholds) that caused
+            # it.
             left_out = measures.pop(number)[0].table["method"]
             self._note_declined(left_out, error.message)
         self._add_summary_notes(schema, case, measures)
@@ -262,10 +267,11 @@ class _PlanDrafter:
         return {name: rule.written for name, rule in self.protection.rules.items()}
 
     def _note_declined(self, key: str, reason: str) -> None:
+        """Record that a method cannot be of use, by reason."""
         self.declined_methods.setdefault(reason.rstrip("."), []).append(key)
 
     def _usable_schema(self) -> Schema:
-        """Return the variables that can take part, and note those that cannot."""
+        """Return the variables that can take part, and note those that have one value only."""
         own = self.table.get("variables", {})
         schema = Schema(tuple(Variable.from_table(name, one, f"variables.{name}") for name, one in own.items()))
         same = [v.name for v in schema if v.name in self.profile and not self.profile[v.name].varies]
@@ -282,6 +288,10 @@ class _PlanDrafter:
         return Schema(kept)
 
     def _make_case(self, schema: Schema) -> Case:
+        """Return the case that methods are asked about: goal, roles, released variables and guarantees.
+
+        Raises BadInput where the roles that the goal needs are missing.
+        """
         known = tuple(v.name for v in schema if v.role is Role.QUASI_IDENTIFIER)
         sensitive = tuple(v.name for v in schema if v.role is Role.SENSITIVE)
         everything = tuple(v.name for v in schema if not _is_not_personal(v))
@@ -322,7 +332,7 @@ class _PlanDrafter:
         return Case(want, self.profile.with_schema(schema), known, sensitive, released, holdout=holdout, **asked)
 
     def _protect_kept_columns(self, schema: Schema, case: Case) -> tuple[Schema, Case]:
-        """Return the case whose kept columns the audience may have, and the variables that stay in the plan."""
+        """Return the variables that stay in the plan, and the case whose kept columns satisfy the audience's limits."""
         kept = [v.name for v in schema if is_counted(v.role) and v.name not in case.released]
         if case.want == "anonymisation":
             schema, case = self._add_quasi_identifiers(schema, case)
@@ -359,9 +369,9 @@ class _PlanDrafter:
         return own, protected
 
     def _add_quasi_identifiers(self, schema: Schema, case: Case) -> tuple[Schema, Case]:
-        """Return the case of an anonymisation in which the public may have every column.
+        """Return the variables and the case of an anonymisation in which the public may know every column.
 
-        Columns of no role are made coarser with the quasi-identifiers, or they are left out; k is what the audience requires.
+        Columns without a role are generalised with the quasi-identifiers, or left out; k is what the audience requires.
         """
         limit = self.audience.limits.smallest_class
         if case.k < limit:
@@ -392,8 +402,10 @@ class _PlanDrafter:
         return own, replace(case, table=self.profile.with_schema(own), known=known, released=known)
 
     def _choose_holdout(self, case: Case) -> Case:
-        """Return the case with the number of hold-out records: the smallest share by which as many offered limits can be decided as by the
-        largest.
+        """Return the case with its number of hold-out records.
+
+        It is the smallest share of the records with which as many of the offered limits can be decided as with the
+        largest share.
         """
         if not case.holdout:
             return case
@@ -404,24 +416,26 @@ class _PlanDrafter:
         decided = [
             self._count_decidable_limits(replace(case, controls=round(share * case.table.records))) for share in shares
         ]
+        # ``index`` finds the first, and so the smallest, share: every record held out is missing from the synthesis.
         share = shares[decided.index(max(decided))]
         return replace(case, controls=round(share * case.table.records))
 
     def _count_decidable_limits(self, case: Case) -> int:
-        """Count the limits that are offered for a case and can be decided."""
+        """Count the limits that methods offer for a case and that its hold-out is large enough to decide."""
         offers = (request_offer(method, case) for method in registry().values() if method.family == "risk")
         limits = [limit for offer in offers if isinstance(offer, Offer) for limit in offer.limits if not limit.extra]
         return sum(self._strictest_decidable(limit) is not None for limit in limits)
 
     def _strictest_decidable(self, limit: OfferedLimit) -> tuple[float, str] | None:
-        """Return the strictest limit that can be decided, and whose it is; None where none can."""
+        """Return the strictest limit that the hold-out can decide, with its source; None where there is none."""
         given = self.gate_limit(limit.question) if limit.question is not None else ()
+        # The gate limits the share of the risk that is left above the baseline; a threshold limits the value itself.
         given = tuple((limit.baseline + (1 - limit.baseline) * share, source) for share, source in given)
         possible = given or ((limit.limit, limit.source),)
         return next((one for one in possible if limit.detectable is None or limit.detectable <= one[0]), None)
 
     def _draft_table_synthesis(self, case: Case) -> list[DraftedStep]:
-        """Draft one step that makes every variable from protected tables."""
+        """Draft one step that synthesises every variable from protected tables."""
         for method, offer in ranked_offers(case, "synthesis", decline=self._note_declined, joint=True):
             if method.synthesis.privacy.publishable_tables is None:
                 continue
@@ -431,6 +445,7 @@ class _PlanDrafter:
         raise BadInput("synthesis", "; ".join(self.declined_methods) or "no method draws all variables from tables")
 
     def _draft_synthesis(self, case: Case) -> list[DraftedStep]:
+        """Draft the synthesis: one step for each variable, each predicted from those kept or made before it."""
         if self.request.tables:
             return self._draft_table_synthesis(case)
         order = sorted(case.released, key=lambda name: _synthesis_order_key(case.table[name]))
@@ -445,8 +460,10 @@ class _PlanDrafter:
         return steps
 
     def _draft_weights(self, case: Case, makers: Sequence[DraftedStep]) -> dict[str, Any]:
-        """Return less influence for records that few share their quasi-identifiers with, where these are released unchanged beside what
-        every step can weight.
+        """Return a ``[weights]`` table that gives records with rare quasi-identifiers less influence.
+
+        Empty where that is of no use. It is of use where quasi-identifiers are released unchanged and every step can
+        weight records.
         """
         known = [name for name in case.known if name in case.kept_variables]
         methods = [method_of_step(step.section, str(step.table["method"])) for step in makers]
@@ -463,11 +480,15 @@ class _PlanDrafter:
         return {"weights": {"known": known, "strength": WEIGHT_STRENGTH}}
 
     def _draft_synthesis_step(self, case: Case, possible: int) -> DraftedStep:
-        """Draft the step that makes one variable."""
+        """Draft the step that synthesises one variable, by the best method whose step is valid on the data.
+
+        ``possible`` is how many variables could be predictors.
+        """
         assert case.target is not None
         name = case.target.name
         for method, offer in self._ranked_offers(case, "synthesis", case.target.variable.kind):
             step = {"method": method.name, "target": name, **offer.settings}
+            # Each step is checked alone, so that an error is this step's and the next method can be tried.
             alone = {
                 "variables": {v.name: self.table["variables"][v.name] for v in case.table},
                 "synthesis": [step],
@@ -496,6 +517,10 @@ class _PlanDrafter:
         return "" if method.package == OWN else f"{method.key} of the package {method.package}; "
 
     def _draft_anonymisation(self, case: Case) -> list[DraftedStep]:
+        """Draft the anonymisation by the most suited method; no step for an evaluation.
+
+        Raises BadInput where none offers one.
+        """
         if case.want == "evaluation":
             return []
         found = self._ranked_offers(case, "anonymisation")
@@ -537,6 +562,7 @@ class _PlanDrafter:
         )
 
     def _draft_thresholds(self, case: Case, method: Method, limits: Sequence[OfferedLimit]) -> Iterator[DraftedStep]:
+        """Yield the thresholds of a measure; note the limits that are only reported or that the hold-out cannot decide."""
         for limit in limits:
             if self._is_only_reported(limit, case):
                 self.without_limit.append(f"{method.key}.{limit.output}")
@@ -555,6 +581,7 @@ class _PlanDrafter:
             yield DraftedStep("threshold", table, f"Source of the limit: {source}.")
 
     def _draft_tables(self, schema: Schema, case: Case) -> dict[str, Any]:
+        """Return the drafted tables ``data``, ``variables`` and ``release``, with what else the recipe had."""
         data = dict(self.table.get("data", {}))
         if case.want != "synthesis":
             if isinstance(data.get("holdout"), int | float):
@@ -567,7 +594,8 @@ class _PlanDrafter:
         release.setdefault("seed", 1)
         if case.want == "synthesis":
             release = {"m": case.m, **release}
-            if self.is_private:  # how many there are is no secret that noise could keep
+            if self.is_private:
+                # The exact number of rows would give away what noise in the tables hides.
                 release.setdefault("records", _round_to_one_digit(self.profile.records))
         elif case.want == "evaluation":
             release["released"] = list(case.released)
@@ -585,13 +613,13 @@ class _PlanDrafter:
         return {**rest, "data": data, "variables": variables, "release": release}
 
     def _possible_predictors(self, case: Case) -> list[str]:
-        """Return the variables that can be predictors."""
+        """Return the names of the variables that can be predictors."""
         return [v.name for v in case.table if not _is_not_personal(v.variable) and _can_predict(v)]
 
     def _add_summary_notes(
         self, schema: Schema, case: Case, measures: Sequence[tuple[DraftedStep, list[DraftedStep]]]
     ) -> None:
-        """Note how each variable is treated, and which questions stay open."""
+        """Add the notes on how each variable is treated, and the warnings on questions that stay open."""
         kept = [v.name for v in schema if v.name not in case.released and not _is_not_personal(v)]
         identifiers = [v.name for v in schema if v.role is Role.IDENTIFIER]
         made = {"synthesis": "Synthesised", "anonymisation": "Coarsened", "evaluation": "Scored as released"}[case.want]
@@ -644,45 +672,50 @@ class _PlanDrafter:
 
 
 def _measure_index(place: str, limits: Sequence[Sequence[DraftedStep]]) -> int | None:
-    """Return which measure a place of a recipe belongs to, from 0; None for none."""
+    """Return the number, from 0, of the measure that a place of a recipe belongs to; None for any other place."""
     section, _, rest = place.partition("[")
     if section not in ("measure", "threshold") or not rest:
         return None
     number = int(rest.partition("]")[0])
     if section == "measure":
         return number
+    # Thresholds are numbered through over all measures, in the order of the measures.
     owners = [at for at, own in enumerate(limits) for _ in own]
     return owners[number]
 
 
 def _round_to_one_digit(records: int) -> int:
-    """Round the number of records to one digit, at least 1: it reveals nothing of a single one."""
+    """Round a number of records to one significant digit, at least 1."""
     return max(1, round(records, 1 - len(str(records))))
 
 
 def _holdout_share(case: Case) -> float:
-    """Return the share of the records that a draft holds out."""
+    """Return the share of the records that a draft holds out: the nearest of ``HOLDOUT_SHARES`` to the case's controls."""
     return min(HOLDOUT_SHARES, key=lambda share: abs(share * case.table.records - (case.controls or 0)))
 
 
 def _is_not_personal(variable: Variable) -> bool:
-    """Return whether a variable is no property of a person: an identifier, a weight, or a part of the design of a survey."""
+    """Return whether a variable is no property of a person: an identifier, a weight or part of a survey's design."""
     return variable.role in (Role.IDENTIFIER, Role.WEIGHT) or variable.design is not None
 
 
 def _can_predict(profile: VariableProfile) -> bool:
+    """Return whether a variable has few enough levels to be a predictor."""
     return not profile.variable.kind.has_levels or profile.distinct <= MAX_PREDICTOR_LEVELS
 
 
 def _synthesis_order_key(profile: VariableProfile) -> tuple[bool, bool, int]:
-    """Return the sort key of variables: complete before others, levels before numbers, few values before many.
+    """Return the sort key of a variable in the order of synthesis.
 
-    A variable is predicted from those before it, and few complete levels predict best while little is needed to predict them.
+    Complete variables come before others, levels before numbers, few values before many.
     """
+    # A variable is predicted from those before it: few complete levels predict best, and little is needed to predict
+    # them.
     return bool(profile.missing), not profile.variable.kind.has_levels, profile.distinct
 
 
 def _predictors_remark(offer: Offer, case: Case, possible: int) -> str:
+    """Return a sentence on how many of the ``possible`` predictors a step uses."""
     used = offer.settings.get("predictors")
     if not used:
         return "Predicted from nothing: there is no variable before it."

@@ -29,7 +29,7 @@ SECTION_ORDER = (
 
 
 def write_plan(table: Mapping[str, Any]) -> str:
-    """Write the table as TOML: single values first, then tables, keys in a recipe's order and unknown ones at the end."""
+    """Return a recipe's table as TOML: single values first, then tables, in a recipe's order, unknown keys last."""
     known = {key: table[key] for key in SECTION_ORDER if key in table}
     ordered = {**known, **{key: value for key, value in table.items() if key not in known}}
     single = {
@@ -54,10 +54,12 @@ def _toml_lines(table: Mapping[str, Any]) -> str:
 
 @lru_cache(maxsize=1 << 12)
 def _quote_key(key: str) -> str:
+    # tomli_w decides whether a key needs quotes; cached, since each edit of a plan writes the same keys again.
     return tomli_w.dumps({key: 0}).removesuffix(" = 0\n")
 
 
 def inline_toml(value: object) -> str:
+    """Return a value as TOML on one line."""
     if isinstance(value, Mapping):
         return (
             f"{{ {', '.join(f'{_quote_key(key)} = {inline_toml(item)}' for key, item in value.items())} }}"
@@ -96,16 +98,19 @@ class PlanDraft:
     revision: int = 0
 
     def with_text(self, toml: str) -> PlanDraft:
+        """Return the same with another text."""
         return replace(self, toml=toml)
 
     def uses_same_data(self, table: Mapping[str, Any]) -> bool:
-        """Return whether a recipe's table requests the file, filter, sample and controls that were stored."""
+        """Return whether a recipe's table reads the file, filter, sample and controls that were stored."""
         return _data_identity(table) == self.drawn_from
 
 
 def _data_identity(table: Mapping[str, Any]) -> str:
+    """Return a text that is equal for recipes that read the same records: ``[data]``, and the seed where it draws any."""
     data, release = table.get("data", {}), table.get("release", {})
     asked = (
+        # The policy for missing values is applied to the stored records again, so it may differ.
         {key: value for key, value in data.items() if key != "missing"} if isinstance(data, dict) else {"data": data}
     )
     drawn = "sample" in asked or "screen" in asked or isinstance(asked.get("holdout"), int | float)
@@ -118,6 +123,7 @@ def find_draft(workspace: Workspace, project_id: int) -> PlanDraft | None:
     row = workspace.connection.execute("SELECT * FROM draft WHERE project_id = ?", (project_id,)).fetchone()
     if row is not None:
         return PlanDraft(**dict(row))
+    # Runs of a search are trials of plans, not plans that somebody has chosen.
     newest = "SELECT max(id) FROM run WHERE project_id = ? AND id NOT IN (SELECT run_id FROM look WHERE run_id > 0)"
     run_id = workspace.connection.execute(newest, (project_id,)).fetchone()[0]
     if run_id is not None:
@@ -126,7 +132,10 @@ def find_draft(workspace: Workspace, project_id: int) -> PlanDraft | None:
 
 
 def _draft_of_search(workspace: Workspace, project_id: int) -> PlanDraft | None:
-    """Return the plan that the newest search of a project began with, on the records of its last run; None without one."""
+    """Return the plan that the newest search of a project began with, on the records of its last run.
+
+    None without a search.
+    """
     row = workspace.connection.execute(
         """SELECT search.recipe AS toml, look.run_id AS run_id FROM search JOIN look ON look.search_id = search.id
            WHERE project_id = ? AND look.run_id > 0 ORDER BY search.id DESC, look.number DESC LIMIT 1""",
@@ -139,7 +148,7 @@ def _draft_of_search(workspace: Workspace, project_id: int) -> PlanDraft | None:
 
 
 def draft_of_run(workspace: Workspace, run_id: int, weights: Mapping[str, Any] | None = None) -> PlanDraft:
-    """Return a plan that does what a run did, on its records; with these ``[weights]`` where there are any. Raises NotFound."""
+    """Return a plan that repeats a run on its records, with other ``[weights]`` where they are given. Raises NotFound."""
     run: StoredRun = find_run(workspace, run_id)
     table = {**tomllib.loads(run.recipe_toml), **({} if weights is None else {"weights": dict(weights)})}
     return PlanDraft(run.project_id, run.dataset_id, _data_identity(table), write_plan(table))
@@ -151,6 +160,7 @@ def draft_of_import(project_id: int, dataset_id: int, toml: str) -> PlanDraft:
 
 
 def _draft_of_data(workspace: Workspace, project_id: int) -> PlanDraft | None:
+    """Return a plan with the variables of a project's newest confidential dataset and no steps; None without a dataset."""
     row = workspace.connection.execute(
         """SELECT dataset.id, dataset.name, schema, project.name AS title FROM dataset JOIN project
            ON project.id = project_id WHERE project_id = ? AND origin = 'confidential' ORDER BY dataset.id DESC LIMIT 1""",
@@ -165,9 +175,9 @@ def _draft_of_data(workspace: Workspace, project_id: int) -> PlanDraft | None:
 
 
 def save_draft(workspace: Workspace, draft: PlanDraft, expected_revision: int | None = None) -> PlanDraft:
-    """Store an edit of a plan; returns the draft with its new revision. Raises NotFound when the project is gone.
+    """Store an edit of a plan and return the draft with its new revision. Raises NotFound when the project is gone.
 
-    With ``expected_revision`` it is an edit of the plan of that revision: raises NotReady where another was stored since.
+    ``expected_revision`` is the revision that was edited: raises NotReady where another one was stored since.
     """
     with workspace.write_transaction() as connection:
         known = connection.execute("SELECT 1 FROM project WHERE id = ?", (draft.project_id,)).fetchone()
@@ -180,7 +190,7 @@ def save_draft(workspace: Workspace, draft: PlanDraft, expected_revision: int | 
 
 
 def store_draft(connection: sqlite3.Connection, draft: PlanDraft) -> PlanDraft:
-    """Store a draft as ``save_draft`` does, inside a transaction that does more."""
+    """Store a draft in the transaction of ``connection``, with a row in the audit log; return it with its new revision."""
     revision = connection.execute(
         """INSERT INTO draft VALUES (?, ?, ?, ?, 1) ON CONFLICT (project_id) DO UPDATE SET
            dataset_id = excluded.dataset_id, drawn_from = excluded.drawn_from, toml = excluded.toml,

@@ -1,4 +1,4 @@
-"""Edits of the text of a plan: comments and order stay."""
+"""Edits of a plan's text that keep its comments and its order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STEP_LISTS = ("synthesis", "anonymisation", "measure", "study", "threshold")
 
 
 def step_targets(step: Mapping[str, Any]) -> list[str]:
-    """Return the variables that a step of a recipe's table makes; none where it names none."""
+    """Return the variables that a step of a recipe's table makes; empty where it names none."""
     target = step.get("target", [])
     return list(target) if isinstance(target, list) else [target]
 
@@ -64,6 +64,7 @@ class PlanView:
 
 
 def parse_plan(toml: str) -> PlanView:
+    """Parse the text of a plan into its steps, with the problem that keeps it from being run."""
     try:
         table = read_toml(toml)
         found = list_step_places(table)
@@ -94,7 +95,7 @@ class StepPlace:
 
 
 def list_step_places(table: Mapping[str, Any]) -> list[StepPlace]:
-    """List every step of a plan in order. Raises BadInput where a section is not a list of tables."""
+    """List the places of all steps of a plan in order. Raises BadInput where a section is not a list of tables."""
     found = []
     for section in STEP_LISTS:
         steps = table.get(section, [])
@@ -105,14 +106,14 @@ def list_step_places(table: Mapping[str, Any]) -> list[StepPlace]:
 
 
 def replace_variable(toml: str, name: str, variable: Mapping[str, Any]) -> str:
-    """Return the plan with this description of a variable. Raises BadInput when the text is not TOML."""
+    """Return the plan's text with a new description of one variable. Raises BadInput when the text is not TOML."""
     plan = _parse_document(toml)
     plan.set_section("variables", {**plan.table.get("variables", {}), name: dict(variable)})
     return plan.to_text()
 
 
 def replace_sections(toml: str, sections: Mapping[str, Any]) -> str:
-    """Return the plan with these keys or tables in place of its own; None removes one."""
+    """Return the plan's text with these keys or tables in place of its own; None removes one."""
     plan = _parse_document(toml)
     for key, value in sections.items():
         if value is None:
@@ -123,7 +124,7 @@ def replace_sections(toml: str, sections: Mapping[str, Any]) -> str:
 
 
 def replace_step(toml: str, place: StepPlace, step: Mapping[str, Any]) -> str:
-    """Return the plan with a step in place of the one at ``place``, or added at the end of its section."""
+    """Return the plan's text with a step in place of the one at ``place``, or added at the end of its section."""
     plan = _parse_document(toml)
     steps = list(plan.table.get(place.section, []))
     origins: list[int | None] = list(range(len(steps)))
@@ -135,6 +136,7 @@ def replace_step(toml: str, place: StepPlace, step: Mapping[str, Any]) -> str:
 
 
 def remove_step(toml: str, place: StepPlace) -> str:
+    """Return the plan's text without the step at ``place``, and without its section where that was the last step."""
     plan = _parse_document(toml)
     steps = plan.table[place.section]
     origins = [index for index in range(len(steps)) if index != place.index]
@@ -146,12 +148,13 @@ def remove_step(toml: str, place: StepPlace) -> str:
 
 
 def move_step(toml: str, place: StepPlace, by: int) -> str:
-    """Return the plan with a step moved ``by`` places down its section; the text itself where there is no such place."""
+    """Return the plan's text with a step moved ``by`` places down its section; unchanged where there is no such place."""
     plan = _parse_document(toml)
     steps = plan.table[place.section]
     to = place.index + by
     if not 0 <= to < len(steps):
         return toml
+    # ``origins`` tells the document which old block each step had, so that comments move with their step.
     origins = list(range(len(steps)))
     origins.insert(to, origins.pop(place.index))
     plan.set_steps(place.section, [steps[index] for index in origins], origins)
@@ -159,7 +162,7 @@ def move_step(toml: str, place: StepPlace, by: int) -> str:
 
 
 def _parse_document(toml: str) -> PlanDocument:
-    """Parse the text as a plan. Raises BadInput for any other text."""
+    """Parse the text of a plan as a document. Raises BadInput for any other text."""
     table = read_toml(toml)
     list_step_places(table)
     if not isinstance(table.get("variables", {}), dict):
@@ -168,7 +171,10 @@ def _parse_document(toml: str) -> PlanDocument:
 
 
 def store_limits(workspace: Workspace, project_id: int, thresholds: Sequence[Threshold]) -> PlanDraft:
-    """Store these limits in a project's plan. Raises NotFound, and BadInput when the plan cannot be read as it stands."""
+    """Store limits in a project's plan and return its draft.
+
+    Raises NotFound, and BadInput when the plan cannot be read.
+    """
     draft = find_draft(workspace, project_id)
     if draft is None:
         raise NotFound(f"project {project_id} has no plan")
@@ -180,7 +186,10 @@ def store_limits(workspace: Workspace, project_id: int, thresholds: Sequence[Thr
 
 
 def merge_limits(tables: Sequence[Mapping[str, Any]], thresholds: Sequence[Threshold]) -> list[dict[str, Any]]:
-    """Return a recipe's ``[[threshold]]`` tables with the limits of ``thresholds``, those that it does not have added at the end."""
+    """Return a recipe's ``[[threshold]]`` tables with the limits of ``thresholds``.
+
+    Those it does not have are added at the end.
+    """
     kept = [dict(table) for table in tables]
     free = list(range(len(kept)))
     for threshold in thresholds:
@@ -189,11 +198,12 @@ def merge_limits(tables: Sequence[Mapping[str, Any]], thresholds: Sequence[Thres
         if at is None:
             kept.append(given)
         else:
+            # Each table takes one limit: two equal ones in the plan are two limits.
             free.remove(at)
             kept[at][threshold.bound] = threshold.limit
     return kept
 
 
 def _is_same_limit(table: Mapping[str, Any], given: Mapping[str, Any], bound: str) -> bool:
-    """Return whether both are about the same number and bound it on the same side."""
+    """Return whether two threshold tables bound the same number on the same side."""
     return bound in table and all(table.get(key) == given.get(key) for key in ("value", "target", "level", "params"))

@@ -1,4 +1,4 @@
-"""Hierarchy of one quasi-identifier while it is edited: a tree of its values, or intervals, with the records of every node."""
+"""Hierarchy of a quasi-identifier while it is edited: a tree of values, or intervals, with the records below each node."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MAX_PROPOSED_LEAVES = 60
 
 @dataclass(frozen=True, slots=True)
 class HierarchyNodeLine:
-    """Node of a hierarchy with what is below it.
+    """Node of a hierarchy with the values and records below it.
 
     node: the node
     values: number of distinct values
@@ -72,7 +72,7 @@ class EditedHierarchy:
     smallest: number below which no number of records is shown
     level: level that is released, if one is
     origin: how the hierarchy was made
-    learnt: what it shows of the records
+    learnt: what a proposal reveals of the records
     """
 
     place: StepPlace
@@ -89,21 +89,23 @@ class EditedHierarchy:
     learnt: str = ""
 
     def with_tree(self, tree: Hierarchy) -> EditedHierarchy:
+        """Return the same with another tree."""
         return replace(self, tree=tree, origin="as you edit it", learnt="")
 
     def with_widths(self, widths: Sequence[float]) -> EditedHierarchy:
-        """Return the same with other widths of intervals. Raises ValueError where one does not divide the next."""
+        """Return the same with other widths of intervals. Raises ValueError where one width does not divide the next."""
         interval_hierarchy(np.zeros(1), widths)
         return replace(self, widths=tuple(widths), origin="widths as you say", learnt="")
 
     def with_proposal(self, proposal: HierarchyProposal) -> EditedHierarchy:
+        """Return the same with the tree and the widths of a proposal."""
         return replace(
             self, tree=proposal.tree, widths=proposal.widths, origin=proposal.description, learnt=proposal.learnt_facts
         )
 
     @property
     def as_tree(self) -> Hierarchy:
-        """Return the tree of the values that the data have: of intervals too, down to every single number."""
+        """Return the tree of the values in the data; of intervals too, down to every single number."""
         if self.setting == "hierarchies":
             return self.tree or flat_hierarchy(list(self.counts) or ["*"])
         return interval_hierarchy(np.unique(self.numbers), self.widths, dates=self.variable.kind is Kind.DATE)[0]
@@ -114,20 +116,21 @@ class EditedHierarchy:
 
     @property
     def missing_values(self) -> tuple[str, ...]:
-        """Return the values of the data that the tree has no place for."""
+        """Return the values in the data that the tree lacks."""
         known = set(self.tree.values) if self.tree is not None else set(self.counts)
         return tuple(value for value, count in self.counts.items() if count and value not in known)
 
     @property
     def recipe_value(self) -> Any:
-        """Return what the recipe writes for the variable; None where it need not write anything."""
+        """Return the value that a recipe has for the variable in ``setting``; None where it needs none."""
         if self.setting == "hierarchies":
             return None if self.tree is None else _tree_for_recipe(self.tree)
         return [int(width) if float(width).is_integer() else width for width in self.widths] or None
 
     def node_lines(self) -> list[HierarchyNodeLine]:
-        """Return the nodes from the root down, each before those below it; of intervals those of every width. Raises ValueError where
-        there are too many.
+        """List the nodes from the root down, each before those below it; for intervals those of every width.
+
+        Raises ValueError where there are too many.
         """
         if self.setting == "hierarchies":
             tree = self.as_tree
@@ -145,12 +148,13 @@ class EditedHierarchy:
             raise ValueError(f"{len(starts):,} intervals are too many to show; take wider ones")
         tree, _ = interval_hierarchy(starts, self.widths, dates=self.variable.kind is Kind.DATE)
         records = np.bincount(first, weights=count, minlength=len(starts)).astype(np.int64)
+        # The leaves of this tree are starts of the narrowest intervals, not values, so they are no lines.
         nodes = [node for node in list_nodes(tree) if not node.is_value]
         return _hide_small_counts(nodes, records, np.bincount(first, minlength=len(starts)), self.smallest)
 
 
 def _tree_for_recipe(tree: Hierarchy) -> Any:
-    """Return the tree as recipes write it, without sizes where these follow from the tree."""
+    """Return the tree as recipes write it, without node sizes where these follow from the tree."""
     try:
         usual = Hierarchy(tree.rows)
     except ValueError:  # a root over one value needs a size
@@ -161,18 +165,24 @@ def _tree_for_recipe(tree: Hierarchy) -> Any:
 def _hide_small_counts(
     nodes: Sequence[HierarchyNode], records: NDArray[np.int64], values: NDArray[np.int64], smallest: int
 ) -> list[HierarchyNodeLine]:
-    """Return the lines of nodes. A number of records below ``smallest`` is hidden, and what would give it away with the others."""
+    """Return the lines of nodes with numbers of records below ``smallest`` hidden.
+
+    ``records`` and ``values`` are numbers by leaf, (n_leaves,). Numbers from which a hidden one could be computed are
+    hidden too.
+    """
     totals = [int(records[list(node.rows)].sum()) for node in nodes]
     below = _children_of_nodes(nodes)
     few = {at for at, total in enumerate(totals) if 0 < total < smallest}
     hidden = set(few)
     for children in below.values():  # from the root down, so that what is hidden above is known
+        # A single hidden child follows from the parent and the other children by subtraction: a second one is hidden.
         mine = [at for at in children if at in hidden]
         open_ones = sorted((at for at in children if at not in hidden and totals[at]), key=lambda at: totals[at])
         if len(mine) == 1 and open_ones:
             hidden.add(open_ones[0])
     for at, children in below.items():
         if at in hidden and children and not any(child in hidden for child in children):
+            # The children of a hidden node add up to it, so one of them must be hidden.
             hidden.add(min(children, key=lambda child: totals[child]))
     return [
         HierarchyNodeLine(node, int(values[list(node.rows)].sum()), None if at in hidden else totals[at], at in few)
@@ -181,7 +191,7 @@ def _hide_small_counts(
 
 
 def _children_of_nodes(nodes: Sequence[HierarchyNode]) -> dict[int, list[int]]:
-    """Return the places of the nodes directly below each node, from the root down."""
+    """Return the positions of the child nodes of each node, from the root down."""
     below: dict[int, list[int]] = {at: [] for at in range(len(nodes))}
     path: list[int] = []
     for at, node in enumerate(nodes):
@@ -193,15 +203,17 @@ def _children_of_nodes(nodes: Sequence[HierarchyNode]) -> dict[int, list[int]]:
 
 
 def proposed_hierarchies(data: Microdata, known: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the tables ``hierarchies`` and ``widths`` of a step for quasi-identifiers whose values can be joined in steps."""
+    """Return proposed tables ``hierarchies`` and ``widths`` for the quasi-identifiers that can be generalised in steps."""
     found: dict[str, dict[str, Any]] = {"hierarchies": {}, "widths": {}}
     for name in known:
+        # No class of a hierarchy covers a missing value.
         if data.missing_mask(name).any() or not len(data):
             continue
         kind = data.schema[name].kind
         if kind.has_levels and (kind is Kind.BINARY or data.frame[name].nunique() > MAX_PROPOSED_LEAVES):
             continue
         first = propose_hierarchies(data, name)[0]
+        # A tree of height 1 has nothing between a value and the root: to suppress it, no tree is needed.
         if first.tree is None or first.tree.height > 1:
             for setting, by_name in first.recipe_settings(name).items():
                 found[setting] |= by_name
@@ -209,7 +221,7 @@ def proposed_hierarchies(data: Microdata, known: Sequence[str]) -> dict[str, dic
 
 
 def generalised_variables(table: Mapping[str, Any]) -> list[tuple[StepPlace, str, HierarchySetting]]:
-    """Return the quasi-identifiers of a plan that a step generalises along a hierarchy, each with the step and the table that holds it."""
+    """List the quasi-identifiers that steps of a plan generalise along a hierarchy, each with its step and its setting."""
     variables = table.get("variables", {})
     found: list[tuple[StepPlace, str, HierarchySetting]] = []
     for index, step in enumerate(table.get(HIERARCHY_SECTION, [])):
@@ -228,7 +240,7 @@ def generalised_variables(table: Mapping[str, Any]) -> list[tuple[StepPlace, str
 
 
 def open_hierarchy(workspace: Workspace, draft: PlanDraft, place: StepPlace, name: str) -> EditedHierarchy:
-    """Open the hierarchy that a plan's step has for a variable, with the stored records. Raises BadInput and NotFound."""
+    """Open the hierarchy of a variable in a step of a plan, with the stored records. Raises BadInput and NotFound."""
     table = read_toml(draft.toml)
     dataset = workspace.find_dataset(draft.dataset_id)
     variable = Variable.from_table(name, table["variables"][name], f"variables.{name}")
@@ -244,7 +256,7 @@ def open_hierarchy(workspace: Workspace, draft: PlanDraft, place: StepPlace, nam
 def hierarchy_of_step(
     data: Microdata, name: str, step: Mapping[str, Any], place: StepPlace, setting: HierarchySetting, smallest: int
 ) -> EditedHierarchy:
-    """Return the hierarchy that a step has for a variable of these data; the first proposal where it has none. Raises BadInput."""
+    """Return the hierarchy that a step has for a variable, else the first proposal. Raises BadInput."""
     variable = data.schema[name]
     counts: dict[str, int] = {}
     if setting == "hierarchies":
@@ -282,9 +294,9 @@ def hierarchy_of_step(
 def hierarchy_of_recipe(
     recipe_name: str, data_file: str | None, name: str, tree: str | None, smallest: int, key: bytes, *, propose: bool
 ) -> EditedHierarchy:
-    """Return the hierarchy of the first step of a recipe that has one for a variable of its file; the first proposal where none does.
+    """Return the hierarchy of a variable in the first step of a recipe that has one, else the first proposal.
 
-    ``tree`` is the text of a file with a tree instead. Raises BadInput.
+    ``tree`` is the text of a file with a tree to use instead. Raises BadInput.
     """
     file = find_recipe(recipe_name)
     table = read_recipe_files(file.table, file.data_directory)
@@ -325,7 +337,7 @@ def hierarchy_of_recipe(
 
 
 def replace_hierarchy(toml: str, opened: EditedHierarchy) -> str:
-    """Return a plan's text with the hierarchy in its step."""
+    """Return a plan's text with the edited hierarchy in its step."""
     table = read_toml(toml)
     place, name = opened.place, opened.variable.name
     step = dict(table[place.section][place.index])

@@ -1,9 +1,7 @@
 """Changes that a draft makes to the columns that its release would keep, so that the audience may have them.
 
-A kept column is true for every row. Among the public somebody knows any of them; a contract binds its users, and there the
-quasi-identifiers count; in an enclave they are reported. So a draft makes kept columns coarser by public rules, or synthesises them,
-until the limits of the
-audience protect everybody, and gives the reason for each column. It asks about columns that identify people by themselves and stay.
+A draft makes kept columns coarser by public rules, or synthesises them, until the limits of the audience protect
+everybody, and gives the reason for each column. It asks about columns that stay and identify people by themselves.
 """
 
 from __future__ import annotations
@@ -67,12 +65,15 @@ class DraftAudience:
 
     @property
     def name(self) -> str:
-        """Return the audience in a sentence: ``the public``, ``a contract``."""
+        """Return the audience for use in a sentence: ``the public``, ``users under a contract``."""
         return {"public": "the public", "contract": "users under a contract", "enclave": "an enclave"}[self.audience]
 
     @property
     def policy_notes(self) -> list[str]:
-        """Return a note that the policy allows less than what was requested; empty where it allows it."""
+        """Return a note that the policy allows only a stricter audience than the one requested.
+
+        Empty where it allows that.
+        """
         if self.audience == self.requested:
             return []
         return [
@@ -80,7 +81,9 @@ class DraftAudience:
         ]
 
     def counts_column(self, name: str, known: Sequence[str]) -> bool:
-        """Return whether this audience is taken to know a kept column of people, as the gate's check of kept columns does."""
+        """Return whether this audience is assumed to know a kept column of people."""
+        # As in the gate's check of kept columns: among the public somebody knows any column; a contract binds its
+        # users, so only quasi-identifiers count.
         return self.audience == "public" or name in known
 
 
@@ -105,9 +108,9 @@ class ColumnProtection:
 
 @dataclass(frozen=True, eq=False)
 class KeptColumnDraft:
-    """Columns that a synthesis would keep, for an audience.
+    """Choice of the changes to columns that a synthesis would keep, for one audience.
 
-    data: confidential records, as rules of the recipe that exist already show them
+    data: confidential records, recoded by rules that the recipe has already
     known: quasi-identifiers
     audience: the audience
     noun: what records are, in the plural
@@ -119,8 +122,9 @@ class KeptColumnDraft:
     noun: str = "people"
 
     def choose_protection(self, kept_columns: Sequence[str], holdout: float) -> ColumnProtection:
-        """Return the changes for the audience when a share ``holdout`` of the records is held out of the release."""
+        """Choose the changes for the audience when a share ``holdout`` of the records is held out of the release."""
         counting = [name for name in kept_columns if self.audience.counts_column(name, self.known)]
+        # The hold-out takes people out of every class, so classes must be larger before it.
         limits = self.audience.limits.limits.limits_before_removal(holdout)
         # The design of a survey can be neither drawn nor recoded: it stays as it is, or it goes.
         design = [name for name in counting if self.data.schema[name].design is not None]
@@ -157,22 +161,23 @@ class KeptColumnDraft:
         )
 
     def count_combinations(self, names: Sequence[str], data: Microdata | None = None) -> CombinationSizes:
-        """Count the combinations of some columns."""
+        """Count the records of each combination of values in some columns."""
         shown = self.data if data is None else data
         return CombinationSizes.from_cells(cell_keys(shown, names), names, len(shown))
 
     def _share_of_all_text(self, people: int) -> str:
+        """Return a number of people of all, in words."""
         return f"{people:,} of {len(self.data):,} {self.noun}"
 
     @staticmethod
     def _over_text(limits: KeptColumnLimits) -> str:
-        """Describe where the people are whom the limits do not protect."""
+        """Return, in words, where the people are whom the limits do not protect."""
         classes = f"in classes of fewer than {limits.smallest_class}" if limits.smallest_class else ""
         average = f"above the average risk of {limits.average_risk:.2g}" if limits.average_risk else ""
         return " or ".join(part for part in (classes, average) if part)
 
     def _reason_of_change(self, lever: KeptColumnChange, limits: KeptColumnLimits) -> str:
-        """Describe the change of a column, and how many people it protects."""
+        """Return the change of a column and how many people it protects, in a sentence without its full stop."""
         alone = self.count_combinations([lever.variable]).n_unique
         if lever.rule is None and alone >= len(self.data) / 2:
             return f"{lever.variable} is synthesised: {self._share_of_all_text(alone)} are alone with it"
@@ -186,17 +191,20 @@ class KeptColumnDraft:
         return f"{self._joined_levels_text(lever.variable, lever.rule)}: {protects}"
 
     def _joined_levels_text(self, name: str, rule: RecodeRule) -> str:
+        """Return how many levels of a column a rule joins, in words."""
         levels, joined = len(self.data.frame[name].cat.categories), sum(map(len, rule.groups.values()))
         return f"{name} is shown with {joined:,} of its {levels:,} levels joined under fewer names"
 
     def _rare_levels_joined(self, name: str, limits: KeptColumnLimits) -> RecodeRule | None:
-        """Return the finest rule by which each level of a synthesised column has enough people; None where no rule is needed or possible.
+        """Return the finest rule by which each level of a synthesised column has enough people.
 
-        A model draws levels that somebody in the data has. A level of two people reveals that one of them is there, which attacks on membership find.
+        None where no rule is needed or possible.
         """
         variable = self.data.schema[name]
         if not variable.kind.has_levels or variable.levels or limits.smallest_class is None:
             return None
+        # A model draws levels that somebody in the data has: a level of two people reveals that one of them is there,
+        # which attacks on membership find.
         if not len(self.count_combinations([name]).records_below(limits.smallest_class)):
             return None
         return next(iter(coarser_rules(self.data, name, limits.smallest_class)), None)
@@ -209,7 +217,7 @@ class KeptColumnDraft:
         limits: KeptColumnLimits,
         holdout: float,
     ) -> list[str]:
-        """Describe what the kept columns show after the changes."""
+        """Return notes on what the kept columns show after the changes."""
         smallest = self.audience.limits.smallest_class
         shown = [name for name in counting if name in staying]
         if limits == KeptColumnLimits():
@@ -234,7 +242,7 @@ class KeptColumnDraft:
         return notes
 
     def _unlisted_columns_warning(self, staying: Sequence[str], plan: ProtectionPlan) -> list[str]:
-        """Ask about the columns that users under a contract are not taken to know, where they tell people apart."""
+        """Return a question about kept columns without a role that would single people out under a contract."""
         others = [name for name in staying if not self.audience.counts_column(name, self.known)]
         if self.audience.audience != "contract" or not others:
             return []
@@ -249,10 +257,11 @@ class KeptColumnDraft:
         ]
 
     def _identifying_column_questions(self, unchanged: Sequence[str]) -> list[str]:
-        """Ask about each column that stays and tells many people apart by itself; the survey's design and weights have their own warning."""
+        """Return a question for each column that stays and singles out many people by itself."""
         found = []
         for name in unchanged:
             alone = self.count_combinations([name]).n_unique
+            # The design of a survey has a warning of its own.
             if self.data.schema[name].design is not None or alone < IDENTIFYING_SHARE * len(self.data):
                 continue
             steps = self._coarse_steps_text(name)
@@ -277,7 +286,7 @@ class KeptColumnDraft:
 
 @dataclass(frozen=True, slots=True)
 class QuasiIdentifierChoice:
-    """Columns of no role that an anonymisation for the public makes coarser too, and those that it leaves out.
+    """Columns without a role that an anonymisation for the public makes coarser too, and those that it leaves out.
 
     added: columns to name among the quasi-identifiers, the most useful first
     left_out: columns that cannot be in the release
@@ -292,12 +301,14 @@ class QuasiIdentifierChoice:
 def choose_quasi_identifiers(
     profile: TableProfile, known: Sequence[str], sensitive: Sequence[str], others: Sequence[str], k: int
 ) -> QuasiIdentifierChoice:
-    """Choose which of the ``others`` become quasi-identifiers.
+    """Choose which of the ``others`` become quasi-identifiers: those that tell most about a sensitive variable.
 
-    Each of n records stays in a class of k, so that classes can be halved log2(n / k) times in all. A column that is never cut shows nothing, so
-    there is room for that number of quasi-identifiers. Those stay that tell most of a sensitive variable; no class covers a missing value.
+    The number of quasi-identifiers is limited to how often the records can be halved into classes of ``k``.
     """
+    # Each cut of a class halves it, so n records allow log2(n / k) cuts in classes of k. A column that is never cut
+    # shows nothing: there is room for that many quasi-identifiers.
     cuts = max(0, int(math.log2(max(1.0, profile.records / k))))
+    # No class covers a missing value.
     possible = [name for name in others if profile[name].distinct <= profile.records / 2 and not profile[name].missing]
     order: dict[str, int] = {name: len(possible) for name in possible}
     for target in sensitive or known:
@@ -308,12 +319,16 @@ def choose_quasi_identifiers(
 
 
 def is_counted(role: Role) -> bool:
-    """Return whether columns of a role are counted among those that a release keeps: weights have a check of their own."""
+    """Return whether columns of a role count among those that a release keeps."""
+    # Weights have a check of their own, and identifiers never leave.
     return role not in (Role.IDENTIFIER, Role.WEIGHT)
 
 
 def evaluation_warning(draft: KeptColumnDraft, kept_columns: Sequence[str]) -> list[str]:
-    """Return how many people the gate will find by columns that a release of another tool keeps; nothing where it finds no one."""
+    """Return a warning about the people whom the gate will find by columns that another tool's release keeps.
+
+    Empty without any.
+    """
     counting = [name for name in kept_columns if draft.audience.counts_column(name, draft.known)]
     over = draft.audience.limits.limits.count_unprotected(draft.count_combinations(counting)) if counting else 0
     if not over:

@@ -1,10 +1,10 @@
-"""Reading of files that a recipe names and that lie beside it: trees of generalisation, pools of seeds, what an intruder has.
+"""Reading of files that a recipe names and that lie beside it: generalisation trees, seed pools, intruder files.
 
     hierarchies = { education = "education.csv" }     # ARX's layout, a line a value: value;level 1;...;root (or tau-Argus's)
     seeds = "pool.csv"                                # a CSV table with a column a target, public already
     external = "register.csv"                         # a CSV table with a column a variable that the intruder knows
 
-A recipe may come from others: only plain files in UTF-8 in its folder or below are read, up to a size.
+Only plain files in UTF-8, in the recipe's folder or below it and up to a size, are read.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ MAX_TREE_BYTES = 64 << 20
 
 
 def read_recipe_files(table: Mapping[str, Any], folder: Path | None) -> dict[str, Any]:
-    """Return a copy of a recipe's table with the content of files in place of their names, ``folder`` being the folder that they lie in.
+    """Return a copy of a recipe's table with the content of files in place of their names.
 
-    Raises BadInput at ``anonymisation[0].hierarchies.education`` or ``synthesis[0].seeds``.
+    ``folder`` is where the files lie. Raises BadInput at ``anonymisation[0].hierarchies.education`` or
+    ``synthesis[0].seeds``.
     """
     return {
         key: _read_section_files(value, key, folder) if key in SECTIONS_WITH_FILES else value
@@ -39,12 +40,15 @@ def read_recipe_files(table: Mapping[str, Any], folder: Path | None) -> dict[str
 
 
 def _read_section_files(steps: Any, section: str, folder: Path | None) -> Any:
+    """Return the steps of a section with the content of the files that they name."""
     if not isinstance(steps, list):
         return steps
     return [_read_step_files(step, f"{section}[{i}]", folder) for i, step in enumerate(steps)]
 
 
 def _read_step_files(step: Any, place: str, folder: Path | None) -> Any:
+    """Return a step's table with the content of the files that it names."""
+    # What is no table is left for ``Recipe.from_table`` to refuse, with its place.
     if not isinstance(step, Mapping):
         return step
     read: dict[str, Any] = {}
@@ -63,6 +67,7 @@ def _read_step_files(step: Any, place: str, folder: Path | None) -> Any:
 
 
 def _read_tree(name: str, place: str, folder: Path | None) -> list[list[str]]:
+    """Read a tree of generalisation: a row for each value, from the value to the root. Raises BadInput."""
     if folder is None:
         raise BadInput(place, "names a file, and this recipe lies in no folder; give the tree as rows")
     text = _read_text_beside(name, place, folder, MAX_TREE_BYTES, "a tree", "a tree is a file with a line a value")
@@ -75,6 +80,7 @@ def _read_tree(name: str, place: str, folder: Path | None) -> list[list[str]]:
 
 
 def _read_seed_pool(name: str, place: str, folder: Path | None) -> str | list[str]:
+    """Read a pool of seeds as a recipe writes it. Raises BadInput."""
     known = " or ".join(f'"{word}"' for word in SeedPool.words)
     if folder is None:
         raise BadInput(
@@ -90,6 +96,7 @@ def _read_seed_pool(name: str, place: str, folder: Path | None) -> str | list[st
 
 
 def _read_intruder_file(name: str, place: str, folder: Path | None) -> list[str]:
+    """Read an intruder's file as the lines that a recipe writes. Raises BadInput."""
     if folder is None:
         raise BadInput(place, f'"{name}" is a file beside a recipe, and this recipe lies in no folder')
     text = _read_text_beside(
@@ -102,11 +109,14 @@ def _read_intruder_file(name: str, place: str, folder: Path | None) -> list[str]
 
 
 def _read_text_beside(name: str, place: str, beside: Path, most: int, what: str, advice: str) -> str:
-    """Read the text of a plain file in the folder of the recipe or below. Raises BadInput."""
+    """Read the text of a plain file in the folder of the recipe or below, up to ``most`` bytes. Raises BadInput."""
     try:
         folder, path = beside.resolve(), (beside / name).resolve()
+        # A recipe may come from somebody else: it must not make us read, and quote in messages, any other file.
+        # ``resolve`` has followed links.
         if not path.is_relative_to(folder):
             raise BadInput(place, f'"{name}" lies outside the folder of the recipe; put the file beside the recipe')
+        # Spreadsheets write a byte order mark before the first value.
         return read_plain(path, most).decode("utf-8-sig")
     except StrangeFile as error:
         raise BadInput(place, f'"{name}" is {error.kind}, not {what}; {advice}') from None

@@ -1,9 +1,8 @@
 """Plan as a document that is edited in its parts: comments, order and layout of the others stay.
 
-The text is parsed into blocks, one a ``[table]`` or ``[[step]]`` with the comment above it, so that a comment moves
-and goes with its step. An edit names its key, and for steps where each was before. Inside a block tomlkit changes the
-values that differ; an array over several lines is parsed in the same way. A table in several places of the text is
-edited in each. Where tomlkit cannot read a layout, the plan is written afresh.
+The text is parsed into blocks, one for each ``[table]`` or ``[[step]]`` with the comment above it, so that a comment
+moves and goes with its step. An edit names its key, and for steps where each was before. Inside a block tomlkit changes
+the values that differ. Where tomlkit cannot read a layout, the plan is written afresh.
 """
 
 from __future__ import annotations
@@ -43,13 +42,12 @@ class PlanBlock:
 
     root: name of the table, empty before the first
     text: its text
-    tail: line ends, and comments with a blank line before them; they belong to the place, not to the block
+    tail: line ends, and comments with a blank line before them
     """
 
     root: str
     text: str
     tail: str
-    """Line ends, and comments with a blank line before them: they belong to the place, not to the block."""
 
 
 class PlanDocument:
@@ -61,7 +59,7 @@ class PlanDocument:
         self._blocks: list[PlanBlock] | None = _split_blocks(toml)
 
     def set_section(self, key: str, value: Any) -> None:
-        """Set a top-level value or table, or a list of steps; of steps, those that stay keep their comments."""
+        """Set a top-level value or table, or a list of steps; steps that stay keep their comments."""
         old = self.table.get(key)
         if key not in self.table or not _equal_toml_values(old, value):
             self._change_key(
@@ -73,7 +71,7 @@ class PlanDocument:
             )
 
     def set_steps(self, section: str, steps: Sequence[TomlValues], origins: Sequence[int | None]) -> None:
-        """Set a list of steps; ``origins`` has the index that each had, None for a new one."""
+        """Set a list of steps; ``origins`` has the index that each had before, None for a new one."""
         self._change_key(section, list(steps), origins)
 
     def remove_key(self, key: str) -> None:
@@ -81,21 +79,26 @@ class PlanDocument:
             self._change_key(key, None, ())
 
     def to_text(self) -> str:
+        """Return the text of the plan, with the layout that it had where the edited text can be read."""
         text = "" if self._blocks is None else _join_blocks(self._blocks)
+        # An edit of the text is trusted only where it parses to the content that is wanted; else comments are lost,
+        # never values.
         return text if self._blocks is not None and _parses_to(text, self.table) else write_plan(self.table)
 
     def _change_key(self, key: str, value: Any, origins: Sequence[int | None]) -> None:
+        """Change one top-level key in the content and in the blocks; None as ``value`` removes it."""
         old = self.table.pop(key, None)
         if value is not None:
             self.table[key] = value
         try:
             self._blocks = self._blocks and _change_blocks(self._blocks, key, old, value, origins)
         except TOMLKitError:
+            # tomlkit cannot read this layout: the plan will be written afresh.
             self._blocks = None
 
 
 def rewrite_plan(toml: str, table: TomlValues) -> str:
-    """Rewrite ``toml`` with the content ``table``, edited key by key. ``toml`` must be valid."""
+    """Rewrite the valid text ``toml`` with the content ``table``, edited key by key."""
     document = PlanDocument(toml)
     for key in [*document.table, *(key for key in table if key not in document.table)]:
         if key in table:
@@ -110,6 +113,7 @@ def _join_blocks(blocks: Sequence[PlanBlock]) -> str:
 
 
 def _parses_to(text: str, table: TomlValues) -> bool:
+    """Return whether a text is TOML with this content."""
     try:
         return _equal_toml_values(tomllib.loads(text), table)
     except tomllib.TOMLDecodeError:
@@ -125,17 +129,19 @@ def _iterate_tokens(toml: str) -> Iterator[tuple[re.Match[str], int]]:
 
 
 def _logical_lines(toml: str) -> list[str]:
-    """Return the lines of a text with their ends; all those of one value are one."""
+    """Return the lines of a text with their ends; all lines of one value are one."""
     ends = [token.end() for token, depth in _iterate_tokens(toml) if token[0] == "\n" and not depth]
     return [toml[start:end] for start, end in pairwise([0, *ends, len(toml)]) if start < end]
 
 
 def _split_blocks(toml: str) -> list[PlanBlock]:
+    """Split the text of a plan into its blocks."""
     lines = _logical_lines(toml)
     starts, roots = [0], [""]
     for number, line in enumerate(lines):
         header = TABLE_HEADER.match(line)
         root = header.group(2).strip("\"'") if header else ""
+        # ``[data.format]`` belongs to the block of ``[data]``, but every ``[[step]]`` begins one.
         if header and (root != roots[-1] or (header.group(1) == "[[" and header.group(3) == "]")):
             starts.append(_comment_start(lines, number, starts[-1]))
             roots.append(root)
@@ -144,13 +150,15 @@ def _split_blocks(toml: str) -> list[PlanBlock]:
 
 
 def _split_tail(root: str, text: str) -> PlanBlock:
-    """Return a block without what stands behind the first blank line after the values, such as the title of the next part, as its tail."""
+    """Return a block whose tail is what stands behind the first blank line after the values."""
+    # A comment behind a blank line, such as the title of the next part, belongs to the place and must not move with the
+    # block.
     kept = BLOCK_TAIL.sub("", text)
     return PlanBlock(root, kept, text[len(kept) :])
 
 
 def _comment_start(lines: Sequence[str], header: int, least: int) -> int:
-    """Return where the comments directly above a header begin."""
+    """Return the number of the line where the comments directly above a header begin, not before ``least``."""
     first = header
     while first > least and lines[first - 1].lstrip().startswith("#"):
         first -= 1
@@ -176,7 +184,10 @@ def _change_blocks(
 
 
 def _change_scattered_table(blocks: list[PlanBlock], root: str, old: TomlValues, new: TomlValues) -> list[PlanBlock]:
-    """Return the blocks with a table in several places changed, each with its own keys; new keys go below ``[root]``."""
+    """Return the blocks with a table changed that stands in several places; each place keeps its own keys.
+
+    New keys go below ``[root]``.
+    """
     result: list[PlanBlock] = []
     rest, added = dict(new), [key for key in new if key not in old]
     for block in blocks:
@@ -236,7 +247,7 @@ def _change_tables(
 
 
 def _remove_block(before: Sequence[PlanBlock], gone: PlanBlock) -> list[PlanBlock]:
-    """Return the blocks ``before`` one that is removed; comments in its place stay."""
+    """Return the blocks ``before`` a removed one; comments behind it stay."""
     if not before:
         return []
     if "#" not in before[-1].tail and before[-1].root == gone.root:
@@ -247,7 +258,10 @@ def _remove_block(before: Sequence[PlanBlock], gone: PlanBlock) -> list[PlanBloc
 
 
 def _match_old_tables(old: Sequence[Any], new: Sequence[Any]) -> list[int | None]:
-    """Return where each new table was: the equal one, else the next that remains; None for an added one."""
+    """Return the position that each new table had: of the equal old one, else of the next that remains.
+
+    None for an added one.
+    """
     rest_of_old = dict(enumerate(old))
     found: list[int | None] = []
     for table in new:
@@ -255,12 +269,13 @@ def _match_old_tables(old: Sequence[Any], new: Sequence[Any]) -> list[int | None
         found.append(same)
         if same is not None:
             del rest_of_old[same]
+    # What has no equal was edited: taking the old ones in order keeps the comments of steps that were changed in place.
     rest = iter(sorted(rest_of_old))
     return [next(rest, None) if place is None else place for place in found]
 
 
 def _block_text(root: str, table: TomlValues, texts: Sequence[str], origin: int | None) -> str:
-    """Return a table's block: the one it comes from brought up to date, or a new one."""
+    """Return the text of a table's block: the one it comes from brought up to date, or a new one."""
     if origin is None:
         return write_plan({root: [table] if root in _STEP_SECTIONS else table}).rstrip("\n")
     document = tomlkit.parse(texts[origin] + "\n")
@@ -270,7 +285,7 @@ def _block_text(root: str, table: TomlValues, texts: Sequence[str], origin: int 
 
 
 def _merge_values(held: Any, new: TomlValues) -> None:
-    """Set the keys and values of ``held`` to those of ``new``; what is equal keeps its text."""
+    """Set the keys and values of ``held`` to those of ``new``; equal ones keep their text."""
     for key in [*held, *(key for key in new if key not in held)]:
         _set_key(held, key, new)
 
@@ -296,7 +311,8 @@ def _set_key(held: Any, key: str, new: TomlValues) -> None:
 
 
 def _unwrap_item(value: Any) -> Any:
-    """Return the value of an item; tomlkit returns booleans unwrapped."""
+    """Return the plain value of a tomlkit item."""
+    # tomlkit returns booleans as they are, without an item around them.
     return value if isinstance(value, bool) else value.unwrap()
 
 
@@ -327,7 +343,7 @@ class ArrayEntry:
 
 @dataclass(frozen=True)
 class MultilineArray:
-    """Array over several lines, taken apart.
+    """Array over several lines, split into its parts.
 
     head: comment behind its bracket
     entries: its entries
@@ -340,12 +356,11 @@ class MultilineArray:
     entries: list[ArrayEntry]
     gaps: list[str]
     comma: str
-    """The one behind the last entry, if there is one."""
     end: str
 
     @classmethod
     def from_array_text(cls, text: str) -> MultilineArray | None:
-        """Parse the entries of ``[...]``; None where a comment stands between a value and its comma."""
+        """Parse the entries of ``[...]``; return None where a comment stands between a value and its comma."""
         inner = text[1:-1]
         commas = [token.span() for token, depth in _iterate_tokens(inner) if token[0] == "," and not depth]
         ends, starts = [start for start, _ in commas], [end for _, end in commas]
@@ -368,7 +383,7 @@ class MultilineArray:
         return cls(remarks[0], entries, [gap for gap, *_ in found], comma, end)
 
     def to_array_text(self) -> str:
-        """Return the array's text again, however many entries there are now."""
+        """Return the text of the array, however many entries it has now."""
         gaps = [*self.gaps, *([self._default_gap] * len(self.entries))][: len(self.entries)]
         text, remark = f"[{self.head}", self.head
         for place, (gap, entry) in enumerate(zip(gaps, self.entries, strict=True), start=1):
@@ -383,7 +398,7 @@ class MultilineArray:
 
 
 def _split_entry(part: str) -> tuple[str, str, str, str]:
-    """Split the text between two commas into blanks, comments above, value and what is behind it."""
+    """Split the text between two commas into blanks, comments above the value, the value, and what is behind it."""
     lead = BLANKS_AND_COMMENTS.match(part)
     assert lead is not None
     body, gap = part[lead.end() :], lead[0][: len(lead[0]) - len(lead[0].lstrip())]
@@ -395,18 +410,21 @@ def _split_entry(part: str) -> tuple[str, str, str, str]:
 
 
 def _leading_comment(text: str) -> str:
-    """Return the comment with which the text's first line continues or ends; empty without one."""
+    """Return the comment at the beginning of a text's first line; empty without one."""
     found = LINE_COMMENT.match(text)
     return found[0] if found else ""
 
 
 def _line_end_if_needed(remark: str, after: str) -> str:
-    """Return a line end where a comment would run on into what comes after."""
+    """Return a line end where a comment would run on into what comes after, else an empty text."""
     return "\n" if remark and "\n" not in after.partition("#")[0] else ""
 
 
 def _rewrite_array(text: str, old: Sequence[Any], new: Sequence[Any]) -> str:
-    """Return the text of an array with the items ``new``; comments move and go with theirs. Empty where it cannot be parsed."""
+    """Return the text of an array with the items ``new``; comments move with their items.
+
+    Empty where it cannot be parsed.
+    """
     array = MultilineArray.from_array_text(text)
     if array is None or len(array.entries) != len(old):
         return ""
@@ -422,7 +440,7 @@ def _rewrite_array(text: str, old: Sequence[Any], new: Sequence[Any]) -> str:
 
 
 def _has_line_per_key(held: Any) -> bool:
-    """Return whether each key of a table has a line of its own, be it a dotted one."""
+    """Return whether each key of a table has a line of its own, also as a dotted key."""
     return isinstance(held, (Table, OutOfOrderTableProxy))
 
 
@@ -431,30 +449,31 @@ def _is_multiline(held: Any, kind: type[Array | InlineTable]) -> bool:
 
 
 def _keep_key_order(old: Any, new: Any) -> Any:
-    """Return ``new`` with its keys in the order that they had."""
+    """Return ``new`` with its keys in the order that ``old`` had."""
     if not isinstance(old, Mapping) or not isinstance(new, Mapping):
         return new
     return {key: new[key] for key in [*old, *(key for key in new if key not in old)] if key in new}
 
 
 def _equal_toml_values(one: object, other: object) -> bool:
-    """Return whether two values are the same in TOML: 1 is not 1.0 or true, and the order of keys does not matter."""
+    """Return whether two values are equal in TOML, whatever the order of keys."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(_equal_toml_values(value, other[key]) for key, value in one.items())
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(_equal_toml_values, one, other))
+    # In TOML 1 is neither 1.0 nor true, which Python takes for equal; a NaN is equal to itself here.
     return _toml_type(one) is _toml_type(other) and (one == other or (one != one and other != other))  # noqa: PLR0124
 
 
 def _toml_type(value: object) -> type:
-    """Return the type of TOML's values that a value has; those of tomlkit have the same."""
+    """Return the TOML type of a value; tomlkit's items have those of plain values."""
     return next(
         (kind for kind in (bool, int, float, str, datetime, date, time) if isinstance(value, kind)), type(value)
     )
 
 
 def _insert_block(blocks: list[PlanBlock], block: PlanBlock) -> list[PlanBlock]:
-    """Insert a block behind those that a recipe has before it."""
+    """Insert a block behind those that come before it in the order of a recipe."""
 
     def rank(root: str) -> int:
         return SECTION_ORDER.index(root) if root in SECTION_ORDER else -1 if not root else len(SECTION_ORDER)

@@ -1,8 +1,8 @@
 """Variables of a plan: read from its text and changed there, for any number of columns at once.
 
-A column that is excluded keeps its line under ``[variables]``, as a comment, so that it is found unchanged and in its place when it is
-included again. Where a plan does not write a column a line, it is changed like any other table, and what is excluded is gone.
-Lines that stay unchanged are read once, so that an edit of one column among hundreds costs what one column costs.
+A column that is excluded keeps its line under ``[variables]`` as a comment, so that it is found unchanged and in its
+place when it is included again. Where a column has no line of its own, it is changed like any other table, and an
+excluded one is gone.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ WHOLE_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 class VariableTables:
     """Tables of the variables in a plan's text.
 
-    planned: columns that are included
-    excluded: columns that are excluded
-    reasons: reason of an exclusion that its line names, ``# left excluded: unique in every record``
+    planned: tables of the included columns, by name
+    excluded: tables of the excluded columns, by name
+    reasons: reason of an exclusion that its line names, ``# left out: unique in every record``
     order: order of the text
     problem: why nothing can be read, empty if it can
     """
@@ -70,7 +70,7 @@ class _VariableLine:
 
 
 def parse_variable_tables(toml: str) -> VariableTables:
-    """Parse what a plan's text has of each column."""
+    """Parse the tables of included and excluded columns from a plan's text."""
     try:
         planned = _planned_variables(_read_plan_table(toml))
     except BadInput as error:
@@ -86,14 +86,17 @@ def parse_variable_tables(toml: str) -> VariableTables:
 
 
 def _read_plan_table(toml: str) -> Mapping[str, Any]:
-    """Read the table of a plan's text: the lines of ``[variables]`` each by themselves where every one is whole. Raises BadInput."""
+    """Read the table of a plan's text. Raises BadInput."""
     before, lines, after = _split_variable_lines(toml)
     planned: dict[str, Any] = {}
     for line in lines:
+        # Lines of ``[variables]`` are parsed one by one and cached: an edit of one column among hundreds costs what one
+        # column costs.
         said = _parse_variable_line(line.text)
         if said is None or len(said) > 1 or not planned.keys().isdisjoint(said):
             return read_toml(toml)
         planned.update(said)
+    # The rest is read without these lines only where it is TOML by itself and has no further table of variables.
     rest = (
         None
         if VARIABLES_TABLE.search(after) or _read_other_tables(before) is None
@@ -106,7 +109,7 @@ def _read_plan_table(toml: str) -> Mapping[str, Any]:
 
 @lru_cache(maxsize=8)
 def _read_other_tables(text: str) -> Mapping[str, Any] | None:
-    """Read the table around those lines; None where it cannot be read without them."""
+    """Read the text around the lines of ``[variables]``; None where it cannot be read without them."""
     try:
         return read_toml(text)
     except BadInput:
@@ -115,11 +118,12 @@ def _read_other_tables(text: str) -> Mapping[str, Any] | None:
 
 @lru_cache(maxsize=1 << 13)
 def _parse_variable_line(line: str) -> Mapping[str, Any] | None:
-    """Parse one line under ``[variables]``; None where it is no whole statement. Columns that are described alike are read once."""
+    """Parse one line under ``[variables]``; None where it is no whole statement."""
     entry = VARIABLE_ENTRY.match(line)
     if entry is not None and entry[1].isascii() and entry[1][0] not in "\"'":
         end = _closing_bracket(line, entry.end() - 1)
         if REST_OF_LINE.fullmatch(line, end):
+            # Without the name, columns with equal descriptions share one entry of the cache.
             value = _parse_statement(f"x = {line[entry.end() - 1 : end]}")
             return None if value is None else {entry[1]: value["x"]}
     return _parse_statement(line)
@@ -127,6 +131,7 @@ def _parse_variable_line(line: str) -> Mapping[str, Any] | None:
 
 @lru_cache(maxsize=1 << 10)
 def _parse_statement(statement: str) -> Mapping[str, Any] | None:
+    """Parse one TOML statement under ``[variables]``; None where it is no whole statement."""
     try:
         found: Mapping[str, Any] = read_toml(f"[{VARIABLES_SECTION}]\n{statement}")[VARIABLES_SECTION]
     except (BadInput, KeyError):
@@ -135,6 +140,7 @@ def _parse_statement(statement: str) -> Mapping[str, Any] | None:
 
 
 def _planned_variables(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the table ``variables`` of a plan. Raises BadInput where it is no table."""
     planned = table.get(VARIABLES_SECTION, {})
     if not isinstance(planned, dict):
         raise BadInput(VARIABLES_SECTION, "must be a table, [variables]")
@@ -142,7 +148,10 @@ def _planned_variables(table: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def change_kind(variable: Variable, kind: Kind) -> dict[str, Any]:
-    """Return a variable's table as one of another kind, without what that cannot have. Raises BadInput where a list of levels is in the way."""
+    """Return a variable's table with another kind, without the keys that this kind cannot have.
+
+    Raises BadInput where its list of levels does not fit.
+    """
     table = {**variable.to_table(), "kind": kind.value}
     if kind not in (Kind.COUNT, Kind.CONTINUOUS):
         table.pop("bounds", None)
@@ -153,9 +162,10 @@ def change_kind(variable: Variable, kind: Kind) -> dict[str, Any]:
 
 
 def change_variables(toml: str, changes: Mapping[str, Mapping[str, Any] | None], order: Sequence[str] = ()) -> str:
-    """Return the plan with some columns described by new tables or, where the table is None, excluded.
+    """Return the plan's text with new tables for some columns; those whose table is None are excluded.
 
-    A column that has no line yet gets one before the next that has, in the ``order`` of the file. Raises BadInput when the text is no TOML.
+    A column that has no line yet gets one before the next that has, in the ``order`` of the file. Raises BadInput when
+    the text is no TOML.
     """
     table = _read_plan_table(toml)
     known = _planned_variables(table)
@@ -170,6 +180,7 @@ def change_variables(toml: str, changes: Mapping[str, Mapping[str, Any] | None],
             return text
     except BadInput:
         pass
+    # The edited lines did not give the wanted content: the whole text is rewritten, which loses excluded lines.
     from .rewrite import rewrite_plan
 
     return rewrite_plan(toml, said)
@@ -185,6 +196,7 @@ def _split_variable_lines(toml: str) -> tuple[str, list[_VariableLine], str]:
     found = [_parse_line(text) for text in lines[start:end]]
     named = [number for number, line in enumerate(found) if line.name]
     end = start + (named[-1] + 1 if named else 0)
+    # Of several lines for one column the included one counts, else the last comment; the others are plain comments.
     speaks = {line.name: number for number, line in enumerate(found) if line.excluded}
     speaks |= {line.name: number for number, line in enumerate(found) if line.name and not line.excluded}
     kept = [line if speaks.get(line.name) == number else _VariableLine(line.text) for number, line in enumerate(found)]
@@ -193,6 +205,7 @@ def _split_variable_lines(toml: str) -> tuple[str, list[_VariableLine], str]:
 
 @lru_cache(maxsize=1 << 13)
 def _parse_line(text: str) -> _VariableLine:
+    """Parse the name of the column that a line describes, commented out or not."""
     lead = COMMENT_SIGN.match(text)
     entry = VARIABLE_ENTRY.match(text, lead.end() if lead else 0)
     if entry is None:
@@ -202,7 +215,7 @@ def _parse_line(text: str) -> _VariableLine:
 
 
 def _table_of_line(line: _VariableLine) -> dict[str, Any] | None:
-    """Return the table of a line's column; None where it cannot be read, as a comment in words cannot."""
+    """Return the table of a line's column; None where it cannot be read, as with a comment in words."""
     table = (_parse_variable_line(line.entry) or {}).get(line.name)
     return table if isinstance(table, dict) else None
 
@@ -210,7 +223,9 @@ def _table_of_line(line: _VariableLine) -> dict[str, Any] | None:
 def _change_lines(
     toml: str, changes: Mapping[str, Mapping[str, Any] | None], order: Sequence[str], known: Mapping[str, Any]
 ) -> str:
+    """Return the plan's text with the lines of some columns changed, excluded or added."""
     before, lines, after = _split_variable_lines(toml)
+    # New lines end as those of the file do.
     end = "\r\n" if "\r\n" in toml else "\n"
     if lines and not lines[-1].text.endswith("\n"):
         lines[-1] = replace(lines[-1], text=lines[-1].text + end)
@@ -228,7 +243,7 @@ def _change_lines(
 
 
 def _change_line(line: _VariableLine, table: Mapping[str, Any] | None, known: Mapping[str, Any]) -> _VariableLine:
-    """Return the line of a column with this table, or excluded."""
+    """Return the line of a column with another table, or commented out."""
     if table is None:
         return line if line.excluded else replace(line, text=f"# {line.entry.lstrip()}", excluded=True)
     entry, old = line.entry, _table_of_line(line) if line.excluded else known.get(line.name)
@@ -246,7 +261,7 @@ def _change_line(line: _VariableLine, table: Mapping[str, Any] | None, known: Ma
 
 
 def _closing_bracket(entry: str, opening: int) -> int:
-    """Return where the table that opens at ``opening`` ends."""
+    """Return the position behind the bracket that closes the one at ``opening``."""
     from .rewrite import DEPTH_CHANGES, TOML_TOKEN
 
     depth = 0

@@ -1,1 +1,1 @@
-"""What the office allows: its policy, and how much of each kind of output may be disclosed."""
+"""Policy of the office that releases, and how much of each kind of output may be disclosed."""

@@ -1,7 +1,8 @@
-"""The rules of a policy for what may be shown outside of the results found inside.
+"""Rules of a policy for what may be shown outside, and the names of what is internal and public.
 
-All that a command, a screen or a release writes is internal, as confidential as the data, or public. A public number is a function of
-the released files alone, or of counts that were protected by these rules, or it has noise that the privacy account pays for.
+All that a command, a screen or a release writes is internal, as confidential as the data, or public. A public number is
+a function of the released files alone, or of counts that were protected by these rules, or it has noise that the
+privacy account pays for.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class DisclosureRules:
 
     @property
     def base(self) -> int:
-        """Return the base to which counts of confidential records are rounded: the policy's, and ``FEWEST_INDISTINGUISHABLE_COUNTS`` at least."""
+        """Return the base to which counts of confidential records are rounded."""
+        # A policy may name a base of 1, by which every count would be exact.
         return max(self.rounding, FEWEST_INDISTINGUISHABLE_COUNTS)
 
     def round_number(self, value: float) -> float:
@@ -52,12 +54,11 @@ class DisclosureRules:
         return math.floor(records / self.base + 0.5) * float(self.base)
 
     def protect_counts(self, counts: Floats) -> Floats | None:
-        """Return counts (k,) of cells that make up a table, protected; None where the table has too few records for that.
+        """Return counts of the cells of a table, (k,), protected by rounding; None where the table has too few records.
 
-        The cumulative counts are rounded and the cells are what lies between them. Cells that were rounded one by one would have sums: who
-        knows the total and that 48 + 53 = 101 became 50 and 55 has both counts. Cumulative counts have no sum to solve: every one
-        of them can be any count that is rounded alike. Near 0 and near the total they are all taken for one: half the smallest cell lies
-        below or above. There the counts of fewer records than the smallest cell lie together with more.
+        Cumulative counts are rounded, and the cells are the differences between them. Cumulative counts near 0 and near
+        the total are replaced by one value, half the smallest cell from the end: there, counts of fewer records than
+        the smallest cell are merged with larger ones.
         """
         import numpy as np
 
@@ -66,13 +67,18 @@ class DisclosureRules:
         few = cell + self.base  # whole steps of rounding, so that no step is cut where the counts of few records end
         if total < 2 * few + self.base:
             return None
+        # Cells that were rounded one by one would have sums: who knows the total and that 48 + 53 = 101 became 50 and
+        # 55 has both counts. Of cumulative counts each can be any count that is rounded alike.
         below = np.floor(np.cumsum(counts)[:-1] / self.base + 0.5) * self.base
         below = np.where(below < few, cell / 2, below)
         below = np.where(below > total - few, total - cell / 2, below)
         return np.diff(below, prepend=0.0, append=total)
 
     def is_protected(self, counts: Floats) -> bool:
-        """Return whether counts (k,) are such as ``protect_counts`` gives: every cumulative count is one of its steps."""
+        """Return whether counts (k,) can be a result of ``protect_counts``: every cumulative count is one of its steps.
+
+        .
+        """
         import numpy as np
 
         cell = max(self.smallest_cell, FEWEST_INDISTINGUISHABLE_COUNTS)
@@ -83,7 +89,7 @@ class DisclosureRules:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PublicFigure:
-    """A figure of utility that may be released: the row as written, with the protected numbers that it follows from.
+    """Figure of utility that may be released, with the protected numbers that it follows from.
 
     row: the row, as written
     counts: protected counts (k,) of the confidential table, one array for each dataset; none where noise protects the figure
@@ -100,6 +106,6 @@ class PublicFigure:
 
 
 def noisy_share(noisy: tuple[int, int]) -> float:
-    """Return a gap with noise as a share of all records with noise, between 0 and 1."""
+    """Return a noisy gap as a share of the noisy number of records, clipped to [0, 1]."""
     gap, records = noisy
     return min(max(gap / max(records, 1), 0.0), 1.0)

@@ -10,7 +10,7 @@ from ..visible_text import is_hidden
 
 
 def checked_justification(text: str, place: str) -> str:
-    """Return ``text`` without blanks around it. Raises BadInput at ``place`` where it holds no letter that a reader sees."""
+    """Return ``text`` without blanks around it. Raises BadInput at ``place`` where it holds no visible letter."""
     if not any(unicodedata.category(c).startswith("L") and not is_hidden(c) for c in text):
         raise BadInput(place, "needs a reason in words, with at least one letter")
     return text.strip()

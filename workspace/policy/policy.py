@@ -1,38 +1,22 @@
-"""The policy of a workspace: what may leave it, in ``policy.toml`` beside the database; a recipe may only be tighter.
+"""Policy of a workspace: what may leave it, in ``policy.toml`` next to the database. A recipe may only be stricter.
 
 ```toml
-name = "Statistics Office, tables for the public"
 audience = "public"       # releases are judged for this audience, or for a wider one that the recipe names
-smallest_cell = 10        # counts below it never leave; nothing that rests on fewer records does
-rounding = 5              # counts that leave are rounded to a multiple of it
-digits = 3                # significant digits of all other numbers that leave
+smallest_cell = 10        # counts below it never leave
+rounding = 5              # base of rounded counts; ``digits`` for all other numbers
 
-[approval]
-second_person = true      # whoever approves a release is not who asked for it
-approvers = ["maria"]     # who may approve; left out: anybody
-waivers = ["maria"]       # who may waive a finding; left out: anybody
-directory = "/srv/requests" # where requests and answers lie, for both accounts
+[approval]                # a second account approves; ``approvers`` and ``waivers`` name accounts, left out: anybody
+second_person = true
 
-[privacy]
-epsilon = 5.0             # the most that all releases of the same people may cost together
+[audiences.contract]      # limits for columns that are released unchanged
+smallest_class = 5
+average_risk = 0.05
 
-[seal]
-key = "/etc/sfumato/seal" # a file of 32 bytes outside the workspace
-
-[audit]
-heads = "/srv/sfumato/heads.log" # keeps the heads of the audit log too; may be append-only
-
-[audiences.contract]      # what columns that are released unchanged must satisfy for an audience
-smallest_class = 5        # fewest people with the same values; 0 for no limit
-average_risk = 0.05       # largest mean of 1 / (people with the same values); 1 for no limit
-source = "data use agreement 2026"
-
-[findings.equal_records]  # the limits of one check of the gate
+[findings.equal_records]  # limits of one check of the gate
 block = 0.01
-source = "release rules 2026, section 4"
 ```
 
-Where there is no such file, the defaults below hold.
+The manual describes all keys, and the tables ``privacy``, ``seal`` and ``audit``.
 """
 
 from __future__ import annotations
@@ -69,9 +53,9 @@ LEAST = {"smallest_cell": 1, "rounding": 1, "digits": 1}
 class FindingLimit:
     """Limits of one check of the gate, as a policy sets them. Its fields are keys of ``policy.toml``.
 
-    warn, block: from where on the check warns and blocks; None keeps the check's own
+    warn, block: values from which the check warns and blocks; None keeps the check's own
     waivable: whether the finding may be waived; None keeps the check's own
-    source: who asks for it
+    source: who requires the limits
     """
 
     warn: float | None = None
@@ -82,11 +66,11 @@ class FindingLimit:
 
 @dataclass(frozen=True, slots=True)
 class AudienceLimits:
-    """What columns that a release keeps must satisfy for an audience. Its fields are keys of ``policy.toml``.
+    """Limits for columns that a release keeps, for one audience. Its fields are keys of ``policy.toml``.
 
     smallest_class: fewest people who share their values; 0 for no limit
     average_risk: largest mean of 1 / (people who share the values); 1 for no limit
-    source: who asks for these limits
+    source: who requires the limits
     """
 
     smallest_class: int = 0
@@ -114,7 +98,10 @@ AUDIENCE_LIMITS: Mapping[Audience, AudienceLimits] = {
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What may leave a workspace. Counts are in records, ``digits`` significant digits; the fields are described with ``policy.toml``."""
+    """Policy of a workspace: what may leave it. The fields are described with ``policy.toml``.
+
+    Counts are in records, ``digits`` are significant digits.
+    """
 
     name: str = ""
     smallest_cell: int = 10
@@ -133,10 +120,11 @@ class Policy:
 
     @property
     def disclosure_rules(self) -> DisclosureRules:
+        """Return the rules for numbers that are published."""
         return DisclosureRules(self.smallest_cell, self.rounding, self.digits)
 
     def effective_budget(self, of_recipe: float | None) -> float | None:
-        """Return the epsilon that holds where a recipe names one too: the smaller; None where neither names any."""
+        """Return the smaller epsilon of the policy's and the recipe's; None where neither names one."""
         return min((one for one in (self.epsilon, of_recipe) if one is not None), default=None)
 
     def effective_audience(self, of_recipe: Audience) -> Audience:
@@ -150,16 +138,18 @@ class Policy:
 
     @property
     def sha256(self) -> str:
-        """Return the hash of the policy's settings, however they are written; a key of a later version that is left out does not count."""
+        """Return the hash of the policy's settings, however they are written."""
         settings = asdict(self)
         for later, default in (("epsilon", None), ("heads", ""), ("audience", None), ("audiences", {})):
+            # Keys of later versions do not count where they are left out: a policy keeps the hash that earlier releases
+            # recorded.
             if settings[later] == default:
                 del settings[later]
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
 def read_policy_of_workspace(directory: Path) -> Policy:
-    """Read the policy of the workspace in ``directory``; the default where it has none. Raises BadInput and StrangeFile."""
+    """Read the policy of a workspace; the default where it has none. Raises BadInput and StrangeFile."""
     try:
         content = read_plain(directory / POLICY_FILE, MOST_POLICY_BYTES)
     except FileNotFoundError:
@@ -170,7 +160,7 @@ def read_policy_of_workspace(directory: Path) -> Policy:
 
 
 def parse_policy(content: bytes) -> Policy:
-    """Parse a policy from its TOML text. Raises BadInput with the key that is wrong."""
+    """Parse a policy from its TOML text. Raises BadInput at the key that is wrong."""
     try:
         table = tomllib.loads(content.decode("utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
@@ -199,10 +189,12 @@ def parse_policy(content: bytes) -> Policy:
 
 
 def _field_of_key(table: str, key: str) -> str:
+    """Return the field of ``Policy`` for a key of a table."""
     return {"seal.key": "seal_key", "approval.directory": "approvals"}.get(f"{table}.{key}", key)
 
 
 def _check_known_keys(table: Mapping[str, Any], known: tuple[str, ...], prefix: str) -> None:
+    """Raise BadInput for a key that a table cannot have."""
     for key in table:
         if key not in known:
             hint = near_miss_hint(key, known) or f"; known: {', '.join(known)}"
@@ -210,15 +202,17 @@ def _check_known_keys(table: Mapping[str, Any], known: tuple[str, ...], prefix: 
 
 
 def _check_is_table(value: object, place: str) -> Mapping[str, Any]:
+    """Return a value that is a table. Raises BadInput for any other."""
     if not isinstance(value, dict):
         raise BadInput(f"{POLICY_FILE}: {place}", "must be a table of keys and values")
     return value
 
 
 def _check_value(name: str, value: Any, place: str) -> Any:
-    """Return a value of the type that the field has. Raises BadInput."""
+    """Return a value with the type that its field has. Raises BadInput."""
     place = f"{POLICY_FILE}: {place}"
     if name in LEAST:
+        # In Python true is an int.
         if isinstance(value, bool) or not isinstance(value, int) or value < LEAST[name]:
             raise BadInput(place, f"must be a whole number of at least {LEAST[name]}")
     elif name == "audience":
@@ -241,7 +235,7 @@ def _check_value(name: str, value: Any, place: str) -> Any:
 
 
 def _parse_audience_limits(table: Mapping[str, Any], audience: Audience) -> AudienceLimits:
-    """Read the limits of an audience; a key that is left out has the value of ``AUDIENCE_LIMITS``. Raises BadInput."""
+    """Parse the limits of an audience; a key that is left out has the value of ``AUDIENCE_LIMITS``. Raises BadInput."""
     place = f"audiences.{audience}"
     _check_known_keys(table, tuple(one.name for one in fields(AudienceLimits)), f"{place}.")
     smallest, average = table.get("smallest_class", 0), table.get("average_risk", 1.0)
@@ -260,6 +254,7 @@ def _parse_audience_limits(table: Mapping[str, Any], audience: Audience) -> Audi
 
 
 def _parse_finding_limit(table: Mapping[str, Any], place: str) -> FindingLimit:
+    """Parse the limits of one check. Raises BadInput."""
     _check_known_keys(table, tuple(one.name for one in fields(FindingLimit)), f"{place}.")
     for key in ("warn", "block"):
         value = table.get(key, 0.0)

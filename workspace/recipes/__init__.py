@@ -18,7 +18,10 @@ MOST_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class RecipeFile:
-    """A recipe's text, its name, and the directory in which its data file is looked up (None for a shipped one)."""
+    """Text of a recipe with its name, and the directory in which its data file is looked up (None for a shipped one).
+
+    .
+    """
 
     name: str
     text: str
@@ -31,20 +34,22 @@ class RecipeFile:
 
 
 def shipped_recipes() -> list[RecipeFile]:
-    """Return every recipe that ships, by name."""
+    """List the recipes that ship, by name."""
     files = sorted(importlib.resources.files(__package__).iterdir(), key=lambda file: file.name)
     return [RecipeFile(f.name[:-5], f.read_text("utf-8"), None) for f in files if f.name.endswith(".toml")]
 
 
 def recipe_names() -> list[str]:
-    """Return the names of the recipes that ship, none of which is read."""
+    """List the names of the recipes that ship, without reading them."""
+    # Shells call this to complete words: parsing would be slow.
     names = sorted(file.name for file in importlib.resources.files(__package__).iterdir())
     return [name.removesuffix(".toml") for name in names if name.endswith(".toml")]
 
 
 def find_recipe(name: str) -> RecipeFile:
-    """Return the recipe in a file, or the shipped one of this name. Raises BadInput."""
+    """Return the recipe in a file, else the shipped one of this name. Raises BadInput."""
     path = Path(name).expanduser()
+    # A directory with the name of a shipped recipe, such as an output folder, must not hide it.
     if path.exists() and not (path.is_dir() and name in {recipe.name for recipe in shipped_recipes()}):
         try:
             text = read_plain(path, MOST_BYTES, follow=True).decode("utf-8")

@@ -1,1 +1,1 @@
-"""What leaves the building: the package of a run, the dossier of its documents, approval, and the released tables of other tools."""
+"""Package of a release: dossier of its documents, approval, released files; and released tables of other tools."""

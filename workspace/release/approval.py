@@ -1,15 +1,10 @@
 """Release by two people: one account requests a release in a file, and another account approves it in a second file.
 
-A workspace belongs to one account, and one person can write whatever is written under one account. What one account cannot make is a
-file that belongs to another: so the policy names a directory that both can reach (``[approval] directory``), the request lies
-there with what the gate found, and the approval next to it counts by the account that owns it. Whoever is root can be anybody.
-
-What was examined is what is released: the request names the run, its tables, the form of the files, the policy and the findings,
-the approval the very bytes of the request. An approval serves one release: whatever has changed since, and every further
-release, needs a request of its own.
-
-A second person has an account of their own. One account can own many numbers: those that /etc/subuid gives it, and all of a user
-namespace. Such numbers approve nothing, unless the policy names them.
+The policy names a directory that both can reach (``[approval] directory``). The request lies there with what the gate
+found; the approval lies next to it and counts by the account that owns it. What was examined is what is released: the
+request names the run, its tables, the form of the files, the policy and the findings; the approval names the bytes of
+the request. An approval serves one release: after any change, and for every further release, a new request is needed.
+Whoever is root can act as any account.
 """
 
 from __future__ import annotations
@@ -55,9 +50,13 @@ RequestDecision = Literal["approved", "refused"]
 
 
 def hash_request_subject(plan: ReleasePlan, examination: Examination, form: DatasetForm, earlier: int) -> str:
-    """Return the hash of the requested release: run, recipe, tables, form, policy, the status of each check, and how many releases the run had."""
+    """Return the hash of what a request asks for.
+
+    It covers run, recipe, tables, form, policy, the status of each check, and the number of releases that the run had.
+    """
     said = {
         "form": form,
+        # So that an approval serves one release only.
         "releases": earlier,
         "run": plan.run.id,
         "recipe": plan.run.recipe_sha256,
@@ -75,17 +74,18 @@ def request_release(
     waive: Mapping[str, str] | None = None,
     form: DatasetForm = "csv",
 ) -> Path:
-    """Request one release of a run in a form: write the request where the policy says, for another account to approve, and a row of the
-        audit log.
+    """Request one release of a run in a form, with a row in the audit log; return the path of the request.
 
-    Raises BadInput without a reason, for a waiver that cannot be, and where the policy names no directory for it; NotReleased
-    where the policy does not let this account waive what it waives.
+    The request is written where the policy says, for another account to approve. Raises BadInput without a reason, for
+    an invalid waiver, and where the policy names no directory; NotReleased where the policy does not let this account
+    waive what it waives.
     """
     workspace.check_own()
     reason = checked_justification(reason, "--reason")
     plan, policy = plan_release(workspace, run_id), read_policy_of_workspace(workspace.directory)
     directory = _approvals_directory(policy)
     examination = examine_release(workspace, plan, policy)
+    # Its result is not needed: it refuses waivers that this account may not make before anything is written.
     apply_waivers(examination, policy, "", waive)
     subject = hash_request_subject(plan, examination, form, len(_past_release_details(workspace, plan.run.id)))
     said = {
@@ -110,7 +110,10 @@ def request_release(
 def decide_request(
     request: Path, decision: RequestDecision, reason: str, waive: Mapping[str, str] | None = None
 ) -> Path:
-    """Approve or refuse a request as this account: write the answer next to it and return its path. Raises BadInput."""
+    """Approve or refuse a request as this account; return the path of the answer, written next to it. Raises BadInput.
+
+    .
+    """
     reason = checked_justification(reason, "--reason")
     given = checked_reasons(waive or {}, "--waive")
     content, owner, *_ = _read_with_owner(request)
@@ -137,8 +140,8 @@ def apply_approval(
 ) -> Examination:
     """Add the second person's approval and both persons' waivers to an examination.
 
-    Raises NotReleased if the release was not requested, not decided or refused, if one account did both or may not approve, or if the
-    request was changed since; BadInput if a request or decision cannot be read.
+    Raises NotReleased if the release was not requested, not decided or refused, if one account did both or may not
+    approve, or if the request was changed since; BadInput if a request or decision cannot be read.
     """
     past = _past_release_details(workspace, plan.run.id)
     request = _request_path(
@@ -151,6 +154,8 @@ def apply_approval(
             f"the policy requires a second person, and the release of run {plan.run.id} as {form} was not requested in its current state{used}: "
             f"sfumato release {plan.run.id} --request --format {form} --reason TEXT"
         )
+    # One person can write whatever is written under one account. A file that another account owns is what it cannot
+    # make: so ownership counts, not what the files say.
     content, asked_by, _, asked = _read_with_owner(request)
     if asked_by != os.geteuid():
         raise NotReleased(
@@ -162,6 +167,7 @@ def apply_approval(
     said, found = _parse_justified(request, content), _parse_justified(_answer_path(request), answer)
     if decided_by == asked_by:
         raise NotReleased("the release was approved by the account that asked for it; the policy wants another one")
+    # An approval that others may write could be anybody's.
     if mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise NotReleased(
             f"{_answer_path(request)} can be changed by others than its owner; whoever approved must write it again"
@@ -196,7 +202,7 @@ def approve_or_explain(
 
 
 def _past_release_details(workspace: Workspace, run_id: int) -> list[dict[str, Any]]:
-    """Return the details of the releases of a run, oldest first."""
+    """Return the details in the audit log of a run's releases, oldest first."""
     rows = workspace.connection.execute(
         "SELECT details FROM audit WHERE act = ? AND subject = ? ORDER BY number",
         (AuditAct.RUN_RELEASED.value, f"run {run_id}"),
@@ -205,7 +211,7 @@ def _past_release_details(workspace: Workspace, run_id: int) -> list[dict[str, A
 
 
 def _check_approver(policy: Policy, uid: int) -> None:
-    """Raise NotReleased where the owner of an answer may not approve, or is no account of a person here."""
+    """Raise NotReleased where the owner of an answer may not approve, or is no person's account on this machine."""
     name = account_name(uid)
     if policy.approvers and name not in policy.approvers:
         raise NotReleased(f"{name} may not approve; the policy lets {', '.join(policy.approvers)}")
@@ -216,6 +222,8 @@ def _check_approver(policy: Policy, uid: int) -> None:
         )
     if policy.approvers:
         return
+    # One account can own many numbers: those that /etc/subuid gives it, and all of a user namespace. They are no second
+    # person.
     if name == str(uid) or uid == OVERFLOW_UID or _is_subordinate(uid):
         raise NotReleased(
             f"the answer belongs to uid {uid}, which is no account of a person on this machine; have another account approve, or name "
@@ -224,7 +232,7 @@ def _check_approver(policy: Policy, uid: int) -> None:
 
 
 def _is_in_user_namespace() -> bool:
-    """Return whether the numbers of accounts differ from those of the machine."""
+    """Return whether this process sees other account numbers than the machine's."""
     try:
         return UID_MAP.read_text("ascii").split() != ["0", "0", str(2**32 - 1)]
     except (OSError, UnicodeDecodeError):
@@ -246,6 +254,7 @@ def _is_subordinate(uid: int) -> bool:
 
 
 def _approvals_directory(policy: Policy) -> Path:
+    """Return the directory of requests and answers that the policy names. Raises BadInput."""
     place = f"{POLICY_FILE}: approval.directory"
     if not policy.approvals:
         raise BadInput(place, "name a directory that whoever asks and whoever approves can both write to")
@@ -260,17 +269,22 @@ def _request_path(directory: Path, plan: ReleasePlan, subject: str) -> Path:
 
 
 def _answer_path(request: Path) -> Path:
+    """Return the path of the answer to a request."""
     return request.with_name(f"{request.name.removesuffix('.request.json')}.answer.json")
 
 
 def _write_table(path: Path, table: Mapping[str, Any]) -> None:
-    """Write a new file that others may read and only this account may change; it replaces one of this account. Raises BadInput."""
+    """Write a new file that others may read and only this account may change; it replaces one of this account.
+
+    Raises BadInput.
+    """
     content = (json.dumps(table, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
     try:
         if os.path.lexists(path) and path.lstat().st_uid == os.geteuid():
             path.unlink()
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
         with os.fdopen(handle, "wb") as file:
+            # The umask may have taken away that the other account can read it.
             os.fchmod(file.fileno(), 0o644)
             file.write(content)
             os.fsync(file.fileno())
@@ -279,6 +293,7 @@ def _write_table(path: Path, table: Mapping[str, Any]) -> None:
 
 
 def _utc_text(path: Path, seconds: float) -> str:
+    """Return the time of a file as ISO text in UTC. Raises BadInput for a time that cannot be."""
     try:
         return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
     except (OverflowError, ValueError, OSError):
@@ -286,9 +301,13 @@ def _utc_text(path: Path, seconds: float) -> str:
 
 
 def _read_with_owner(path: Path) -> tuple[bytes, int, int, float]:
-    """Return the bytes of a plain file, its owner, its mode, and when it was written in seconds. Raises BadInput and StrangeFile."""
+    """Return the bytes of a plain file, its owner, its mode, and its time in seconds. Raises BadInput and StrangeFile.
+
+    .
+    """
     try:
         with os.fdopen(open_plain(path), "rb") as file:
+            # Of the open file: by its path, another file could be put in its place in between.
             found = os.fstat(file.fileno())
             content = file.read(MOST_BYTES + 1)
     except OSError as error:
@@ -299,6 +318,7 @@ def _read_with_owner(path: Path) -> tuple[bytes, int, int, float]:
 
 
 def _parse_table(path: Path, content: bytes) -> dict[str, Any]:
+    """Parse a request or an answer. Raises BadInput."""
     try:
         table = json.loads(content)
     except (UnicodeDecodeError, ValueError, RecursionError):
@@ -313,8 +333,9 @@ def _parse_table(path: Path, content: bytes) -> dict[str, Any]:
 
 
 def _parse_justified(path: Path, content: bytes) -> dict[str, Any]:
-    """Parse a request or an answer and check its reasons: another program may have written it. Raises BadInput."""
+    """Parse a request or an answer and check its reasons. Raises BadInput."""
     table = _parse_table(path, content)
+    # Another program may have written the file.
     reason = checked_justification(table["reason"], f"{path}: reason")
     return {**table, "reason": reason, "waive": checked_reasons(table["waive"], f"{path}: waive")}
 

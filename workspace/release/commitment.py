@@ -1,8 +1,8 @@
-"""The commitment in the public manifest: an HMAC, by the workspace's key, of values that the manifest must not show (seed and hashes).
+"""Commitment in the public manifest: an HMAC, by the workspace's key, of values that the manifest must not show.
 
-To anybody without the key it is a random number: no guess at a value, a seed or a table can be compared with it. Whoever has the
-key and the workspace can show which run a release came from, and could not have prepared another run that fits. It covers the
-public manifest too, and so every public file. By a public key anybody could compute it for each guess: such a release has none.
+To anybody without the key it is a random number: no guess at a value, a seed or a table can be compared with it.
+Whoever has the key and the workspace can show which run a release came from, and could not have prepared another run
+that fits. It covers the public manifest too, and so every public file.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NO_COMMITMENT = (
 
 @dataclass(frozen=True, slots=True)
 class ReleaseCommitment:
-    """What a release is bound to. Its fields are keys of ``commitments.json``.
+    """Values that a release is bound to. Its fields are keys of ``commitments.json``.
 
     recipe_sha256, recipe_text_sha256: the run's recipe as it was understood, and as it was written
     data_sha256, confidential_table_sha256: the confidential file and its stored table
@@ -63,21 +63,24 @@ class ReleaseCommitment:
         return {
             name: value
             for name, value in asdict(self).items()
+            # Earlier versions had no such fields: left out where empty, so that commitments of their releases still
+            # verify.
             if value or name not in ("files", "weights_sha256", "controls_sha256")
         }
 
     def canonical_bytes(self, manifest: Mapping[str, Any]) -> bytes:
-        """Return the bytes that are bound, with the public manifest without its commitment: JSON with sorted keys and no blanks."""
+        """Return the bytes that the HMAC covers: fields and manifest, without its commitment, as canonical JSON."""
         bare = {key: value for key, value in manifest.items() if key != IN_MANIFEST}
         return json.dumps([LABEL, self.to_table(), bare], sort_keys=True, separators=(",", ":")).encode()
 
     def hmac_hex(self, key: bytes, manifest: Mapping[str, Any]) -> str | None:
         """Return the HMAC in hexadecimal digits; None with a public key."""
+        # By a public key anybody could compute the HMAC of each guess.
         return hmac.digest(key, self.canonical_bytes(manifest), "sha256").hex() if key else None
 
 
 def hashes_of_named_files(recipe: Recipe) -> dict[str, str]:
-    """Return the SHA-256 of the contents that a recipe took from public files that it named, by place."""
+    """Return the SHA-256 of the contents that a recipe took from public files, by place in the recipe."""
     found = {}
     for step in (*recipe.synthesis, *recipe.anonymisation, *recipe.measures, *recipe.studies):
         for info in step.spec.params():
@@ -95,7 +98,10 @@ def commitment_of_run(
     weights_sha256: str = "",
     controls_sha256: str = "",
 ) -> ReleaseCommitment:
-    """Return what a release of a run is bound to: ``dataset`` is the confidential one, ``tables`` the hashes of the released ones."""
+    """Return the commitment of a run's release.
+
+    ``dataset`` is the confidential one, ``tables`` are the hashes of the released ones.
+    """
     return ReleaseCommitment(
         run.recipe_sha256,
         hashlib.sha256(run.recipe_toml.encode()).hexdigest(),
@@ -113,7 +119,7 @@ def commitment_of_run(
 
 
 def commitments_table(commitment: ReleaseCommitment, value: str | None) -> dict[str, Any]:
-    """Return the content of ``internal/commitments.json``: what was committed, by which key, and the value in the public manifest."""
+    """Return the content of ``internal/commitments.json``: what was committed, how, and the value in the manifest."""
     return {
         "commitment": value,
         "algorithm": ALGORITHM if value else None,

@@ -1,4 +1,4 @@
-"""The decision on a release, and who is responsible for it, as its documents show it."""
+"""Decision on a release and the people responsible for it, as the release's documents show them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ def approver_text(dossier: ReleaseDossier) -> str:
 
 
 def _minute_text(time: str) -> str:
+    """Return an ISO time in UTC to the minute."""
     return f"{time[:16].replace('T', ' ')} UTC"
 
 

@@ -1,4 +1,4 @@
-"""The dossier that all files of a release are written from: what is released, how it was made and judged, and who is responsible."""
+"""Dossier that all files of a release are written from: what is released, how it was made and judged, and by whom."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReleaseDossier:
-    """What is known of a release when its files are written.
+    """Knowledge of a release when its files are written.
 
     plan: what is released
     policy: the policy of the workspace
@@ -86,7 +86,7 @@ class ReleaseDossier:
 def read_dossier(
     workspace: Workspace, plan: ReleasePlan, policy: Policy, examination: Examination, form: DatasetForm, reason: str
 ) -> ReleaseDossier:
-    """Read what there is on a run that is to be released; tables are read when they are accessed."""
+    """Read the dossier of a run that is to be released."""
     stored = workspace.find_dataset(plan.run.dataset_id)
     original = replace(stored, records=plan.run.count_records(stored.records))
     rows, case = tuple(read_result_rows(workspace, plan.run.id)), ExaminedRelease(workspace, plan, policy)
@@ -99,6 +99,7 @@ def read_dossier(
         original,
         rows,
         tuple(read_diagnostics(workspace, plan.run.id)),
+        # Tables are read when a document needs them, not before: they may be large.
         lambda: workspace.tables.read_stored_table(original.table_sha256),
         lambda draw: workspace.tables.read_stored_table(plan.tables[draw]),
         read_judgements_of_run(workspace.directory, plan.run.id),

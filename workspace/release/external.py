@@ -1,19 +1,11 @@
-"""Released tables that another tool made: reading them, finding suppressed records, and matching records with the original.
+"""Released tables that another tool made: reading, suppressed records, and matching with the original.
 
-Values of generalised variables are labels: intervals (``[20, 30)``, ``20-29``, ``<20``), groups (``{a, b}``), nodes of a
-tree, ``*``. A ``*`` hides one cell, which is then generalised to the root. A record is suppressed where all its
+Values of generalised variables are labels: intervals (``[20, 30)``, ``20-29``, ``<20``), groups (``{a, b}``), nodes of
+a tree, ``*``. A ``*`` hides one cell, which is then generalised to the root. A record is suppressed where all its
 quasi-identifiers and all released variables are ``*``. Record i of a table is that of original record i, unless an
-identifier links them, or the recipe says that they are shuffled.
-
-A measure of risk finds a record by equal values. A known column that was read back from fewer digits would equal nothing, and
-the risk would look like 0. So a column that is not released either *is* the original one, written as
-``sfumato.engine.data.spelling`` allows, and the table takes the original's own values, or the file is refused with
-what differs. Where records are linked, values are compared record by record. Where they are not, each must be written
-like one original value, and like one only. Released numbers that are original values written with fewer digits become
-these too.
-
-Levels in a written release have labels in place of codes, and an apostrophe before what a spreadsheet would take for a formula.
-They become codes again before a release is scored with the recipe that made it.
+identifier links them, or the recipe says that they are shuffled. A column that is not released must be the original
+one, written as ``sfumato.engine.data.spelling`` allows: then the table takes the original's own values; else the file
+is refused with what differs.
 """
 
 from __future__ import annotations
@@ -63,10 +55,12 @@ Floats = NDArray[np.float64]
 
 
 def replace_labels_by_codes(frame: pd.DataFrame, schema: Schema, place: str = "variables") -> pd.DataFrame:
-    """Return a released table as it was read, (n, k), with codes in place of the labels of listed levels, and heads without apostrophes.
+    """Return a released table with codes in place of the labels of listed levels, and heads without apostrophes.
 
-    ``schema`` lists all levels of the confidential data. Raises BadInput where a text may be a code or the label of another.
+    ``schema`` lists all levels of the confidential data. Raises BadInput where a text may be a code or the label of
+    another.
     """
+    # A written release has an apostrophe before what a spreadsheet would take for a formula.
     heads = {plain_cell(name): name for name in schema.names if plain_cell(name) != name}
     frame = frame.rename(columns={head: name for head, name in heads.items() if name not in frame.columns})
     columns = {v.name: v for v in schema if v.levels and v.name in frame.columns}
@@ -75,13 +69,11 @@ def replace_labels_by_codes(frame: pd.DataFrame, schema: Schema, place: str = "v
 
 
 def _codes_by_text(variable: Variable) -> dict[str, set[str]]:
-    """Return the codes that each text that a release writes for a level may mean.
-
-    A label that several codes have is written without a code where only one of them was released.
-    """
+    """Return the codes that each text which a release may write for a level can mean."""
     called = names_of_levels(variable, variable.levels)
     found: dict[str, set[str]] = {}
     for code in variable.levels:
+        # A label that several codes have is written without a code where only one of them was released.
         names = {called.get(code, code), variable.labels.get(code) or code}
         for text in names | set(map(plain_cell, names)):
             found.setdefault(text, set()).add(code)
@@ -89,6 +81,7 @@ def _codes_by_text(variable: Variable) -> dict[str, set[str]]:
 
 
 def _map_labels_to_codes(values: pd.Series, variable: Variable, place: str) -> pd.Series:
+    """Return a column with codes in place of labels. Raises BadInput where a text can be both."""
     if pd.api.types.is_numeric_dtype(values.dtype):
         return values
     texts = values.astype("object")
@@ -105,7 +98,7 @@ def _map_labels_to_codes(values: pd.Series, variable: Variable, place: str) -> p
 
 
 def read_external(source: SourceFile, recipe: Recipe, data: Microdata) -> Microdata:
-    """Read a released file as the recipe's ``[release]`` describes it, its records in the order of the original ``data``.
+    """Read a released file as the recipe's ``[release]`` describes it, with its records in the original's order.
 
     Where records are linked and some were suppressed it has the class of each original record. Raises BadInput.
     """
@@ -128,7 +121,7 @@ def read_external(source: SourceFile, recipe: Recipe, data: Microdata) -> Microd
 
 
 def _read_with_labels(source: SourceFile, recipe: Recipe, data: Microdata) -> tuple[pd.DataFrame, Flags]:
-    """Return the file's frame with labels as text, and which of its records (n,) are suppressed."""
+    """Return the file's frame with labels as text, and a mask (n,) of its suppressed records."""
     schema = _schema_with_levels(recipe, data)
     frame = replace_labels_by_codes(read_frame(source, schema), schema)
     if not len(frame):
@@ -139,10 +132,9 @@ def _read_with_labels(source: SourceFile, recipe: Recipe, data: Microdata) -> tu
 
 
 def _find_suppressed(frame: pd.DataFrame, recipe: Recipe) -> Flags:
-    """Mark the records (n,) with all their quasi-identifiers and released variables hidden; none unless the recipe says that
-    values are labels or class means.
-    """
+    """Return a mask (n,) of the records whose quasi-identifiers and released variables are all hidden."""
     names = {*compared_quasi_identifiers(recipe.schema, recipe.released), *recipe.released} & set(frame.columns)
+    # Only where the recipe says that values are labels or class means: else a star is a value.
     if not recipe.form.changed_variables or not names:
         return np.zeros(len(frame), dtype=np.bool_)
     hidden = np.array([_find_hidden_cells(frame[name], name, recipe) for name in sorted(names)])
@@ -150,7 +142,7 @@ def _find_suppressed(frame: pd.DataFrame, recipe: Recipe) -> Flags:
 
 
 def _find_hidden_cells(values: pd.Series, name: str, recipe: Recipe) -> Flags:
-    """Mark the cells (n,) that show nothing: stars, and empty ones where missing is not a value."""
+    """Return a mask (n,) of the cells that show nothing: stars, and empty ones where missing is not a value."""
     if pd.api.types.is_numeric_dtype(values.dtype) and not values.hasnans:
         return np.zeros(len(values), dtype=np.bool_)
     shown = values if name in recipe.generalised else _clean_labels(values, recipe)
@@ -158,7 +150,10 @@ def _find_hidden_cells(values: pd.Series, name: str, recipe: Recipe) -> Flags:
 
 
 def _clean_labels(values: pd.Series, recipe: Recipe) -> pd.Series:
-    """Return labels without blanks around them; several stars become one, and so does an empty cell where missing is not a value."""
+    """Return labels without blanks around them.
+
+    Several stars, or an empty cell where missing is not a value, become one star.
+    """
     if pd.api.types.is_numeric_dtype(values.dtype) and not values.hasnans:
         return values
     text = values.astype("object").map(lambda v: v.strip() if isinstance(v, str) else v, na_action="ignore")
@@ -169,16 +164,16 @@ def _clean_labels(values: pd.Series, recipe: Recipe) -> pd.Series:
 
 
 def _missing_policy(recipe: Recipe) -> MissingPolicy:
-    """Return how missing values are read: released files may have them where the original may; no record is left out, which would undo the
-    pairing.
-    """
+    """Return the policy for missing values of released files: kept where the original may have them, else refused."""
+    # Leaving records out would undo the pairing with the original's records.
     return MissingPolicy.KEEP if recipe.data.missing is MissingPolicy.KEEP else MissingPolicy.REFUSE
 
 
 def _schema_with_levels(recipe: Recipe, data: Microdata) -> Schema:
-    """Return the released schema with the original's levels written out, so that both tables code them alike."""
+    """Return the released schema with the original's levels written out."""
     return Schema(
         tuple(
+            # Both tables must code their levels alike to be compared.
             replace(variable, levels=tuple(data.column(variable.name).cat.categories))
             if variable.kind.has_levels and variable.name not in recipe.generalised
             else variable
@@ -188,7 +183,10 @@ def _schema_with_levels(recipe: Recipe, data: Microdata) -> Schema:
 
 
 def _form_hint(error: BadInput, recipe: Recipe) -> str:
-    """Return how values of another form are declared, where some do not fit the kind of a released variable; empty where they fit."""
+    """Return how to declare values of another form, where values do not fit a released variable's kind.
+
+    Empty where they fit.
+    """
     name = error.place.removeprefix("variables.").partition(".")[0]
     fits = "no value" in error.message or "write " in error.message or not error.place.startswith("variables.")
     if fits or name not in recipe.released or name in recipe.form.changed_variables:
@@ -200,7 +198,10 @@ def _form_hint(error: BadInput, recipe: Recipe) -> str:
 
 
 def _pair_with_original(table: Microdata, suppressed: Flags, data: Microdata, recipe: Recipe, place: str) -> Microdata:
-    """Return the table in the original's order, with the classes where records are suppressed. Raises BadInput."""
+    """Return the table in the original's order, with the classes of records where some are suppressed. Raises BadInput.
+
+    .
+    """
     places = (
         _places_by_identifier(table, data, recipe, place)
         if recipe.form.link
@@ -213,13 +214,17 @@ def _pair_with_original(table: Microdata, suppressed: Flags, data: Microdata, re
     if len(table) == len(data):
         return table
     names = compared_quasi_identifiers(recipe.schema, recipe.released)
+    # -1 marks original records that were suppressed and so are in no class.
     classes = np.full(len(data), -1, dtype=np.int64)
     classes[places[order]] = equivalence_classes([table.frame[name] for name in names], len(table))
     return replace(table, classes=classes)
 
 
 def _places_by_order(suppressed: Flags, data: Microdata, place: str) -> Places:
-    """Return the original record of each one that is not suppressed, (k,), where the file keeps the original's order."""
+    """Return the positions of the original records that are not suppressed, (k,), for a file in the original's order.
+
+    .
+    """
     if len(suppressed) != len(data):
         left_out = f" after {data.dropped:,} with missing values were left out" if data.dropped else ""
         raise BadInput(
@@ -231,7 +236,10 @@ def _places_by_order(suppressed: Flags, data: Microdata, place: str) -> Places:
 
 
 def _places_by_identifier(table: Microdata, data: Microdata, recipe: Recipe, place: str) -> Places:
-    """Return the original record that has each released one's identifier, (k,)."""
+    """Return the position of the original record with the same identifier as each released one, (k,). Raises BadInput.
+
+    .
+    """
     link = recipe.form.link
     ours, theirs = data.numbers(link), table.numbers(link)
     for numbers, which in ((ours, "--original"), (theirs, place)):
@@ -241,6 +249,7 @@ def _places_by_identifier(table: Microdata, data: Microdata, recipe: Recipe, pla
                 f"{count_noun(repeated, 'record')} {agreeing_word(repeated, 'repeats', 'repeat')} an identifier, so it links nothing",
             )
     order = np.argsort(ours)
+    # An identifier above all of ours would be found behind the last.
     found = np.minimum(np.searchsorted(ours[order], theirs), len(ours) - 1)
     if strange := int((ours[order][found] != theirs).sum()):
         raise BadInput(
@@ -250,7 +259,7 @@ def _places_by_identifier(table: Microdata, data: Microdata, recipe: Recipe, pla
 
 
 def _check_labels(table: Microdata, places: Places, data: Microdata, recipe: Recipe, place: str) -> None:
-    """Raise BadInput unless intervals and groups contain the values of the original records at ``places`` (k,)."""
+    """Raise BadInput unless intervals and groups contain the values of the original records at ``places``, (k,)."""
     for variable in recipe.schema:
         name = variable.name
         if name not in recipe.generalised:
@@ -270,11 +279,13 @@ DIGITS_THAT_TELL = 1 - round(np.log10(LARGEST_ERROR))
 def restore_original_values(
     table: Microdata, places: Places | None, data: Microdata, recipe: Recipe, place: str, advice: str
 ) -> Microdata:
-    """Return the released table (k,) with the original's values where it has them, in whatever way they are written.
+    """Return the released table (k records) with the original's own values wherever the file writes these.
 
-    ``places`` (k,) are the original records, None where unknown. ``advice`` ends a message on records that differ.
-    Raises BadInput where a column is not released and yet not the original's.
+    ``places`` (k,) are the positions of the original records, None where unknown. ``advice`` ends a message on records
+    that differ. Raises BadInput where a column is not released and yet not the original's.
     """
+    # A measure of risk finds a record by equal values. A known column that was read back from fewer digits would equal
+    # nothing, and the risk would look like 0.
     columns: dict[str, pd.Series] = {}
     for variable in recipe.schema:
         name = variable.name
@@ -303,11 +314,14 @@ def restore_original_values(
 
 
 class _ColumnMismatch(Exception):
-    """A column that is not released differs from the original's; the message quotes no value of either."""
+    """Difference of an unreleased column from the original's; the message quotes no value of either."""
 
 
 def _as_comparable_numbers(column: pd.Series, kind: Kind) -> Floats:
-    """Return values (n,) as numbers that are equal where the values are: codes of levels, seconds of dates; NaN where missing."""
+    """Return values (n,) as numbers that are equal where the values are: codes of levels, seconds of dates.
+
+    NaN where missing.
+    """
     if kind.has_levels:
         numbers = column.cat.codes.to_numpy()
     elif kind is Kind.DATE:
@@ -318,7 +332,7 @@ def _as_comparable_numbers(column: pd.Series, kind: Kind) -> Floats:
 
 
 def _check_same_values(ours: Floats, theirs: Floats, kind: Kind) -> None:
-    """Raise _ColumnMismatch unless each value (k,) is its record's own, (k,)."""
+    """Raise _ColumnMismatch unless each value (k,) equals that of its own record, (k,)."""
     numeric = kind in (Kind.COUNT, Kind.CONTINUOUS)
     same = (
         denote_same_number(ours, theirs)
@@ -332,7 +346,10 @@ def _check_same_values(ours: Floats, theirs: Floats, kind: Kind) -> None:
 
 
 def _match_to_any_record(ours: Floats, theirs: Floats, kind: Kind) -> Floats:
-    """Return the original value (k,) that each released one (k,) writes, of all the originals (n,). Raises _ColumnMismatch."""
+    """Return the original value that each released one denotes, (k,), from all the originals, (n,).
+
+    Raises _ColumnMismatch where none or several do.
+    """
     numeric = kind in (Kind.COUNT, Kind.CONTINUOUS)
     found, candidates = (
         unround_to_originals(ours, theirs) if numeric else (theirs, np.isin(theirs, ours).astype(np.int64))
@@ -354,14 +371,14 @@ def _match_to_any_record(ours: Floats, theirs: Floats, kind: Kind) -> Floats:
 
 
 def _restore_released_numbers(ours: Floats, theirs: Floats, places: Places | None) -> Floats:
-    """Return released numbers (k,): the record's own original value where that is written, else the nearest that is."""
+    """Return released numbers (k,): the record's own original value where the file writes that, else the nearest."""
     found, candidates = unround_to_originals(ours, theirs)
     values = np.where(candidates > 0, found, theirs)
     return values if places is None else np.where(denote_same_number(ours[places], theirs), ours[places], values)
 
 
 def _nearest_original(ours: Floats, theirs: Floats, kind: Kind) -> Floats:
-    """Return the original value, of all (n,), nearest to each released one (k,), none missing; for dates the day's first."""
+    """Return the original value nearest to each released one, (k,), none missing; for dates the first of the day."""
     values = np.unique(ours[~np.isnan(ours)])
     if kind is Kind.DATE:
         return np.asarray(values[np.searchsorted(values // DAY, theirs // DAY).clip(max=len(values) - 1)])
@@ -369,7 +386,10 @@ def _nearest_original(ours: Floats, theirs: Floats, kind: Kind) -> Floats:
 
 
 def _coarser_text(ours: Floats, theirs: Floats, kind: Kind) -> str:
-    """Return how the released values (k,) are the original ones, (k,), written with less precision; empty where they are not."""
+    """Return, in words, how the released values (k,) are the original ones with less precision.
+
+    Empty where they are not.
+    """
     if kind.has_levels or np.isnan(ours).any() or np.isnan(theirs).any():
         return ""
     if kind is Kind.DATE:
@@ -384,13 +404,14 @@ def _coarser_text(ours: Floats, theirs: Floats, kind: Kind) -> str:
 
 
 def _difference_text(ours: Floats, theirs: Floats, kind: Kind) -> str:
-    """Return by how much differing values, (k,) and (k,), differ; empty where that has no meaning."""
+    """Return, in words, by how much differing values, (k,) and (k,), differ; empty where that has no meaning."""
     both = ~(np.isnan(ours) | np.isnan(theirs))
     ours, theirs = ours[both], theirs[both]
     if kind.has_levels or not len(ours):
         return ""
     gaps = np.abs(theirs - ours)
     if kind is Kind.DATE:
+        # One constant shift of all dates is typical of a time zone.
         same = len(ours) > 1 and len(np.unique(theirs - ours)) == 1
         return (
             f", all by {_duration_text(gaps[0])}, as in another time zone"
@@ -405,6 +426,7 @@ def _difference_text(ours: Floats, theirs: Floats, kind: Kind) -> str:
 
 
 def _duration_text(seconds: float) -> str:
+    """Return a duration in its largest unit, in words."""
     units = ((DAY, "days"), (HOUR, "hours"), (MINUTE, "minutes"))
     size, unit = next(((size, unit) for size, unit in units if seconds >= size), (1, "seconds"))
     return f"{seconds / size:,.3g} {unit}"

@@ -1,4 +1,4 @@
-"""The file formats of released datasets: the formats that can be written, by default that of the confidential file."""
+"""File formats of released datasets."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ DatasetForm = str
 
 
 def writable_forms() -> tuple[DatasetForm, ...]:
+    """Return the names of the formats that can be written."""
     return tuple(one.name for one in all_formats() if one.write is not None)
 
 
@@ -18,6 +19,9 @@ def keeps_codes(form: DatasetForm) -> bool:
 
 
 def form_for_file(file: str) -> DatasetForm:
-    """Return the form for data that came in a file of this name; CSV for all text."""
+    """Return the default format for the datasets of a confidential file: its own where it can be written.
+
+    CSV for all text.
+    """
     found = format_of_suffix(file)
     return found.name if found.write is not None else found.released_as or "csv"

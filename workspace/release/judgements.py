@@ -31,7 +31,7 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class JudgementQuestion:
-    """A question that only a person can answer.
+    """Question that only a person can answer.
 
     key: its key in the file
     title: what the answer is about
@@ -45,7 +45,7 @@ class JudgementQuestion:
     is_per_run: bool = False
 
     def key_in_file(self, run_id: int) -> str:
-        """Return its key in the file."""
+        """Return the question's key in the file, with the table of the run where it is answered for one run alone."""
         return f"{f'run.{run_id}.' if self.is_per_run else ''}{self.key}"
 
 
@@ -106,7 +106,10 @@ ALL_QUESTIONS = (*CONTEXT, *DATA, *JUDGEMENTS.values(), RESIDUAL, *GOVERNANCE, *
 
 
 def read_judgements_of_run(directory: Path, run_id: int) -> Mapping[str, str]:
-    """Read what the file of the workspace says of a run, by key; nothing where there is no file. Raises BadInput and StrangeFile."""
+    """Read the answers for a run, by key; none where the workspace has no such file. Raises BadInput and StrangeFile.
+
+    .
+    """
     try:
         content = read_plain(directory / ASSESSMENT_FILE, MOST_ASSESSMENT_BYTES)
     except FileNotFoundError:
@@ -117,7 +120,10 @@ def read_judgements_of_run(directory: Path, run_id: int) -> Mapping[str, str]:
 
 
 def parse_judgements(content: bytes, run_id: int) -> Mapping[str, str]:
-    """Return the answers for a run: those for all runs, replaced by those for this one. Raises BadInput with the place."""
+    """Return the answers for a run: those for all runs, replaced by those for this one. Raises BadInput with the place.
+
+    .
+    """
     try:
         table = tomllib.loads(content.decode("utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
@@ -136,6 +142,7 @@ def parse_judgements(content: bytes, run_id: int) -> Mapping[str, str]:
 
 
 def _parse_answers(table: Any, prefix: str) -> dict[str, str]:
+    """Parse a table of answers by key; ``prefix`` is its place in the file. Raises BadInput."""
     if not isinstance(table, dict):
         raise BadInput(f"{ASSESSMENT_FILE}: {prefix.rstrip('.')}", "must be a table of keys and words")
     known = {one.key: one for one in ALL_QUESTIONS}
@@ -151,6 +158,7 @@ def _parse_answers(table: Any, prefix: str) -> dict[str, str]:
             raise BadInput(place, "must be text")
     judged = {one.key for one in (*JUDGEMENTS.values(), RESIDUAL)}
     return {
+        # A judgement is a reason, so it must hold words; other answers may be a date or an address.
         key: checked_justification(answer, f"{ASSESSMENT_FILE}: {prefix}{key}") if key in judged else answer.strip()
         for key, answer in table.items()
         if answer.strip()

@@ -1,16 +1,12 @@
-"""The files of ``public/``, which leave the building; none says more of the confidential data than the policy allows.
+"""Files of ``public/``, which leave the building; none says more of the confidential data than the policy allows.
 
-No seed, no hash of a confidential or stored table, no path, no exact statistic of the confidential data and no risk. The title
-and the description of the recipe stay inside: whoever wrote them did not write for the public. The titles and labels of
-variables are released, since the data could not be read without them.
+They hold no seed, no hash of a confidential or stored table, no path, no exact statistic of the confidential data and
+no risk. The title and the description of the recipe stay inside: whoever wrote them did not write for the public. The
+titles and labels of variables are released, since the data could not be read without them.
 
-A released cell without a value has a kind of missing value: refused, not asked, and so on.
-
-A method draws that a value is missing, not why. A variable that is released unchanged keeps each record's own kind, where the release has
-the confidential records in their order. In a synthetic one the kinds are drawn, independently for each missing value, by the run's key
-and seed, in
-the proportions of the confidential counts, rounded by the policy. A kind of fewer records than the policy's smallest cell is named
-nowhere: those are system missing, as all are where a method keeps a privacy account, to which the proportions would have to be entered.
+A released cell without a value has a kind of missing value: refused, not asked, and so on. A variable that is released
+unchanged keeps each record's own kind, where the release has the confidential records in their order. In a synthetic
+one the kinds are drawn.
 """
 
 from __future__ import annotations
@@ -35,7 +31,10 @@ KindCounts = Mapping[str, Mapping[str, int]]
 
 
 def confidential_missing_kinds(confidential: pa.Table) -> pd.DataFrame:
-    """Return the kind of each missing value of the confidential table (n, k), of the variables that have kinds; None elsewhere."""
+    """Return the kind of each missing value of the confidential table, (n, k) for k variables with kinds.
+
+    None elsewhere.
+    """
     named = [name for name in confidential.column_names if name.startswith(KIND_COLUMN_PREFIX)]
     columns = {
         name.removeprefix(KIND_COLUMN_PREFIX): confidential.column(name).to_pandas().astype("object") for name in named
@@ -44,12 +43,16 @@ def confidential_missing_kinds(confidential: pa.Table) -> pd.DataFrame:
 
 
 def publishable_missing_kinds(kinds: pd.DataFrame, rules: DisclosureRules) -> dict[str, dict[str, int]]:
-    """Return by variable the kinds that at least as many records as the smallest cell have, with their rounded numbers."""
+    """Return, by variable, the kinds of missing value that enough records have, with their rounded numbers of records.
+
+    .
+    """
     found = {str(name): kinds[name].value_counts() for name in kinds}
     return {
         name: {
             str(kind): int(max(rules.round_count(n), rules.base))
             for kind, n in counts.items()
+            # A kind of fewer records is named nowhere: those values are system missing in the release.
             if n >= rules.smallest_cell
         }
         for name, counts in found.items()
@@ -65,9 +68,9 @@ def released_missing_kinds(
     rules: DisclosureRules,
     rng: np.random.Generator,
 ) -> pd.DataFrame:
-    """Return the kind of each missing value of a released table (n, k), of the variables with ``named`` kinds; None is system missing.
+    """Return the kind of each missing value of a released table, (n, k) for k variables with ``named`` kinds.
 
-    ``kept`` are the variables that are unchanged from the confidential table.
+    None is system missing. ``kept`` are the variables that are unchanged from the confidential table.
     """
     own = confidential_missing_kinds(confidential)
     found: dict[str, pd.Series] = {}
@@ -78,6 +81,7 @@ def released_missing_kinds(
         known = own[name].where(own[name].isin(counts))
         there = confidential.column(name).is_null(nan_is_null=True).to_numpy()
         if name in kept:
+            # Only in the confidential order do the records' own kinds belong to these rows.
             alike = len(missing) == len(there) and bool((missing == there).all())
             found[name] = known if alike else pd.Series([None] * len(missing), dtype="object")
         else:
@@ -88,8 +92,13 @@ def released_missing_kinds(
 def _draw_missing_kinds(
     missing: np.ndarray, counts: Mapping[str, int], unnamed: int, rules: DisclosureRules, rng: np.random.Generator
 ) -> pd.Series:
-    """Draw a kind for each ``missing`` value (n,) by rounded counts; ``unnamed`` is how many confidential values have no named kind."""
+    """Draw a kind for each ``missing`` value (n,) by rounded counts.
+
+    ``unnamed`` confidential values have no named kind.
+    """
     kinds = np.array([*counts, None], dtype=object)
+    # A method draws that a value is missing, not why. So kinds are drawn independently, and in rounded proportions:
+    # exact ones would be a statistic of the confidential data.
     shares = np.array([*counts.values(), rules.round_count(unnamed)], dtype=np.float64)
     shares /= shares.sum()
     drawn = kinds[rng.choice(len(kinds), len(missing), p=shares)]
@@ -98,7 +107,10 @@ def _draw_missing_kinds(
 
 
 def dataset_file_names(plan: ReleasePlan, form: DatasetForm) -> tuple[str, ...]:
-    """Return ``dataset-SYNTHETIC-01.csv`` and so on; ANONYMISED where records were changed and not drawn."""
+    """Return the names of the datasets' files, such as ``dataset-SYNTHETIC-01.csv`` or ``dataset-ANONYMISED-01.csv``.
+
+    .
+    """
     digits = max(2, len(str(plan.datasets)))
     kind = plan.run.recipe.origin.upper()
     suffix = format_by_name(form).suffix
@@ -106,7 +118,10 @@ def dataset_file_names(plan: ReleasePlan, form: DatasetForm) -> tuple[str, ...]:
 
 
 def public_files(dossier: ReleaseDossier, key: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield the public files as name and bytes, except the manifest. ``key`` is the run's; it decides the order of the rows."""
+    """Yield the public files as name and bytes, except the manifest. ``key`` is the run's.
+
+    It decides the order of the rows.
+    """
     plan = dossier.plan
     recipe = plan.run.recipe
     schema = recipe.released_schema
@@ -135,14 +150,15 @@ def public_files(dossier: ReleaseDossier, key: bytes) -> Iterator[tuple[str, byt
 
 
 def kind_names_by_variable(named: KindCounts) -> dict[str, tuple[str, ...]]:
-    """Return the kinds that are named, by variable, in their order."""
+    """Return the names of the kinds of missing value, by variable, sorted."""
     return {name: tuple(sorted(kinds)) for name, kinds in named.items()}
 
 
 def _missing_kinds_of_release(dossier: ReleaseDossier, confidential: pa.Table) -> KindCounts:
-    """Return the kinds of missing value that the datasets distinguish: none where the form has no room for them, or a privacy account is kept."""
+    """Return the kinds of missing value that the datasets distinguish, with their counts, by variable."""
     plan = dossier.plan
     account = any(step.method.synthesis.privacy.account for step in plan.run.recipe.synthesis)
+    # Other forms have no room for kinds, and their proportions would have to be entered into a privacy account.
     if not keeps_codes(dossier.form) or account:
         return {}
     return {

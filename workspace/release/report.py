@@ -1,4 +1,4 @@
-"""The report of a run: its results are read, put into a document, and written to a file."""
+"""Report of a run: its results are read, put into a document, and written to a file."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def make_report(
     figures: Sequence[Figure] | None = None,
     answer: ReleaseAnswer | None = None,
 ) -> Document:
-    """Make the report of a run that is done, with the results of the runs entered with it. Raises NotFound, NotReady, NotAsSealed and NoKey.
+    """Return the report of a run that is done, with the results of its companions.
 
-    The same run gives the same document, byte for byte. With ``traces`` it shows posterior draws, and is as confidential as
-    the data: a release has the report without them. ``decision`` is the decision on the release that it goes with,
-    ``figures`` are its figures where they were drawn before, and ``answer`` says whether it may leave, with its waivers. Without one the
-    gate examines the run.
+    Raises NotFound, NotReady, NotAsSealed and NoKey. The same run gives the same document, byte for byte. With
+    ``traces`` it shows posterior draws, and is as confidential as the data: a release has the report without them.
+    ``decision`` is the decision on the release that it goes with, ``figures`` are its figures if drawn before,
+    ``answer`` is the gate's answer with its waivers; without one the gate examines the run.
     """
     runs = finished_with_companions(workspace, run_id)
     for run in runs:
@@ -62,7 +62,7 @@ def make_report(
 
 
 def read_public_release(workspace: Workspace, run_id: int | str) -> PublicRelease:
-    """Return what the public may know of a run, by the workspace's policy. Raises NotFound, NotReady and BadInput."""
+    """Return the public part of a run, by the workspace's policy. Raises NotFound, NotReady and BadInput."""
     plan, policy = plan_release(workspace, run_id), read_policy_of_workspace(workspace.directory)
     original = workspace.find_dataset(plan.run.dataset_id)
     rows = read_result_rows(workspace, plan.run.id)
@@ -92,12 +92,16 @@ def report_page(
 
 
 def make_public_report(workspace: Workspace, run_id: int | str) -> Document:
-    """Make the document for users of a run's datasets, with public figures. Raises what ``read_public_release`` raises."""
+    """Return the document for users of a run's datasets, with public figures.
+
+    Raises what ``read_public_release`` raises.
+    """
     release, run = read_public_release(workspace, run_id), find_run(workspace, run_id)
     return user_guide_document(release, draw_run_figures(workspace, [run], public=True))
 
 
 def _reported_run(workspace: Workspace, run: StoredRun, name: str, *, traces: bool) -> ReportedRun:
+    """Return a run with all that its report shows."""
     dataset = workspace.find_dataset(run.dataset_id)
     return ReportedRun(
         id=run.id,
@@ -128,11 +132,12 @@ def _reported_run(workspace: Workspace, run: StoredRun, name: str, *, traces: bo
 
 
 def _write_atomically(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all: what was there stays where the disk is full."""
+    """Write a file whole or not at all."""
     target = path.resolve()
     if target.exists() and not target.is_file():
         target.write_bytes(content)  # a device, such as standard output
         return
+    # Where the disk is full, what was there must stay. The name is cut since file systems allow 255 bytes.
     aside = target.with_name(f".{target.name[:200]}.writing-{os.getpid()}")
     try:
         aside.write_bytes(content)
@@ -145,10 +150,10 @@ def _write_atomically(path: Path, content: bytes) -> None:
 def write_report(
     workspace: Workspace, run_id: int | str, path: Path, *, force: bool = False, public: bool = False
 ) -> int:
-    """Write the report, with traces, or the ``public`` one, enter that in the audit log, and return its bytes.
+    """Write the internal report with traces, or the ``public`` one; return its number of bytes.
 
-    A file whose name ends in .md is Markdown, where figures are described in words; any other is an HTML page. A file that is there
-    stays, unless ``force``. Raises BadInput.
+    The audit log gets a row. A file whose name ends in .md is Markdown, where figures are described in words; any other
+    is an HTML page. A file that is there stays, unless ``force``. Raises BadInput.
     """
     workspace.check_own()
     if path.is_dir() or not path.absolute().parent.is_dir():
@@ -171,7 +176,7 @@ def write_report(
 
 
 def write_report_in_process(directory: Path, run_id: int, path: Path, public: bool) -> int:
-    """Write the report in a process of its own, which opens the workspace itself, and return its bytes; only the owner may read the file."""
+    """Write the report in a process of its own, readable by its owner alone; return its number of bytes."""
     with Workspace.open(directory) as workspace:
         size = write_report(workspace, run_id, path, public=public)
     path.chmod(0o600)

@@ -26,11 +26,7 @@ UNLABELLED_MISSING = "missing"
 
 
 def released_levels(tables: Iterable[pa.Table], left_out: Collection[str] = ()) -> LevelsByVariable:
-    """Return the levels that occur in some of the released tables, by variable, in their order.
-
-    A stored table knows all levels of the confidential data. One that no released record has may belong to the only person who
-    had it, so that it is not named: not in a codebook, and not in the dictionary of a Parquet file.
-    """
+    """Return the levels that occur in any of the released tables, by variable, in their order."""
     found: dict[str, dict[str, bool]] = {}
     for table in tables:
         for field in table.schema:
@@ -40,11 +36,13 @@ def released_levels(tables: Iterable[pa.Table], left_out: Collection[str] = ()) 
                 known = found.setdefault(field.name, {})
                 for code, level in enumerate(column.dictionary.to_pylist()):
                     known[str(level)] = known.get(str(level), False) or code in used
+    # A stored table knows all levels of the confidential data. One that no released record has may belong to the only
+    # person who had it: it must be named neither in a codebook nor in a Parquet file's dictionary.
     return {name: tuple(level for level, occurs in levels.items() if occurs) for name, levels in found.items()}
 
 
 def names_of_levels(variable: Variable, levels: Sequence[str]) -> dict[str, str]:
-    """Return the name of each labelled one of these levels: its label, with the code where the label alone is ambiguous."""
+    """Return the name of each labelled level: its label, with the code where several of the levels share the label."""
     plain = {level: variable.labels.get(level) or level for level in levels}
     times = Counter(plain.values())
     return {
@@ -67,10 +65,10 @@ def dataset_bytes(
 ) -> bytes:
     """Return a stored table (n rows) as a file of ``form``, without the columns ``left_out``, the rest in their order.
 
-    With ``rng`` its rows are shuffled. ``levels`` are those of all tables that are released together, where there are several;
-    ``note`` says what the table is, where the format has room for it. A format that keeps codes has labels too, and the
-    ``kinds`` (n, k) of missing values, of which those ``named`` may be declared. Raises NotReleased where the form has no room for what
-    there is.
+    With ``rng`` its rows are shuffled. ``levels`` are those of all tables that are released together, where there are
+    several; ``note`` says what the table is, where the format has room for it. A format that keeps codes has labels
+    too, and the ``kinds`` (n, k) of missing values, of which those ``named`` may be declared. Raises NotReleased where
+    the form has no room for what there is.
     """
     written = format_by_name(form)
     if written.write is None:
@@ -80,6 +78,7 @@ def dataset_bytes(
     levels = released_levels([table], left_out) if levels is None else levels
     frame = table.select(names).to_pandas()
     kinds = pd.DataFrame(index=frame.index) if kinds is None else kinds
+    # As columns of the frame, so that a shuffle keeps each kind with its record.
     frame = frame.assign(**{f"{KIND_COLUMN_PREFIX}{name}": kinds[name] for name in kinds})
     frame = frame if rng is None else _shuffle_rows(frame, rng)
     told = frame[[f"{KIND_COLUMN_PREFIX}{name}" for name in kinds]].set_axis(list(kinds), axis=1)
@@ -96,22 +95,20 @@ def dataset_bytes(
 
 
 def _shuffle_rows(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
-    """Return the rows in an order that the rows themselves and ``rng`` decide, whatever order they were in.
-
-    They are sorted by their values before they are permuted: a permutation alone could be undone by whoever has seed and
-    key, and a public key everybody has.
-    """
+    """Return the rows in an order that depends on the set of rows and on ``rng`` alone."""
+    # A permutation alone could be undone by whoever has seed and key, and a public key everybody has.
     ordered = frame.sort_values(list(frame.columns), kind="stable", na_position="last")
     return ordered.iloc[rng.permutation(len(ordered))].reset_index(drop=True)
 
 
 def _as_whole_numbers(values: pd.Series) -> pd.Series:
-    """Return counts as whole numbers again: where a value is missing, be it in the confidential data alone, stored ones are floats."""
+    """Return counts as whole numbers again where they are stored as floats."""
+    # They are stored as floats where a value is missing, be it in the confidential data alone.
     return values.astype("Int64") if values.dtype.kind == "f" and (values.dropna() % 1 == 0).all() else values
 
 
 def _rename_levels(values: pd.Series, names: Mapping[str, str]) -> pd.Series:
-    """Return the levels that occur, by their names."""
+    """Return a column of levels with their names in place of codes, and only those that occur."""
     if not isinstance(values.dtype, pd.CategoricalDtype):
         return values
     values = values.cat.remove_unused_categories()
@@ -125,10 +122,10 @@ def codebook_csv(
     original: tuple[pa.Table, Schema] | None = None,
     named: LevelsByVariable | None = None,
 ) -> str:
-    """Return a CSV table: the title and kind of each variable, and a line for each of its labelled ``levels``, which occur in the release.
+    """Return a CSV table of the title and kind of each variable, with a line for each of its labelled ``levels``.
 
-    ``original`` has the confidential table: a variable whose levels the release has turned into numbers has a line for what 0
-    and 1 were. ``named`` are the kinds of missing value that the datasets distinguish.
+    ``original`` has the confidential table: a variable whose levels the release has turned into numbers has a line for
+    what 0 and 1 were. ``named`` are the kinds of missing value that the datasets distinguish.
     """
     text = StringIO()
     lines = csv.writer(text, lineterminator="\n")
@@ -146,7 +143,7 @@ def codebook_csv(
 
 
 def _meanings_of_numbers(variable: Variable, original: tuple[pa.Table, Schema] | None) -> dict[str, str]:
-    """Return what the numbers of a variable that had levels stand for."""
+    """Return the levels that the numbers of a variable stand for, where the release has turned levels into numbers."""
     if original is None or variable.kind.has_levels or variable.kind is original[1][variable.name].kind:
         return {}
     table, schema = original

@@ -1,4 +1,4 @@
-"""The content of the page for users of a release, read from a plan, its tables and its rows."""
+"""Content of the page for users of a release, read from a plan, its tables and its rows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def make_public_release(
     released: Callable[[int], pa.Table],
     privacy: PrivacyPromise | None,
 ) -> PublicRelease:
-    """Make what the public may know of a run's release. ``released(l)`` reads its l-th stored dataset, from 0."""
+    """Return the public part of a run's release; ``released(l)`` reads its l-th stored dataset, from 0."""
     recipe = plan.run.recipe
     return PublicRelease(
         recipe,
@@ -60,16 +60,16 @@ def make_public_release(
 def privacy_promise_of_run(
     recipe: Recipe, confidential: Microdata, rows: Sequence[Row], *, secret: bool
 ) -> PrivacyPromise | None:
-    """Return what the privacy accounts of a run promise together; None where no step keeps one. ``secret``: the key of the run is.
+    """Return the joint promise of a run's privacy accounts; None where no step keeps one.
 
-    The totals are those among its results. The reason for a missing promise is given in new words that name nothing of the data: reasons
-    among results stay inside.
+    ``secret`` is whether the run's key is secret.
     """
     accounts = [account for _, account in privacy_accounts(recipe, confidential, secret=secret)]
     if not accounts:
         return None
     totals = [_account_total(rows, name) for name in ("epsilon_release", "epsilon_substitution")]
     known = [one for one in accounts if isinstance(one, PrivacyAccount)]
+    # In words made for the public: reasons among the results may name values of the data, and stay inside.
     reasons = [one.reason for one in accounts if isinstance(one, NoAccount)] + [
         found.public for one in known for found in one.uncovered
     ]
@@ -85,7 +85,10 @@ def privacy_promise_of_run(
 
 
 def _account_total(rows: Sequence[Row], measure: str) -> float | None:
-    """Return the sum of an account's measure over the steps that have it; None where one is not computed, or no step has it."""
+    """Return the sum of an account's measure over the steps that have it.
+
+    None where one is not computed or no step has it.
+    """
     found = [row.value for row in rows if row.family == "synthesis" and row.measure == measure and row.draw is None]
     return math.fsum(one for one in found if one is not None) if found and None not in found else None
 
@@ -115,7 +118,7 @@ def _bounded_mean_of_first(recipe: Recipe, plan: ReleasePlan, released: pa.Table
 
 
 def public_results(release: PublicRelease) -> dict[str, Any]:
-    """Return the object that ``results --public --json`` writes: no run, no hash, no seed; the figures that may be released."""
+    """Return the object that ``results --public --json`` writes: figures that may be released; no run, hash or seed."""
     rules = asdict(release.rules)
     return {
         "disclosure": release.disclosure_text,
@@ -132,7 +135,7 @@ def public_results(release: PublicRelease) -> dict[str, Any]:
 
 
 def privacy_table(privacy: PrivacyPromise) -> dict[str, Any]:
-    """Return the promise as JSON has it; ``epsilon`` is left out if it is unknown."""
+    """Return the promise as a JSON object; ``epsilon`` is left out where it is unknown."""
     costs = {
         "epsilon": privacy.epsilon,
         "epsilon_substitution": privacy.substitution_epsilon,
@@ -147,7 +150,7 @@ def privacy_table(privacy: PrivacyPromise) -> dict[str, Any]:
 
 
 def utility_csv(release: PublicRelease) -> bytes:
-    """Return how well the release keeps the data, as far as it may be published: a CSV table with a line a number."""
+    """Return the publishable figures of utility as a CSV table, a line for each number."""
     text = StringIO()
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow(HEADS)

@@ -1,8 +1,4 @@
-"""Verification of a released folder: whether it is as it was written, and which run of this workspace made it.
-
-The folder may come from anybody. Nothing in it is followed, executed or believed: files are looked up among those that lie there, links and
-all that is no plain file are named, and the size of a manifest is limited.
-"""
+"""Verification of a released folder: whether it is as it was written, and which run of this workspace made it."""
 
 from __future__ import annotations
 
@@ -33,7 +29,7 @@ MOST_MANIFEST_BYTES = 16 << 20
 
 @dataclass(frozen=True)
 class VerifiedFolder:
-    """A released folder and its verification.
+    """Released folder with the result of its verification.
 
     directory: the folder
     packages: the packages that are there
@@ -52,7 +48,10 @@ class VerifiedFolder:
 
 
 def verify_release(directory: Path) -> VerifiedFolder:
-    """Compare every file of a release, or of one of its packages, with the manifests. Raises BadInput where they are missing."""
+    """Compare every file of a release, or of one of its packages, with the manifests.
+
+    Raises BadInput where they are missing.
+    """
     packages = _find_packages(directory)
     manifests = {name: _read_manifest(path, name) for name, path in packages.items()}
     wrong = [
@@ -72,7 +71,7 @@ def verify_release(directory: Path) -> VerifiedFolder:
 
 
 def _find_packages(directory: Path) -> dict[str, Path]:
-    """Return the packages that are there, by name: both, one, or the directory itself as one of them."""
+    """Return the packages of a release by name: both, one, or the directory itself as one of them. Raises BadInput."""
     if not directory.is_dir():
         raise BadInput("DIR", f'"{directory}" is no directory; name the one that sfumato release wrote')
     found = {
@@ -93,7 +92,9 @@ def _package_prefix(directory: Path, package: Path) -> str:
 
 
 def _read_manifest_bytes(path: Path) -> bytes:
+    """Read the bytes of a manifest. Raises BadInput."""
     try:
+        # The folder may come from anybody: no link is followed, and the size is limited.
         return read_plain(path, MOST_MANIFEST_BYTES)
     except OSError as error:
         raise BadInput("DIR", f'"{path}" cannot be read: {error.strerror}') from None
@@ -116,7 +117,8 @@ def _read_manifest(package: Path, name: str) -> dict[str, Any]:
 
 
 def _package_problems(package: Path, prefix: str, manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what differs from the manifest of a package, in words."""
+    """Yield how a package differs from its manifest, in words."""
+    # Files are looked up among those that lie there: a path in a manifest is never opened as such.
     there = dict(_list_files(package))
     named = [line["name"] for line in manifest["files"]]
     for name in sorted({name for name in named if named.count(name) > 1}):
@@ -135,7 +137,10 @@ def _package_problems(package: Path, prefix: str, manifest: Mapping[str, Any]) -
 
 
 def _list_files(package: Path) -> Iterator[tuple[str, str]]:
-    """Yield the files of a package by their names in it, with what is no plain file in words; no link is followed."""
+    """Yield the name of each file of a package, with its kind in words where it is no plain file; no link is followed.
+
+    .
+    """
     for folder, folders, names in os.walk(package):
         here = Path(folder)
         links = [name for name in folders if (here / name).is_symlink()]
@@ -144,8 +149,10 @@ def _list_files(package: Path) -> Iterator[tuple[str, str]]:
 
 
 def _has_content(path: Path, size: int, sha256: str) -> bool:
+    """Return whether a plain file has this size and SHA-256; False where it cannot be read."""
     try:
         with os.fdopen(open_plain(path), "rb") as file:
+            # Before it is hashed: a file in its place may be huge.
             if os.fstat(file.fileno()).st_size != size:
                 return False
             return hashlib.file_digest(file, "sha256").hexdigest() == sha256
@@ -154,6 +161,7 @@ def _has_content(path: Path, size: int, sha256: str) -> bool:
 
 
 def _entries_of_no_package(directory: Path) -> list[str]:
+    """Return remarks on entries of a release's folder that belong to neither package."""
     return sorted(
         f"{path.name}: belongs to no package"
         for path in directory.iterdir()
@@ -163,7 +171,7 @@ def _entries_of_no_package(directory: Path) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseOrigin:
-    """Which run of a workspace made a release.
+    """Run of a workspace that made a release.
 
     run: the run; None where that cannot be shown
     message: the same in words, or why it cannot be shown
@@ -174,10 +182,7 @@ class ReleaseOrigin:
 
 
 def find_origin(workspace: Workspace, verified: VerifiedFolder) -> ReleaseOrigin:
-    """Find, with the workspace's key, the run whose commitment the public manifest carries. Raises BadInput and NoKey.
-
-    Every run that is done is tried, under every policy that the workspace had when it released something, and its present one.
-    """
+    """Find the run whose commitment the public manifest has, with the workspace's key. Raises BadInput and NoKey."""
     if verified.public_manifest is None:
         raise BadInput("DIR", f'"{verified.directory}" has no public package, whose manifest carries the commitment')
     value = verified.public_manifest.get(IN_MANIFEST)
@@ -185,6 +190,8 @@ def find_origin(workspace: Workspace, verified: VerifiedFolder) -> ReleaseOrigin
         return ReleaseOrigin(None, f"it carries no commitment: {NO_COMMITMENT}")
     if not is_hash(value):
         return ReleaseOrigin(None, "the value in the place of its commitment is not a commitment")
+    # The commitment covers the policy, of which the manifest says nothing: each that the workspace may have released
+    # under is tried.
     policies = _policy_hashes(workspace)
     rows = workspace.connection.execute(
         "SELECT id FROM run WHERE state = ? AND NOT key_public ORDER BY id DESC", (RunState.DONE.value,)
@@ -201,6 +208,7 @@ def find_origin(workspace: Workspace, verified: VerifiedFolder) -> ReleaseOrigin
 def _has_commitment_of(
     workspace: Workspace, run: StoredRun, manifest: Mapping[str, Any], value: str, policies: list[str]
 ) -> bool:
+    """Return whether a commitment to a run, under one of the policies, gives this value."""
     try:
         plan = plan_release(workspace, run.id)
     except NotReady:

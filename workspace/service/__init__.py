@@ -1,1 +1,1 @@
-"""What people do with a workspace, one use case a module: import, prepare a run, delete, release."""
+"""Use cases of a workspace, one in each module: import, preparation of a run, deletion, release."""

@@ -1,8 +1,8 @@
 """Rough estimate of the time and memory of a plan before it is run, with its source.
 
-Where this workspace has runs that are done, a task of a method takes what it took there, in proportion to the records; else what it
-took when the
-method's rate was measured (``jobs.task_costs``). For a method without either the time is unknown, and the text says it.
+Where this workspace has runs that are done, a task of a method takes what it took there, in proportion to the records;
+else what it took when the method's rate was measured (``jobs.task_costs``). For a method without either the time is
+unknown, and the text says so.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WORKER_START_SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class RunCost:
-    """What a run is estimated to take.
+    """Estimated time and memory of a run.
 
     seconds: with the given number of jobs at a time
     memory: bytes of all tasks together
@@ -55,7 +55,10 @@ class RunCost:
 def estimate_run_cost(
     recipe: Recipe, records: int, jobs: int, earlier: MeasuredCosts | None = None, limit: MemoryLimit | None = None
 ) -> RunCost:
-    """Estimate what a run of a recipe on ``records`` records will take, where all tasks together may use the memory of ``limit``."""
+    """Estimate the cost of a run of a recipe on ``records`` records.
+
+    All its tasks together may use the memory of ``limit``.
+    """
     costs = estimate_task_costs(recipe, records, earlier)
     limit = limit or MemoryLimit(None)
     processes = max(1, min(jobs, len(costs)))
@@ -74,14 +77,15 @@ def estimate_run_cost(
 
 
 def _peak_memory(costs: Sequence[TaskCost], processes: int, limit: MemoryLimit) -> int:
-    """Return the most memory that tasks will have at a time: those that need most, as far as a worker would start them together."""
+    """Return the most memory, in bytes, that tasks will use at a time."""
+    # The worst case is that the tasks that need most run together, as far as a worker would start them so.
     first, *others = sorted((cost.memory for cost in costs), reverse=True)[:processes]
     most = sum((first, *others))
     return most if limit.max_bytes is None else min(most, max(first, limit.max_bytes, ALWAYS_ALLOWED_BYTES))
 
 
 def plan_cost_text(workspace: Workspace, toml: str, records: int, jobs: int) -> str:
-    """Return what a run of a plan on ``records`` records will take, in a sentence; empty where the plan cannot be run. Raises nothing."""
+    """Return the cost of a run of a plan in a sentence; empty where the plan cannot be run. Raises nothing."""
     try:
         recipe = Recipe.from_toml(toml)
         return _recipe_cost_text(workspace, recipe, min(records, recipe.data.sample or records), jobs)
@@ -90,7 +94,10 @@ def plan_cost_text(workspace: Workspace, toml: str, records: int, jobs: int) -> 
 
 
 def draft_cost_text(workspace: Workspace, toml: str, records: int, wanted: DraftRequest, jobs: int) -> str:
-    """Return the cost of a plan that would be drafted, before any value is read; empty where nothing can be drafted yet."""
+    """Return the cost of a plan that would be drafted, before any value is read.
+
+    Empty where nothing can be drafted yet.
+    """
     try:
         table = read_toml(toml)
         schema = Schema(tuple(Variable.from_table(name, one, name) for name, one in table.get("variables", {}).items()))
@@ -101,15 +108,16 @@ def draft_cost_text(workspace: Workspace, toml: str, records: int, wanted: Draft
 
 
 def _recipe_cost_text(workspace: Workspace, recipe: Recipe, records: int, jobs: int) -> str:
-    """Return the cost in words. What memory a cluster has is asked when the run is entered, not here."""
+    """Return the cost of a run of a recipe in words."""
     address = dask_address()
+    # A cluster is asked for its memory when the run is entered, not for an estimate.
     limit = MemoryLimit(None) if address else local_memory_limit()
     said = run_cost_text(estimate_run_cost(recipe, records, jobs, measure_recent_costs(workspace, records), limit))
     return f"{said} It is computed on the Dask cluster at {address}." if address else said
 
 
 def run_cost_text(cost: RunCost) -> str:
-    """Return a cost in a sentence, never more exact than it is."""
+    """Return a cost in a sentence, rounded to what is known."""
     source = "by earlier runs here" if cost.is_from_runs else "by rates of another machine"
     said = (
         f"It takes {rough_time_text(cost.seconds)} and {memory_text(cost.memory)} ({source}; longer while others work)."
@@ -120,7 +128,7 @@ def run_cost_text(cost: RunCost) -> str:
 
 
 def rough_time_text(seconds: float) -> str:
-    """Return ``about 20 seconds``, ``about 3 minutes``, ``about 2 hours``."""
+    """Return a time in words: ``about 20 seconds``, ``about 3 minutes``, ``about 2 hours``."""
     if seconds < 10:
         return "a few seconds"
     if seconds < 90:

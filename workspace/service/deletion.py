@@ -1,4 +1,4 @@
-"""Deletion of runs and projects: their rows, logs and tables are removed, and tombstones keep what later checks need."""
+"""Deletion of runs and projects: rows, logs and tables are removed; tombstones keep what later checks need."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SETTLED_SECONDS = 60.0
 
 
 def pending_removal_text(tables: int) -> str:
-    """Return what to tell about tables that could not be removed at once."""
+    """Return a remark on tables that could not be removed at once; empty for none."""
     if not tables:
         return ""
     return f"; {tables} of its tables are too young to remove: sfumato doctor --fix does so in an hour"
@@ -31,11 +31,13 @@ def pending_removal_text(tables: int) -> str:
 def delete_run(workspace: Workspace, run_id: int) -> int:
     """Delete a run with its released datasets, results and log; return how many of its tables are left on the disk.
 
-    The audit log says that there was such a run, and its number is never given again. The confidential data stay in the
-    project. Of a run that was released a tombstone stays, with the datasets that left the building. Raises NotFound, NotReady while
-    the run or a release of it is in progress, DamagedTable where a released run cannot be read, and StrangeFile; then nothing is deleted.
+    The audit log keeps that the run existed; its number is never given again, and the confidential data stay in the
+    project. A released run leaves a tombstone with its released datasets. Raises NotFound, NotReady while the run or a
+    release of it is in progress, DamagedTable where a released run cannot be read, and StrangeFile; then nothing is
+    deleted.
     """
     check_layout(workspace.directory)
+    # Before the transaction, which takes the write lock: a tombstone's tables take long to write.
     left = _write_tombstones(workspace, [run_id])
     with workspace.write_transaction() as connection:
         run = find_run(workspace, run_id)
@@ -49,8 +51,8 @@ def delete_run(workspace: Workspace, run_id: int) -> int:
 def delete_project(workspace: Workspace, project_id: int) -> int:
     """Delete a project with its runs, its plan and its confidential data; return how many tables are left on the disk.
 
-    Each run that was released leaves a tombstone, as ``delete_run`` does. Raises NotFound, NotReady while one of its runs or a release
-    of one is in progress, DamagedTable, and StrangeFile; then nothing is deleted.
+    Each released run leaves a tombstone, as in ``delete_run``. Raises NotFound, NotReady while one of its runs or a
+    release of one is in progress, DamagedTable, and StrangeFile; then nothing is deleted.
     """
     check_layout(workspace.directory)
     tombs = _write_tombstones(
@@ -77,21 +79,21 @@ def delete_project(workspace: Workspace, project_id: int) -> int:
 
 
 def _ids_in_project(connection: sqlite3.Connection, table: str, project_id: int) -> list[sqlite3.Row]:
+    """Return the rows with the ids of a project's rows in a table, lowest first."""
     return connection.execute(f"SELECT id FROM {table} WHERE project_id = ? ORDER BY id", (project_id,)).fetchall()
 
 
 def _artefact_hashes(connection: sqlite3.Connection, run_id: int) -> set[str]:
+    """Return the hashes of the tables that a run has left."""
     return {str(row[0]) for row in connection.execute("SELECT sha256 FROM artefact WHERE run_id = ?", (run_id,))}
 
 
 def _write_tombstones(workspace: Workspace, run_ids: Collection[int]) -> dict[int, Tombstone]:
-    """Return the tombstones of those runs that were released; their tables are written before the transaction that needs them.
-
-    A run that cannot be deleted is refused first, so that no table is left of it. Raises NotReady.
-    """
+    """Write the tables of the tombstones of released runs; return the tombstones by run. Raises NotReady."""
     if released_run_manifests(workspace.connection).keys().isdisjoint(run_ids):
         return {}
     for run_id in run_ids:
+        # A run that cannot be deleted is refused first, so that no table of a tombstone is left behind.
         _check_no_release_in_progress(workspace.connection, run_id)
     workspace.check_own()
     made = ((run_id, write_tombstone_tables(workspace, run_id)) for run_id in run_ids)
@@ -99,8 +101,9 @@ def _write_tombstones(workspace: Workspace, run_ids: Collection[int]) -> dict[in
 
 
 def _delete_run_rows(connection: sqlite3.Connection, run: StoredRun, tombstone: Tombstone | None) -> None:
-    """Delete a run in the database. Raises NotReady while it is being released, or where it was released since its tombstone was made."""
+    """Delete a run in the database. Raises NotReady while it is being released."""
     _check_no_release_in_progress(connection, run.id)
+    # The tombstone was made outside this transaction: a release since then would be lost.
     if released_run_manifests(connection).get(run.id) != (None if tombstone is None else tombstone.manifests):
         raise NotReady(f"run {run.id} was released just now; delete it again")
     connection.execute("INSERT INTO deleted_run (id) VALUES (?)", (run.id,))
@@ -116,25 +119,24 @@ def _check_no_release_in_progress(connection: sqlite3.Connection, run_id: int) -
 
 
 def _remove_files(workspace: Workspace, run_ids: Collection[int], hashes: Collection[str]) -> int:
-    """Remove logs, and the tables that no row names. Under the write lock, so that no row can name one meanwhile.
-
-    While something is being computed its tables are written before their rows, and might be these: then they stay. A name that
-    is no hash names no table of ours, whatever file it may point to.
-    """
+    """Remove the logs of runs, and those tables that no row names any more; return how many tables are left."""
     for run_id in run_ids:
         log = run_log_path(workspace.directory, run_id)
         for path in (log, log.with_name(f"{log.name}.1")):
             path.unlink(missing_ok=True)
+    # Under the write lock, so that no row can come to name one of these tables meanwhile.
     with workspace.write_transaction() as connection:
         busy = connection.execute("SELECT EXISTS (SELECT 1 FROM task WHERE state = 'running')").fetchone()[0]
         unneeded = [
             workspace.tables.path_of(sha256)
             for sha256 in sorted(set(hashes) - named_table_hashes(workspace))
+            # A name that is no hash names no table of ours, whatever file it may point to.
             if is_hash(sha256)
         ]
         left = 0
         for path in unneeded:
             with contextlib.suppress(FileNotFoundError):
+                # A running task or an import writes tables before their rows, and they might be these: then they stay.
                 if busy or time.time() - path.lstat().st_mtime < SETTLED_SECONDS:
                     left += 1
                 else:

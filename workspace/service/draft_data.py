@@ -1,4 +1,7 @@
-"""Drafts of plans for the records of a project or of a file. Called in a process of their own: numerical libraries are loaded here."""
+"""Drafts of plans for the records of a project or of a file.
+
+Called in a process of their own, since numerical libraries are loaded here.
+"""
 
 from __future__ import annotations
 
@@ -42,13 +45,13 @@ KEPT = 'missing = "keep"               # a missing value is a value of its own; 
 
 @dataclass(frozen=True, slots=True)
 class DraftedText:
-    """A drafted plan as TOML, with what it does.
+    """Drafted plan as TOML, with a summary.
 
     toml: the plan
-    want: what it is for
-    steps: how many steps of each kind it has
+    want: its goal
+    steps: number of steps of each kind
     warnings, notes: what it covers and what it does not (``DraftedPlan``)
-    cost: what it will take, in a sentence
+    cost: estimated cost, in a sentence
     changes: why each kept column became coarser or synthetic for the audience; the notes have them too
     """
 
@@ -77,9 +80,9 @@ class RoleAssignment:
 def draft_project(
     directory: Path, project_id: int, wanted: DraftRequest, roles: RoleAssignment, toml: str = ""
 ) -> DraftedText:
-    """Draft a plan for a project's records in place of the steps of its plan, or of ``toml``; nothing is stored.
+    """Draft a plan for a project's records in place of the steps of its plan, or of ``toml``; store nothing.
 
-    Raises NotFound where it has no data, BadInput where roles are missing or nothing can be drafted.
+    Raises NotFound where the project has no data, BadInput where roles are missing or nothing can be drafted.
     """
     with Workspace.open(directory, read_only=True) as workspace:
         draft = find_draft(workspace, project_id)
@@ -105,10 +108,9 @@ def draft_project(
 def draft_file(
     file: str, format_settings: Mapping[str, Any], wanted: DraftRequest, roles: RoleAssignment
 ) -> DraftedText:
-    """Draft a plan for the records of a file; ``format_settings`` are keys of ``[data.format]``. Nothing is stored.
+    """Draft a plan for the records of a file; store nothing. ``format_settings`` are keys of ``[data.format]``.
 
-    Where a value is missing a synthesis keeps that as a value of its own; an anonymisation leaves such records out. The file is read
-    once. Raises BadInput.
+    Raises BadInput.
     """
     source = find_source(file, place="FILE")
     raw, detection = read_source(source, format_settings, EVERYTHING)
@@ -118,10 +120,12 @@ def draft_file(
     form = None if detection is None or detection.is_default else detection.format
     path = file if ":" in file and not Path(file).exists() else str(Path(file).expanduser().resolve())
     there = {column.variable.name for column in found}
+    # A column that is given a role is no identifier, even where an import would suspect one.
     asked = ImportSelection(keep=tuple(name for name in (*roles.quasi_identifiers, *roles.sensitive) if name in there))
     columns = [column for column in asked.select_columns(found) if column.distinct or not column.is_included]
     toml = draft_recipe(asked.data_source(path, MissingPolicy.DROP, form), Path(source.name).stem, columns)
     table = assign_roles(read_toml(toml), roles)
+    # A synthesis keeps a missing value as a value of its own; an anonymisation leaves such records out.
     if wanted.want != "anonymisation" and any(column.missing for column in columns if column.is_included):
         toml = DROPPED.sub(KEPT, toml)
         table = {**table, "data": {**table["data"], "missing": MissingPolicy.KEEP.value}}
@@ -132,7 +136,7 @@ def draft_file(
 
 
 def _schema_without_identifiers(table: Mapping[str, Any]) -> Schema:
-    """Return the variables whose values a draft reads: all but identifiers."""
+    """Return the variables whose values a draft reads: all but identifiers. Raises BadInput."""
     own = table.get("variables", {})
     if not isinstance(own, Mapping):
         raise BadInput("variables", "must be a table, [variables]")
@@ -148,16 +152,15 @@ def draft_for_records(
     policy: Policy,
     earlier: MeasuredCosts | None = None,
 ) -> DraftedText:
-    """Draft a plan for records: ``table`` is the content of ``toml``, possibly with other roles.
-
-    An anonymisation leaves out records with a missing value: no class covers one. Raises BadInput.
-    """
+    """Draft a plan for records; ``table`` is the content of ``toml``, possibly with other roles. Raises BadInput."""
     known = data.schema.names_by_role(Role.QUASI_IDENTIFIER)
     if choose_goal(data.schema, wanted) == "anonymisation" and any(data.missing_mask(name).any() for name in known):
+        # No class of an anonymisation covers a missing value.
         data = conform_to_schema(data.frame, data.schema, MissingPolicy.DROP)
         table = {**table, "data": {**table.get("data", {}), "missing": MissingPolicy.DROP.value}}
 
     def problem(planned: Mapping[str, Any]) -> BadInput | None:
+        """Return what is wrong with a planned recipe on the data, or None."""
         try:
             check_steps(Recipe.from_table(planned), data)
         except BadInput as error:
@@ -179,12 +182,13 @@ def draft_for_records(
 
 
 def _count_steps(plan: DraftedPlan) -> dict[str, int]:
+    """Count the steps of a drafted plan by section."""
     sections = [step.section for step in plan.steps]
     return {section: sections.count(section) for section in dict.fromkeys(sections)}
 
 
 def make_gate_limit(policy: Policy) -> GateLimits:
-    """Return a function that gives the limits from which on the gate warns and blocks under a policy, by question."""
+    """Return a function that maps a question to the limits from which the gate warns and blocks under a policy."""
 
     def limit(question: Question) -> tuple[tuple[float, str], ...]:
         return limits_with_sources(question, policy)
@@ -193,7 +197,10 @@ def make_gate_limit(policy: Policy) -> GateLimits:
 
 
 def assign_roles(table: Mapping[str, Any], roles: RoleAssignment) -> dict[str, Any]:
-    """Return a recipe's table whose variables have these roles. Raises BadInput where one is named that is not there, or in two roles."""
+    """Return a recipe's table whose variables have these roles.
+
+    Raises BadInput where a name does not exist or is in two roles.
+    """
     variables = dict(table.get("variables", {}))
     given = {
         **dict.fromkeys(roles.quasi_identifiers, Role.QUASI_IDENTIFIER.value),

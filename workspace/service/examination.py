@@ -1,4 +1,4 @@
-"""Examination of a run's release in one call, and the stamp that shows whether an earlier examination still holds."""
+"""Examination of a run's release in one call, and a stamp that shows whether an earlier examination is still valid."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ GATE_ACTS = (
 
 @dataclass(frozen=True, slots=True)
 class RunExamination:
-    """The examination of a run's release.
+    """Examination of a run's release.
 
     examination: the findings of the gate, without waivers
     records: confidential records of the run
-    stamp: ``gate_stamp`` before the gate looked
+    stamp: ``gate_stamp`` before the gate examined it
     """
 
     examination: Examination
@@ -40,7 +40,7 @@ class RunExamination:
 
 
 def gate_stamp(workspace: Workspace) -> str:
-    """Return a text that stays the same while an examination holds: it names the policy and the last act of ``GATE_ACTS``.
+    """Return a hash that stays the same while an examination is valid: of the policy and the last act of ``GATE_ACTS``.
 
     Raises BadInput and StrangeFile for a policy that cannot be read.
     """
@@ -51,8 +51,9 @@ def gate_stamp(workspace: Workspace) -> str:
 
 
 def examine_run(directory: Path, run_id: int) -> RunExamination:
-    """Examine what a release of a run would hold. Raises what ``plan_release`` and ``examine`` raise."""
+    """Examine the release of a run. Raises what ``plan_release`` and ``examine_release`` raise."""
     with Workspace.open(directory, read_only=True) as workspace:
+        # Taken before: what happens during the examination must make it stale.
         stamp = gate_stamp(workspace)
         plan = plan_release(workspace, run_id)
         return RunExamination(

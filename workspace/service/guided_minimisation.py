@@ -1,4 +1,4 @@
-"""The smallest sufficient sample for those who know neither anonymisation nor its measures: four answers make a run."""
+"""Guided start of a study of the smallest sufficient sample: four answers make a run."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ KNOWN = ("quasi_identifier", "known")
 
 @dataclass(frozen=True)
 class ProjectTable:
-    """A confidential table of a project.
+    """Confidential table of a project.
 
     id: number of the dataset
     project, name: names of the project and of the file
     records: number of records
     variables: its variables as recipes describe them
-    known: variables that its plan says an intruder knows
+    known: variables that its plan declares quasi-identifiers
     """
 
     id: int
@@ -44,7 +44,7 @@ class ProjectTable:
 
 
 def list_project_tables(workspace: Workspace, project_id: int) -> list[ProjectTable]:
-    """Return the confidential tables of a project, newest first."""
+    """List the confidential tables of a project, newest first."""
     rows = workspace.connection.execute(
         """SELECT dataset.id, project.name AS project, dataset.name, records, schema
            FROM dataset JOIN project ON project.id = project_id
@@ -57,6 +57,7 @@ def list_project_tables(workspace: Workspace, project_id: int) -> list[ProjectTa
 
 
 def _project_table_from_row(row: Mapping[str, Any], planned: Mapping[str, str]) -> ProjectTable:
+    """Return a project's table from its row in the database; roles are the plan's where it has them."""
     variables = json.loads(row["schema"])
     roles = {name: planned.get(name, table.get("role", "other")) for name, table in variables.items()}
     known = tuple(name for name, role in roles.items() if role in KNOWN)
@@ -64,7 +65,7 @@ def _project_table_from_row(row: Mapping[str, Any], planned: Mapping[str, str]) 
 
 
 def _roles_in_plan(toml: str) -> dict[str, str]:
-    """Return roles by variable, as far as a plan that may be unfinished has them."""
+    """Return the roles in a plan that may be unfinished, by variable."""
     try:
         tables = tomllib.loads(toml).get("variables", {})
     except tomllib.TOMLDecodeError:
@@ -74,9 +75,10 @@ def _roles_in_plan(toml: str) -> dict[str, str]:
 
 
 def minimisation_recipe(data: ProjectTable, answers: Mapping[str, Any]) -> Recipe:
-    """Return the recipe for the answers: the study, and the whole table anonymised and measured. Raises BadInput.
+    """Return the recipe for the answers: the study, and an anonymisation of the whole table with its measures.
 
-    The answers are ``known`` (the quasi-identifiers), ``k``, ``n`` and ``r`` (number of sub-samples of that size).
+    Raises BadInput. The answers are ``known`` (the quasi-identifiers), ``k``, ``n`` and ``r`` (number of sub-samples of
+    that size).
     """
     from sfumato.engine.errors import BadInput
     from sfumato.engine.recipe.recipe import Recipe
@@ -108,6 +110,7 @@ def minimisation_recipe(data: ProjectTable, answers: Mapping[str, Any]) -> Recip
 
 
 def _variables_with_known(data: ProjectTable, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the table of variables with the quasi-identifiers ``names``, without identifiers. Raises BadInput."""
     from sfumato.engine.errors import BadInput, near_miss_hint
 
     if not names:
@@ -126,6 +129,7 @@ def _variables_with_known(data: ProjectTable, names: Sequence[str]) -> dict[str,
 
 
 def _measure_steps(variables: Mapping[str, Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the steps that measure the anonymised table: loss of information, suppression, correlations of numbers."""
     from sfumato.engine.partition.pairs import NUMBERS
 
     numbers = [name for name in names if variables[name]["kind"] in NUMBERS]
@@ -135,7 +139,7 @@ def _measure_steps(variables: Mapping[str, Mapping[str, Any]], names: Sequence[s
 
 
 def prepare_minimisation(workspace: Workspace, data: ProjectTable, answers: Mapping[str, Any]) -> PreparedRun:
-    """Prepare the run on the stored records without their identifiers, checked. Raises BadInput, NotFound, DamagedTable."""
+    """Prepare the run of the study on the stored records without identifiers. Raises BadInput, NotFound, DamagedTable."""
     from sfumato.engine.data.microdata import Microdata
     from sfumato.engine.data.schema import Schema
     from sfumato.engine.recipe.checks import check_steps

@@ -1,6 +1,6 @@
-"""Import of a file into a project: its records with guessed kinds, a description of its columns, and a plan to start from.
+"""Import of a file into a project: records with guessed kinds, a description of the columns, and a plan to start from.
 
-A guess is corrected by the owner of the file, and never more than that. Numerical libraries are loaded when a file is read.
+The owner of the file corrects single guesses. Numerical libraries are loaded only when a file is read.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ImportSelection:
-    """Which part of a file is imported.
+    """Part of a file that is imported.
 
     sheet: sheet of an Excel file
     where: condition on the records
     sample: number of records to draw
-    only: these columns alone, where any are named
+    only: the only columns to import, if any are named
     leave_out: columns to leave out
     keep: columns to import although they may be identifiers
     """
@@ -46,7 +46,7 @@ class ImportSelection:
     keep: tuple[str, ...] = ()
 
     def data_source(self, file: str, missing: MissingPolicy, form: TextFormat | None) -> DataSource:
-        """Return the ``[data_source]`` of a recipe that reads the same. Raises BadInput."""
+        """Return the ``[data]`` table of a recipe that reads the same part. Raises BadInput."""
         from sfumato.engine.recipe.data_source import DataSource
 
         if self.sample is not None and self.sample < 1:
@@ -54,7 +54,10 @@ class ImportSelection:
         return DataSource(file, self.where, self.sample, missing, None, form, self.sheet)
 
     def select_columns(self, columns: Sequence[ColumnProfile]) -> tuple[ColumnProfile, ...]:
-        """Return the columns, each one that is left out with the reason. Raises BadInput for a column that is not there."""
+        """Return the columns, with the reason for each that is left out.
+
+        Raises BadInput for a column that does not exist.
+        """
         names = [column.variable.name for column in columns]
         for option, asked in (("--only", self.only), ("--leave-out", self.leave_out), ("--keep", self.keep)):
             for name in asked:
@@ -63,6 +66,7 @@ class ImportSelection:
         return tuple(map(self._apply_to_column, columns))
 
     def _apply_to_column(self, column: ColumnProfile) -> ColumnProfile:
+        """Return the column as selected: left out with a reason, kept although it may identify, or unchanged."""
         name, role = column.variable.name, column.variable.role
         if name in self.leave_out or (self.only and name not in self.only):
             return replace(column, exclusion_reasons=("not asked for",))
@@ -76,7 +80,7 @@ EVERYTHING = ImportSelection()
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """A file that was stored.
+    """Result of an import.
 
     project_id, project: the project
     source: name of the file
@@ -101,7 +105,7 @@ class ImportResult:
 
 @dataclass(frozen=True, slots=True)
 class FilePreview:
-    """How a file would be read; nothing is stored.
+    """Result of reading a file without storing it.
 
     source: name of the file
     detection: how its text is read; None for a format that defines it
@@ -118,7 +122,10 @@ class FilePreview:
 def preview_file(
     file: str, format_settings: Mapping[str, Any] | None = None, selection: ImportSelection = EVERYTHING
 ) -> FilePreview:
-    """Return how a file would be read, where ``format_settings`` are keys of ``[data.format]`` that its owner sets. Raises BadInput."""
+    """Read a file as an import would, and store nothing. ``format_settings`` are the owner's keys of ``[data.format]``.
+
+    Raises BadInput.
+    """
     from ..ingest.files import find_source
 
     source = find_source(file, place="FILE")
@@ -129,7 +136,10 @@ def preview_file(
 def read_source(
     source: SourceFile, format_settings: Mapping[str, Any], selection: ImportSelection
 ) -> tuple[RawTable, DetectedFormat | None]:
-    """Return the table of a file, and how its text was read: as detected, except for the ``format_settings``. Raises BadInput."""
+    """Return the table of a file and how its text was read: as detected, except for the ``format_settings``.
+
+    Raises BadInput.
+    """
     from sfumato.engine.recipe.text_format import TextFormat
 
     from ..ingest.files import is_text_source, read_table
@@ -139,6 +149,7 @@ def read_source(
         return read_table(source, place="FILE", form=form, sheet=selection.sheet), None
     head = source.head
     detection = detect_text_format(head, format_settings, source.text_class)
+    # Text has no NUL, except in encodings of 16 and 32 bits: such a file is of another kind than its name says.
     binary = b"\0" in head[:65536] and not detection.format.encoding.startswith(("utf-16", "utf-32"))
     form = None if detection.is_default or binary else detection.format
     return read_table(source, place="FILE", form=form, sheet=selection.sheet), detection
@@ -151,11 +162,11 @@ def import_file(
     format_settings: Mapping[str, Any] | None = None,
     selection: ImportSelection = EVERYTHING,
 ) -> ImportResult:
-    """Store a file's records in a project of a workspace, made if need be; by default the project has the file's name.
+    """Store a file's records in a project of a workspace, both made if need be.
 
-    A file of text is read as detected (``dialects``), except for the ``format_settings``: keys of ``[data.format]``. Everything is read and
-    checked before the workspace is opened. Records with a missing value leave the stored table, unless most would. A project that has
-    no plan yet gets a draft of one. Raises BadInput and NotAWorkspace; then nothing was stored.
+    The default name of a project is the file's. Text is read as detected (``dialects``), except for the
+    ``format_settings``: keys of ``[data.format]``. A project that has no plan yet gets a draft of one. Raises BadInput
+    and NotAWorkspace; then nothing was stored.
     """
     from ..ingest.files import filter_records, find_source, microdata_from_table
     from ..reporting.constraints import compliance_text
@@ -172,6 +183,7 @@ def import_file(
     if not len(schema):
         raise BadInput("FILE", f'"{source.name}" has no column that can be read but identifiers')
     incomplete = int(records_with_missing(raw, columns).sum())
+    # Records with a missing value are left out, unless most of the table would be.
     missing = MissingPolicy.KEEP if 2 * incomplete > raw.records else MissingPolicy.DROP
     name = project or Path(source.name).stem
     form = None if detection is None or detection.is_default else detection.format
@@ -180,6 +192,7 @@ def import_file(
     data = microdata_from_table(
         raw, source, asked, schema, 1, key=future_workspace_key(directory) if asked.is_random else b""
     )
+    # Everything is read and checked before: a file that cannot be read leaves no new workspace behind.
     with Workspace.create(directory) as workspace:
         stored = workspace.tables.write_microdata(data)
         with workspace.write_transaction() as connection:
@@ -200,7 +213,7 @@ def draft_recipe(
 ) -> str:
     """Return a recipe in TOML to start from: data and variables filled in, the rest left to its owner.
 
-    ``incomplete`` is how many records have a missing value in a column that enters, of how many.
+    ``incomplete`` is the number of records with a missing value in an included column, and the number of all records.
     """
     lines = [f"title = {_quote_toml(title)}", "", "[data]", f"file = {_quote_toml(data.file)}"]
     lines += [

@@ -1,4 +1,4 @@
-"""Preparation of runs from a recipe or a plan: files read and checked, with other tools' tables and companions."""
+"""Preparation of runs from a recipe or a plan: files are read and checked, with other tools' tables and companions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SHARED_SETTINGS = ("data.", "variables.", "release.")
 
 
 class PreparedRun(RunEntry):
-    """A run whose recipe and data have been checked against each other."""
+    """Run whose recipe and data have been checked against each other."""
 
     def enter(self, workspace: Workspace, project: str = "") -> int:
         """Enter the run in a workspace and return its number."""
@@ -45,6 +45,7 @@ class PreparedRun(RunEntry):
 
 
 def _settings_with_seed(settings: Sequence[str], seed: int | None) -> list[str]:
+    """Return the settings with that of the seed, if one is given."""
     return [*settings, *([] if seed is None else [f"release.seed={seed}"])]
 
 
@@ -56,9 +57,10 @@ def prepare_run(
     *,
     key: bytes,
 ) -> PreparedRun:
-    """Check a recipe, read its data and check that its models can be fitted to them. Raises BadInput; stores nothing.
+    """Prepare a run of a recipe: read its data and check that its models can be fitted to them. Raises BadInput.
 
-    ``key`` is that of the workspace which the run will be entered in: together with the seed it decides which records a sample has.
+    Stores nothing. ``key`` is that of the workspace in which the run will be entered; with the seed it decides which
+    records a sample has.
     """
     table = read_recipe_files(
         apply_settings(recipe_file.table, _settings_with_seed(settings, seed)), recipe_file.data_directory
@@ -92,13 +94,15 @@ def prepare_evaluation(
     *,
     key: bytes,
 ) -> PreparedRun:
-    """Check a recipe and the files to score with it: the original and released tables of any other tool.
+    """Prepare the evaluation of released files against the original by a recipe. Raises BadInput.
 
-    The recipe's steps of synthesis or anonymisation, if it has any, only say which variables are released, and as what.
-    Files that a release wrote, with its manifest next to them, are in the order that this says, and lack the identifiers. Raises BadInput.
+    The files may be of any other tool. Steps of synthesis or anonymisation in the recipe only say which variables are
+    released, and as what.
     """
     table = read_recipe_files(apply_settings(recipe_file.table, settings), recipe_file.data_directory)
     recipe = Recipe.from_table(table)
+    # Files of our own releases are recognised by the manifest next to them: their rows may be shuffled, and identifiers
+    # are missing.
     if recipe.makes_release and "order" not in table.get("release", {}) and (order := order_in_manifests(released)):
         table = _table_for_own_files(table, recipe, order)
     own = partial(find_source, original, place="--original")
@@ -112,7 +116,7 @@ def prepare_scoring(
     *,
     key: bytes,
 ) -> PreparedRun:
-    """Prepare the scoring of files like ``prepare_evaluation``, from a recipe's table and functions that read the files."""
+    """Prepare an evaluation as ``prepare_evaluation`` does, from a recipe's table and functions that read the files."""
     recipe = Recipe.from_table(table)
     if not recipe.released:
         raise BadInput("release.released", 'name the variables that are released, such as ["price"]')
@@ -132,16 +136,17 @@ def prepare_scoring(
 
 
 def _table_for_own_files(table: Mapping[str, Any], recipe: Recipe, order: str) -> dict[str, Any]:
-    """Return the recipe for the files that it made: with the order of their rows, without the identifiers, which are not released."""
+    """Return the recipe's table for files of our own release: with the order of their rows, and without identifiers."""
     out = recipe.schema.names_by_role(Role.IDENTIFIER)
     variables = {name: about for name, about in table["variables"].items() if name not in out}
     return {**table, "variables": variables, "release": {**table.get("release", {}), "order": order}}
 
 
 def _scoring_recipe(table: Mapping[str, Any], recipe: Recipe, files: int) -> Recipe:
-    """Return the recipe without its steps and their weights: what they would release, and as what, stands under ``[release]`` instead."""
+    """Return the recipe without its steps and their weights, and with what these release under ``[release]``."""
     release = {**table.get("release", {}), "released": list(recipe.released), "m": files}
     if recipe.anonymisation:
+        # A mean of a class is a number even where the values are not: so a changed kind shows micro-aggregation.
         means = [v.name for v in recipe.released_schema if v.kind is not recipe.schema[v.name].kind]
         release["generalised"] = sorted(recipe.generalised, key=recipe.schema.names.index)
         release["micro_aggregated"] = [name for name in means if name not in recipe.generalised]
@@ -152,7 +157,7 @@ def _scoring_recipe(table: Mapping[str, Any], recipe: Recipe, files: int) -> Rec
 
 @dataclass(frozen=True)
 class StoredSource(SourceFile):
-    """A file that was read before: its name and hash are kept, its bytes are not."""
+    """File that was read before: its name and hash are kept, its bytes are not."""
 
     stored_sha256: str = ""
 
@@ -163,17 +168,14 @@ class StoredSource(SourceFile):
 
 
 def prepare_plan(workspace: Workspace, draft: PlanDraft) -> PreparedRun:
-    """Check a plan and its data as ``prepare_run`` does. Raises BadInput; stores nothing.
-
-    The result is what a run of the same recipe on the file would be, so the stored records serve only where the file
-    would give the same: same file, filter, sample and controls, no column more, none that would be read otherwise, and where records
-    with missing values were left out, no column less.
-    """
+    """Prepare a run of a plan, as ``prepare_run`` does. Raises BadInput; stores nothing."""
     table = read_toml(draft.toml)
     if not (table.get("synthesis") or table.get("anonymisation")):
         raise BadInput("synthesis", "the plan makes no release; add a synthesis or an anonymisation step")
     recipe = Recipe.from_table(table)
     dataset = workspace.find_dataset(draft.dataset_id)
+    # The result must be what a run of the recipe on the file would be: stored records serve only where the file would
+    # give the same.
     data = _stored_records(workspace, draft, recipe, dataset)
     if data is None:
         return prepare_run(RecipeFile("plan", draft.toml, None), key=workspace.read_workspace_key())
@@ -188,6 +190,7 @@ def _stored_records(workspace: Workspace, draft: PlanDraft, recipe: Recipe, data
         drawn_alike and draft.uses_same_data(read_toml(draft.toml)) and _has_planned_columns(dataset, recipe.schema)
     ):
         return None
+    # The records that the plan wants to keep were not stored.
     if dataset.dropped and recipe.data.missing is MissingPolicy.KEEP:
         return None
     stored = workspace.read_stored_dataset(dataset)
@@ -213,7 +216,7 @@ def _stored_records(workspace: Workspace, draft: PlanDraft, recipe: Recipe, data
 
 
 def _runs_on_dataset(workspace: Workspace, dataset_id: int) -> list[int]:
-    """Return the runs on a dataset, newest first."""
+    """Return the numbers of the runs on a dataset, newest first."""
     rows = workspace.connection.execute("SELECT id FROM run WHERE dataset_id = ? ORDER BY id DESC", (dataset_id,))
     return [int(row[0]) for row in rows]
 
@@ -223,10 +226,10 @@ def _recipe_table_of_run(workspace: Workspace, run_id: int) -> dict[str, Any]:
 
 
 def cost_notice(workspace: Workspace, draft: PlanDraft) -> str:
-    """Return what a run of a plan would cost in differential privacy, and what chains it would keep, in words; empty where it has neither.
+    """Return a notice of the differential privacy that a run of a plan would cost, and of the chains it would keep.
 
-    Costs are left out where the stored records are not those of the plan. Raises BadInput where these cannot be used so, or the
-    run would cost more than its budget.
+    Empty for neither. The cost is left out where the stored records are not those of the plan. Raises BadInput where
+    these cannot be used so, or the run would cost more than its budget.
     """
     recipe = Recipe.from_toml(draft.toml)
     if not any(step.method.synthesis.privacy.account for step in recipe.synthesis) and not kept_chains_remark(
@@ -244,13 +247,17 @@ def cost_notice(workspace: Workspace, draft: PlanDraft) -> str:
 
 
 def _is_sampled_by_this_key(workspace: Workspace, dataset_id: int) -> bool:
-    """Return whether no run of another key is on these records: older versions sampled by the seed alone."""
+    """Return whether no run with another key is on these records."""
+    # Older versions sampled by the seed alone: such a sample is another than this key would draw.
     query = "SELECT EXISTS (SELECT 1 FROM run WHERE dataset_id = ? AND key_fingerprint <> ?)"
     return not workspace.connection.execute(query, (dataset_id, workspace.stored_fingerprint)).fetchone()[0]
 
 
 def _has_planned_columns(dataset: StoredDataset, schema: Schema) -> bool:
+    """Return whether the stored columns are those that the plan would read from the file."""
     columns = {variable.name: variable for variable in dataset.schema}
+    # Records were left out for a missing value in any stored column: with fewer columns, the file would give more
+    # records.
     if dataset.dropped and set(schema.names) != set(columns):
         return False
     return all(v.name in columns and _is_read_alike(v, columns[v.name]) for v in schema)
@@ -273,10 +280,10 @@ def enter_plan_run(workspace: Workspace, draft: PlanDraft) -> int:
 def prepare_companion_runs(
     main: PreparedRun, recipe_file: RecipeFile, settings: Sequence[str] = ()
 ) -> tuple[PreparedRun, ...]:
-    """Check the recipes that ``main`` names as companions. Raises BadInput at ``companions[i]``; stores nothing.
+    """Prepare the runs of the recipes that ``main`` names as companions. Raises BadInput at ``companions[i]``.
 
-    Each uses ``main``'s data, seed and public rules, and the settings of data, variables and release. Companions of companions
-    are left out.
+    Stores nothing. Each uses ``main``'s data, seed and public rules, and the settings of data, variables and release.
+    Companions of companions are ignored.
     """
     shared = [setting for setting in settings if setting.strip().startswith(SHARED_SETTINGS)]
     return tuple(
@@ -288,6 +295,7 @@ def prepare_companion_runs(
 def _prepare_companion(
     main: PreparedRun, recipe_file: RecipeFile, name: str, shared: Sequence[str], place: str
 ) -> PreparedRun:
+    """Prepare the run of one companion on the data of ``main``. Raises BadInput at ``place``."""
     try:
         found = _find_companion(name, recipe_file)
     except BadInput as error:
@@ -308,7 +316,7 @@ def _prepare_companion(
 
 
 def _find_companion(name: str, recipe_file: RecipeFile) -> RecipeFile:
-    """Return the companion next to the recipe that names it, else as any recipe is found."""
+    """Find a companion: next to the recipe that names it, else as any recipe is found."""
     if recipe_file.data_directory is not None:
         for path in (recipe_file.data_directory / name, recipe_file.data_directory / f"{name}.toml"):
             if path.is_file():
@@ -317,6 +325,7 @@ def _find_companion(name: str, recipe_file: RecipeFile) -> RecipeFile:
 
 
 def _table_on_data_of(main: PreparedRun, table: dict[str, Any]) -> dict[str, Any]:
+    """Return a companion's table with the data, the seed and the public rules of ``main``."""
     own = {key: value for key, value in table.items() if key != "companions"}
     release = {**table.get("release", {}), "seed": main.recipe.seed}
     if main.recipe.form.recode and not table.get("anonymisation"):

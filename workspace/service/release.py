@@ -1,7 +1,8 @@
-"""A run's release, written whole or not at all: ``public/`` is what leaves the building, ``internal/`` what its keepers need.
+"""Writing of a run's release, whole or not at all: ``public/`` may leave the building, ``internal/`` stays.
 
-Where the gate blocks, the release needs a written reason, which the audit log keeps. The log has the hash of the internal
-manifest, that one the hash of the public one, and both those of their files: released files can be recognised.
+Where the gate blocks, the release needs a written reason, which the audit log keeps. The log has the hash of the
+internal manifest, that manifest the hash of the public one, and both the hashes of their files: so released files can
+be recognised.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ from ..store.workspace import Workspace
 
 @dataclass(frozen=True)
 class WrittenRelease:
-    """A release that was written.
+    """Release that was written.
 
     directory: where
     files: names of its files
-    manifest_sha256: SHA-256 of its manifest
+    manifest_sha256: SHA-256 of its internal manifest
     n_unmet: how many thresholds were not met
     """
 
@@ -59,7 +60,7 @@ class WrittenRelease:
 
 @dataclass(frozen=True, slots=True)
 class PastRelease:
-    """A release as the audit log has it; ``time`` is UTC."""
+    """Release as the audit log records it; ``time`` is UTC."""
 
     time: str
     user: str
@@ -76,19 +77,21 @@ def write_run_release(
     reason: str = "",
     waive: Mapping[str, str] | None = None,
 ) -> WrittenRelease:
-    """Write the release of a run that is done into a directory that is empty or not there: ``public/`` and ``internal/``.
+    """Write the release of a run that is done into ``public/`` and ``internal/`` of an empty or new directory.
 
-    Findings that block are waived by ``waive``, a reason for each check, or by one ``reason`` for the whole release; where the policy
-    requires a second person, both are those of the request that another account approved. Raises NotFound,
-    NotReady, BadInput for a policy or a waiver that cannot be, and NotReleased: where the gate blocks and no one who may
-    waives it, or when the directory has something in it. Whatever happens, there is either the whole release with its row in
-    the audit log, or neither; cut off, it is completed or removed by ``resume`` and by the next release.
+    ``waive`` has a reason for each blocking check to waive, ``reason`` waives all of them; where the policy requires a
+    second person, both come from the request that another account approved. The result is the whole release with its
+    row in the audit log, or neither; when cut off, it is completed or removed by ``resume`` and by the next release.
+    Raises NotFound, NotReady, BadInput for an invalid policy or waiver, and NotReleased where the gate blocks and
+    nobody entitled waives it, or where the directory is not empty.
     """
     workspace.check_own()
     settle_releases(workspace)
     plan, policy = plan_release(workspace, run_id), read_policy_of_workspace(workspace.directory)
     target = directory.expanduser().resolve()
     _check_target_is_empty(target)
+    # The examination at this moment counts, not one that a screen has shown: an earlier release may have been made
+    # since.
     examination = examine_release(workspace, plan, policy)
     if policy.second_person:
         examination = apply_approval(workspace, plan, policy, examination, form)
@@ -109,6 +112,7 @@ def write_run_release(
 
 
 def _check_target_is_empty(target: Path) -> None:
+    """Raise NotReleased unless the target is an empty or a new directory in one that exists."""
     if not target.parent.is_dir():
         raise NotReleased(f'there is no directory "{target.parent}"; make it first')
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -116,7 +120,7 @@ def _check_target_is_empty(target: Path) -> None:
 
 
 def _write_packages(workspace: Workspace, dossier: ReleaseDossier, aside: Path) -> tuple[str, ...]:
-    """Write every file, the manifests last; return the files' names. The internal manifest has the hash of the public one."""
+    """Write every file of both packages; return the files' names."""
     key = run_key(workspace.directory, dossier.plan.run.key_fingerprint)
     plan = dossier.plan
     bound = commitment_of_run(
@@ -127,6 +131,8 @@ def _write_packages(workspace: Workspace, dossier: ReleaseDossier, aside: Path) 
     said = replace_hidden_in_json(
         {**_public_manifest_table(dossier), "files": [_manifest_line(file) for file in public]}
     )
+    # The commitment covers the public manifest, which lists the hash of every public file: it is computed when these
+    # are written.
     value = bound.hmac_hex(key, said)
     manifest = _write_package_file(aside, PUBLIC_FOLDER, MANIFEST_FILE, _json_bytes({**said, IN_MANIFEST: value}))
     contents = (
@@ -135,6 +141,7 @@ def _write_packages(workspace: Workspace, dossier: ReleaseDossier, aside: Path) 
     )
     internal = [_write_package_file(aside, INTERNAL_FOLDER, name, content) for name, content in contents]
     internal += _write_documents(aside, INTERNAL_FOLDER, dossier, INTERNAL_DOCUMENTS, [*public, manifest, *internal])
+    # The internal manifest comes last and has the hash of the public one, so the audit log needs its hash alone.
     sealed = {OTHER_PACKAGE: manifest.sha256, "files": [_manifest_line(file) for file in internal]}
     last = _write_package_file(
         aside,
@@ -161,23 +168,27 @@ def _write_documents(
 
 
 def _write_package_file(aside: Path, package: str, name: str, content: bytes) -> WrittenFile:
-    """Write a file of one of the packages and return what was written."""
+    """Write a file of one of the packages and return its name, size and hash."""
     path = aside / package / name
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with path.open("wb") as file:
         file.write(content)
         file.flush()
+        # A row of the audit log must never name files that a power failure can still lose.
         os.fsync(file.fileno())
     return WrittenFile(package, name, len(content), hashlib.sha256(content).hexdigest())
 
 
 def _manifest_line(file: WrittenFile) -> dict[str, Any]:
-    """Return a file as the manifest of its package lists it."""
+    """Return the line of a file in its package's manifest."""
     return {"name": file.name, "bytes": file.bytes, "sha256": file.sha256}
 
 
 def _internal_files(workspace: Workspace, dossier: ReleaseDossier) -> Iterator[tuple[str, bytes]]:
-    """Yield the files for whoever is responsible for the release: as confidential as the data."""
+    """Yield the files for whoever is responsible for the release, as name and bytes.
+
+    They are as confidential as the data.
+    """
     plan = dossier.plan
     page = make_report(
         workspace,
@@ -198,6 +209,7 @@ def _internal_files(workspace: Workspace, dossier: ReleaseDossier) -> Iterator[t
 
 
 def _public_manifest_table(dossier: ReleaseDossier) -> dict[str, Any]:
+    """Return the public manifest without its files: nothing of the confidential data, the seed or the run."""
     plan = dossier.plan
     return {
         "kind": plan.run.recipe.origin,
@@ -212,6 +224,7 @@ def _public_manifest_table(dossier: ReleaseDossier) -> dict[str, Any]:
 
 
 def _internal_manifest_table(workspace: Workspace, dossier: ReleaseDossier) -> dict[str, Any]:
+    """Return the internal manifest without its files."""
     plan = dossier.plan
     return {
         "run": plan.run.id,
@@ -226,6 +239,7 @@ def _internal_manifest_table(workspace: Workspace, dossier: ReleaseDossier) -> d
 
 
 def _count_outcomes(verdicts: Sequence[Verdict]) -> dict[str, int]:
+    """Count the verdicts by outcome."""
     return {outcome: sum(verdict.outcome == outcome for verdict in verdicts) for outcome in OUTCOMES}
 
 
@@ -238,7 +252,7 @@ def _internal_json_bytes(table: dict[str, Any]) -> bytes:
 
 
 def _audit_details(dossier: ReleaseDossier) -> dict[str, str | int | None]:
-    """Return what the audit log records of a release."""
+    """Return the details of a release for the audit log."""
     plan, examination = dossier.plan, dossier.examination
     return {
         "form": dossier.form,

@@ -1,4 +1,4 @@
-"""From a finished run to a plan in which its records at risk have less influence."""
+"""Weights by risk: from a finished run to a plan in which its records at risk have less influence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..views.records import record_measures, select_measure
 
 @dataclass(frozen=True)
 class ReweightableRun:
-    """A run whose records can be weighted by their risk.
+    """Run whose records can be weighted by their risk.
 
     run_id: number of the run
     table: its recipe as a table
@@ -28,18 +28,22 @@ class ReweightableRun:
     measures: tuple[str, ...]
 
     def weights_table(self, answers: Mapping[str, Any]) -> dict[str, Any]:
-        """Build the recipe's ``[weights_table]`` table from the answers of the form: a measure, and a strength."""
+        """Build the recipe's ``[weights]`` table from the answers of the form: a measure, and a strength."""
         return {"run": self.run_id, **answers}
 
     def check_answers(self, answers: Mapping[str, Any]) -> None:
-        """Raise BadInput where the run's steps cannot weight records so."""
+        """Raise BadInput where the steps of the run's recipe cannot weight records so."""
         Recipe.from_table({**self.table, "weights": self.weights_table(answers)})
 
 
 def read_reweightable_run(workspace: Workspace, run_id: int) -> ReweightableRun:
-    """Read what a run can weight records by. Raises NotFound, DamagedTable, and NotReady where it left no risk of single records."""
+    """Read a run with the measures that its records can be weighted by.
+
+    Raises NotFound, DamagedTable, and NotReady where it left no risk of single records.
+    """
     measures = record_measures(workspace, run_id)
     select_measure(measures, "", run_id)
     keys = [measure.key for measure in measures]
+    # Two measures by one method are told apart by their places only.
     names = tuple(one.key if keys.count(one.key) == 1 else one.place for one in measures)
     return ReweightableRun(run_id, tomllib.loads(find_run(workspace, run_id).recipe_toml), names)

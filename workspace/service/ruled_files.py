@@ -1,4 +1,4 @@
-"""How the records of a file of data, or of the one that a recipe names, keep to rules; nothing is stored."""
+"""Evaluation of constraints on the records of a file of data or of a recipe; nothing is stored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from ..views.constraints import evaluate_rules
 
 
 def evaluate_rules_of_file(target: str, data_file: str | None, recipe: bool, search: bool) -> RulesView:
-    """Return how all records of a recipe's file keep to its rules; for a file of data, which rules its records keep to. Raises BadInput."""
+    """Evaluate the rules of a recipe on all records of its file; for a file of data, find rules that its records keep.
+
+    Raises BadInput.
+    """
     if not recipe:
         return _rules_of_data_file(data_file or target, search=search)
     from sfumato.engine.recipe.recipe import Recipe
@@ -24,12 +27,14 @@ def evaluate_rules_of_file(target: str, data_file: str | None, recipe: bool, sea
     found = find_recipe(target)
     plan = Recipe.from_table(read_recipe_files(found.table, found.data_directory))
     source = find_source(data_file, place="--data") if data_file else find_source(plan.data.file, found.data_directory)
+    # A rule is about all records: also those that the plan does not draw, holds out or leaves out.
     everybody = replace(plan.data, sample=None, holdout=None, missing=MissingPolicy.KEEP)
     data = read_file_microdata(source, everybody, plan.schema, plan.seed, key=PUBLIC)
     return evaluate_rules(data, plan.schema, search=search)
 
 
 def _rules_of_data_file(file: str, *, search: bool) -> RulesView:
+    """Evaluate rules on the records of a file of data, whose kinds are guessed."""
     from sfumato.engine.data.microdata import conform_to_schema
 
     from ..ingest.columns import profile_columns

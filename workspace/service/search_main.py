@@ -1,4 +1,4 @@
-"""A search as a process, for the app: enters stage after stage, with a worker at each, until the search has ended or is stopped.
+"""Process of a search, for the app: it enters stage after stage and runs a worker at each.
 
 python -m sfumato.workspace.service.search_main DIRECTORY SEARCH [--jobs N]
 """
@@ -29,7 +29,10 @@ def start_search_process(directory: Path, search_id: int, jobs: int) -> Detached
 
 
 def run_search_to_end(directory: Path, search_id: int, jobs: int) -> None:
-    """Enter the stages of a search one after the other, until it ends or a run of it is stopped. Raises what ``until_ended`` raises."""
+    """Enter the stages of a search one after the other, until it ends or a run of it is stopped.
+
+    Raises what ``wait_for_runs`` raises.
+    """
     with Workspace.open(directory) as workspace:
         worker_of = WorkerStarter(directory, jobs, IDLE_BETWEEN)
         while runs := advance_search(workspace, search_id):
@@ -47,6 +50,7 @@ def main() -> None:
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     forbid_core_dumps()
+    # Files of a workspace are its owner's alone.
     os.umask(0o077)
     try:
         run_search_to_end(arguments.directory, arguments.search, arguments.jobs)

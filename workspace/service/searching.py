@@ -1,14 +1,11 @@
-"""A search for a plan: its looks are runs of the ordinary queue, and the next stage follows from their results.
+"""Search for a plan: its looks are runs of the ordinary queue, and each stage follows from the results so far.
 
-``advance_search`` enters the runs of the next stage. It is safe to call at any time and from any process: a look that was entered is
-not entered again, so a
-search that was killed continues, and finds the same plans. How it would mislead, and what is done about it: a winner of many plans
-looks better than it is
-(finalists are judged on all records, against a hold-out that no look before has read, with intervals that hold for all of them at
-once); a plan that
-keeps to the limits because it says nothing (the best is chosen by utility, shown next to the new one); an epsilon of a plan that was
-chosen by
-looking at the data (``search.looked_at`` voids it).
+``advance_search`` enters the runs of the next stage. It is safe to call at any time and from any process: a look that
+was entered is not entered again, so a search that was killed continues and finds the same plans. Three things would
+mislead. A winner of many plans looks better than it is: so finalists are judged on all records, against hold-out
+records that no look before has read, with intervals that hold for all of them at once. A plan can keep to the limits
+because it says nothing: so the best is chosen by utility, shown next to the first plan's. An epsilon does not cover a
+choice by looking at the data: so ``search.looked_at`` voids it.
 """
 
 from __future__ import annotations
@@ -97,9 +94,10 @@ def begin_search(
     looks: int | None = None,
     minutes: float | None = None,
 ) -> int:
-    """Enter a search from a recipe's table; return its number. Nothing is computed yet. Raises BadInput.
+    """Enter a search from a recipe's table and return its number; nothing is computed yet.
 
-    The plan must make a release and have limits; the file must be there for as long as the search runs.
+    The plan must make a release and have limits; its file must stay in place for as long as the search runs. Raises
+    BadInput.
     """
     asked = dict(table.get("search", {}))
     asked.update({key: value for key, value in (("looks", looks), ("minutes", minutes)) if value is not None})
@@ -130,9 +128,9 @@ def begin_search(
 
 
 def search_objective(recipe: Recipe) -> str:
-    """Return the key of the utility that chooses the best plan. Raises BadInput.
+    """Return the key of the utility that chooses the best plan: the recipe's, else a default. Raises BadInput.
 
-    It is as the recipe says, else the first that is 1 where the release follows the data, else the first that has a better and a worse.
+    The default is the first utility that is best at 1, else the first that has a better and a worse.
     """
     named = "" if recipe.search is None else recipe.search.objective
     goals = {
@@ -157,7 +155,7 @@ def search_objective(recipe: Recipe) -> str:
 def compared_utilities(recipe: Recipe) -> tuple[str, ...]:
     """Return the keys of the utilities by which a plan is compared with the one that the search began with.
 
-    These are the objective, and of each other measure of utility the first that has a better and a worse.
+    These are the objective, and of each other utility measure the first output that has a better and a worse.
     """
     objective = search_objective(recipe)
     found = {objective.rpartition(".")[0]: objective}
@@ -171,11 +169,12 @@ def compared_utilities(recipe: Recipe) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4)
 def _parse_search_plan(recipe_toml: str, offered: str, records: int) -> tuple[RecipeTable, Recipe, SearchPlan]:
-    """Return the plan of a search, cached between its stages: which choices are the same plan is found out by comparing tables."""
+    """Parse the table, the recipe and the looks of a search."""
     table = read_toml(recipe_toml)
     recipe = Recipe.from_table(table)
     asked = recipe.search or SearchTable()
     levers = tuple(build_levers(recipe, json.loads(offered)))
+    # Which choices give the same plan is found by comparing whole tables: cached between the stages.
     same = cache(partial(canonical_choice, table, levers))
     return (
         table,
@@ -191,14 +190,14 @@ def _is_holdout_drawn(recipe: Recipe) -> bool:
 
 @dataclass(frozen=True)
 class _SearchState:
-    """A search with its plan, its looks, and their results.
+    """Search with its plan, its looks and their results.
 
     workspace, stored: where it is stored, and its row
     table, recipe: the plan that it began with
     plan: the looks that follow from one another
     looks: the looks that were entered, by number
-    last_read: the records that were read last, and as which recipe requires them
-    title_of_look: titles of the looks' runs
+    last_read: the records that were read last, and the recipe's keys that they depend on
+    title_of_look: titles of the looks' runs, by look
     rows_by_run: results of the runs that are done
     """
 
@@ -214,22 +213,31 @@ class _SearchState:
 
     @classmethod
     def from_workspace(cls, workspace: Workspace, search_id: int | None) -> _SearchState:
+        """Read the state of a search, of the newest for None. Raises NotFound."""
         stored = find_search(workspace, search_id)
         table, recipe, plan = _parse_search_plan(stored.recipe_toml, json.dumps(stored.offered), stored.records)
         return cls(workspace, stored, table, recipe, plan, stored_looks(workspace, stored.id))
 
     def evaluate_looks(self) -> dict[int, LookResult]:
-        """Return the results of the looks that have ended; the gate examines those that continued to a larger sample."""
+        """Return the results of the looks that have ended, by number.
+
+        The gate examines those that continued to a larger sample.
+        """
         found: dict[int, LookResult] = {}
         while due := [look for look in self.plan.next_looks(found) if look.number not in found]:
             before = len(found)
             for look in due:
                 self._evaluate_look(look, found)
+            # Looks that are due and still run have no result: without progress the loop would not end.
             if len(found) == before:
                 break
         return found
 
     def _evaluate_look(self, look: SearchLook, found: dict[int, LookResult]) -> None:
+        """Add the result of a look to ``found``, if its run has ended.
+
+        A run that failed counts as a result without values.
+        """
         stored = self.looks.get(look.number)
         if stored is None:
             return
@@ -245,12 +253,14 @@ class _SearchState:
             value, output = self.utility_of_run(run.id), output_by_key(self.objective)
             cost = None if value is None or output is None else as_cost(value, output.goal)
             if cost is not None and output is not None and output.goal == "one":
+                # On a sample, small differences are noise: utilities that differ by less than a tenth are ties, which
+                # protection then decides.
                 cost = round(cost, DIGITS)
             asks, losses = guided_moves(self.plan.levers, verdicts), tuple(self.utility_losses(run.id).values())
             found[look.number] = LookResult(release_penalty(verdicts, blocks), cost, asks, losses)
 
     def blocking_checks(self, stored: StoredLook) -> tuple[str, ...]:
-        """Return the checks of the gate that block the release of a look; the gate examines it once."""
+        """Return the checks of the gate that block the release of a look; examined once, then stored."""
         assert stored.run_id is not None
         if stored.blocks is None:
             stored = replace(stored, blocks=blocking_checks_of_run(self.workspace, stored.run_id))
@@ -260,6 +270,7 @@ class _SearchState:
 
     @cached_property
     def objective(self) -> str:
+        """Return the key of the utility that chooses the best plan."""
         return search_objective(self.recipe)
 
     def rows_of_run(self, run_id: int) -> list[Row]:
@@ -274,7 +285,7 @@ class _SearchState:
         return next((row.value for row in averages if row.dataset != "confidential"), None)
 
     def utility_rows(self, run_id: int) -> dict[str, list[Row]]:
-        """Return by utility the rows of a run's release that are averages over its datasets, one for each variable."""
+        """Return, by utility, the rows of a run's release that are averages over its datasets, one for each variable."""
         found: dict[str, list[Row]] = {key: [] for key in compared_utilities(self.recipe)}
         for row in self.rows_of_run(run_id):
             if row.key in found and row.draw is None and row.dataset != "confidential":
@@ -282,7 +293,7 @@ class _SearchState:
         return found
 
     def utility_losses(self, run_id: int) -> dict[str, float | None]:
-        """Return what a run's release loses by each utility, all its variables together; None where one was not computed."""
+        """Return, by utility, what a run's release loses over all its variables; None where a value was not computed."""
         return {
             key: _sum_unless_missing([_loss_of_row(row) for row in rows])
             for key, rows in self.utility_rows(run_id).items()
@@ -290,19 +301,17 @@ class _SearchState:
 
     @property
     def skipped_looks(self) -> frozenset[int]:
-        """Return the looks that were not begun because the minutes were used up."""
+        """Return the numbers of the looks that were not begun because the minutes were used up."""
         return frozenset(one.number for one in self.looks.values() if one.reason == OUT_OF_MINUTES)
 
     def count_plans(self, found: Mapping[int, LookResult]) -> int:
-        """Return how many plans were looked at, with those of the stage under way."""
+        """Count the different plans that were looked at, with those of the stage under way."""
         return len({one.choice for one in self.plan.all_looks(found) if one.number not in self.skipped_looks})
 
     def affordable_looks(self, missing: Sequence[SearchLook], found: Mapping[int, LookResult]) -> list[SearchLook]:
-        """Return which of the looks of a stage to begin now; where the minutes are used up, none, and it is stored that they are not begun.
+        """Return which of the missing looks of a stage to begin now.
 
-        Looks at all records are begun one at a time, where the time of the longest one of the stage so far still fits: comparisons into
-        the time for
-        trying, judgements into all of it, one at least. A search without a limit begins all.
+        Where the minutes are used up, store that none is begun. A search without a limit of minutes begins all of them.
         """
         minutes = None if self.recipe.search is None else self.recipe.search.minutes
         if minutes is None or not missing:
@@ -311,8 +320,10 @@ class _SearchState:
         judging = missing[0].stage == "judge"
         limit, longest = 60 * minutes * TIME_SHARES[missing[0].stage], 0.0
         begun = [one.number for one in self.plan.next_looks(found) if one.number in self.looks]
+        # A look at all records takes long, so they begin one at a time, and only where the longest so far still fits.
         if missing[0].uses_all_records:
             longest = max((seconds_worked(self.workspace, self.stored.id, number) for number in begun), default=0.0)
+        # At least one judgement is begun whatever the time: without it the search would have found nothing.
         over = worked + longest > limit if longest else not judging and worked >= limit
         if not over:
             return list(missing[: 1 if missing[0].uses_all_records else AT_A_TIME])
@@ -322,11 +333,13 @@ class _SearchState:
         return []
 
     def label_of_look(self, look: SearchLook) -> str:
+        """Return the changes of a look's plan in words."""
         return describe_choice(self.plan.levers, look.choice)
 
     def entered_label(self, number: int, run_id: int) -> str:
-        """Return what the plan of a look changed: the title of its run keeps it, whatever levers and order of looks this version has."""
+        """Return the changes of a look's plan when it was entered, in words."""
         if number not in self.title_of_look:
+            # The title of the run keeps it, whatever levers and order of looks this version of the program has.
             self.title_of_look[number] = str(read_toml(find_run(self.workspace, run_id).recipe_toml).get("title", ""))
         title = self.recipe.title
         return (
@@ -336,7 +349,7 @@ class _SearchState:
         )
 
     def has_other_plans(self, looks: Sequence[SearchLook]) -> bool:
-        """Return whether a look that was entered has another plan than this version has at its number: another version began the search."""
+        """Return whether a look was entered with another plan than this version has at its number."""
         entered = ((look, self.looks.get(look.number)) for look in looks)
         return any(
             one is not None
@@ -346,15 +359,14 @@ class _SearchState:
         )
 
     def prepare_look(self, look: SearchLook, source: SourceFile, looked_at: int) -> PreparedRun:
-        """Prepare the run of a look. Raises BadInput where its plan cannot be carried out.
-
-        On a sample it has other random numbers than the judgement: a seed of its own, or, where the seed draws the hold-out, other records.
-        """
+        """Prepare the run of a look. Raises BadInput where its plan cannot be carried out."""
         table = apply_choice(self.table, self.plan.levers, look.choice)
         search = {**table.get("search", {}), "looked_at": looked_at}
         table["search"] = search
         if look.records is not None:
             table["data"] = {**table.get("data", {}), "screen": look.records}
+            # Looks on samples need other random numbers than the judgement. Where the seed draws the hold-out too, the
+            # sample alone differs.
             if not _is_holdout_drawn(self.recipe):
                 table["release"] = {
                     **table.get("release", {}),
@@ -375,14 +387,13 @@ class _SearchState:
 
 
 def _loss_of_row(row: Row) -> float | None:
-    """Return by how much a value is worse than the best possible; what is no more than chance counts as chance does. None where it was not
-    computed.
-    """
+    """Return by how much a value is worse than the best possible; None where it was not computed."""
     output = output_by_key(row.key)
     if row.value is None or output is None:
         return None
     low, high = output.range
     if output.goal == "one":
+        # What is no more than chance counts as chance does, here and below: else noise would choose the plan.
         return max(as_cost(row.value, output.goal), NEAR_ONE)
     if output.goal == "low":
         return max(row.value, row.baseline or 0.0) - (low or 0.0)
@@ -390,14 +401,15 @@ def _loss_of_row(row: Row) -> float | None:
 
 
 def _sum_unless_missing(values: Sequence[float | None]) -> float | None:
+    """Return the sum of the values; None where one is missing or there are none."""
     known = [value for value in values if value is not None]
     return sum(known) if known and len(known) == len(values) else None
 
 
 def _utility_gains(search: _SearchState, one: int, other: int) -> tuple[UtilityChange, ...]:
-    """Return by each utility what the release of one run gains over another's.
+    """Return, by utility, what the release of run ``one`` gains over that of run ``other``.
 
-    Averages are over the variables that either makes: those that one keeps are as in the data.
+    Averages are over the variables that either run synthesises.
     """
     ours, theirs = search.utility_rows(one), search.utility_rows(other)
     losses = search.utility_losses(one), search.utility_losses(other)
@@ -408,6 +420,7 @@ def _utility_gains(search: _SearchState, one: int, other: int) -> tuple[UtilityC
         )
         output, series = output_by_key(key), after.keys() | before.keys()
         assert output is not None
+        # A variable that one of the runs keeps is as in the data: its utility there is the best possible.
         best = {"one": 1.0, "low": output.range[0] or 0.0}.get(output.goal, output.range[1])
         values = [[side.get(each, best) for each in series] for side in (before, after)]
         sums = [_sum_unless_missing(side) for side in values]
@@ -418,7 +431,8 @@ def _utility_gains(search: _SearchState, one: int, other: int) -> tuple[UtilityC
 
 
 def _leave_out_attacks(table: RecipeTable, recipe: Recipe) -> None:
-    """Remove the measures that compare with control records, and their limits: on a sample they decide nothing and take longest."""
+    """Remove the measures that compare with control records, and their limits, from a look on a sample."""
+    # With a sample's few controls they decide nothing, and they take longest.
     attacks = {step.place for step in recipe.measures if step.method.measurement.controls}
     keys = {step.method.key for step in recipe.measures if step.place in attacks}
     table["measure"] = [one for at, one in enumerate(table.get("measure", ())) if f"measure[{at}]" not in attacks]
@@ -432,10 +446,10 @@ def blocking_checks_of_run(workspace: Workspace, run_id: int) -> tuple[str, ...]
 
 
 def advance_search(workspace: Workspace, search_id: int | None) -> list[int]:
-    """Enter the missing runs of the next stage of a search; return the runs that must end first, none where the search has ended.
+    """Enter the missing runs of a search's next stage.
 
-    Raises BadInput where the file is not that of the plan any more or the version that began the search looks in another order, and
-    NotFound.
+    Return the runs that must end first, none where the search has ended. Raises BadInput where the file is not that of
+    the plan any more or another version's order of looks began the search, and NotFound.
     """
     search = _SearchState.from_workspace(workspace, search_id)
     if search.has_other_plans(search.plan.all_looks(search.evaluate_looks())):
@@ -468,7 +482,7 @@ def advance_search(workspace: Workspace, search_id: int | None) -> list[int]:
 
 
 def _enter_look(search: _SearchState, look: SearchLook, source: SourceFile, looked_at: int) -> None:
-    """Enter the run of a look, or store why it cannot be one."""
+    """Enter the run of a look, or store why its plan cannot be carried out."""
     workspace, search_id = search.workspace, search.stored.id
     try:
         enter_runs(
@@ -486,7 +500,7 @@ def _project_name(search: _SearchState) -> str:
 
 
 def search_outcome(workspace: Workspace, search_id: int | None) -> SearchOutcome:
-    """Return what a search found, so far as its finalists have ended. Raises NotFound."""
+    """Return the outcome of a search as far as its finalists have ended. Raises NotFound."""
     search = _SearchState.from_workspace(workspace, search_id)
     found = search.evaluate_looks()
     looks = search.plan.all_looks(found)
@@ -526,7 +540,9 @@ def search_outcome(workspace: Workspace, search_id: int | None) -> SearchOutcome
 
 
 def _answer_lines(workspace: Workspace, run_id: int) -> tuple[str, ...]:
-    """Return the answer of the gate for a finalist, as every place prints it; examined again only where it may have changed."""
+    """Return the lines of the gate's answer for a finalist."""
+    # The app asks again and again while a search is on the screen: the gate examines again only where its answer may
+    # have changed.
     key = (str(workspace.directory), run_id, gate_stamp(workspace))
     if key not in _ANSWERS:
         answer = answer_for_run(workspace, run_id)
@@ -537,7 +553,7 @@ def _answer_lines(workspace: Workspace, run_id: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _BegunLook:
-    """A look that was begun.
+    """Look that was begun.
 
     stored: its row
     run: its run; None where its plan cannot be carried out
@@ -550,28 +566,32 @@ class _BegunLook:
 
     @property
     def is_judgement(self) -> bool:
+        """Return whether it was a look at all records, which no sample screens."""
         return self.run is not None and self.run.recipe.data.screen is None
 
 
 def _begun_look(search: _SearchState, one: StoredLook, labels: Mapping[int, str]) -> _BegunLook:
+    """Return a look with its run and label; ``labels`` serve those that have no run."""
     if one.run_id is None:
         return _BegunLook(one, None, labels.get(one.number, f"look {one.number}"))
     return _BegunLook(one, find_run(search.workspace, one.run_id), search.entered_label(one.number, one.run_id))
 
 
 def _numbers_of_judgements(looks: Sequence[SearchLook]) -> list[int]:
+    """Return the numbers of the looks that judge finalists."""
     return [look.number for look in looks if look.stage == "judge"]
 
 
 def _count_missed_limits(
     search: _SearchState, done: Sequence[_BegunLook], finalists: Sequence[SearchFinalist]
 ) -> dict[LimitIdentity, tuple[int, int]]:
-    """Return by limit how many of the plans that were judged by it miss it, and how many were judged: each plan by its last look."""
+    """Return, by limit, how many of the plans that were compared with it miss it, and how many were compared."""
     judged = {one.run_id: one.verdicts for one in finalists}
     by_plan: dict[str, dict[LimitIdentity, bool]] = {}
     for one in done:
         assert one.run is not None
         verdicts = judged.get(one.run.id) or read_verdicts(search.workspace, one.run.id)
+        # A plan counts once, by its last look.
         by_plan.setdefault(one.label, {}).update(
             {limit_identity(verdict): verdict.outcome != "met" for verdict in verdicts}
         )
@@ -584,6 +604,7 @@ def _count_missed_limits(
 
 
 def _make_finalist(search: _SearchState, one: _BegunLook, done: Sequence[_BegunLook], among: int) -> SearchFinalist:
+    """Return the finalist of a judgement, with its verdicts ``among`` all judgements and its utilities."""
     assert one.run is not None
     run = one.run
     same = [

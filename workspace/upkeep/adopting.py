@@ -1,4 +1,4 @@
-"""Adoption of another account's workspace: what can be checked is copied into a new one, which belongs to this user."""
+"""Adoption of another account's workspace: what can be verified is copied into a new one, which belongs to this user."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from .maintenance import named_table_hashes
 
 @dataclass(frozen=True, slots=True)
 class AdoptionResult:
-    """A copy that was made.
+    """Copy of a workspace that was made.
 
-    owner: whose workspace it was
+    owner: account that owns the original
     runs, tables: their numbers
     stopped: runs that had not ended and were interrupted
     """
@@ -35,15 +35,15 @@ class AdoptionResult:
 
 
 def adopt_workspace(directory: Path, target: Path) -> AdoptionResult:
-    """Copy a workspace into a new directory, where it is this user's, with a row in its audit log that says so.
+    """Copy a workspace into a new directory as this user's own, with a row in its audit log that says so.
 
-    The database must be intact and its audit log whole; every table that it names must be there, and what it was when it was
-    stored. Logs, the key and what the app remembers stay behind, and nothing continues: runs that had not ended are interrupted.
-    Raises NotAWorkspace, StrangeFile, DamagedTable, and BrokenHistory where another history was put in the place of the one that
-    is recorded outside; then nothing is left in ``target``. A workspace that has lost its seals is copied: the runs of a copy have none.
+    The database must be intact, its audit log whole, and every table as it was stored. Logs, the key and the app's
+    state are not copied, and unfinished runs are interrupted. Raises NotAWorkspace, StrangeFile, DamagedTable, and
+    BrokenHistory where the history differs from the one recorded outside; then nothing is left in ``target``.
     """
     if target.exists() or target.is_symlink():
         raise NotAWorkspace(f'"{target}" exists already; name a new directory')
+    # Unchecked: a workspace that has lost its seals is copied too, since the runs of a copy have none.
     with Workspace.open(directory, read_only=True, unchecked=True) as workspace:
         if not workspace.owner and (wrong := workspace.history_problem()):
             raise BrokenHistory(wrong)
@@ -61,6 +61,7 @@ def adopt_workspace(directory: Path, target: Path) -> AdoptionResult:
                 set_wal(copy)
                 runs, stopped = _change_ownership(copy, target, workspace.owner)
                 store_head_outside(target, copy, read_head(copy), [HeadsFolder()], replace=True)
+            # The database gets its name last: a copy that was cut off is no workspace.
             aside.replace(target / DATABASE)
         except BaseException:
             shutil.rmtree(target, ignore_errors=True)
@@ -69,9 +70,11 @@ def adopt_workspace(directory: Path, target: Path) -> AdoptionResult:
 
 
 def _check_adoptable(workspace: Workspace) -> None:
+    """Raise NotAWorkspace where the database is damaged, acts by itself, or its audit log was changed."""
     try:
         answer = str(workspace.connection.execute("PRAGMA integrity_check").fetchone()[0])
         known = workspace.connection.execute("SELECT name, sql FROM sqlite_schema WHERE type IN ('trigger', 'view')")
+        # A trigger of another's would run with this account's rights.
         strange = [str(row[0]) for row in known if row[0] not in ("audit_keeps_UPDATE", "audit_keeps_DELETE")]
         _, wrong = verify_audit_log(workspace.connection, workspace.directory)
     except (sqlite3.DatabaseError, TypeError, ValueError) as error:
@@ -85,7 +88,9 @@ def _check_adoptable(workspace: Workspace) -> None:
 
 
 def _copy_tables(workspace: Workspace, target: Path) -> int:
+    """Copy the tables that the database names and return how many. Raises DamagedTable."""
     known = sorted(map(str, named_table_hashes(workspace)))
+    # A name with a path in it would make us read and write files elsewhere.
     if not all(map(is_hash, known)):
         raise DamagedTable("the database names a table by something else than the SHA-256 of its bytes; not adopted")
     directory = ensure_directory(target, "tables")
@@ -100,6 +105,7 @@ def _copy_tables(workspace: Workspace, target: Path) -> int:
 
 
 def _change_ownership(copy: sqlite3.Connection, target: Path, owner: str) -> tuple[int, int]:
+    """Make the copied database this user's; return the number of runs and of those that were interrupted."""
     with immediate_transaction(copy):
         now = time.time()
         copy.execute("UPDATE task SET state = 'waiting', worker = NULL, lease_until = NULL WHERE state = 'running'")

@@ -78,9 +78,10 @@ _SEALED_COLUMNS = {
 
 
 class NotAsSealed(WorkspaceError):
-    """What is stored of a run differs from what was sealed; ``wrong`` names the parts."""
+    """Difference between what is stored of a run and what was sealed; ``wrong`` names the parts."""
 
     def __init__(self, run_id: int, wrong: Sequence[str]) -> None:
+        """Make the message from the parts of a run that differ; ``MOST_NAMED`` of them are named."""
         more = len(wrong) - MOST_NAMED
         named = "; ".join([*wrong[:MOST_NAMED], *([f"and {more} more"] if more > 0 else [])])
         super().__init__(
@@ -107,13 +108,13 @@ class RunSealState:
 
     @property
     def message(self) -> str:
-        """Return what a reader must know who is shown the run all the same; empty where all agrees."""
+        """Return the warning to show with a run that has no seal; empty where it has one."""
         return f"run {self.run_id} is not sealed: {self.unsealed}" if self.unsealed else ""
 
 
 @dataclass(frozen=True, slots=True)
 class ExternalHeads:
-    """Heads of the audit log that were kept elsewhere.
+    """Heads of the audit log that were recorded outside the database.
 
     heads: the heads
     problem: why the log differs from the one that is recorded outside the workspace; empty where it does not
@@ -124,14 +125,17 @@ class ExternalHeads:
 
 
 class VerifiedAuditLog:
-    """The audit log of a workspace, verified. Raises NoKey and BadInput where its seals cannot be looked at.
+    """Audit log of a workspace with the result of its verification.
 
-    ``noted`` was read before the snapshot that the log is read from.
+    Raises NoKey and BadInput where its seals cannot be verified.
     """
 
     def __init__(self, workspace: Workspace, noted: ExternalHeads) -> None:
+        """Read and verify the log; ``noted`` are heads that were recorded outside the database."""
         self.workspace = workspace
         self.keys = {sealer.name: sealer for sealer in workspace.all_sealers()}
+        # ``noted`` must be read before the snapshot that the log is read from: a row that is added in between would
+        # look like a lost one otherwise.
         self.rows = audit_rows(workspace.connection)
         off = chain_problem(self.rows, read_head(workspace.connection), noted.heads)
         self.seals = read_row_seals(workspace.connection)
@@ -143,7 +147,7 @@ class VerifiedAuditLog:
 
     @cached_property
     def last_unsealed_run(self) -> int:
-        """Return the highest number of a run that was there before there were seals."""
+        """Return the highest number of a run from the time before there were seals; 0 for none."""
         return (
             int(self.rows[self.first - 1].details_table.get(RUNS_BEFORE_DETAIL, 0))
             if 0 < self.first <= len(self.rows)
@@ -152,23 +156,26 @@ class VerifiedAuditLog:
 
     @cached_property
     def last_state_rows(self) -> Mapping[str, AuditRow]:
-        """Return the last row that tells the state of a run, by the run's subject."""
+        """Return the last row that states the state of each run, by the run's subject."""
         return {row.subject: row for row in self.rows if row.act in _STATES_AFTER_ACT}
 
     def rows_of_act(self, act: AuditAct) -> dict[int, AuditRow]:
-        """Return the rows of an act, by the number of their subject."""
+        """Return the last row of an act for each subject, by the subject's number."""
         own = ((row, row.subject.rpartition(" ")[2]) for row in self.rows if row.act == act.value)
         return {int(number): row for row, number in own if number.isdecimal()}
 
     def sealer_of_row(self, row: AuditRow) -> RecordSealer | None:
-        """Return the key that seals a row; None where it has no seal."""
+        """Return the sealer by whose key a row is sealed; None where it has no seal."""
         return self.keys.get(self.seals.get(row.number, ("", ""))[0])
 
 
 def check_run_seal(
     workspace: Workspace, run: StoredRun, chain: VerifiedAuditLog, *, quick: bool = False
 ) -> RunSealState:
-    """Compare a run with its seal; a ``quick`` check leaves out the results of single tasks. Raises BadInput for a policy."""
+    """Compare a run with its seal; a ``quick`` check leaves out the results of single tasks.
+
+    Raises BadInput for a policy.
+    """
     row = chain.last_state_rows.get(f"run {run.id}")
     details = {} if row is None else row.details_table
     if run.id <= chain.last_unsealed_run and (row is None or row.number < chain.first or "seal" not in details):
@@ -186,6 +193,7 @@ def check_run_seal(
     if run.state not in _STATES_AFTER_ACT[AuditAct(row.act)]:
         return RunSealState(run.id, wrong=(f"its state, {run.state}, where the audit log says: {row.act}",))
     wrong = list(_mismatched_parts(workspace, chain, run, sealer, str(details["seal"]), quick=quick))
+    # Tasks may have been added since the act of the log, but none may be gone.
     if run.tasks_done < int(details.get("tasks_done", 0)):
         wrong.append("tasks that were done")
     if run.state == "done" and not wrong and not quick:
@@ -195,9 +203,10 @@ def check_run_seal(
 
 
 def verify_run(workspace: Workspace, run_id: int | str, *, strict: bool = False) -> RunSealState:
-    """Return the state of a run's seal where all agrees with it. Raises NotFound, and NotAsSealed where something does not.
+    """Return the state of a run's seal where all agrees with it.
 
-    ``strict`` raises NoKey too where the seals cannot be looked at; else that is the state of the seal.
+    Raises NotFound, and NotAsSealed where something does not agree. Where the seals cannot be verified, that is the
+    state; ``strict`` raises NoKey instead.
     """
     run, noted = find_run(workspace, run_id), _read_external_heads(workspace)
     try:
@@ -216,7 +225,10 @@ def verify_run(workspace: Workspace, run_id: int | str, *, strict: bool = False)
 
 
 def seal_faults_of_runs(workspace: Workspace, run_ids: Sequence[int]) -> dict[int, str]:
-    """Return what does not agree with the seals of some runs, in words by run; empty text where all does. Raises NoKey."""
+    """Return the parts that do not agree with the seals of some runs, in words by run; empty texts where all do.
+
+    Raises NoKey.
+    """
     if not run_ids:
         return {}
     noted = _read_external_heads(workspace)
@@ -227,7 +239,10 @@ def seal_faults_of_runs(workspace: Workspace, run_ids: Sequence[int]) -> dict[in
 
 
 def seal_fault_text(directory: Path, run_id: int) -> str:
-    """Return what does not agree with a run's seal, in words; empty where all does or nothing can be looked at."""
+    """Return the parts of a run that do not agree with its seal, in words.
+
+    Empty where all do or nothing can be verified.
+    """
     try:
         with Workspace.open(directory, read_only=True) as workspace:
             verify_run(workspace, run_id)
@@ -239,15 +254,17 @@ def seal_fault_text(directory: Path, run_id: int) -> str:
 
 
 def _read_external_heads(workspace: Workspace, noted: Sequence[AuditHead] = ()) -> ExternalHeads:
+    """Read the heads of the audit log that are recorded outside the database, ``noted`` ones included."""
     beside_it = read_head_file(workspace.directory)
+    # Another account's workspace has no history recorded for this one.
     problem = "" if workspace.owner else workspace.history_problem()
     return ExternalHeads([*noted, *([] if beside_it is None else [beside_it])], problem)
 
 
 def check_all_runs_quickly(workspace: Workspace) -> tuple[str, str]:
-    """Return the runs that differ from their seals, in words, by what a list of runs shows of them; empty where none does.
+    """Return the runs that differ from their seals in what a list of runs shows, in words.
 
-    The second text is why the seals cannot be looked at, where they cannot.
+    And why the seals cannot be verified. Both texts are empty where all is well.
     """
     noted = _read_external_heads(workspace)
     try:
@@ -262,6 +279,7 @@ def check_all_runs_quickly(workspace: Workspace) -> tuple[str, str]:
 def _mismatched_parts(
     workspace: Workspace, chain: VerifiedAuditLog, run: StoredRun, sealer: RecordSealer, seal: str, *, quick: bool
 ) -> Iterator[str]:
+    """Yield the parts of a run that differ from their seals, in words."""
     there = stored_part_seals(workspace.connection, run.id)
     now = _seal_parts_now(
         workspace, run.id, quick, [chain.keys[name] for name in {p.key for p in there.values()} if name in chain.keys]
@@ -273,8 +291,10 @@ def _mismatched_parts(
         part, found = there.get(name), now.get(name, {})
         if (name in END_PARTS and name not in named) or (quick and name.startswith(TASK_PART_PREFIXES)):
             continue
+        # Verdicts and companions are sealed as a run ends: before, they may still change.
         if run.state != "done" and (name.startswith("verdict ") or name.endswith(" beside it")):
             continue
+        # A companion run may be deleted, which the audit log records.
         if part is not None and not found and name in deleted:
             continue
         own = None if part is None else found.get(part.key)
@@ -285,6 +305,7 @@ def _mismatched_parts(
         yield "its seals are gone"
         return
     whole_now = seal_of_parts(sealer, run.id, {name: there[name].seal for name in named})
+    # Each part can be right and the whole still be mixed from two states of the run.
     if not wrong and not hmac.compare_digest(whole_now.encode(), seal.encode()):
         yield "its parts are not those that were sealed together"
     if orphaned := workspace.connection.execute(_ORPHANED, (run.id,)).fetchone():
@@ -294,7 +315,10 @@ def _mismatched_parts(
 def _seal_parts_now(
     workspace: Workspace, run_id: int, quick: bool, sealers: Sequence[RecordSealer]
 ) -> dict[str, dict[str, RunPartSeal]]:
-    """Return every part of a run in its current state, its seal by each key; a ``quick`` check leaves out what single tasks left."""
+    """Return the seals that every part of a run has in its present state, by name and key.
+
+    A ``quick`` check leaves out the results of single tasks.
+    """
     found: dict[str, dict[str, RunPartSeal]] = {}
     for sealer in sealers:
         connection = workspace.connection
@@ -311,6 +335,7 @@ def _seal_parts_now(
 def _name_mismatch(
     workspace: Workspace, run_id: int, name: str, part: RunPartSeal | None, now: RunPartSeal | None
 ) -> Iterator[str]:
+    """Yield, in words, how one part of a run differs from its seal."""
     if now is None:
         yield f"{name} is missing"
     elif part is None:
@@ -328,10 +353,12 @@ def _name_mismatch(
 
 
 def _name_changed_rows(workspace: Workspace, run_id: int, key: str, before: bytes, now: bytes) -> Iterator[str]:
+    """Yield the result rows of a task that were changed, added or removed, in words."""
     query = "SELECT result.id FROM result JOIN task ON task.id = task_id WHERE result.run_id = ? AND key = ? ORDER BY result.id"
     numbers = [int(row[0]) for row in workspace.connection.execute(query, (run_id, key))]
     old, new = _split_row_seals(before), _split_row_seals(now)
     known = set(old)
+    # A row is known by its seal, not its place: after a removed row all others would seem changed.
     strange = [number for number, seal in zip(numbers, new, strict=False) if seal not in known]
     for row in read_rows_by_id(workspace, strange[: MOST_NAMED + 1]):
         of = f" of {row.target}" if row.target else ""
@@ -344,11 +371,13 @@ def _name_changed_rows(workspace: Workspace, run_id: int, key: str, before: byte
 
 
 def _split_row_seals(seals: bytes) -> list[bytes]:
+    """Split the joined seals of rows into one for each row."""
     return [seals[at : at + ROW_SEAL_BYTES] for at in range(0, len(seals), ROW_SEAL_BYTES)]
 
 
 def _inconsistent_verdicts(workspace: Workspace, run: StoredRun) -> Iterator[str]:
-    """Yield the verdicts that do not follow from the rows; they are judged again only by the version that gave them."""
+    """Yield the verdicts that do not follow from the rows, in words."""
+    # Another version may judge otherwise: verdicts are compared only by the version that gave them.
     if run.versions.get("sfumato") != installed_version("sfumato"):
         return
     try:
@@ -366,14 +395,16 @@ def _inconsistent_verdicts(workspace: Workspace, run: StoredRun) -> Iterator[str
 
 
 def _verdicts_by_value(workspace: Workspace, run_id: int) -> set[int]:
-    """Return the verdicts, from 1, of a version that compared values alone with limits: its words are no longer written."""
+    """Return the numbers, from 1, of the verdicts that an older version gave by comparing values alone with limits."""
     query = "SELECT position, verdict FROM verdict WHERE run_id = ?"
     rows = workspace.connection.execute(query, (run_id,))
+    # They are recognised by words that are no longer written.
     return {int(position) + 1 for position, text in rows if parse_json_table(text).get("outcome") in OLDER}
 
 
 def _judge_by_value(stored: Verdict, now: Verdict) -> Verdict:
-    """Return the verdict that such a version gave for the observed value; a ratio that is no longer formed is taken as it was stored."""
+    """Return the verdict that such a version gave for the observed value."""
+    # Some ratios are no longer formed: their stored value is taken.
     judged = now if now.observed is not None else replace(now, observed=stored.observed, margin=stored.margin)
     outcome: Outcome = "not computed" if judged.margin is None else "met" if judged.margin >= 0 else "not met"
     return replace(judged, outcome=outcome, reason=stored.reason, lower=None, upper=None)
@@ -398,13 +429,14 @@ class IntegrityReport:
 
 
 def verify_workspace(workspace: Workspace, noted: Sequence[AuditHead] = ()) -> IntegrityReport:
-    """Compare the whole workspace with its seals. ``noted`` are heads of the audit log that were kept elsewhere."""
+    """Compare the whole workspace with its seals; ``noted`` are heads of the audit log that were kept elsewhere."""
     known = _read_external_heads(workspace, noted)
     with consistent_read(workspace.connection):
         return _verify_snapshot(workspace, known)
 
 
 def _verify_snapshot(workspace: Workspace, noted: ExternalHeads) -> IntegrityReport:
+    """Compare the workspace with its seals, in one snapshot of the database."""
     heads, problem = noted.heads, noted.problem
     if damaged := tuple(_database_problems(workspace)):
         with contextlib.suppress(sqlite3.Error):  # a log that can be read says where it was changed
@@ -428,6 +460,8 @@ def _verify_snapshot(workspace: Workspace, noted: ExternalHeads) -> IntegrityRep
     }
     going = {row[0]: row[1] for row in workspace.connection.execute("SELECT number, run_id FROM releasing")}
     for row in (row for row in chain.rows if row.act == AuditAct.RELEASE_BEGUN and row.number not in ended):
+        # A release that was cut off can be resumed; one that nothing remembers must have been removed from the
+        # database.
         if row.number in going:
             notes.append(
                 f"{row.subject}: a release has begun and not ended; if it was cut off: sfumato resume {going[row.number]}"
@@ -480,19 +514,21 @@ def _database_problems(workspace: Workspace) -> Iterator[str]:
 
 @lru_cache(maxsize=1)
 def _expected_schema(version: int) -> Mapping[str, tuple[str, str]]:
-    """Return the schema of a new database of a version."""
+    """Return the schema of a new database of a version: type and SQL by name."""
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
         migrate_database(made)
         return _database_schema(made)
 
 
 def _database_schema(connection: sqlite3.Connection) -> dict[str, tuple[str, str]]:
+    """Return the schema of a database: type and SQL, blanks normalised, by name."""
+    # SQLite makes its tables of statistics by itself.
     query = "SELECT name, type, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%'"
     return {row[0]: (row[1], re.sub(r"\s+", " ", row[2] or "")) for row in connection.execute(query)}
 
 
 def _entry_problems(workspace: Workspace, chain: VerifiedAuditLog) -> Iterator[str]:
-    """Yield the datasets and projects that differ from those that were entered."""
+    """Yield the datasets and projects that differ from those that were entered, in words."""
     for act, (table, columns) in _SEALED_COLUMNS.items():
         entered = chain.rows_of_act(act)
         for found in workspace.connection.execute(f"SELECT {columns} FROM {table} ORDER BY id"):
@@ -507,7 +543,7 @@ def _entry_problems(workspace: Workspace, chain: VerifiedAuditLog) -> Iterator[s
 
 
 def _run_name_problems(workspace: Workspace, chain: VerifiedAuditLog, runs: Sequence[int]) -> Iterator[str]:
-    """Yield the runs whose name or note is not the one that was given last."""
+    """Yield the runs whose name or note is not the one that was given last, in words."""
     given = chain.rows_of_act(AuditAct.RUN_NAMED)
     found = {row[0]: row for row in workspace.connection.execute(f"SELECT {run_names.SEALED_COLUMNS} FROM run_name")}
     for run_id in runs:

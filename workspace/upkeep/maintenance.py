@@ -39,16 +39,18 @@ def named_table_hashes(workspace: Workspace) -> set[str]:
 
 
 def find_orphans(workspace: Workspace, age: float = AGE_SECONDS) -> list[Path]:
-    """Return tables and half-written files that no row names and that have not been touched for ``age`` seconds."""
+    """List tables and half-written files that no row names and that have not been touched for ``age`` seconds."""
     check_layout(workspace.directory)
     directory = workspace.tables.directory
     files = sorted(directory.iterdir()) if directory.is_dir() else []
+    # Ages are read before the names: a table that gets its row in between is then known.
     old = [file for file in files if _age_in_seconds(file) > age]
     known = named_table_hashes(workspace)
     return [file for file in old if file.stem not in known]
 
 
 def _age_in_seconds(file: Path) -> float:
+    """Return the seconds since a file was written; 0 where it is gone."""
     try:
         return time.time() - file.lstat().st_mtime
     except FileNotFoundError:
@@ -56,13 +58,12 @@ def _age_in_seconds(file: Path) -> float:
 
 
 def remove_orphans(workspace: Workspace, age: float = AGE_SECONDS) -> int:
-    """Remove tables and half-written files that no row names; return how many.
-
-    Under the write lock, so that no row can come to name one meanwhile; a table that is written again is touched.
-    """
+    """Remove tables and half-written files that no row names; return how many."""
     with workspace.write_transaction() as connection:
+        # Under the write lock, so that no row can come to name one meanwhile.
         found = find_orphans(workspace, age)
         removed = 0
+        # A table that is written again is touched: its age is read once more.
         for file in (one for one in found if _age_in_seconds(one) > age):
             with contextlib.suppress(FileNotFoundError, IsADirectoryError, PermissionError):
                 file.unlink()
@@ -73,10 +74,10 @@ def remove_orphans(workspace: Workspace, age: float = AGE_SECONDS) -> int:
 
 
 def accept_rollback(workspace: Workspace, reason: str) -> AuditHead:
-    """Accept the history that a workspace has now in place of the one recorded outside it, with a row in its audit log that says why.
+    """Accept the present history of a workspace in place of the one recorded outside it; return its new head.
 
-    Returns the new head. Raises BadInput for a reason without letters and where there is nothing to accept, BrokenHistory where
-    the last row has no seal, and NoKey.
+    The audit log gets a row with the reason. Raises BadInput for a reason without letters and where there is nothing to
+    accept, BrokenHistory where the last row has no seal, and NoKey.
     """
     text = checked_justification(reason, "--reason")
     if not workspace.history_problem():
@@ -104,6 +105,7 @@ class WorkspaceCheck:
     text: str
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the fields by name."""
         return asdict(self)
 
 
@@ -114,6 +116,7 @@ def check_workspace_health(directory: Path) -> list[WorkspaceCheck]:
             WorkspaceCheck("workspace", "note", f"none yet in {directory}; make one with: sfumato init {directory}")
         ]
     try:
+        # Unchecked: a workspace that opening would refuse is the one that must be examined.
         workspace = Workspace.open(directory, unchecked=True)
     except WorkspaceError as error:
         return [WorkspaceCheck("workspace", "problem", str(error))]
@@ -122,6 +125,7 @@ def check_workspace_health(directory: Path) -> list[WorkspaceCheck]:
 
 
 def _iterate_checks(workspace: Workspace) -> Iterator[WorkspaceCheck]:
+    """Yield the results of all checks of a workspace."""
     if workspace.owner:
         text = (
             f"belongs to {workspace.owner} and is only looked at; for a copy: sfumato adopt {workspace.directory} NEW"
@@ -145,6 +149,7 @@ def _iterate_checks(workspace: Workspace) -> Iterator[WorkspaceCheck]:
 
 
 def _check_permissions(directory: Path) -> WorkspaceCheck:
+    """Check that only the owner may enter the directory."""
     mode = stat.S_IMODE(directory.stat().st_mode)
     if mode & 0o077:
         return WorkspaceCheck("permissions", "problem", f"others may enter ({mode:04o}); run: chmod 700 {directory}")
@@ -152,6 +157,7 @@ def _check_permissions(directory: Path) -> WorkspaceCheck:
 
 
 def _check_key_file(workspace: Workspace) -> WorkspaceCheck:
+    """Check that the key can be read, by its owner alone, and that it is secret."""
     try:
         key = workspace.read_workspace_key()
     except NoKey as error:
@@ -168,6 +174,7 @@ def _check_key_file(workspace: Workspace) -> WorkspaceCheck:
 
 
 def _check_filesystem(directory: Path) -> WorkspaceCheck:
+    """Check that the workspace lies on no network file system."""
     kind = filesystem_type(directory)
     if kind in NETWORK_FILESYSTEMS:
         return WorkspaceCheck("file system", "problem", f"{kind}: SQLite's log does not work there; use a local disk")
@@ -186,6 +193,7 @@ def filesystem_type(directory: Path) -> str:
 
 
 def _check_database(workspace: Workspace) -> WorkspaceCheck:
+    """Check the database as SQLite does."""
     try:
         answer = workspace.connection.execute("PRAGMA integrity_check").fetchone()[0]
     except sqlite3.DatabaseError as error:
@@ -194,6 +202,7 @@ def _check_database(workspace: Workspace) -> WorkspaceCheck:
 
 
 def _check_stored_tables(workspace: Workspace) -> Iterator[WorkspaceCheck]:
+    """Check that every table is as it was written, and that no file is left over."""
     known = named_table_hashes(workspace)
     damaged = 0
     for sha256 in sorted(map(str, known)):
@@ -211,6 +220,7 @@ def _check_stored_tables(workspace: Workspace) -> Iterator[WorkspaceCheck]:
 
 
 def _check_audit_log(workspace: Workspace) -> WorkspaceCheck:
+    """Compare the workspace with its seals."""
     found = verify_workspace(workspace)
     wrong = "; ".join(found.wrong)
     return WorkspaceCheck(
@@ -219,6 +229,7 @@ def _check_audit_log(workspace: Workspace) -> WorkspaceCheck:
 
 
 def _check_log_out() -> WorkspaceCheck:
+    """Check that logging out does not end workers."""
     try:
         text = Path("/etc/systemd/logind.conf").read_text("utf-8")
     except OSError:
