@@ -261,7 +261,6 @@ def summarise_posteriors(
             filter(None, [remark, f"of {int(found.is_upper_bound.sum()):,} records the posterior is an upper bound"])
         )
     heavy = int(found.heavy.sum())
-    # Reporting only the other records would select those that are easy to compute.
     if heavy > MAX_HEAVY_SHARE * len(found.heavy):
         raise NotComputable(
             f"of {heavy:,} of {len(found.heavy):,} records so few draws of the posterior bear what would be said that nothing is"
