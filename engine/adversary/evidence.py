@@ -13,7 +13,7 @@ BESIDE_KEPT_LEVEL, OWN_ROW_LEVEL = 0.005, 0.004
 
 
 def holdout_probability(members: int, of_members: int, controls: int, of_controls: int) -> float:
-    """Return the probability of at least ``members`` members among all who were found, where membership makes no difference (Fisher 1935)."""
+    """Return the p-value of Fisher's exact test: probability of at least ``members`` members among all found."""
     from scipy.stats import hypergeom
 
     if not of_controls:
