@@ -20,13 +20,13 @@ from .coded import CodedColumn, Singles
 from .membership_evidence import MembershipProbe
 
 MOST_WORK = 400_000_000
-"""Cells that are compared at most for one dataset, about three seconds."""
+"""Largest number of cells compared for one dataset, about three seconds."""
 LEAST_TARGETS = 60
 MOST_OTHERS = 200_000
-"""Records of the joint table that stand for an independent sample; of a larger release the logarithm of the ratio is taken off."""
+"""Largest number of joint records used as an independent sample; larger releases are corrected by the log ratio."""
 BLOCK = 1 << 22
 PIECE, FEWEST_ROWS = 1 << 16, 1 << 10
-"""Cells that are compared at a time, and rows of one person at least."""
+"""Number of cells compared together, and fewest rows per person."""
 TOPS = (8, 13, 25, 60, 200, 700, 2500)
 CodesAndRanks = tuple[NDArray[np.int32], Singles | None]
 """A column's codes (r,), and places unless it is of levels."""

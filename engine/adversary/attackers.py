@@ -35,7 +35,7 @@ from .nearest_records import NearestRecords, smallest_of_each_row
 HALVES = 8
 LOCAL_NEIGHBOURS = 10
 MOST_LEFT_OUT = 30
-"""With at most this many variables, each is left out once."""
+"""Number of variables up to which each is left out once."""
 INFINITE_RATIO_SCORE = 1e6
 """Larger than the logarithm of every finite ratio."""
 

@@ -24,7 +24,7 @@ from .power import POWER
 
 PERMUTATIONS = 499
 FEWEST_OF_HALF = 10
-"""The fewest targets, and the fewest controls, of a half."""
+"""Fewest targets, and fewest controls, in a half."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ Cells = Mapping[str, Keys]
 MISSING_KEY = np.uint64(0x9E3779B97F4A7C15)
 LOOKED_AT = 500
 MANY = 20_000
-"""Numbers from which on a sample of their digits is looked at before they are sorted."""
+"""Number of values above which a sample of digits is checked before sorting."""
 BITS = 40
 
 

@@ -23,12 +23,12 @@ from .cells import MISSING_KEY, Keys
 Codes = NDArray[np.int32]
 Singles = NDArray[np.float32]
 BINS = 20
-"""Parts of a number's distribution that count as its values where people are ranked by how rare they are."""
+"""Number of bins of a number in the rarity of people."""
 UNKNOWN_CODE = -1
 FEWEST_WITH_LEVEL = 5
-"""Levels of fewer records of the joint table are joined: a hold-out of a fifth has all of four of them once in 600 times, of one once in five."""
+"""Rarer levels are joined: a hold-out of a fifth has all of four records once in 600 times, of one once in five."""
 MOST_WITH_RARE_LEVELS = 0.2
-"""Columns in which more records have such levels are as good as numbers: whoever releases their values releases those of single people."""
+"""Share of records with rare levels above which they stay: releasing such values reveals single people."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +179,7 @@ def code_by_value(column: JointColumn) -> CodedColumn:
     own = distinct_codes(column.own)
 
     def known_codes(cells: Keys) -> Codes:
+        """Return the code of each cell in the joint table; unknown if its value is not there."""
         others = distinct_codes(cells)
         place = sorted_search(own.values, others.values).clip(max=len(own.values) - 1)
         return np.asarray(

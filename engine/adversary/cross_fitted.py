@@ -30,7 +30,7 @@ from .areas import de_long_variance
 
 FOLDS = 5
 PENALTY = 10.0
-"""Of the ridge, in units of the mean of the squared standardised features."""
+"""Ridge penalty, in units of the mean squared standardised feature."""
 PERMUTATIONS = 999
 FEWEST_RELEASES = 20
 """Fewest releases of each kind."""

@@ -16,12 +16,12 @@ from ..data.rows import distinct_codes, distinct_rows
 from .cells import Keys
 
 SAME = 0.99
-"""The share of the records in groups whose value has to follow from the column that stays."""
+"""Share of records in groups whose value must follow from the kept column."""
 MONOTONE = 0.9999
 CLOSE = 0.95
-"""Share of the records without the commonest value that the rule has to explain."""
+"""Share of the records without the mode that the function must explain."""
 FEW, FEWEST = 50, 10
-"""Records, and records with another value than the commonest, from which on a function is no accident."""
+"""Fewest records, and fewest without the mode, for which a function is no accident."""
 LOOKED_AT = 50_000
 
 

@@ -22,11 +22,11 @@ from .coded import CodedColumn
 from .membership_evidence import DRAWS_AT_ONCE, ROUNDING, SequentialPermutationTest, combine_probe_scores
 
 NEAR = 0.005
-"""Numbers agree whose places in the distribution are so near."""
+"""Difference of rank shares up to which numbers agree."""
 MOST_CELLS = 1_000_000
-"""Cells of rows that are exchanged at a time; of larger tables some classes are looked at."""
+"""Largest number of exchanged cells; of larger tables some classes are tested."""
 PILOT_DRAWS = 100
-"""Exchanges from which means and deviations of the scores are taken; they are not used for p."""
+"""Number of exchanges for means and deviations of the scores, not used for p."""
 
 Flags = NDArray[np.bool_]
 

@@ -32,22 +32,22 @@ from .evidence import COPY_LEVEL
 
 WHOLE, REPEATED, NEAR, SOME_COLUMNS = "whole", "repeated", "near", "some columns"
 SHARES = {WHOLE: 0.5, REPEATED: 0.2, NEAR: 0.2, SOME_COLUMNS: 0.1}
-"""Parts of the level by kind of test, named beforehand."""
+"""Fixed shares of the significance level by kind of test."""
 MOST_EXAMINED = 400
-"""Coincidences and pairs, the rarest ones, of which every beginning is examined."""
+"""Largest number of coincidences and pairs, rarest first, whose beginnings are tested."""
 REPEATS = (2, 3, 5, 8)
-"""Numbers of occurrences in a dataset from which on a row counts as repeated."""
+"""Numbers of occurrences in a dataset that count as repeated."""
 PARTS = 10
-"""Parts of a number's distribution within which two numbers count as the same, where people are looked for who are nearly copied."""
+"""Number of bins of a number in the search for near copies."""
 MANY = 200_000
-"""Records from which on the test does not search for near copies."""
+"""Number of records above which near copies are not searched."""
 WEIGHTS = ((0.00002, 55.0), (0.008, 19.0), (0.05, 2.0))
 OTHER_WEIGHT = 0.8
-"""What the level of the permutation test is multiplied by, by the p of the rows alone. The average over a uniform p is .997, at most 1.
+"""Factor of the permutation test's level if the p of the rows is above all of ``WEIGHTS``; its mean is .997.
 
-With the largest a hold-out that is too small to say anything does not contradict; one that is found as often as members does."""
+With the largest weight a hold-out that is too small does not contradict the rows; one found as often as members does."""
 MOST_COMPARED = 100_000
-"""People up to whom two tests are compared for whether they find the same."""
+"""Number of people up to which tests are checked for finding the same."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ..data.arrays import Integers
 
 CHANCE_OF_SHORT_CLASS = 1e-4
-"""Probability with which one class that a plan keeps may be short after a hold-out."""
+"""Largest probability that a hold-out makes one class too small."""
 
 
 class HasClassSizes(Protocol):

@@ -26,15 +26,15 @@ from .cells import Keys, cell_keys, count_occurrences, distinct_key_counts, row_
 from .kept_column_limits import KeptColumnLimits
 
 DAYS = {7: "a week", 31: "a month", 91: "a quarter", 365: "a year", 1826: "5 years", 3652: "10 years", 7305: "20 years"}
-"""Steps of dates, and about how long each is."""
+"""Widths of dates in days, and what they are called."""
 JOINED_SHARES = (0.0, 0.02, 0.05, 0.1, 0.2)
-"""Levels of fewer than these shares of the records are joined, one rule after the other."""
+"""Thresholds, as shares of the records, below which levels are joined."""
 FEWEST_STEPS, MOST_STEPS = 3, 50
-"""Smallest and largest number of different values after a rule of steps."""
+"""Fewest and most intervals after a rule."""
 MOST_JOINED = 500
-"""A rule that joins more levels fits no recipe that a person reads."""
+"""Largest number of joined levels that a person can read in a recipe."""
 REPLACED_SHARE = 0.5
-"""Share of a column's entropy that counts as lost where a model draws it: its distribution stays, its truth does not."""
+"""Share of a column's entropy lost when it is synthesised: its distribution stays."""
 LEAST_BITS = 1e-9
 MOST_RECORDS = 200_000
 """Size of the sample that a plan is made on. Classes of a sample are smaller, so that the plan protects the whole table too."""
@@ -297,6 +297,7 @@ class _ProtectionSearch:
     def __init__(
         self, data: Microdata, names: Iterable[str], limits: KeptColumnLimits, replaceable: Collection[str]
     ) -> None:
+        """Start with all columns shown exactly."""
         self.data, self.limits, self.replaceable = data, limits, replaceable
         self.names = sorted(set(names))
         self.forms: dict[str, ColumnForm] = dict.fromkeys(self.names, "exact")

@@ -22,22 +22,22 @@ from .independent_rows import OTHER_WEIGHT, RowEvidence
 
 MOST_DRAWS = 1999
 ENOUGH_EXCEEDANCES = 20
-"""Permutations at most, and permuted statistics as large as the observed one at which they end (Besag & Clifford 1991): an honest release costs few."""
+"""Most permutations, and exceedances that stop them early (Besag & Clifford 1991): honest releases need few."""
 DRAWS_AT_ONCE = 40
 DRAWS_FOR_POWER = 400
-"""Permutations from which the smallest share of people is found that would have been shown."""
+"""Number of permutations for the smallest detectable number of people."""
 COPY_SCORE_VARIANCE = 2.0
-"""Variance, beside that of chance, which a look's score is taken to have where people are copied."""
+"""Assumed extra variance of a probe's score if people are copied."""
 MOST_ELIGIBLE = 2_000
-"""People who could be found up to whom those who were not found count as well. Of more people the labels vary too little to matter."""
+"""Number of eligible people above which their labels vary too little to condition on."""
 SMALLEST_SHARE_FOUND = 0.05
 LEAST_REACH = 1.28
-"""A look whose score cannot reach this, whoever is a member, tells nothing and is left out."""
+"""Probes whose largest possible score is below this are left out."""
 OBJECTION_SCORE = 2.326
-"""Score from which a look objects by itself: an honest release reaches it in about one look of a hundred."""
+"""Score at which a probe objects: an honest release reaches it for about one probe in a hundred."""
 POWER = 0.8
 LIMIT_CONFIDENCE = 0.9
-"""Confidence level of the limit that hold-out people set, in the strength of a finding."""
+"""Confidence level of the limit of expected members."""
 ALL_PEOPLE = "all people"
 ROUNDING = 1e-9
 
@@ -340,6 +340,7 @@ class ProbeMatrix:
     def __init__(
         self, looks: Sequence[MembershipProbe], members: int, records: int, units: Integers | None = None
     ) -> None:
+        """Select the useful probes and prepare their permutation."""
         self.members, self.records = members, records
         item_of = None if units is None else np.unique(units, return_inverse=True)[1]
         # Labels that differ within a unit show that rows were held out one by one: then rows are what may be exchanged.
@@ -494,6 +495,7 @@ def _in_canonical_order(looks: Sequence[MembershipProbe], records: int) -> list[
         times[look.hits] += 1
 
     def sort_key(look: MembershipProbe) -> tuple[int, int, int, int]:
+        """Return the numbers by which a probe is sorted."""
         eligible = records if look.eligible is None else len(look.eligible)
         found = times[look.hits]
         return len(look.hits), eligible, int(found.sum()), int(np.square(found).sum())

@@ -22,13 +22,13 @@ from .coded import JointColumn
 from .membership_evidence import MembershipProbe
 
 MOST_PAIRS = 2_000_000
-"""Pairs of a record and a row with the same ratio; where more agree, a ratio says nothing."""
+"""Largest number of pairs with the same ratio; with more a ratio says nothing."""
 MOST_COLUMNS = 4
-"""Numbers of which each two are tried: those with the most different values."""
+"""Largest number of columns whose pairs are tried: those with most distinct values."""
 MOST_RECORDS, MOST_ROWS = 200_000, 1_000_000
-"""Records and rows of a dataset that are looked at."""
+"""Largest numbers of records and of rows compared."""
 EXACT = 1e-9
-"""How far two logarithms of numbers that are written with all their digits may lie apart."""
+"""Tolerance for logarithms of numbers with all digits."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,18 +27,18 @@ from ..data.sorting import sort_order
 from ..statistics.gower import MOST_EXACT, UNIT, Codes, GowerDistance, Singles, SubsetGowerDistances, variable_distances
 
 FIRST_PIECE, PIECE = 2048, 4096
-"""Records of a table in the first piece, of which every pair is compared, and in each further one."""
+"""Records of the first piece, whose pairs are all compared, and of further ones."""
 PAIRS = 1 << 20
-"""Pairs of records whose differing levels are counted at once."""
+"""Number of pairs whose differing levels are counted together."""
 DENSE = 1 / 8
-"""Where a larger share of the pairs is left, the numbers of all are compared, which is faster than to select them."""
+"""Share of remaining pairs above which computing all is faster than selecting."""
 BITS = 40
-"""More than a distance has."""
+"""More bits than a distance has."""
 GOLDEN = (5**0.5 - 1) / 2
 WINDOW = 100
-"""Records on either side of one, by their first number, that bound how far the nearest may be."""
+"""Number of neighbours by the first number on either side that bound the nearest distance."""
 ROUNDING = 1e-9
-"""More than what is lost where two shares are subtracted."""
+"""Bound of the rounding error of a difference of shares."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,14 +22,14 @@ from .independent_rows import SOME_COLUMNS, RowCoincidenceTest, SortedRows, comp
 from .membership_evidence import MembershipProbe
 
 MANY = 200_000
-"""Records from which on the family is smaller: it takes a second for a set of columns and a million of them."""
+"""Number of records above which the family is smaller: a set of columns takes a second for a million."""
 MOST_LEFT_OUT = 10
-"""Numbers of which each two are left out, so that the family stays small."""
+"""Largest number of numeric columns of which pairs are left out."""
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 FEW = (25, 60)
 """Numbers of the rarest people that are examined separately."""
 TIMES = (2, 3, 5, 10, 20, 50)
-"""Numbers of repetitions in a dataset from which on a person's row is searched for."""
+"""Numbers of repetitions in a dataset that are searched for."""
 ALONE = "who are alone with their values in"
 
 
@@ -58,7 +58,7 @@ class LevelGroup:
 
 
 FEWEST_OF_GROUP, MOST_OF_GROUP = 12, 0.2
-"""People of a group at least, and the share of all at most: larger ones are seen among all."""
+"""Fewest people of a group, and its largest share: larger groups show among all people."""
 
 
 def list_level_groups(columns: Sequence[JointColumn]) -> list[LevelGroup]:
@@ -171,6 +171,7 @@ def find_people_in_release(
     own = {name: cells[order] for name, cells in own.items()}  # records stand by rarity: a stratum is the first of them
 
     def compare_on(subset: ColumnSet) -> PeopleInRelease:
+        """Return the probes and tests of one set of columns."""
         rows = SortedRows.from_rows(_sum_cells(own, subset.names))
         lone, keys, pairs = rows.rows_occurring(1), rows.keys[rows.counts == 1], int((rows.counts == 2).sum())
         if not len(lone):

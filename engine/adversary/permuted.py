@@ -13,9 +13,9 @@ import numpy as np
 from ..data.arrays import Floats
 
 PERMUTATIONS = 999
-"""Divisions that are drawn."""
+"""Number of random divisions into groups."""
 DIGITS = 9
-"""Decimals that are compared: sums that differ by rounding alone are equal."""
+"""Number of decimals compared, so that rounding does not break ties."""
 
 
 def exact_p_value(own: Floats, others: Floats, rng: np.random.Generator, n_permutations: int = PERMUTATIONS) -> float:

@@ -26,7 +26,7 @@ from ..statistics.score_interval import score_interval
 
 POWER_LEVEL, POWER = 0.05, 0.8
 FAMILY_AREA_FACTOR = 1.65
-"""How many times larger the detectable area of the best of a family is than that of one attacker: 1.49 to 1.63 of 12 to 30 simulated ones
+"""Ratio of the detectable excess AUC of the best of a family to that of one attacker: 1.49 to 1.63 for 12 to 30 simulated ones
 (``tests/engine/adversary/test_calibration.py``)."""
 
 

@@ -21,18 +21,18 @@ from .coded import UNKNOWN_CODE, CodedColumn, Codes, JointColumn, Singles, code_
 
 Parts = NDArray[np.int8]
 MOST_LEVELS = 500
-"""A column of more levels is coded by its frequencies alone."""
+"""Number of levels above which a column is coded by frequency alone."""
 PARTS, COMMON = 10, 15
-"""Parts of a number's distribution, and levels of another column, that are distinguished; rarer levels are joined."""
+"""Bins of a number, and levels of another column, that are distinguished; rarer levels are joined."""
 PASSES = 3
-"""Times that levels are assigned; the first time by numbers alone, which have no names."""
+"""Number of assignments; the first uses numbers alone, which have no names."""
 PRIOR = 1.0
-"""Added to the records of each level, with the shares of all, so that nothing is impossible."""
+"""Pseudo-count of each level, spread by the overall shares, so that no value is impossible."""
 SAME_NAME = 30.0
-"""What a level's own name is worth, as a logarithm of odds: it decides where nothing else tells two levels apart."""
+"""Log odds for a level's own name: decides between otherwise equal levels."""
 IMPOSSIBLE_SCORE = -1e12
 LARGEST_SHARE_RENAMED = 0.05
-"""Where more rows than this share have a level of another name, people are looked for under their own names."""
+"""Share of renamed rows above which people are also searched for with restored names."""
 
 
 FrequencyCodes = tuple[Codes, Integers]

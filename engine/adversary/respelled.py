@@ -19,22 +19,22 @@ from .cells import Keys, distinct_key_counts, number_keys, round_to_40_bits
 from .coded import JointColumn, RankedNumbers
 
 MOST_RELEASED, MOST_OWN = 500, 1500
-"""Different values from which a factor or a difference is found: the most frequent ones of a dataset and of the data."""
+"""Numbers of distinct values of a dataset and of the data from which a change is estimated."""
 EXACT = 3e-6
-"""How far two values may lie apart that are the same, as a share of them or of the spread: a factor brings rounding with it."""
+"""Tolerance for equal values, relative to the value or the spread: undoing a factor adds rounding."""
 MORE_ALIKE = 1.05
-"""A factor or difference counts with which the frequencies of the values agree so much better than without."""
+"""Factor by which undoing a change must improve the agreement of frequencies."""
 MOST_COMPARED = 10_000
-"""Different values of a dataset by which factors and differences are compared with each other; the best one is compared by all values with none."""
+"""Number of distinct values for comparing changes; the best is then compared with no change on all values."""
 MOST_COMMON = 0.8
 MOST_CANDIDATES = 60
-"""Factors or differences that are tried: those that nearly as many pairs of values have as the commonest."""
+"""Largest number of factors or differences that are tried."""
 QUANTILES = np.linspace(0.025, 0.975, 39)
 MOST_LEVELS = 40
 EXCHANGED_DISTANCE_RATIO = 0.5
-"""Columns are exchanged where this halves the distance of their distributions at least."""
+"""Ratio of distribution distances at or below which columns count as exchanged."""
 LEAST_DISTANCE = 0.05
-"""Distance of two distributions up to which a column is its own."""
+"""Distance up to which a column has its own distribution."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,15 +24,15 @@ from ..data.microdata import Microdata
 from .cells import Keys, count_occurrences, distinct_key_counts
 
 LEAST_SHARE_ALONE = 0.5
-"""More than this share of the records are alone where columns identify, and stand once in the other table where people are the same."""
+"""Share above which unique records identify, and common unique records show the same people."""
 LARGEST_CHANCE = math.exp(-1)
-"""The largest probability that exactly one of other people has a record's values, where their number is Poisson."""
+"""Largest Poisson probability that exactly one other person has a record's values."""
 OVERLAP_LEVEL = 1e-3
-"""How often as many pairs of records that are alone may be found of other people, at most."""
+"""Significance level of the number of common unique records."""
 ALL_SUBSETS = 6
-"""Number of common columns up to which all sets of them are examined."""
+"""Number of common columns up to which all subsets are compared."""
 MOST_ROWS = 4_000_000
-"""Rows that are looked at over all sets of columns of two tables; three sets are looked at however large they are."""
+"""Largest number of rows processed over all column sets; three sets are always compared."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ from .attackers import MOST_LEFT_OUT, draw_variable_halves
 
 SETS, PARTS, NEAREST_AVERAGED = 100, 20, 5
 AT_ONCE = 1 << 22
-"""Cells of targets, released records and variables that are compared at once."""
+"""Number of cells (targets, released records, variables) compared together."""
 Singles = NDArray[np.float32]
 
 

@@ -29,7 +29,7 @@ Background = Literal["half", "all", "canaries"]
 Question = Literal["record", "values"]
 NOT_A_TARGET = -1
 MOST_REPLACEMENTS = 50
-"""Records of which one stands in a target's place where all other records are known."""
+"""Largest number of candidate replacements of a target."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,13 +56,13 @@ NEIGHBOURS = 5
 SET_SIZE = 3
 BINS = 20
 MOST_SCORED = 50_000
-"""Records that are scored; of more, those whose values have the lowest hashes."""
+"""Largest number of scored records; of more, those with the lowest hashes."""
 MOST_NEIGHBOURS = 10_000
-"""Records among which the nearest are searched for."""
+"""Largest number of records in the search for neighbours."""
 MOST_IN_SETS = 20
-"""Variables that form sets; of more, those with the largest effective number of values."""
+"""Largest number of variables in sets; of more, those with most effective values."""
 SHARE, LEAST, LARGEST = 0.05, 50, 500
-"""The most vulnerable people by default: this share of the records, at least ``LEAST`` and at most ``LARGEST``."""
+"""Default share of most vulnerable people, with smallest and largest number."""
 DENSE = 1 << 22
 _KEPT = 4
 

@@ -12,7 +12,7 @@ from ..data.rows import distinct_rows
 from .comparisons import VariableComparison
 
 AT_ONCE = 1 << 20
-"""Pairs that are in memory together, or those of one record."""
+"""Number of pairs in memory together, at least those of one record."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from ..data.rows import distinct_codes
 from .radius import Radius
 
 MAX_PATTERNS = 4096
-"""The most patterns of one group of variables."""
+"""Largest number of patterns of one group of variables."""
 
 AgreementLevels = NDArray[np.int8]
 PatternCodes = list[NDArray[Any]]

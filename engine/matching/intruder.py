@@ -31,7 +31,7 @@ NoiseOnNumbers = Callable[[Floats, float, np.random.Generator, bool], Floats]
 _LARGEST_EXPONENT = 700.0
 LARGEST_FLOAT = np.finfo(np.float64).max
 BELIEF_WINDOWS = (0.5, 1.0, 2.0, 3.0)
-"""Window widths around a belief, in standard deviations of the uncertainty; 0, the belief alone, is the papers' exact match."""
+"""Half widths of windows around a belief, in standard deviations; the belief alone is the papers' exact match."""
 
 
 def log_normal_noise(values: Floats, level: float, rng: np.random.Generator, whole: bool) -> Floats:
@@ -375,6 +375,7 @@ def window_with_unknown(
     """
 
     def match_window(released: Microdata) -> WindowKey:
+        """Return the window of each record against a release."""
         if radius:
             ends = _finite_window(radius, confidential.numbers(name))
             known = WindowKey.from_windows(*ends, confidential.missing_mask(name), released.numbers(name))

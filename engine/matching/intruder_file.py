@@ -213,6 +213,7 @@ def _add_file_levels(texts: pd.Series, data: Microdata, variable: Variable, plac
             f"{place}.{variable.name}",
             f"{wrong:,} of {len(present):,} values of {FILE_NOUN} are not levels of the data, so they match no record; write them as the data do",
         )
+    # A third level makes a binary variable categorical.
     kind = Kind.CATEGORICAL if strange and variable.kind is Kind.BINARY else variable.kind
     return replace(variable, kind=kind, levels=(*levels, *strange)), known
 

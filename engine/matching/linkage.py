@@ -19,7 +19,7 @@ from .comparisons import AgreementPatterns, PatternCodes, VariableComparison
 from .match_weights import LevelWeights
 
 MAX_WEIGHT_SPREAD = 500.0
-"""Largest spread of weights in bits: beyond it, powers of two leave the range of floating-point numbers."""
+"""Largest spread of weights in bits whose powers of two fit floating-point numbers."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,15 +24,15 @@ from .blocks import ComparisonBlocks, group_alike_records, pairs_of_kinds
 from .comparisons import AgreementPatterns, PatternCodes, VariableComparison
 
 WEIGHT_STEP = 2.0**-20
-"""Weights are whole multiples of it, so that sums of equal weights are equal in whatever order."""
+"""Unit of weights, so that sums of equal weights are exactly equal in any order."""
 MAX_TRAINING_PAIRS = 2_000_000
-"""Number of pairs that weights are learned from, at most: confidential records are sampled until their pairs are no more."""
+"""Largest number of pairs that weights are learned from; records are sampled to stay below."""
 START_PROBABILITIES = {2: (0.9, 0.1), 4: (0.5, 0.3, 0.1, 0.1)}
-"""Start of m by level: people look like themselves. It decides where pairs teach nothing, such as where one variable alone is true."""
+"""Start of m by level: people resemble themselves. It decides if pairs teach nothing."""
 CONVERGED = 2e-3
-"""Learning ends when no m changes by this much."""
+"""Largest change of m at which learning has converged."""
 ITERATIONS = 15
-"""Learning ends after this many steps in any case."""
+"""Largest number of iterations."""
 
 LevelWeights = tuple[Floats, ...]
 """Weight of each level, (levels,), of every comparison."""

@@ -33,12 +33,12 @@ Counts = NDArray[np.signedinteger[Any]]
 _LARGE = 2**31
 
 CELLS_PER_KEY = 4
-"""Number of cells that may be counted for each key; with more, keys are sorted and searched in."""
+"""Number of cells per key up to which keys are counted in a table; beyond it they are sorted and searched."""
 
 MAX_CELLS = 2**62
-"""Keys below it are whole numbers of 64 bits, and so are their sums with another."""
+"""Bound of keys whose sums fit into 64 bits."""
 AT_ONCE = 1 << 20
-"""Records of both tables that are counted together. Larger tables are counted in parts of whole groups; a group that is larger still is one part."""
+"""Number of records of both tables counted together; larger tables are divided into batches of whole groups."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,9 +21,9 @@ from ..data.schema import Kind
 from ..methods.spec import Param
 
 _EDGE_TOLERANCE = 1e-9
-"""The share of a radius within which a distance counts as exactly at its edge."""
+"""Share of a radius within which a distance counts as at its edge."""
 _ROUNDING_UNIT = 2.0**-52
-"""A decimal is read as a binary number at most half of this share away."""
+"""Relative rounding error of a decimal, at most half of this."""
 _LARGEST_FLOAT = np.finfo(np.float64).max
 
 RadiusKind = Literal["absolute", "relative", "log_relative"]
@@ -61,6 +61,7 @@ class Radius:
     closed: bool = True
 
     def __post_init__(self) -> None:
+        """Raise ValueError for a negative or infinite radius, and for an open one of 0."""
         if not math.isfinite(self.amount) or self.amount < 0:
             raise ValueError(f"a radius must be a number of at least 0, not {self.amount}")
         if self.amount == 0 and not self.closed:

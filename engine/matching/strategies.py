@@ -24,13 +24,13 @@ from .matching import CachedMatcher, ExactKey, MatchResults, RecordMatcher, Wind
 MAX_EXHAUSTIVE = 12
 """Number of variables up to which every subset is tried."""
 VALUE_TOLERANCE = 1e-12
-"""Share of a value by which another may be larger and still be the same, summed in another order."""
+"""Relative difference that summing in another order can cause."""
 
 Subset = frozenset[str]
 MatchKey = ExactKey | WindowKey
 T = TypeVar("T")
 MAX_PAIRS_COMPARED = 1 << 22
-"""Number of pairs of a target and a released record of its group up to which all are compared one by one."""
+"""Number of pairs within groups up to which all are compared."""
 BestOfBoth = tuple[tuple[float, Subset], tuple[float, Subset]]
 
 
@@ -217,6 +217,7 @@ class _SubsetCounter:
         agreement: Mapping[str, Booleans],
         always: Sequence[str],
     ) -> None:
+        """Group the records by the exact keys that are always used."""
         self.keys, self.targets, self.agreement = keys, targets, agreement
         exact, self.windows = split_by_kind([keys[name] for name in always])
         self._held: dict[Subset, CachedMatcher] = {}
@@ -380,6 +381,7 @@ def _search_some_subsets(counter: _SubsetCounter, names: Sequence[str]) -> BestO
     values: dict[Subset, tuple[float, float]] = {}
 
     def cached_value(chosen: Subset, place: int) -> float:
+        """Return one of both measures of a subset, computed once."""
         if chosen not in values:
             values[chosen] = _finds_and_true_rate(counter.match_targets(chosen))
         return values[chosen][place]

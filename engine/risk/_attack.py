@@ -43,19 +43,19 @@ NOTHING_LEFT = "every guess about a control record is right too: there is nothin
 NO_GUESS = "the attack makes no guess"
 NO_ADDED_SUCCESS = "there are no guesses without the release to compare with"
 LARGEST_EXCESS, LARGEST_ADDED = "largest_excess_risk", "largest_added_risk"
-"""The outputs of the intruder who ignores what misleads (``_best_strategy``)."""
+"""Names of the outputs of an intruder who ignores misleading variables (``_best_strategy``)."""
 ADDED_RISK, DETECTABLE_ADDED = "added_risk", "detectable_added_risk"
-"""Names of the outputs for the excess with the release less that without it, and for the smallest that would have been found."""
+"""Names of the outputs for the added risk and for the smallest detectable one."""
 
 
 ROW_OF_RANDOM_PEOPLE = (("people", "random"), ("guesses", "all"))
-"""Parameters of a row of an attack that does not state them."""
+"""Default parameters of an attack's rows."""
 WITHOUT_CONTROLS = (
     "an attack is compared with what it finds of people who are not in the data, and no records are held out"
 )
 EXCESS_LIMIT = 0.05
 MAX_ATTACKED = 2000
-"""People that an attack asks about by default, and controls."""
+"""Default number of people, and of controls, that are attacked."""
 
 
 def residual_output(name: str, meaning: str, *, short: str, detectable: str, risk: RiskOutput, label: Label) -> Output:
@@ -356,6 +356,7 @@ class AttackResult:
             return Estimate(name, value, target, ends[0], ends[1], baseline, reason=reason, params=params)
 
         def rate_estimate(name: str, rate: SuccessRate | None, why: str, baseline: float | None = None) -> Estimate:
+            """Return a success rate as an estimate with its interval."""
             if rate is None or not rate.guesses:
                 return Estimate.not_computed(name, why, target, **params)
             return estimate(name, rate.value, rate.interval, baseline)

@@ -35,7 +35,7 @@ from ._attack import (
 from ._attacked_records import draw_half
 
 MAX_STRATEGIES = 16
-"""Strategies that are tried, at most."""
+"""Largest number of strategies that are tried."""
 
 
 def largest_excess_outputs(attack: str, questions: tuple[Question, ...], levers: tuple[str, ...]) -> tuple[Output, ...]:

@@ -59,9 +59,11 @@ class GuessableVariable:
             points, edges = _number_grid(numbers[~missing], grid)
             ends = [numbers[~missing].min(), *edges, numbers[~missing].max()]
             if variable.kind in (Kind.COUNT, Kind.DATE):
+                # Whole numbers above the lower and up to the upper edge; the first cell also contains its lower edge.
                 widths = np.diff(np.floor(ends)) + (np.arange(len(points)) == 0)
             else:
                 widths = np.diff(ends)
+            # A heap or a constant forms a cell without length.
             widths = np.where(widths > 0, widths, 1.0)
             edges = np.append(edges, np.inf)
         codes = np.searchsorted(edges, np.where(missing, points[0], numbers), side="left")
@@ -180,6 +182,7 @@ class GuessSpace:
         values, log_width = {}, np.zeros(places.shape[:2])
         for v, one in enumerate(self.variables):
             own = self.data.numbers(one.name)[records]
+            # A record's own value stands for its cell, so that the truth itself is among the guesses.
             values[one.name] = np.where(places[..., v] == truth[:, None, v], own[:, None], one.values[places[..., v]])
             log_width += one.log_width[places[..., v]]
         return CandidateGuesses(
@@ -232,6 +235,7 @@ def _neighbour_combinations(truth: Integers, sizes: Sequence[int]) -> Integers:
 
 
 def _too_many_guesses_reason(found: float, largest: int) -> str:
+    """Return why there are too many guesses, in words."""
     return (
         f'a record has {found:,.0f} guesses, more than {largest:,}: use guesses = "observed" or "neighbours", fewer points, strata, '
         "or a larger largest"

@@ -23,9 +23,9 @@ from ..statistics.columns import independent_columns
 LEAST_PROBABILITY = 1e-6
 """Probabilities are cut to [LEAST_PROBABILITY, 1 - LEAST_PROBABILITY] before their log odds are taken."""
 CALIBRATION_PARTS = 5
-"""Parts of the records: the links of each have probabilities by those of all others."""
+"""Number of folds for cross-fitting."""
 CLAIM_WEIGHT = 1.0
-"""Number of records that the model's own probabilities count for, so that few checked records, or links without any error, have a fit."""
+"""Weight of the model's own probabilities, in records: a fit exists with few checked records or no errors."""
 
 
 def calibrate_links(links: RecordLinks) -> Floats:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..data.arrays import Floats
 
 LOG_TOLERANCE = 1e-7
-"""Two logarithms of probabilities that differ by less are the same: what rounding leaves."""
+"""Difference of log probabilities that rounding can cause; smaller ones are ties."""
 
 
 def chance_of_truth(logs: Floats, truth: NDArray[np.intp]) -> Floats:

@@ -62,6 +62,7 @@ def _recursive_estimate(found: ClassComposition, name: str, l: int) -> Estimate:
     """Return the least c of recursive (c, l)-diversity as an estimate."""
     if few := int(np.sum(found.distinct_counts() < l)):
         reason = f"{few:,} of {len(found.sizes):,} classes have fewer than l = {l} different values: no c holds"
+        # Not computed, so that a limit on c cannot pass.
         return Estimate("c_recursive", None, name, reason=reason)
     return Estimate("c_recursive", float(found.recursive_ratio(l).max()), name)
 
@@ -269,6 +270,7 @@ def anonymity(confidential: Microdata, released: Microdata, spec: AnonymitySpec,
         least = min(int(composition.distinct_counts().min()) for _, composition in found)
         estimates.append(Estimate("p", float(least), params={"sensitive": spec.sensitive}))
     else:
+        # Not computed, so that a limit on p cannot pass.
         estimates.append(Estimate.not_computed("p", "no variable is sensitive"))
     for variable, composition in found:
         estimates.extend(_diversity_estimates(variable, composition, spec.l))

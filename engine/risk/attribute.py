@@ -65,6 +65,7 @@ def _best_strategies(
     rows = np.arange(shape[0])
 
     def risks_by_variable(chosen: Subset) -> dict[str, float]:
+        """Return the risk of each learned variable with some of the known variables."""
         matcher, within = _matcher_and_windows((known[name] for name in known if name in chosen), shape)
         members = np.maximum(count_candidates(CachedMatcher(matcher, within), (), rows), 1)
         found = {}
@@ -219,6 +220,7 @@ def attribute(confidential: Microdata, released: Microdata, spec: AttributeSpec,
         others = attribute_probabilities(matched, similar, exclude_self=True)
         estimates.append(Estimate("risk_excluding_self", float(others.sum())))
     best = _best_strategies(known, sensitive, spec, shape)
+    # The last one is all sensitive variables together, as in ``risk``.
     value, strategy = best[_learned_variables(spec)[-1]]
     if value > float(probability.sum()) * (1 + VALUE_TOLERANCE):
         words = f"an intruder who ignores {', '.join(strategy.ignored)} learns those of {format_number(value)} records"

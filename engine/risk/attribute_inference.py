@@ -65,7 +65,7 @@ from ._best_strategy import (
 )
 
 MOST_ASKED = 1_000_000
-"""Donor records that are looked at together, for all groups; a group with more is looked at by itself."""
+"""Largest number of donor records that are processed together; a larger group is a block of its own."""
 
 
 class TargetVariable(Protocol):

@@ -57,7 +57,7 @@ NEARLY_CERTAIN = 0.95
 WITHOUT_RELEASE = "before the release"
 SMALL_STEP_ERROR = 0.05
 MAX_HEAVY_SHARE = 0.5
-"""Share of the records with too few supporting draws above which nothing is reported of any."""
+"""Share of records with too few supporting draws above which no result is reported."""
 
 
 BELIEFS = Beliefs(
@@ -74,14 +74,14 @@ BELIEFS = Beliefs(
     unknowing="uniform",
 )
 TOP_VALUES_KEY = "top."
-"""The stored arrays with the most likely guesses at a variable have this and its name as key."""
+"""Prefix of the keys of stored arrays with the values of the most likely guesses."""
 CELLS = 200_000
-"""Guesses times datasets that are weighed at a time."""
+"""Number of guesses times datasets that are evaluated together."""
 KEPT_GUESSES = 5
-"""Number of the most likely guesses of a record that are kept."""
+"""Number of most likely guesses stored for each record."""
 FIRST_GUESSES = 32
 NEGLIGIBLE_LOG_DIFFERENCE = 5.0
-"""A guess whose logarithm lies so far below the most likely one has a posterior below a hundredth of its."""
+"""Log difference below the most likely guess beyond which a posterior is less than a hundredth of it."""
 
 
 @dataclass(frozen=True, eq=False)

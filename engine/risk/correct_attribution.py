@@ -48,12 +48,12 @@ from ..wording import agreeing_word, count_noun
 from ._compared import comparison_codes
 
 OUTPUTS_WITH_LARGEST = ("dcap", "disco", "disco_beyond")
-"""Outputs by which an intruder who chooses the keys is judged.
+"""Outputs that an intruder who chooses the keys maximises.
 
-``tcap`` is no such risk: of a subset of keys that one released record has alone it is 0 or 1, whoever else is found.
+``tcap`` is left out: if a subset of keys makes one record certain, it is 0 or 1, whatever else is found.
 """
 MAX_UNBINNED_VALUES = 20
-"""A number with more different values is drafted in ten groups."""
+"""Number of distinct values above which a number is drafted with ten bins."""
 _BASELINE = "its baseline is that of values drawn from the confidential margin"
 MARGINS = "values drawn from the confidential margins"
 NO_MORE_THAN_MARGINS = "Good is no more than values drawn from the margins would give."
@@ -168,6 +168,7 @@ def _largest_estimates(
     """
 
     def rates_by_output(chosen: Iterable[str]) -> dict[str, _AttributionRate]:
+        """Return the attribution rates with some of the keys, by output."""
         nothing = (np.zeros_like(values[0]), np.zeros_like(values[1]))
         used = [pairs[name] for name in sorted(chosen)] or [nothing]
         keys = joint_classes([ours for ours, _ in used], [theirs for _, theirs in used])

@@ -433,6 +433,7 @@ def identification(confidential: Microdata, released: Microdata, spec: Identific
     number is also reported for an intruder with that file, and ``file_candidates`` and ``file_hit`` describe its
     matches.
     """
+    # One stream for all datasets and the confidential data, so that they have the same targets.
     draws = run.for_all.spawn(2)
     keys = IntruderKnowledge.from_variables(confidential, spec.matched_variables, spec.radius).keys_by_variable(
         released
@@ -474,6 +475,7 @@ def identification(confidential: Microdata, released: Microdata, spec: Identific
     }
     of_file = f"of {len(held):,} records of the file, {int(own.sum()):,} of them in the data"
     wrong = any(spec.errors.values())
+    # A given file is no sample. With random errors the targets are worth no more than their number.
     looked_at = math.inf if spec.external is not None else len(held) if wrong else _effective_cases(len(held), sought)
     known, by_the_file = (
         _summary_estimates(matches, best, said, alone, KNOWS_VALUES),

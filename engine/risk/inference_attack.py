@@ -54,7 +54,7 @@ KeyCodes = Sequence[Integers]
 ATTACK = "inference attack"
 LEAST = "least_"
 MAX_VARIABLES_ALL_SUBSETS = {"nearest": 6, "all": 12}
-"""Number of known variables up to which all subsets are tried: the nearest by k variables take up to 2^k groupings, so all subsets take 3^k."""
+"""Number of known variables up to which all subsets are tried; with "nearest", k variables need up to 2^k groupings."""
 _GUESS = "an intruder infers who has the release and knows nothing of a person"
 
 
@@ -163,7 +163,7 @@ def _sums_agreeing_on(size: int, asked: KeyCodes, offered: KeyCodes, table: spar
 
 
 CONTINUOUS_BINS = BinningRule.parse("10 equal count")
-"""Bins of continuous known variables that are synthesised, of which no value is met again."""
+"""Default bins of synthesised continuous variables, whose exact values never recur."""
 
 
 def check_data(data: Microdata, target: str, spec: InferenceAttackSpec, place: str) -> None:
@@ -178,6 +178,7 @@ def _least_errors(
     """Return for each measure the least error over subsets of the known variables, and the strategy that attains it."""
 
     def negative_errors(chosen: Subset) -> dict[str, float]:
+        """Return minus the error of each measure with some of the known variables."""
         at = [place for place, name in enumerate(names) if name in chosen]
         some = _KnownCodes([known.ours[k] for k in at], [known.theirs[k] for k in at], nearest=known.nearest)
         attack = target.attack(some) if at else guessed

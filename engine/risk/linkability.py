@@ -55,7 +55,7 @@ from ._attacked_records import draw_half_by_values, draw_rows, independent_strea
 from ._best_strategy import kept_variables, largest_excess_estimates, largest_excess_outputs, subsets_to_try
 
 MAX_LINKED_BY_CHANCE = 0.01
-"""Share of the people linked at most below which a choice of variables is not tried: its excess is no larger."""
+"""Upper bound of the linked share below which a strategy is skipped: its excess cannot be larger."""
 
 
 def _linked_through_controls(

@@ -68,9 +68,9 @@ from ._attack import (
 from ._attacked_records import draw_rows, independent_stream, select_rows
 
 REFERENCE_SHARE, FALSE_POSITIVES = 0.5, 0.01
-"""The share of the controls that are the reference, and the share of those scored that may be taken for records of the data."""
+"""Share of the controls in the reference, and default false positive rate among the scored ones."""
 MIN_SCORED_CONTROLS = 2 * FEWEST_OF_HALF
-"""The fewest scored controls of which one may be taken for a record of the data; the family of attackers needs as many."""
+"""Fewest scored controls of which one may be taken for a record of the data; the family of attackers needs as many."""
 NO_LEAK = 0.5
 
 
@@ -292,6 +292,7 @@ class _MembershipAttack:
         rows, training = rows[mine], training[mine]
         parts = ((self.data, rows[training]), (self.controls, rows[~training]))
         places = np.concatenate([self.gower.record_places(select_rows(table, some)) for table, some in parts])
+        # ``places`` lists the records of the data first.
         order = np.argsort(~training, kind="stable")
         which = np.arange(len(own) + len(controls))[mine]
         return _AttackedBlock(which[order], rows[order], training[order], places)

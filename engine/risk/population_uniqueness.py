@@ -49,11 +49,11 @@ ValueAndDerivatives = tuple[Floats, Floats, Floats]
 """Value of h at some x, and its first and second derivative by x."""
 ALPHA_STARTS = (0.05, 0.35, 0.65, 0.95)
 MAX_THETA_RATIO = 1e6
-"""Largest θ as a multiple of the number of records: beyond, the classes say nothing of their sizes in the population."""
+"""Largest θ per record; beyond it the sample says nothing about class sizes in the population."""
 MOST_CELLS = 1_000_000
 REJECTION_LIMIT = 1.96
 MAIN_EFFECTS_RECORDS = 5
-"""Records that a model of main effects must have for each parameter."""
+"""Fewest records per parameter of a main-effects model."""
 MODEL_NAMES: dict[Order, str] = {1: "main effects", 2: "two-way"}
 
 
@@ -218,6 +218,7 @@ def fit_pitman(sizes: Integers) -> tuple[float, float]:
         raise NotComputable("the Pitman model needs records that share a key and keys that differ")
 
     def cost(point: Floats) -> tuple[float, Floats]:
+        """Return minus the log likelihood per record, and its gradient by α and log(θ + α)."""
         alpha, apart = point[0], np.exp(point[1])
         value, by_alpha, by_theta = pitman_log_likelihood(alpha, apart - alpha, sizes)
         return -value / n, -np.array([by_alpha - by_theta, by_theta * apart]) / n

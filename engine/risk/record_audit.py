@@ -61,7 +61,7 @@ from ..wording import count_noun
 
 _DEFAULT_TARGETS = 20
 SHADOWS_TOGETHER, AT_ONCE = 50, 100_000
-"""Shadows that are made together, and the records of all of them."""
+"""Largest number of shadows, and of their records in all, that are made together."""
 NO_LEAK = 0.5
 COUNTS_FEATURE = "counts of the published tables"
 AUDIT_LEVERS = (

@@ -51,7 +51,7 @@ from ._best_strategy import subsets_to_try
 from ._link_calibration import calibrate_links
 
 NORMAL_FROM_LINKS = 1e6
-"""Number of links by chance, in units of their dispersion, from which it is as good as normal."""
+"""Number of chance links, in units of their dispersion, above which the normal interval is accurate."""
 _BASELINE = "its baseline is a released record of the block picked at random"
 
 

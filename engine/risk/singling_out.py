@@ -66,16 +66,16 @@ from ._attacked_records import independent_stream, select_rows
 
 EQUAL, AT_MOST, AT_LEAST, MISSING = range(4)
 CELLS = 4_000_000
-"""Predicates times records that are looked at together."""
+"""Largest number of predicates times records evaluated together."""
 MAX_PIECES, FEWEST = 64, 500
-"""Pieces of a table at most, and records of a piece at least, after each of which predicates that hold of too many are left."""
+"""Most pieces of a table, and fewest records of a piece; predicates with two matches are dropped after each piece."""
 TRIES_PER_PREDICATE = 10
-"""Multivariate predicates that are tried for each that is wanted."""
+"""Number of multivariate candidates per predicate wanted."""
 PERMUTATION_COUNT = 1000
 FEW_RIGHT_GUESSES = 10
-"""With fewer right guesses than this, of people and controls together, permutations say too little."""
+"""Number of right guesses, of people and controls together, below which the limits are widened."""
 MAX_MATCHED_RECORDS = 40
-"""A predicate that holds of more records, of as many confidential ones and controls, singles no one out in any permutation (40 / 2^40)."""
+"""Matches above which a predicate singles out nobody in any permutation (40 / 2^40 with equal groups)."""
 
 
 @dataclass(frozen=True, eq=False)

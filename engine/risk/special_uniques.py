@@ -110,6 +110,7 @@ class _SubsetSearch:
     """
 
     def __init__(self, codes: Integers, single: NDArray[np.bool_], largest: int) -> None:
+        """Create the search for sets of up to ``largest`` variables."""
         self.codes, self.single, self.largest = codes, single, largest
         self.width = codes.max(axis=0) + 1
         # Subsets are bit masks in ascending order, so that all subsets of a mask are visited before it.

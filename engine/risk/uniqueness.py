@@ -48,6 +48,7 @@ def _key_columns(
             own, other = confidential.frame[name], released.frame[name]
             try:
                 released.column(name)
+                # A key that can equal no confidential value would look safe.
                 require_equal_values(confidential, released, name)
             except NotComputable as error:
                 why = why or error
