@@ -1,17 +1,19 @@
 """Family of attackers who infer whether a person is in the data that a release was made from.
 
 No single attacker is best everywhere (Ward et al. 2025, Synth-MIA): a release may disclose people through all
-variables, some variables, rare or exact values. Each attacker scores every person; higher means more probably in the
-data:
+variables, some variables, rare or exact values. A higher score means more probably in the data:
 
-    nearest      minus the distance of the nearest released record: by all variables, levels, number ranks, and ``HALVES`` random halves
+    nearest      minus the distance of the nearest released record: by all variables, levels, number ranks, and
+                 ``HALVES`` random halves
     nearer       distance of the nearest reference record less that of the nearest released one, by the same sets
-    density      ratio of the densities of release and reference (DOMIAS, van Breugel et al. 2023; ``density.log_density_ratio``)
-    likelihood   gain in likelihood of the released records near the person when added to the reference (GenLRA, Ward et al. 2025): sum
-                 over the ``LOCAL_NEIGHBOURS`` nearest released records s of log(1 + K(s, x) / sum over the reference of K(s, r)),
-                 K(a, b) = exp(-distance / h), h the mean distance of a reference record to the nearest other
-    equal        log share of released records with the person's values, less that of the reference, each with half a record added: by
-                 all variables, levels, and all but one
+    density      ratio of the densities of release and reference (DOMIAS, van Breugel et al. 2023;
+                 ``density.log_density_ratio``)
+    likelihood   gain in likelihood of the released records near the person when added to the reference (GenLRA, Ward et
+                 al. 2025): sum over the ``LOCAL_NEIGHBOURS`` nearest released records s of log(1 + K(s, x) / sum over
+                 the reference of K(s, r)), K(a, b) = exp(-distance / h), h the mean distance of a reference record to
+                 the nearest other
+    equal        log share of released records with the person's values, less that of the reference, each with half a
+                 record added: by all variables, levels, and all but one
 
 The reference are people of the same population who are not in the data. One half of the people selects the best
 attacker and the other half measures it (``calibration``).

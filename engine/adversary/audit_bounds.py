@@ -4,7 +4,8 @@ If a release is epsilon-differentially private, every test of "the record is in 
 and 1 - FPR <= exp(epsilon) (1 - TPR) (Kairouz, Oh & Viswanath 2015). So Clopper-Pearson limits of both rates bound
 epsilon from below (Jagielski, Ullman & Oprea 2020, §4):
 
-    epsilon >= log(lower TPR / upper FPR),   mu >= z(lower TPR) - z(upper FPR)   (Dong, Roth & Su 2022; Nasr et al. 2023)
+    epsilon >= log(lower TPR / upper FPR)
+    mu >= z(lower TPR) - z(upper FPR)   (Dong, Roth & Su 2022; Nasr et al. 2023)
 
 For Gaussian noise, mu determines epsilon at a delta (``epsilon_from_mu``), which needs fewer releases. The test is
 chosen on one half of the releases and counted on the other. A bound of several targets together divides the level by

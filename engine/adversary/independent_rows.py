@@ -45,7 +45,7 @@ WEIGHTS = ((0.00002, 55.0), (0.008, 19.0), (0.05, 2.0))
 OTHER_WEIGHT = 0.8
 """Factor of the permutation test's level if the p of the rows is above all of ``WEIGHTS``; its mean is .997.
 
-With the largest weight a hold-out that is too small does not contradict the rows; one found as often as members does."""
+With the largest weight a hold-out that is too small does not contradict the rows; one found like members does."""
 MOST_COMPARED = 100_000
 """Number of people up to which tests are checked for finding the same."""
 

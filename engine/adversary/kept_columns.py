@@ -37,9 +37,9 @@ REPLACED_SHARE = 0.5
 """Share of a column's entropy lost when it is synthesised: its distribution stays."""
 LEAST_BITS = 1e-9
 MOST_RECORDS = 200_000
-"""Size of the sample that a plan is made on. Classes of a sample are smaller, so that the plan protects the whole table too."""
+"""Size of the sample for a plan; classes of a sample are smaller, so that the plan protects the whole table."""
 ColumnForm = RecodeRule | Literal["exact", "replaced"]
-"""How a plan shows a column: by a rule, exactly, or not at all."""
+"""Form in which a plan shows a column: by a rule, exactly, or not at all."""
 _ChangeRank = tuple[float, int, float, str, int]
 
 

@@ -7,7 +7,8 @@ Shares: a' is the smallest success rate of n_a targets that differs significantl
 the difference (Newcombe 1998, method 10) begins at 0. The rate a with the required power is z_power standard errors
 larger:
 
-    a' - c = sqrt((a' - lower limit of a')^2 + (upper limit of c - c)^2),    a = a' + z_power sqrt(a' (1 - a') / n_a + c (1 - c) / n_c)
+    a' - c = sqrt((a' - lower limit of a')^2 + (upper limit of c - c)^2)
+    a = a' + z_power sqrt(a' (1 - a') / n_a + c (1 - c) / n_c)
 
 and the excess is (a - c) / (1 - c).
 
@@ -26,8 +27,8 @@ from ..statistics.score_interval import score_interval
 
 POWER_LEVEL, POWER = 0.05, 0.8
 FAMILY_AREA_FACTOR = 1.65
-"""Ratio of the detectable excess AUC of the best of a family to that of one attacker: 1.49 to 1.63 for 12 to 30 simulated ones
-(``tests/engine/adversary/test_calibration.py``)."""
+"""Ratio of the detectable excess AUC of the best of a family to that of one attacker: 1.49 to 1.63 for 12 to 30
+simulated ones (``tests/engine/adversary/test_calibration.py``)."""
 
 
 def detectable_standard_errors(level: float = POWER_LEVEL, power: float = POWER) -> float:

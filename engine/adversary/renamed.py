@@ -59,7 +59,7 @@ def code_by_cooccurrence(columns: Sequence[JointColumn]) -> list[CodedColumn]:
         def column_with_assigned_levels(
             at: int, coded: list[CodedColumn] = coded, beside: dict[int, list[Parts]] = beside
         ) -> CodedColumn:
-            """Return one column with its levels assigned anew by the other columns."""
+            """Return one column with its levels reassigned by the other columns."""
             others = [(profiles[at][i], parts) for i, parts in beside.items() if i != at] if profiles[at] else []
             return _assign_levels(columns[at], coded[at], named[at], others)
 

@@ -1,9 +1,10 @@
 """Features of a release for an intruder who looks for one person: a few hundred numbers per target.
 
-    counts       square roots of the numbers of released records that agree with the target on a set of variables: all, levels, all but
-                 one, and ``SETS`` random sets (Stadler et al. 2022; Meeus et al. 2023); numbers in ``PARTS`` bins of equal count
-    nearest      distance of the nearest released record, and mean of the ``NEAREST_AVERAGED`` nearest: by all variables, levels, numbers,
-                 and random halves of them; Gower on ranks
+    counts       square roots of the numbers of released records that agree with the target on a set of variables: all,
+                 levels, all but one, and ``SETS`` random sets (Stadler et al. 2022; Meeus et al. 2023); numbers in
+                 ``PARTS`` bins of equal count
+    nearest      distance of the nearest released record, and mean of the ``NEAREST_AVERAGED`` nearest: by all
+                 variables, levels, numbers, and random halves of them; Gower on ranks
     guesses      share of the nearest released records, by the known variables, that have the target's sensitive value
 
 All datasets of a release form one table. A label of a generalised variable agrees with the values that it contains.

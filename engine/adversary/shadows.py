@@ -4,10 +4,11 @@ The intruder knows the methods and records of the same population. About half of
 and a classifier learns to distinguish the two kinds (Shokri, Stronati, Song & Shmatikov 2017; Stadler, Oprisanu &
 Troncoso 2022; Meeus et al. 2023). There are three backgrounds:
 
-    half      each shadow is made from a random half of the records, so that one shadow serves all targets (Carlini, Chien, Nasr, Song,
-              Terzis & Tramèr 2022); the intruder does not know who else is in the data
+    half      each shadow is made from a random half of the records, so that one shadow serves all targets (Carlini,
+              Chien, Nasr, Song, Terzis & Tramèr 2022); the intruder does not know who else is in the data
     all       the intruder knows all other records; each target has its own shadows of the whole table
-    canaries  all records but the targets are in every shadow, each target by an independent coin (Steinke, Nasr & Jagielski 2023)
+    canaries  all records but the targets are in every shadow, each target by an independent coin (Steinke, Nasr &
+              Jagielski 2023)
 
 and two meanings of "without":
 
@@ -116,7 +117,7 @@ class ShadowDesign:
         return ShadowSample(rows, values, present)
 
     def _draw_with_all_known(self, number: int, rng: np.random.Generator) -> ShadowSample:
-        """Draw a shadow of one target, all other records being known: odd numbers contain the target."""
+        """Draw a shadow of one target, all other records being known; every second one contains the target."""
         asked, turn = divmod(number, self.n_shadows)
         target = self.targets[asked]
         present = np.full(len(self.targets), NOT_A_TARGET)

@@ -3,9 +3,10 @@
 Vulnerability follows from the confidential data alone. Three scores are larger for people who are easier to
 distinguish:
 
-    distance    mean distance to the 5 nearest other records, Gower on ranks (Meeus, Guépin, Creţu & de Montjoye 2023, Achilles' heels)
-    uniqueness  minimal sample uniques of up to 3 variables, weighted by size as in SUDA (Elliot, Manning & Ford 2002), on levels and
-                binned numbers
+    distance    mean distance to the 5 nearest other records, Gower on ranks (Meeus, Guépin, Creţu & de Montjoye 2023,
+                Achilles' heels)
+    uniqueness  minimal sample uniques of up to 3 variables, weighted by size as in SUDA (Elliot, Manning & Ford 2002),
+                on levels and binned numbers
     rarity      minus the sum of the log shares of the person's values, with binned numbers
 
 Each is computed from all variables and from the quasi-identifiers alone, since people who are rare among all variables

@@ -100,8 +100,8 @@ class Radius:
             centre: confidential values, (n,).
 
         Returns:
-            ``(lower, upper)``, (n,) each, finite: z matches if ``lower <= z <= upper``. Both are NaN, which matches nothing, if the
-            confidential value is missing or infinite, or nothing matches.
+            ``(lower, upper)``, (n,) each, finite: z matches if ``lower <= z <= upper``. Both are NaN, which
+            matches nothing, if the confidential value is missing or infinite, or nothing matches.
 
         Raises:
             ValueError: if the radius is on the log scale and a value is negative.

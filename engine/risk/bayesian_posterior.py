@@ -625,7 +625,7 @@ def _posteriors_from_kernels(opened: CandidateGuesses, kernels: LogKernels) -> R
     own = np.column_stack([np.take_along_axis(v, truth[:, None], 1)[:, 0] for v in opened.guesses.values.values()])
     # A stopped record has fewer columns than guesses, but its prior is spread over all of them.
     whole = opened.size
-    uniform = np.ptp(kernels.prior, axis=1) < LOG_TOLERANCE  # of what has not been looked at too
+    uniform = np.ptp(kernels.prior, axis=1) < LOG_TOLERANCE  # also over guesses not evaluated
     right = np.where(uniform, 1 / whole, chance_of_truth(kernels.prior[..., None], truth)[:, 0])
     return RecordPosteriors(
         record=opened.guesses.records,
@@ -1002,7 +1002,7 @@ OUTPUTS = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BayesianPosteriorSpec(Spec):
-    """The intruder's prior and guesses, the target records, and how many records the intruder lacks."""
+    """Settings: the intruder's prior and guesses, the targets, and the number of records that the intruder lacks."""
 
     prior: Annotated[
         Literal["model", "marginal", "uniform"],

@@ -4,13 +4,14 @@ The intruder takes the released records with the person's keys q and picks the t
 d_tq and s_tq are the numbers of confidential and released records with keys q and value t, d_q and s_q those with keys
 q, N the number of confidential records, m that of released ones.
 
-    cap           sum s_tq^2 / s_q / m: the same for the released records themselves                  (Elliot 2014)
-    dcap          sum d_tq s_tq / s_q / N; a record whose keys are not released counts 0              (Taub, Elliot, Pampaka & Smith 2018)
+    cap           sum s_tq^2 / s_q / m: the same for the released records themselves (Elliot 2014)
+    dcap          sum d_tq s_tq / s_q / N; a record whose keys are not released counts 0 (Taub, Elliot, Pampaka & Smith
+                  2018)
     tcap          mean of d_tq / d_q over released records whose keys have one value only (WEAP 1) and occur in the data
-                                                                                                      (Taub & Elliot 2019)
-    disco         sum of d_tq with s_tq = s_q > 0, / N: certain and right                            (Raab, Nowok & Dibben 2024, Appendix 1)
-    disco_beyond  disco without what margins or single keys reveal anyway (``_is_known_anyway``)     (the same)
-    shared_keys   sum of d_q with s_q > 0, / N: iS                                                   (the same)
+                  (Taub & Elliot 2019)
+    disco         sum of d_tq with s_tq = s_q > 0, / N: certain and right (Raab, Nowok & Dibben 2024, Appendix 1)
+    disco_beyond  disco without what margins or single keys reveal anyway (``_is_known_anyway``) (the same)
+    shared_keys   sum of d_q with s_q > 0, / N: iS (the same)
 
 The baselines are the expected values if targets were drawn from the confidential margin (``_attribution_rates``); the
 interval is 1.96 exact standard deviations of such draws. All records are attacked. A missing value is a value. Numbers

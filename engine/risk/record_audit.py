@@ -4,12 +4,15 @@ Shadow releases are made with and without the records of the most vulnerable peo
 (``adversary.shadows``). Each is reduced to the features an intruder sees of the person (``adversary.shadow_features``),
 and a cross-fitted classifier separates the two kinds (``adversary.cross_fitted``).
 
-    auc, largest_auc   mean over the targets, and the largest, with an interval that holds for all targets simultaneously
+    auc, largest_auc   mean over the targets, and the largest, with a simultaneous interval for all targets
     given_away         number of targets whose simultaneous interval lies above 1/2
-    tpr, advantage     true positive rate at ``false_positives``; true less false positive rate at the classifier's own threshold
-    reconstruction     share of sensitive values guessed right with the target's record in the data; the baseline is without it
+    tpr, advantage     true positive rate at ``false_positives``; true less false positive rate at the classifier's own
+                       threshold
+    reconstruction     share of sensitive values guessed right with the target's record in the data; the baseline is
+                       without it
     memorisation       the difference between these two
-    epsilon_lower      largest privacy loss that the attack proves (``adversary.audit_bounds``); mu_lower for Gaussian privacy
+    epsilon_lower      largest privacy loss that the attack proves (``adversary.audit_bounds``); mu_lower for Gaussian
+                       privacy
     epsilon_guesses    privacy loss proved by all guesses at canaries together (Steinke, Nasr & Jagielski 2023)
 
 A low result is only a lower bound of the risk: other features may attack better, and few shadows or targets can miss a
@@ -637,7 +640,7 @@ VALUE_AREA_OUTPUTS = tuple(
 )
 
 
-"""The areas where the question is about values."""
+"""AUC outputs for the question about values."""
 
 
 OUTPUTS = (

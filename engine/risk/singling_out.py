@@ -9,7 +9,8 @@ n' = min(n, n_c) random people are replaced by n' controls, and a guess is right
 one record of this table, which is a control. If the release is independent of the people, the expected rate for
 controls equals that for people:
 
-    c = n / n' * 1/N * sum over the N predicates of  P(1 | k_c) * h(k_t),     h(k) = product over i < k of (n' - i) / (n - i)
+    c = n / n' * 1/N * sum over the N predicates of  P(1 | k_c) * h(k_t)
+    h(k) = product over i < k of (n' - i) / (n - i)
 
 k_t and k_c are the numbers of people and controls for which a predicate holds, h is the probability that none of the
 former stays in the table, and P(1 | k_c) that exactly one of the latter enters it. Both are exact averages over all

@@ -4,11 +4,11 @@ A minimal sample unique (MSU) of a record is a set of keys on which it is unique
 proper subset (Elliot, Manning & Ford 2002; Manning, Haglin & Keane 2008). The smaller the set, the more probable it is
 that the person is unique in the population too. With A keys and sets of up to M:
 
-    score           sum over the record's MSUs, of size k, of prod_{i=k}^{min(M, A-1)} (A - i)     (Elliot et al. 2005)
-    dis             U f / (U f + P (1 - f)), f the sampling fraction, U the number of records unique on all keys, P of those that agree
-                    with one other: probability that a unique match is right                       (Skinner & Elliot 2002)
-    dis of a record 1 / (1 + (U / dis - U) / (score^h sum_j score_j^-h)), h = 1 + (8 - A) / 20; U are the records with a score
-                    (Elliot, Manning, Mayes, Gurd & Bane 2005, as sdcMicro computes it)
+    score           sum over the record's MSUs, of size k, of prod_{i=k}^{min(M, A-1)} (A - i) (Elliot et al. 2005)
+    dis             U f / (U f + P (1 - f)), f the sampling fraction, U the number of records unique on all keys, P of
+                    those that agree with one other: probability that a unique match is right (Skinner & Elliot 2002)
+    dis of a record 1 / (1 + (U / dis - U) / (score^h sum_j score_j^-h)), h = 1 + (8 - A) / 20; U are the records with a
+                    score (Elliot, Manning, Mayes, Gurd & Bane 2005, as sdcMicro computes it)
 
 ``attribute_contribution`` is the share of all scores that comes from MSUs containing the key, ``level_contribution``
 the share from those of records with that value. An MSU of three keys counts for each, so that contributions do not add
