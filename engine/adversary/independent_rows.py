@@ -11,7 +11,7 @@ occur beside few pairs; its p-value is that of the strongest beginning of a sequ
 recursion).
 
 **Repeated rows.** A row that a dataset repeats occurs exactly once in the joint table with probability N p exp(-N p) <=
-1 / e. Rows chosen without the data match nobody, or several people, more often than exactly one.
+1 / e. Rows chosen without the data match no person, or several, more often than exactly one.
 """
 
 from __future__ import annotations

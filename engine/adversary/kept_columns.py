@@ -341,7 +341,7 @@ class _ProtectionSearch:
         yield from (form for form in forms if not self._count_unprotected({name: form}))
 
     def _change_while_unprotected(self, order: list[str]) -> None:
-        """Apply the change that protects most people per bit of entropy until nobody is unprotected."""
+        """Apply the change that protects most people per bit of entropy until all are protected."""
         sufficient = {name: list(self._forms_that_suffice(name)) for name in self.names if name in self.replaceable}
         while people := self._count_unprotected(self.forms):
             change = self._best_change(sufficient, people)

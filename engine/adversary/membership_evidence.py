@@ -129,7 +129,7 @@ class MembershipEvidence:
     n_objecting: number of probes with a significant score of their own
     strongest_counts: counts of the probe with the largest score; None if no probe could show anything
     combined_counts: counts of everybody found by an objecting probe; None if fewer than two object
-    fewest_detectable: smallest number of wholly copied people found with 80 % power; None if there is none
+    fewest_detectable: smallest number of wholly copied people found with 80 % power; None if no number is
     n_permutations: number of permutations
     """
 
@@ -278,7 +278,7 @@ def _fewest_detectable(
         [matrix.records if look.eligible is None else len(look.eligible) for look in different.values()],
         dtype=np.float64,
     )
-    # A look that found nobody is not in the matrix; its score is that of the copies alone.
+    # A probe that found no one is not in the matrix; its score is that of the copies alone.
     noise = np.zeros((len(permuted), len(different)))
     for at, key in enumerate(different):
         if key in kept:

@@ -119,7 +119,7 @@ def _most_frequent_change(
 ) -> tuple[Integers, float]:
     """Return the records that agree with a row after the most frequent change, and that change.
 
-    There are none if too many agree by chance.
+    The result is empty if too many agree by chance.
     """
     nobody = np.zeros(0, dtype=np.int64)
     ours, made = (

@@ -79,7 +79,7 @@ class PeopleOverlap:
 
 
 def _is_beyond_chance(common: int, alone: int) -> bool:
-    """Return whether so many common records of ``alone`` unique ones are significant."""
+    """Return whether ``common`` of ``alone`` unique records are more than chance."""
     from scipy.stats import binom
 
     # Few records exceed half by chance.

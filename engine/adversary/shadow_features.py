@@ -212,7 +212,7 @@ class _NumberComparison(_ColumnComparison):
 
     own: positions of the targets, (T,)
     theirs: positions of the released records, (r,)
-    within: distance below which they agree; None if they agree in the same of ``PARTS`` bins
+    within: distance below which they agree; None if equal bins of ``PARTS`` agree
     """
 
     own: Floats

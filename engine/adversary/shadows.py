@@ -123,7 +123,6 @@ class ShadowDesign:
         present = np.full(len(self.targets), NOT_A_TARGET)
         present[asked] = turn % 2
         rows = np.arange(self.records)
-        # Drawn for both kinds: the likelihood ratio compares the target with this record.
         other = int(rng.choice(self.pools[asked]))
         if turn % 2:
             return ShadowSample(rows, rows, present, other)

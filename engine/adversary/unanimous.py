@@ -65,7 +65,7 @@ def find_homogeneous_classes(
         return HomogeneousClasses(0, n, 0.0, 0, who)
     if nearest_class is not None and control_values is not None and (asked := one[nearest_class]).sum() >= 10:
         right = control_values[asked] == first[nearest_class[asked]]
-        # members of the class weigh as they are: the controls come from the same people
+        # Controls are from the same population, so each class has its own share of them.
         return HomogeneousClasses(len(who), n, float(right.mean()), int(asked.sum()), who)
     share = distinct_codes(sensitive).repeats[who] / n
     return HomogeneousClasses(len(who), n, float(share.mean()), 0, who)

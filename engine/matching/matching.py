@@ -1,4 +1,4 @@
-"""Matching of released and confidential records: candidates that an intruder cannot tell apart.
+"""Matching of released and confidential records: candidates for each confidential record.
 
 Confidential record i matches released record j if every known variable agrees, exactly or within its window (Reiter &
 Mitra 2009; Guo & Hu §4.2). The own released record of record i is row i. Summaries of candidates and hits measure
@@ -133,7 +133,7 @@ def count_in_boxes(group: Int64Array, point_group: Int64Array, sides: Sequence[B
     Args:
         group: group of each query, at least 0, (n,).
         point_group: group of each point, (n_points,).
-        sides: sides of the boxes; whole groups are counted if there are none.
+        sides: sides of the boxes; whole groups are counted without any.
 
     Returns:
         Counts, (n,).

@@ -319,7 +319,7 @@ class AddedSuccess:
         if not len(own) or not len(others):
             return None
         means = [float(np.mean(np.sort(one))) for one in (own, others)]
-        # one person more who differs: no interval is without width because nobody of a few differs
+        # One person more who differs, so that an interval has a width even if none of a few people differs.
         variances = [
             (float(np.sum(np.sort((one - mean) ** 2))) + 1) / len(one) ** 2
             for one, mean in zip((own, others), means, strict=True)

@@ -27,7 +27,7 @@ def select_rows(data: Microdata, rows: Integers) -> Microdata:
 
 def independent_stream(rng: np.random.Generator, number: int = 0) -> np.random.Generator:
     """Return a random generator of its own, by ``number``, without changing what ``rng`` and its children draw."""
-    # a hash: nobody comes from this stream back to the one that it stands beside
+    # A hash, so that this stream does not reveal the one that it is derived from.
     words = rng.bit_generator.seed_seq.generate_state(8).tobytes()
     said = hashlib.sha256(words + f"aside {number}".encode()).digest()
     return np.random.Generator(type(rng.bit_generator)(np.random.SeedSequence(int.from_bytes(said, "big"))))

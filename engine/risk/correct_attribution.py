@@ -1,4 +1,4 @@
-"""Correct attribution: how often the release gives away a sensitive value to who knows the keys.
+"""Correct attribution: how often who knows the keys learns the right sensitive value.
 
 The intruder takes the released records with the person's keys q and picks the target value t of one of them at random.
 d_tq and s_tq are the numbers of confidential and released records with keys q and value t, d_q and s_q those with keys

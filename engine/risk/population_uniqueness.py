@@ -380,7 +380,7 @@ def _fit_key_model(codes: list[Integers], weights: Floats, order: Order, least: 
 
 
 def _largest_statistic(found: list[float | None]) -> float:
-    """Return the largest absolute test statistic, 0 if there is none."""
+    """Return the largest absolute test statistic, 0 without any."""
     return max((abs(one) for one in found if one is not None), default=0.0)
 
 

@@ -114,7 +114,7 @@ def _share_estimate(links: RecordLinks, remark: str, *, sample: float, interval:
     """Return the share linked with a 95 % interval, simultaneous for ``choices`` strategies.
 
     The interval is 1.96 exact standard deviations of shuffled records (Hoeffding 1951) about the value, cut to [0, 1].
-    An interval that contains the baseline is compatible with a release that links nobody to their record.
+    An interval that contains the baseline is compatible with a release that links records by chance only.
     """
     value, n = _mean_in_any_order(links.link_chance), len(links.link_chance)
     # The second term is the sampling error of the targets, 0 if all records are linked.

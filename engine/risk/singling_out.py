@@ -76,7 +76,7 @@ PERMUTATION_COUNT = 1000
 FEW_RIGHT_GUESSES = 10
 """Number of right guesses, of people and controls together, below which the limits are widened."""
 MAX_MATCHED_RECORDS = 40
-"""Matches above which a predicate singles out nobody in any permutation (40 / 2^40 with equal groups)."""
+"""Matches above which a predicate never singles out a record in a permutation (40 / 2^40 with equal groups)."""
 
 
 @dataclass(frozen=True, eq=False)
