@@ -160,7 +160,8 @@ def _shared_records(kept: Keys, rows: Keys, columns: Sequence[CodedColumn], data
     most = max(2, MOST_CELLS // max(1, len(columns) * datasets))
     if len(shared) <= most:
         return shared
-    # Keys are hashes, so that the first classes are any classes; of a class larger than the room for it some records stay.
+    # Keys are hashes, so that the first classes are any classes; of a class larger than the room for it some records
+    # stay.
     last = kept[shared[most - 1]]
     return shared[:most] if kept[shared[0]] == last else shared[: int(np.searchsorted(kept[shared], last))]
 

@@ -369,8 +369,9 @@ class _ProtectionSearch:
             left, entropy = self._count_unprotected_rows(others), self._column_entropy(name, present)
             worth = (people - left) / max(REPLACED_SHARE * entropy, LEAST_BITS)
             replacing.append(((-worth, left, -entropy, name, 0), name, "replaced"))
-            # No rule protects more people than leaving the column out does, which bounds its worth. Where that is nobody no rule is tried: the
-            # column of the largest entropy goes, and comes back at the end if others have done its work.
+            # No rule protects more people than leaving the column out does, which bounds its worth. Where that is no
+            # one, no rule is tried: the column of the largest entropy goes, and comes back at the end if others have
+            # done its work.
             coarser = forms[forms.index(present) + 1 :] if people > left else ()
             for place, form in enumerate(coarser, 1):
                 bits = max(entropy - self._column_entropy(name, form), LEAST_BITS)

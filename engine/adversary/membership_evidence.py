@@ -420,7 +420,8 @@ class ProbeMatrix:
 
     def _conditional_deviations(self, items: Floats) -> Floats:
         """Return standard deviations given the number of members among the eligible, (draws, probes)."""
-        # How many of the eligible people were held out says nothing of the release, so that a test of one look would be given it too (Fisher 1935).
+        # How many of the eligible people were held out says nothing of the release, so that a test of one look would be
+        # given it too (Fisher 1935).
         could, found = self._could, self._found
         members = np.asarray(self._eligible @ items).T
         variance = found * (could - found) / (could - 1) * (members / could) * (1 - members / could)

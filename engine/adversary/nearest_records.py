@@ -69,8 +69,8 @@ class NearestRecords:
         # Single precision selects candidates that contain all nearest records; their distances are then computed
         # exactly.
         rough = SubsetGowerDistances.from_gower(gower)
-        # A rounded number is at most half a unit off, so that the distance of a pair is off by one for each number, and that of the k-th
-        # nearest too. Beyond MOST_EXACT variables sums are rounded as well.
+        # A rounded number is at most half a unit off, so that the distance of a pair is off by one for each number, and
+        # that of the k-th nearest too. Beyond MOST_EXACT variables sums are rounded as well.
         slack = int(2 * (~rough.levelled).sum() + len(rough.levelled) // MOST_EXACT * UNIT)
         searched, others = distinct_rows(own.T, len(own)), distinct_rows(table.T, len(table))
         queries, places = own[searched.first], table[others.first]

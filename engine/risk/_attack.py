@@ -283,7 +283,8 @@ def residual_interval(attack: SuccessRate, control: SuccessRate) -> tuple[float,
     """Return the 95 % limits of R for independent guesses. Raises ZeroDivisionError if c is 1."""
     p, q = 1 - attack.value, 1 - control.value
     (p_low, p_high), (q_low, q_high) = (tuple(1 - end for end in reversed(rate.interval)) for rate in (attack, control))
-    # A scaled rate's interval can reach 1, which would leave the ratio without a limit: one failure more than all guesses is the least that is taken.
+    # A scaled rate's interval can reach 1, which would leave the ratio without a limit: one failure more than all
+    # guesses is the least that is taken.
     q_low = min(q, max(q_low, 1 / (control.guesses + 1)))
     # Limits of the ratio 1 - R = (1 - a) / (1 - c) from Wilson limits of both rates (MOVER: Donner & Zou 2012,
     # Statistical Methods in Medical Research 21(4), eq. 9).

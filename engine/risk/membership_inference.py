@@ -587,7 +587,8 @@ def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
         return None
     if not case.holdout:
         return DeclinedOffer(WITHOUT_CONTROLS)
-    # The measure takes one control where there are fewer, but a draft holds out enough for the false positives that it asks for.
+    # The measure takes one control where there are fewer, but a draft holds out enough for the false positives that it
+    # asks for.
     limits, sizes = (
         limits_for_all_variables("membership", case, FALSE_POSITIVES, scored=REFERENCE_SHARE),
         planned_sizes(case, REFERENCE_SHARE),
