@@ -5,7 +5,7 @@ columns of a person finds the f rows with the same combination and guesses right
 risk: El Emam 2013, Guide to the De-Identification of Personal Health Information, section 16.2).
 
 A change makes one column coarser or removes it from the combination. ``plan_protection`` chooses changes greedily until
-nobody violates the limits: first columns that violate them alone, then the change that protects most people per bit of
+all satisfy the limits: first columns that violate them alone, then the change that protects most people per bit of
 entropy lost; finally it reverts changes that became needless.
 """
 
