@@ -1,1 +1,1 @@
-"""Attack components of risks and the gate: nearest records, targets, attackers, calibration, shadow releases, evidence of people and copies."""
+"""Components of attacks for risks and the gate: nearest records, targets, attackers, shadows, evidence of copies."""

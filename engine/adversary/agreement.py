@@ -1,11 +1,10 @@
-"""Scores of how closely some released row reproduces a person, compared with the rows of other people.
+"""Scores of how closely the best released row reproduces a person, compared with the best row of other people.
 
-The score of a record and a row is a sum over the columns of - log of the share of records that agree with the record at least as well:
-equal levels, or numbers as near by rank. A column that was changed adds nothing, one that is common little, one that is rare or near
-much, so
-that copies with noise, with flipped cells or of some columns alone all score high; nothing has to be chosen beforehand. The best row
-of a release is compared with the best of as many other records of the joint table, which an independent sample would be. The difference
-is around 0 for everybody a release does not know, whether a member or not, and far above it for those whom it repeats.
+The score of a record and a row is the sum over the columns of minus the log share of records that agree with the record
+at least as well: equal levels, or numbers as near by rank. A changed column adds nothing, a common value little, a rare
+or near one much, so that copies with noise, flipped cells or some columns only all score high. The best row of a
+release is compared with the best of as many other records, as in an independent sample. The difference is around 0 for
+people whom the release does not know, members or not.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from .coded import CodedColumn, Singles
 from .membership_evidence import MembershipProbe
 
 MOST_WORK = 400_000_000
-"""Cells that are compared at most for one dataset, about three seconds."""
+"""Largest number of cells compared for one dataset, about three seconds."""
 LEAST_TARGETS = 60
 MOST_OTHERS = 200_000
-"""Records of the joint table that stand for an independent sample; of a larger release the logarithm of the ratio is taken off."""
+"""Largest number of joint records used as an independent sample; larger releases are corrected by the log ratio."""
 BLOCK = 1 << 22
 PIECE, FEWEST_ROWS = 1 << 16, 1 << 10
-"""Cells that are compared at a time, and rows of one person at least."""
+"""Number of cells compared together, and fewest rows per person."""
 TOPS = (8, 13, 25, 60, 200, 700, 2500)
 CodesAndRanks = tuple[NDArray[np.int32], Singles | None]
 """A column's codes (r,), and places unless it is of levels."""
@@ -36,9 +35,9 @@ CodesAndRanks = tuple[NDArray[np.int32], Singles | None]
 def choose_scored_people(
     order: Integers, rows: NDArray[np.uint64], n_released: int, n_columns: int
 ) -> list[tuple[str, Integers]]:
-    """Choose the people to score: everybody, or where that takes too long, the rarest and as many others, chosen by their rows.
+    """Choose groups of people to score, with labels.
 
-    Returns for each group what it is called and its records.
+    These are everybody, or the rarest and as many others if that takes too long.
     """
     n = len(order)
     most = max(LEAST_TARGETS, int(MOST_WORK / max(1, (n_released + min(n, MOST_OTHERS)) * n_columns)))
@@ -51,7 +50,7 @@ def choose_scored_people(
 
 
 def _first_by_rows(records: Integers, rows: NDArray[np.uint64], k: int) -> Integers:
-    """Return the k records whose rows come first, of equal rows the earlier records, (k,)."""
+    """Return the k records with the smallest row keys, earlier records first among ties, (k,)."""
     theirs = rows[records]
     near = (
         np.flatnonzero(theirs <= np.partition(theirs, k - 1)[k - 1]) if 0 < k < len(theirs) else np.arange(len(theirs))
@@ -62,7 +61,7 @@ def _first_by_rows(records: Integers, rows: NDArray[np.uint64], k: int) -> Integ
 def best_row_scores(
     columns: Sequence[CodedColumn], release: int, people: Integers, others: Integers
 ) -> tuple[Singles, Singles]:
-    """Return the scores of the best released row and of the best other record of the joint table for each of some people, (k,) each."""
+    """Return each person's scores with the best released row and the best other record, (k,) each."""
     rows = len(columns[0].released_codes[release])
     by_release, by_others = np.empty(len(people), dtype=np.float32), np.empty(len(people), dtype=np.float32)
     step = max(1, BLOCK // max(1, rows, len(others)))
@@ -73,6 +72,7 @@ def best_row_scores(
     ours = [(one.codes[others], None if one.rank_shares is None else one.rank_shares[others]) for one in columns]
 
     def score_block(first: int) -> None:
+        """Score one block of people."""
         those = people[first : first + step]
         part = slice(first, first + len(those))
         by_release[part] = _best_agreement_scores(columns, those, theirs, rows, 1)
@@ -90,14 +90,13 @@ def _best_agreement_scores(
     more: int,
     records: Integers | None = None,
 ) -> Singles:
-    """Return the best score of each record (k,) with any of the rows but its own, (k,).
+    """Return the best score of each record (k,) with any row but its own, (k,).
 
-    ``records`` (r,) are the records that the rows are of, where they are rows of the joint table. Rows are compared in pieces that stay
-    in the
-    processor's cache.
+    ``records`` (r,) are the records that the rows belong to, if they are rows of the joint table.
     """
     best, piece = np.full(len(those), -np.inf, dtype=np.float32), max(FEWEST_ROWS, PIECE // max(1, len(those)))
     for first in range(0, rows, piece):
+        # Pieces of rows stay in the processor's cache.
         part = slice(first, first + piece)
         some = [(codes[part], None if places is None else places[part]) for codes, places in theirs]
         scores = _agreement_scores(columns, those, some, min(piece, rows - first), more)
@@ -115,14 +114,12 @@ def _agreement_scores(
     rows: int,
     more: int,
 ) -> NDArray[np.float32]:
-    """Return the agreement score of each record (k,) with each row, (k, r).
-
-    ``more`` is added to the records that agree: 1 for a row that is no record of the joint table, which then counts as one, as others do.
-    """
+    """Return the agreement score of each record (k,) with each row, (k, r)."""
     total = np.zeros((len(those), rows), dtype=np.float32)
     near = np.empty_like(total)
     for one, (codes, places) in zip(columns, theirs, strict=True):
         n = len(one.codes)
+        # A released row (``more`` = 1) counts as one further record, as a row of the joint table does already.
         share = ((one.counts[one.codes[those]] + more) / n).astype(np.float32)[:, None]
         if one.rank_shares is None or places is None:
             total -= np.multiply(codes[None, :] == one.codes[those][:, None], np.log(share), out=near)
@@ -140,7 +137,7 @@ def _agreement_scores(
 def find_reproduced_people(
     columns: Sequence[CodedColumn], order: Integers, rows: NDArray[np.uint64], what: str
 ) -> list[MembershipProbe]:
-    """Return probes for the people whose best released row is furthest above the best of other people's, at several depths."""
+    """Return probes for the people whose best released row exceeds that of other people most, at several depths."""
     looks, n = list[MembershipProbe](), len(order)
     by_row = sort_order(rows)
     for release in range(len(columns[0].released_codes)):
@@ -151,6 +148,7 @@ def find_reproduced_people(
         everybody = np.unique(np.concatenate([some for _, some in groups]))
         others = by_row[np.linspace(0, n - 1, min(size + 1, n, MOST_OTHERS)).astype(np.int64)]
         by_release, by_others = best_row_scores(columns, release, everybody, others)
+        # The maximum over more rows is larger by about the log of the ratio.
         above = by_release - by_others - np.float32(np.log(max(1.0, size / len(others))))
         for who, some in groups:
             looks += _probes_at_depths(above[np.searchsorted(everybody, some)], some, who, what)
@@ -158,7 +156,7 @@ def find_reproduced_people(
 
 
 def _probes_at_depths(above: Singles, some: Integers, who: str, what: str) -> list[MembershipProbe]:
-    """Return probes for the people (k,) who stand out most, with all who stand out as much as the last of them, at several depths."""
+    """Return probes for the k people who stand out most, with ties, at several depths."""
     descending = np.sort(above)[::-1]
     looks = []
     for k in TOPS:

@@ -1,4 +1,4 @@
-"""Area under the ROC curve of the scores of two groups (the Mann-Whitney statistic), its variance and its interval."""
+"""Area under the ROC curve (AUC) of the scores of two groups, its variance and its interval."""
 
 from __future__ import annotations
 
@@ -11,15 +11,19 @@ from ..statistics.score_interval import Z_95
 
 
 def roc_area(positives: Floats | Integers, negatives: Floats | Integers) -> float:
-    """Return the share of the pairs, one of each group (m,) and (n,), in which the first is larger; equal ones count half."""
+    """Return the AUC of two groups, (m,) and (n,): share of pairs won by the positive, ties half."""
     from scipy.stats import rankdata
 
     ranks = rankdata(np.concatenate([positives, negatives]))[: len(positives)]
+    # ``fsum``, so that the order of the people does not change the last digits.
     return float((math.fsum(ranks) - len(positives) * (len(positives) + 1) / 2) / (len(positives) * len(negatives)))
 
 
 def de_long_variance(positives: Floats, negatives: Floats) -> float:
-    """Return the variance of the area of the scores of two groups (m,) and (n,), of two or more each (DeLong, DeLong & Clarke-Pearson 1988)."""
+    """Return the variance of the AUC of two groups (m,) and (n,) with at least two scores each.
+
+    DeLong, DeLong & Clarke-Pearson (1988).
+    """
     found = 0.0
     for some, against in ((positives, negatives), (negatives, positives)):
         held = np.sort(against)
@@ -29,15 +33,16 @@ def de_long_variance(positives: Floats, negatives: Floats) -> float:
 
 
 def area_interval(area: float, above: int, below: int, z: float = Z_95) -> tuple[float, float]:
-    """Return the interval of an area of ``above`` times ``below`` pairs: every θ that lies at most z standard errors from the area.
+    """Return the limits of an AUC of ``above`` times ``below`` pairs: all θ at most z standard errors from it.
 
-    Newcombe (2006, Part 2, method 5), of the kind of Wilson's: the variance, by Hanley & McNeil (1982) with exponential scores and
-    N* = (m + n) / 2 - 1 in place of m - 1 and n - 1, is that at θ, so that an area of 1 has an interval too. At θ = 1/2 it is the exact
-    one of the Mann-Whitney test, (m + n + 1) / (12 m n).
+    Newcombe (2006, Part 2, method 5), a score interval: the variance of Hanley & McNeil (1982) with exponential scores
+    and N* = (m + n) / 2 - 1 in place of m - 1 and n - 1 is taken at θ, so that an AUC of 1 has an interval too. At θ =
+    1/2 it is the exact variance of the Mann-Whitney test, (m + n + 1) / (12 m n).
     """
     from scipy.optimize import brentq
 
     def excess_distance(theta: float) -> float:
+        """Return the distance of the AUC from θ beyond z standard errors at θ."""
         spread = (1 - theta) / (2 - theta) + theta / (1 + theta)
         variance = theta * (1 - theta) * (1 + ((above + below) / 2 - 1) * spread) / (above * below)
         return abs(area - theta) - z * math.sqrt(max(variance, 0.0))

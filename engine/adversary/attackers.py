@@ -1,26 +1,22 @@
-"""Family of attackers who infer whether a person is among the data that a release was made from.
+"""Family of attackers who infer whether a person is in the data that a release was made from.
 
-No single attacker is the best everywhere (Ward et al. 2025, Synth-MIA): a release may disclose people through all variables, some
-variables,
-rare values or exact values. Each attacker scores every person; a higher score means "more probably among the data":
+No single attacker is best everywhere (Ward et al. 2025, Synth-MIA): a release may disclose people through all
+variables, some variables, rare or exact values. A higher score means more probably in the data:
 
-    nearest      minus the distance of the nearest released record: over all variables, those with levels, numbers by ranks, and
-    ``HALVES`` random
-                 halves of the variables
-    nearer       the distance of the nearest reference record less that of the nearest released one, over the same sets of variables
-    density      the ratio of the densities of release and reference (DOMIAS, van Breugel et al. 2023), as ``density.log_density_ratio``
-    orders it
-    likelihood   how much the person, added to the reference, raises the likelihood of the released records near them (GenLRA, Ward et
-    al. 2025):
-                 sum over the ``LOCAL_NEIGHBOURS`` nearest released records s of log(1 + K(s, x) / sum over the reference of K(s, r)),
-                 K(a, b) = exp(-distance / h),
-                 h the mean distance of a reference record to the nearest other
-    equal        log of the share of released records with the person's values, less that of the reference, each with half a record
-    added: by all
-                 variables, all with levels, and all but one
+    nearest      minus the distance of the nearest released record: by all variables, levels, number ranks, and
+                 ``HALVES`` random halves
+    nearer       distance of the nearest reference record less that of the nearest released one, by the same sets
+    density      ratio of the densities of release and reference (DOMIAS, van Breugel et al. 2023;
+                 ``density.log_density_ratio``)
+    likelihood   gain in likelihood of the released records near the person when added to the reference (GenLRA, Ward et
+                 al. 2025): sum over the ``LOCAL_NEIGHBOURS`` nearest released records s of log(1 + K(s, x) / sum over
+                 the reference of K(s, r)), K(a, b) = exp(-distance / h), h the mean distance of a reference record to
+                 the nearest other
+    equal        log share of released records with the person's values, less that of the reference, each with half a
+                 record added: by all variables, levels, and all but one
 
-The reference consists of people of the same population who are not in the data. One half of the people selects the best attacker and the
-other half measures it (``calibration``).
+The reference are people of the same population who are not in the data. One half of the people selects the best
+attacker and the other half measures it (``calibration``).
 """
 
 from __future__ import annotations
@@ -41,13 +37,13 @@ from .nearest_records import NearestRecords, smallest_of_each_row
 HALVES = 8
 LOCAL_NEIGHBOURS = 10
 MOST_LEFT_OUT = 30
-"""With at most this many variables, each is left out once."""
+"""Number of variables up to which each is left out once."""
 INFINITE_RATIO_SCORE = 1e6
 """Larger than the logarithm of every finite ratio."""
 
 
 def draw_variable_halves(variables: int, rng: np.random.Generator) -> Booleans:
-    """Draw at most ``HALVES`` different halves of d ``variables`` at random: (s, d)."""
+    """Draw at most ``HALVES`` distinct random halves of the variables, (s, d)."""
     size = (variables + 1) // 2
     if variables < 3:
         return np.zeros((0, variables), dtype=np.bool_)
@@ -62,7 +58,7 @@ def draw_variable_halves(variables: int, rng: np.random.Generator) -> Booleans:
 
 @dataclass(frozen=True, eq=False)
 class AttackerFamily:
-    """K attackers, each by some of d variables.
+    """K attackers, each using some of d variables.
 
     distance_sets: sets of variables of the distances, (s, d)
     agreement_sets: sets of variables of exact agreement, (e, d)
@@ -75,7 +71,7 @@ class AttackerFamily:
 
     @classmethod
     def from_halves(cls, levelled: Booleans, variables: Sequence[str], variable_halves: Booleans) -> AttackerFamily:
-        """Build the family from these halves of the variables; ``levelled`` (d,) marks the variables that have levels."""
+        """Create the family from random halves of the variables; ``levelled`` (d,) marks categorical variables."""
         d = len(levelled)
         whole = np.ones((1, d), dtype=np.bool_)
         kinds = [levelled[None], ~levelled[None]] if 0 < levelled.sum() < d else []
@@ -99,10 +95,10 @@ class AttackerFamily:
     def membership_scores(
         self, gower: GowerDistance, own: Floats, releases: Sequence[Floats], reference: Floats, density: Floats
     ) -> Floats:
-        """Score people at places ``own`` (q, d), by all released datasets together and by each: (1 + m, q, K).
+        """Score people at positions ``own`` (q, d) from all datasets together and from each, (1 + m, q, K).
 
-        ``releases`` are places (r, d) of each dataset, ``reference`` (c, d) those of other people, ``density`` (1 + m, q, 2) the scores
-        of ``log_density_ratio``.
+        ``releases`` are the positions of each dataset, (r, d), ``reference`` (c, d) those of other people, ``density``
+        (1 + m, q, 2) the scores of ``log_density_ratio``.
         """
         distances = SubsetGowerDistances.from_gower(gower)
         releases = [
@@ -132,9 +128,7 @@ class AttackerFamily:
         return found
 
     def scores_without_release(self, gower: GowerDistance, own: Floats, reference: Floats) -> Floats:
-        """Score people at places ``own`` (q, d) by an attacker who has no release: their distances from the ``reference`` (c, d) by each
-        set of variables, (q, s).
-        """
+        """Score people without a release by their distances from the reference (c, d), (q, s)."""
         distances = SubsetGowerDistances.from_gower(gower)
         found = np.empty((len(own), len(self.distance_sets)))
         for rows, k, block in distances.iterate_blocks(
@@ -146,7 +140,7 @@ class AttackerFamily:
     def _agreement_log_ratios(
         self, gower: GowerDistance, own: Floats, releases: Sequence[Floats], reference: Floats
     ) -> Floats:
-        """Return the log ratio of exact agreement in the releases and in the reference, by each set of variables: (1 + m, q, e)."""
+        """Return the log ratios of exact agreement in release and reference by each set of variables, (1 + m, q, e)."""
         counts = np.empty((1 + len(releases), len(own), len(self.agreement_sets)))
         sides = [_column_keys(places) for places in (own, reference, *releases)]
         sizes = np.array([sum(map(len, releases)), *map(len, releases)])[:, None]
@@ -159,13 +153,14 @@ class AttackerFamily:
 
 
 def _column_keys(places: Floats) -> Keys:
-    """Return each cell of (n, d), mixed with the number of its column."""
+    """Return keys of the cells (n, d), mixed with their column."""
     salt = mix_bits(np.arange(1, places.shape[1] + 1, dtype=np.uint64))
+    # Adding 0.0 turns -0.0 into 0.0, whose bits differ.
     return mix_bits(mix_bits((places + 0.0).view(np.uint64)) ^ salt)
 
 
 def kernel_bandwidth(distances: SubsetGowerDistances, reference: Singles) -> float:
-    """Return the mean distance of a record (c, d) to the nearest other, at least a hundredth of a variable."""
+    """Return the mean distance of a reference record to the nearest other, at least 1/100 of a variable."""
     if len(reference) < 2:
         return UNIT
     near = NearestRecords.from_rounded_places(distances, reference, reference, 2)
@@ -179,7 +174,7 @@ class _LocalDistances:
 
     nearest_distances: distance of the nearest record by each set of variables, (q, s)
     local_distances: distances of the k nearest records by all variables, (q, k)
-    log_kernel_sums: logarithm of the sum of kernels over the reference at each of these records, (q, k)
+    log_kernel_sums: log of the kernel sum over the reference at each of these records, (q, k)
     """
 
     nearest_distances: Floats
@@ -196,6 +191,7 @@ class _LocalDistances:
         subsets: Booleans,
         width: float,
     ) -> _LocalDistances:
+        """Compute the distances of people at positions ``own`` to the records ``shown`` of a dataset."""
         k = min(LOCAL_NEIGHBOURS, len(shown))
         closest, apart = np.empty((len(own), len(subsets))), np.empty((len(own), k))
         at: Integers = np.empty((len(own), k), dtype=np.int64)
@@ -208,13 +204,14 @@ class _LocalDistances:
         some, place = different.values, different.codes
         mass, unit = np.empty(len(some)), width / UNIT
         for rows, _, found in distances.iterate_blocks(shown[some], others, np.ones((1, own.shape[1]), dtype=np.bool_)):
+            # Scaled by the nearest distance: with a small bandwidth all kernels underflow.
             least = found.min(axis=1)
             mass[rows] = np.log(np.exp((least[:, None] - found) / unit).sum(axis=1)) - least / unit
         return cls(closest, apart, mass[place].reshape(at.shape))
 
 
 def local_likelihood_gains(local: Sequence[_LocalDistances], width: float) -> Floats:
-    """Return the gain in likelihood by the nearest records of all datasets together, and of each: (1 + m, q)."""
+    """Return the likelihood gains from the nearest records of all datasets together and of each, (1 + m, q)."""
     apart = np.concatenate([one.local_distances for one in local], axis=1)
     mass = np.concatenate([one.log_kernel_sums for one in local], axis=1)
     k = local[0].local_distances.shape[1]
@@ -227,6 +224,6 @@ def local_likelihood_gains(local: Sequence[_LocalDistances], width: float) -> Fl
 def density_scores(
     inside: Sequence[NeighbourDistances], outside: NeighbourDistances, variables: int, neighbours: int
 ) -> Floats:
-    """Return ``log_density_ratio`` by all datasets together, and by each: (1 + m, q, 2)."""
+    """Return ``log_density_ratio`` from all datasets together and from each, (1 + m, q, 2)."""
     together = NeighbourDistances.from_tables(inside, neighbours)
     return np.stack([log_density_ratio(one, outside, variables) for one in (together, *inside)])

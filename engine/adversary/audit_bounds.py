@@ -1,18 +1,15 @@
-"""Lower bounds of a privacy loss from how often an attack is right: epsilon, and mu of Gaussian differential privacy.
+"""Lower bounds of a privacy loss from the success of an attack: epsilon, and mu of Gaussian differential privacy.
 
-Where a release is epsilon-differentially private, every test of "the record is in the data" against "it is not" has TPR <= exp(epsilon)
-FPR and
-1 - FPR <= exp(epsilon) (1 - TPR) (Kairouz, Oh & Viswanath 2015). So a test that was seen to be right more often refutes the claim, and its
-Clopper-Pearson limits bound epsilon from below (Jagielski, Ullman & Oprea 2020, §4):
+If a release is epsilon-differentially private, every test of "the record is in the data" has TPR <= exp(epsilon) FPR
+and 1 - FPR <= exp(epsilon) (1 - TPR) (Kairouz, Oh & Viswanath 2015). So Clopper-Pearson limits of both rates bound
+epsilon from below (Jagielski, Ullman & Oprea 2020, §4):
 
-    epsilon >= log(lower TPR / upper FPR),   mu >= z(lower TPR) - z(upper FPR)   (Dong, Roth & Su 2022; Nasr et al. 2023)
+    epsilon >= log(lower TPR / upper FPR)
+    mu >= z(lower TPR) - z(upper FPR)   (Dong, Roth & Su 2022; Nasr et al. 2023)
 
-Of noise that is known to be Gaussian, mu says what epsilon is at a delta (``epsilon_from_mu``): few releases then bound epsilon as
-tightly as mu.
-
-The test, classifier and threshold, is chosen on one half of the releases and counted on the other. A bound of several targets together
-has the level divided by
-their number. Where the promise is but for a chance of delta, delta is taken off the rates of the numerators (Jagielski et al. 2020, §4).
+For Gaussian noise, mu determines epsilon at a delta (``epsilon_from_mu``), which needs fewer releases. The test is
+chosen on one half of the releases and counted on the other. A bound of several targets together divides the level by
+their number.
 """
 
 from __future__ import annotations
@@ -28,15 +25,15 @@ BOUND_LEVEL = 0.05
 
 
 def epsilon_bound_from_guesses(correct: int, guesses: int, level: float = BOUND_LEVEL) -> float:
-    """Return the lower bound of epsilon from ``correct`` of ``guesses`` at independent coins, each of which decided whether a record is in
-    the data.
+    """Return the lower bound of epsilon from ``correct`` of ``guesses`` at independent coins.
 
-    Where a release is epsilon-differentially private, the number of correct guesses is stochastically at most binomial with the share
-    exp(epsilon) / (1 + exp(epsilon)), however many records one release is asked about (Steinke, Nasr & Jagielski 2023, theorem 5.2 with
-    delta = 0).
+    Each coin decides whether a record is in the data.
     """
     if not guesses:
         return 0.0
+    # Under epsilon-differential privacy the number of correct guesses is stochastically at most binomial with share
+    # exp(epsilon) / (1 + exp(epsilon)), however many records one release is asked about (Steinke, Nasr & Jagielski
+    # 2023, theorem 5.2 with delta = 0).
     share = float(clopper_pearson_limits(np.array([correct]), guesses, level)[0][0])
     return max(0.0, float(np.log(share / (1 - share)))) if share > 0 else 0.0
 
@@ -60,7 +57,7 @@ def _delta_from_mu(mu: float, epsilon: float) -> float:
 
 
 class PrivacyLossBound(NamedTuple):
-    """Largest lower bounds of the privacy loss that a test shows, both at least 0; or the thresholds at which it shows them.
+    """Largest lower bounds of the privacy loss, at least 0 each; or the thresholds of a test that attain them.
 
     epsilon: bound of differential privacy
     mu: bound of Gaussian differential privacy
@@ -71,7 +68,7 @@ class PrivacyLossBound(NamedTuple):
 
 
 def clopper_pearson_limits(hits: Integers, cases: int, level: float) -> tuple[Floats, Floats]:
-    """Return the one-sided lower and upper limits of shares of ``cases``, (k,) each, each exceeded with probability ``level`` at most."""
+    """Return the one-sided lower and upper limits of shares of ``cases``, (k,) each, each at error ``level``."""
     from scipy.stats import beta
 
     hits = np.asarray(hits)
@@ -88,10 +85,10 @@ def privacy_loss_bounds(
     level: float = BOUND_LEVEL,
     delta: float = 0.0,
 ) -> tuple[Floats, Floats]:
-    """Return epsilon and mu, (k,) each, from ``positives`` (k,) of ``members`` releases with the record and ``false_positives`` (k,) of ``others``
-    without it.
+    """Return the bounds of epsilon and mu, (k,) each, from the hits of k tests.
 
-    Both limits together hold with 1 - ``level``; epsilon but for a chance of ``delta``.
+    ``positives`` (k,) of ``members`` releases with the record and ``false_positives`` (k,) of ``others`` without it
+    test positive. All limits hold jointly with probability 1 - ``level``.
     """
     tpr, fnr = (
         clopper_pearson_limits(positives, members, level / 2)[0],
@@ -102,6 +99,7 @@ def privacy_loss_bounds(
         clopper_pearson_limits(others - false_positives, others, level / 2)[0],
     )
     with np.errstate(divide="ignore"):
+        # A guarantee that may fail with probability delta takes delta off the numerators (Jagielski et al. 2020, §4).
         epsilon = np.log(np.maximum(np.maximum((tpr - delta) / fpr, (tnr - delta) / fnr), 1.0))
         mu = ndtri(tpr) - ndtri(fpr)
     return epsilon, np.maximum(np.where(np.isfinite(mu), mu, 0.0), 0.0)
@@ -110,10 +108,7 @@ def privacy_loss_bounds(
 def best_bound_thresholds(
     scores: Floats, member: Booleans, level: float = BOUND_LEVEL, delta: float = 0.0
 ) -> PrivacyLossBound:
-    """Return the thresholds of scores (k,) whose bounds of epsilon and of mu are largest, as if each had been chosen beforehand.
-
-    Of equally good thresholds the one nearest the middle is taken.
-    """
+    """Return the thresholds of scores (k,) with the largest bounds of epsilon and mu, the most central ones of ties."""
     order = np.unique(scores)
     cuts = (order[1:] + order[:-1]) / 2 if len(order) > 1 else order
     own, others = np.sort(scores[member]), np.sort(scores[~member])
@@ -128,7 +123,7 @@ def best_bound_thresholds(
 def bounds_at_thresholds(
     scores: Floats, member: Booleans, at_thresholds: PrivacyLossBound, level: float = BOUND_LEVEL, delta: float = 0.0
 ) -> PrivacyLossBound:
-    """Return the bounds of the tests "score above ``at_thresholds``" on releases that had no part in choosing these thresholds."""
+    """Return the bounds of the tests "score above ``at_thresholds``" on releases that were not used to choose these."""
     above = scores > np.array(at_thresholds)[:, None]
     hits, false = above[:, member].sum(axis=1), above[:, ~member].sum(axis=1)
     epsilon, mu = privacy_loss_bounds(hits, int(member.sum()), false, int((~member).sum()), level, delta)

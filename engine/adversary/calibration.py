@@ -1,20 +1,14 @@
-"""Unbiased evaluation of the best of many attackers: one half of the people selects it, the other half measures it, and the reverse.
+"""Unbiased evaluation of the best of many attackers: chosen on one half of the people, measured on the other.
 
-Without a leak every area is about 1/2, but the largest of many areas is larger: it is no evidence by itself. Targets and controls are
-each divided into
-two halves at random. The attacker with the largest area on the first half is measured on the second, and the reverse; the result is the
-mean of both areas.
-The share of targets that score as high as few controls do (``true positives``) is treated in the same way; that share selects its attacker.
+Without a leak every AUC is about 1/2, but the largest of many is larger. So targets and controls are divided into
+random halves. The attacker with the largest AUC on one half is measured on the other, and vice versa; the result is the
+mean of both AUCs. The share of targets that score as high as few controls (``true positives``) is treated alike and
+selects its own attacker.
 
-**Null distribution.** Where the release owes nothing to single people, targets and controls are exchangeable. Within each half the
-labels are
-permuted and all steps are repeated, the selection included. The test statistic is the smaller of two p-values, that of the area and
-that of the true
-positives; its p-value is the share of permutations, the identity included, with a statistic as small (Phipson & Smyth 2010).
-
-**Interval of the area.** The limits are the estimate minus the quantiles of the permuted areas around 1/2, or DeLong's standard errors
-(DeLong, DeLong &
-Clarke-Pearson 1988) where these are larger.
+**Null distribution.** If the release does not depend on single people, targets and controls are exchangeable. Labels
+are permuted within each half, and all steps are repeated, including the selection. The statistic is the smaller of the
+p-values of AUC and true positives; its p-value is the share of permutations, including the identity, with a statistic
+as small (Phipson & Smyth 2010).
 """
 
 from __future__ import annotations
@@ -30,20 +24,20 @@ from .power import POWER
 
 PERMUTATIONS = 499
 FEWEST_OF_HALF = 10
-"""The fewest targets, and the fewest controls, of a half."""
+"""Fewest targets, and fewest controls, in a half."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttackEvaluation:
     """Result of the best of many attackers, chosen on one half of the people and measured on the other.
 
-    area: area under the ROC curve, averaged over the halves
-    lower, upper: limits of the area
-    true_positives: share of the targets that score above the controls that are allowed
-    false_positives: share of the controls that are allowed
-    p_value: p-value of the area and the true positives together
-    detectable_area: smallest area that would have been detected
-    selected_attackers: numbers, from 0, of the attackers selected by area
+    area: AUC, averaged over the halves
+    lower, upper: 95 % limits of the AUC
+    true_positives: share of the targets that score above all but the allowed controls
+    false_positives: allowed share of the controls
+    p_value: joint p-value of AUC and true positives
+    detectable_area: smallest AUC that would have been detected
+    selected_attackers: positions of the attackers selected by AUC
     """
 
     area: float
@@ -57,7 +51,7 @@ class AttackEvaluation:
 
 
 def draw_first_half(member: Booleans, rng: np.random.Generator) -> Booleans:
-    """Draw the first half of the people at random, half of the targets and half of the controls; True where a person is in it, (q,)."""
+    """Draw a random half of the targets and of the controls, and return its mask, (q,)."""
     first = np.zeros(len(member), dtype=np.bool_)
     for side in (True, False):
         rows = np.flatnonzero(member == side)
@@ -66,7 +60,7 @@ def draw_first_half(member: Booleans, rng: np.random.Generator) -> Booleans:
 
 
 def has_enough_people(member: Booleans) -> bool:
-    """Return whether each half has enough targets and controls to select and to measure an attacker."""
+    """Return whether each half has enough targets and controls to select and measure an attacker."""
     return int(min(member.sum(), (~member).sum())) // 2 >= FEWEST_OF_HALF
 
 
@@ -78,7 +72,7 @@ def evaluate_best_attacker(
     rng: np.random.Generator,
     n_permutations: int = PERMUTATIONS,
 ) -> AttackEvaluation:
-    """Evaluate the best of K attackers by scores (q, K) of people: targets where ``member`` (q,) is true, else controls.
+    """Evaluate the best of K attackers from scores (q, K) of people; ``member`` (q,) marks the targets.
 
     ``first`` (q,) marks the first half of the people, ``n_permutations`` is the number of permutations of the labels.
     """
@@ -96,6 +90,7 @@ def evaluate_best_attacker(
     low, high = np.quantile(areas[1:] - 0.5, (0.025, 0.975))
     return AttackEvaluation(
         area,
+        # Quantiles of the permuted AUCs around 1/2, or DeLong's standard errors where these are larger.
         max(0.0, min(area, area - max(high, Z_95 * de_long))),
         min(1.0, max(area, area + max(-low, Z_95 * de_long))),
         float(positives[0]),
@@ -107,10 +102,9 @@ def evaluate_best_attacker(
 
 
 def area_without_release(scores: Floats, member: Booleans, first: Booleans) -> float:
-    """Return the area that the best attacker without a release reaches by scores (q, K), chosen and evaluated on different halves; 1/2
-    where it is no larger.
+    """Return the cross-fitted AUC of the best attacker without a release, from scores (q, K); at least 1/2.
 
-    Above 1/2 targets differ from controls whatever is released, and an area with a release counts beyond this one.
+    Above 1/2 targets differ from controls whatever is released, and an AUC with a release counts beyond it.
     """
     if not scores.shape[1] or not has_enough_people(member):
         return 0.5
@@ -122,7 +116,10 @@ def area_without_release(scores: Floats, member: Booleans, first: Booleans) -> f
 
 
 def _mean_over_halves(first: Floats, second: Floats) -> Floats:
-    """Return the mean over two halves, (1 + P,), of a statistic (1 + P, K) of the attacker that is best on the other half."""
+    """Return the mean over both halves of the attacker that is best on the other half, (1 + P,).
+
+    ``first`` and ``second`` are the statistics of K attackers, (1 + P, K).
+    """
     each = []
     for chooses, judges in ((first, second), (second, first)):
         best = np.argmax(chooses, axis=1)
@@ -131,10 +128,10 @@ def _mean_over_halves(first: Floats, second: Floats) -> Floats:
 
 
 def detectable_area(first: Floats, second: Floats, limit: float, power: float = POWER) -> float:
-    """Return the smallest area of one attacker whose estimate exceeds 1/2 by more than ``limit`` with this power, averaged over the
-    attackers; at most 1.
+    """Return the smallest AUC of one attacker that exceeds 1/2 by more than ``limit`` with this power; at most 1.
 
-    ``first`` and ``second`` (P, K) are permuted areas of the halves. The leak adds the excess over 1/2 to the area of one attacker.
+    ``first`` and ``second`` (P, K) are permuted AUCs of the halves. The power is averaged over which attacker has the
+    leak.
     """
     k = first.shape[1]
     sides = []
@@ -143,10 +140,12 @@ def detectable_area(first: Floats, second: Floats, limit: float, power: float = 
         at = np.arange(len(chooses))[:, None]
         second_best = order[:, -1:] if k > 1 else order
         other = np.where(order[:, :1] == np.arange(k), second_best, order[:, :1])  # the best but for each attacker
+        # A leak that one attacker detects is missed if another is selected.
         lead = chooses - chooses[at, other] if k > 1 else np.full(chooses.shape, np.inf)
         sides.append((lead, judges, judges[at, other]))
 
     def power_at_excess(more: float) -> float:
+        """Return the share of permutations in which an excess is detected."""
         each = [np.where(lead + more >= 0, own + more, other) for lead, own, other in sides]
         return float(np.mean((each[0] + each[1]) / 2 - 0.5 > limit))
 
@@ -160,19 +159,20 @@ def detectable_area(first: Floats, second: Floats, limit: float, power: float = 
 
 
 def _permutation_p_values(statistic: Floats) -> Floats:
-    """Return for each of (1 + P,) values the share of values that are at least as large."""
+    """Return for each of (1 + P,) values the share of values at least as large."""
+    # Values that differ by rounding are ties.
     held = np.sort(np.round(statistic, 12))
     return np.asarray((len(held) - np.searchsorted(held, np.round(statistic, 12), "left")) / len(held))
 
 
 @dataclass(frozen=True, eq=False)
 class _SplitHalfScores:
-    """Areas and shares of true positives of every attacker on one half of the people.
+    """AUCs and true positive rates of every attacker on one half of the people.
 
     ranks: ranks of the people's scores, (q, K)
     member: whether each person is a target, (q,)
-    areas: area of each attacker by the labels and by permuted ones, (1 + P, K)
-    true_positives: shares of true positives, by the labels and by permuted ones, (1 + P, K)
+    areas: AUC of each attacker with true and permuted labels, (1 + P, K)
+    true_positives: true positive rates with true and permuted labels, (1 + P, K)
     false_positives: share of controls allowed above the threshold
     """
 
@@ -186,6 +186,7 @@ class _SplitHalfScores:
     def from_scores(
         cls, scores: Floats, member: Booleans, false_positives: float, rng: np.random.Generator, deals: int
     ) -> _SplitHalfScores:
+        """Compute AUCs and true positive rates with the true and ``deals`` permuted labels."""
         from scipy.stats import rankdata
 
         q, n = len(member), int(member.sum())
@@ -195,21 +196,22 @@ class _SplitHalfScores:
         for row in labels[1:]:
             row[:] = rng.permutation(member)
         ranks = rankdata(scores, axis=0)
+        # Mann-Whitney statistics of all labellings and attackers in one product.
         areas = (labels.astype(np.float64) @ ranks - n * (n + 1) / 2) / (n * c)
         allowed = max(1, int(false_positives * c * (1 + 1e-12)))
         positives = np.stack([_count_true_positives(own, labels, allowed) for own in ranks.T], axis=1) / n
         return cls(ranks, member, areas, positives, allowed / c)
 
     def area_variance(self, attacker: int) -> float:
-        """Return DeLong's variance of the area of one attacker."""
+        """Return DeLong's variance of the AUC of one attacker."""
         scores = self.ranks[:, attacker]
         return de_long_variance(scores[self.member], scores[~self.member])
 
 
 def _count_true_positives(ranks: Floats, labels: Booleans, allowed: int) -> Floats:
-    """Count for each labelling (P, q) the targets found while at most ``allowed`` controls are, from the highest rank (q,) down: (P,).
+    """Count the targets above the highest threshold that ``allowed`` controls reach, for each labelling (P, q): (P,).
 
-    Where people tied in rank exceed the allowed controls, the expected number of targets counts when the tie is broken at random.
+    Ties at the threshold are broken at random, and the expected number counts.
     """
     order = np.argsort(-ranks, kind="stable")
     values = ranks[order]

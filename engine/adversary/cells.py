@@ -1,11 +1,12 @@
-"""Cells and rows as 64-bit keys that are equal where what they write is equal, so that a million rows are compared in a second.
+"""Cells and rows as 64-bit keys that are equal where values are equal, for fast comparison of large tables.
 
-Numbers are equal that agree to 2^-40, twelve digits: what comes back from a logarithm is the number that went in. A released
-column that is written with fewer digits is first mapped to the confidential values that it stands for
-(``sfumato.engine.data.spelling``). Levels are equal by their text, dates by their second, a missing value to a missing one alone.
+Numbers are equal if they agree to 40 bits, twelve digits: a number survives a logarithm and back. A released column
+with fewer digits is first mapped to the confidential values that it stands for (``sfumato.engine.data.spelling``).
+Levels are equal by text, dates by second, a missing value to a missing one only.
 
-The key of a row is the sum of its cells' keys, each mixed with its column's name (splitmix64, Steele, Lea & Flood 2014). Two different
-rows have the same one with probability 2^-64: among 50,000 rows and a million others once in 400 million releases.
+The key of a row is the sum of its cells' keys, each mixed with its column's name (splitmix64, Steele, Lea & Flood
+2014). Two different rows collide with probability 2^-64: among 50,000 rows and a million others once in 400 million
+releases.
 """
 
 from __future__ import annotations
@@ -28,42 +29,44 @@ Cells = Mapping[str, Keys]
 MISSING_KEY = np.uint64(0x9E3779B97F4A7C15)
 LOOKED_AT = 500
 MANY = 20_000
-"""Numbers from which on a sample of their digits is looked at before they are sorted."""
+"""Number of values above which a sample of digits is checked before sorting."""
 BITS = 40
 
 
 def round_to_40_bits(numbers: Floats) -> Floats:
-    """Round numbers (n,) to 40 binary digits."""
+    """Round numbers (n,) to 40 significant bits."""
     if _are_whole_numbers(numbers):
+        # Adding 0.0 turns -0.0 into 0.0, whose bits differ.
         return numbers + 0.0
     mantissa, exponent = np.frexp(numbers)
     return np.asarray(np.ldexp(np.rint(mantissa * 2.0**BITS), exponent - BITS) + 0.0, dtype=np.float64)
 
 
 def _are_whole_numbers(numbers: Floats) -> bool:
-    """Return whether all are whole numbers of at most 40 binary digits."""
+    """Return whether all are integers below 2^40."""
+    # A few values settle most columns without a pass over all.
     first = numbers[:LOOKED_AT]
     with np.errstate(invalid="ignore"):
         return bool((np.rint(first) == first).all() and (np.rint(numbers) == numbers).all() and (np.abs(numbers) < 2.0**BITS).all())  # fmt: skip
 
 
 def comparable_numbers(data: Microdata, name: str, original: Microdata | None = None) -> Floats:
-    """Return the numbers or days of a variable without levels, (n,), NaN missing; as the original has them, where fewer digits write them."""
+    """Return the numbers or days of a variable without levels, (n,), NaN if missing, as ``original`` spells them."""
     return align_with_originals(None if original is None else original.numbers(name), data.numbers(name))
 
 
 def align_with_originals(originals: Floats | None, numbers: Floats) -> Floats:
-    """Return numbers (k,) as the ``originals`` (n,) have them, where fewer digits write these; to 40 binary digits."""
+    """Return numbers (k,) as the equal ``originals`` (n,) if these have more digits, rounded to 40 bits."""
     return round_to_40_bits(numbers if originals is None else _restore_originals(originals, numbers))
 
 
 def number_keys(numbers: Floats) -> Keys:
-    """Return the keys of numbers (n,), NaN missing."""
+    """Return the keys of numbers (n,), NaN if missing."""
     return np.where(np.isnan(numbers), MISSING_KEY, mix_bits(numbers.view(np.uint64)))
 
 
 def _restore_originals(original: Floats, written: Floats) -> Floats:
-    """Return the originals (n,) that a column (k,) writes with fewer digits; the column itself where it writes all its digits."""
+    """Return the originals (n,) that a rounded column (k,) stands for; the column itself if it is not rounded."""
     if np.array_equal(original, written, equal_nan=True):
         return written
     digits = _most_significant_digits(written)
@@ -74,7 +77,7 @@ def _restore_originals(original: Floats, written: Floats) -> Floats:
 
 
 def _most_significant_digits(numbers: Floats) -> int:
-    """Return the most significant digits among some of the numbers (n,)."""
+    """Return the largest number of significant digits among some of the numbers (n,)."""
     finite = np.isfinite(numbers)
     present = numbers if finite.all() else numbers[finite]
     if len(present) > MANY and _have_all_digits(present[:: len(present) // LOOKED_AT]):
@@ -83,23 +86,23 @@ def _most_significant_digits(numbers: Floats) -> int:
 
 
 def sampled_digits(different: Floats) -> tuple[int, int]:
-    """Return the most significant digits and the most decimals among some of the different numbers of a column (k,), ascending."""
+    """Return the most significant digits and the most decimals in a sample of distinct numbers (k,), ascending."""
     return digits_and_decimals(different[:: max(1, len(different) // LOOKED_AT)])
 
 
 def _have_all_digits(some: Floats) -> bool:
-    """Return whether one in ten of some numbers (k,), each counted once, has more digits than are sure: then so have some of all different
-    ones.
-    """
+    """Return whether more than a tenth of some distinct numbers (k,) have all digits."""
+    # Then so have some in any sample, and sorting all numbers is spared.
     return sum(digits_and_decimals(np.array([one]))[0] > SURE_DIGITS for one in set(some.tolist())) > len(some) // 10
 
 
 def cell_keys(data: Microdata, names: Sequence[str], original: Microdata | None = None) -> Cells:
-    """Return the keys of the cells of each named variable, (n,) each; written as those of ``original`` where one is given."""
+    """Return the cell keys of each named variable, (n,) each; numbers as spelled by ``original`` if given."""
     return {name: _column_cell_keys(data, name, original) for name in names}
 
 
 def _column_cell_keys(data: Microdata, name: str, original: Microdata | None) -> Keys:
+    """Return the cell keys of one variable, (n,)."""
     column = data.frame[name]
     if isinstance(column.dtype, pd.CategoricalDtype):
         texts = np.array([_text_key(str(level)) for level in column.cat.categories], dtype=np.uint64)
@@ -114,7 +117,7 @@ def _text_key(text: str) -> int:
 
 
 def mix_bits(keys: Keys) -> Keys:
-    """Return numbers (n,) so mixed that each of their bits changes half of the others (splitmix64's finaliser)."""
+    """Return 64-bit numbers (n,) mixed so that each bit affects half of the others (finaliser of splitmix64)."""
     found = keys >> np.uint64(30)
     found ^= keys
     found *= np.uint64(0xBF58476D1CE4E5B9)
@@ -126,25 +129,22 @@ def mix_bits(keys: Keys) -> Keys:
 
 
 def row_keys(cells: Cells, names: Sequence[str], records: int = 0) -> Keys:
-    """Return the key of each record's row of these variables, (n,); ``records`` equal ones where there are no variables.
-
-    It is a sum over the variables, whose cells are read one after the other: those of two disjoint sets of variables add up to that of
-    both.
-    """
+    """Return the key of each record's row of these variables, (n,); zeros for ``records`` records without variables."""
     total: Keys | None = None
     for name in names:
         keys = mix_bits(cells[name] ^ np.uint64(_text_key(name)))
+        # A sum, so that the keys of disjoint sets of variables add up to that of their union.
         total = keys if total is None else np.add(total, keys, out=total)
     return np.zeros(records, dtype=np.uint64) if total is None else total
 
 
 def count_occurrences(rows: Keys, among: Keys) -> NDArray[np.int64]:
-    """Count how often each of the rows (k,) occurs among others (n,)."""
+    """Count the occurrences of each of the rows (k,) among others (n,)."""
     return look_up_counts(*distinct_key_counts(among), rows)
 
 
 def look_up_counts(distinct_keys: Keys, counts: NDArray[np.int64], rows: Keys) -> NDArray[np.int64]:
-    """Return how often each of the rows (k,) occurs, by the different keys, ascending, and their counts (``distinct_key_counts``)."""
+    """Return the count of each of the rows (k,), given distinct keys, ascending, with counts."""
     if not len(distinct_keys):
         return np.zeros(len(rows), dtype=np.int64)
     place = sorted_search(distinct_keys, rows).clip(max=len(distinct_keys) - 1)
@@ -152,20 +152,20 @@ def look_up_counts(distinct_keys: Keys, counts: NDArray[np.int64], rows: Keys) -
 
 
 def distinct_key_counts(keys: Keys) -> tuple[Keys, NDArray[np.int64]]:
-    """Return the different ones of some keys (n,), ascending, and how often each occurs."""
+    """Return the distinct keys, ascending, and their counts."""
     ascending = sorted_values(keys)
     starts, counts = run_starts_and_lengths(ascending)
     return ascending[starts], counts
 
 
 def run_starts_and_lengths(ascending: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return where each different one of the keys (n,), ascending, begins, and how often it occurs."""
+    """Return the start and length of each run of equal keys in ascending keys (n,)."""
     starts = np.flatnonzero(is_run_start(ascending))
     return starts, np.diff(np.append(starts, len(ascending)))
 
 
 def find_positions(values: Keys, rows: Keys) -> NDArray[np.int64]:
-    """Return the place of each row (k,) among ascending values (n,); -1 for a row that is not among them."""
+    """Return the position of each row (k,) among ascending values (n,), -1 if it is not among them."""
     if not len(values):
         return np.full(len(rows), -1, dtype=np.int64)
     place = sorted_search(values, rows).clip(max=len(values) - 1)

@@ -1,10 +1,9 @@
-"""Codes and ranks of the columns of a confidential table, its controls and its releases, so that they are compared whatever they are called.
+"""Codes and ranks of the columns of members, controls and releases, for comparisons that ignore names.
 
-A cell has a code, equal where the values are, and a cell of a number also a rank in the table, a share from 0 to 1. Two codings are made.
-By value: released values have the code of the confidential value that they equal. By rank: numbers have their rank among the released
-ones, levels the rank of their frequency, so that a monotone or one-to-one recoding of a column changes nothing.
-
-Members and controls are coded alike, as one joint table: who is which is not used.
+A cell has a code, equal where values are, and a numeric cell also a rank in the table, a share from 0 to 1. Coding by
+value: released values have the code of the equal confidential value. Coding by rank: numbers have their rank among the
+released ones, levels the rank of their frequency, so that a monotone or one-to-one recoding changes nothing. Members
+and controls are coded as one joint table: membership is not used.
 """
 
 from __future__ import annotations
@@ -24,26 +23,26 @@ from .cells import MISSING_KEY, Keys
 Codes = NDArray[np.int32]
 Singles = NDArray[np.float32]
 BINS = 20
-"""Parts of a number's distribution that count as its values where people are ranked by how rare they are."""
+"""Number of bins of a number in the rarity of people."""
 UNKNOWN_CODE = -1
 FEWEST_WITH_LEVEL = 5
-"""Levels of fewer records of the joint table are joined: a hold-out of a fifth has all of four of them once in 600 times, of one once in five."""
+"""Rarer levels are joined: a hold-out of a fifth has all of four records once in 600 times, of one once in five."""
 MOST_WITH_RARE_LEVELS = 0.2
-"""Columns in which more records have such levels are as good as numbers: whoever releases their values releases those of single people."""
+"""Share of records with rare levels above which they stay: releasing such values reveals single people."""
 
 
 @dataclass(frozen=True, eq=False)
 class RankedNumbers:
-    """Different numbers of a column (n,), NaN at the end, which of them each record has, and how many records lie below each.
+    """Numbers of a column (n,) with ranks.
 
-    distinct_numbers: different values, code of each record, and counts
+    distinct_numbers: distinct values, NaN last, with codes and counts
     """
 
     distinct_numbers: DistinctNumbers
 
     @cached_property
     def n_present(self) -> Integers:
-        """Return how many of the values are numbers, and how many records have one, (2,)."""
+        """Return the number of distinct present values and the number of records that have one, (2,)."""
         missing = int(len(self.distinct_numbers.values) > 0 and np.isnan(self.distinct_numbers.values[-1]))
         return np.array(
             [
@@ -54,17 +53,17 @@ class RankedNumbers:
 
     @cached_property
     def counts_below(self) -> Integers:
-        """Return how many records have a smaller number than each value, and at the end how many have a number at all, (v + 1,)."""
+        """Return the number of records below each value, and at the end that of all present ones, (v + 1,)."""
         return np.append(0, np.cumsum(self.distinct_numbers.counts[: self.n_present[0]]))
 
     def _locate_values(self, others: DistinctNumbers) -> tuple[Integers, NDArray[np.bool_]]:
-        """Return where each of the other values (u,) would stand among the values, and whether it is the one that stands there."""
+        """Return the insertion position of each of the other values (u,), and whether it equals the value there."""
         values = self.distinct_numbers.values
         place = sorted_search(values[: self.n_present[0]], others.values)
         return place, values[place.clip(max=len(values) - 1)] == others.values
 
     def rank_shares_of(self, others: RankedNumbers) -> Singles:
-        """Return the share of these numbers that lie below each of the others (k,), half of the equal ones among them; -1 for NaN."""
+        """Return the share of these numbers below each of the others (k,), ties counting half; -1 for NaN."""
         place, found = self._locate_values(others.distinct_numbers)
         middle = self.counts_below[place] + self.counts_below[np.minimum(place + found, self.n_present[0])]
         places = (middle / (2 * max(1, int(self.n_present[1])))).astype(np.float32)
@@ -72,7 +71,7 @@ class RankedNumbers:
         return np.asarray(places[others.distinct_numbers.codes])
 
     def match_codes(self, others: RankedNumbers) -> Codes:
-        """Return the code of each of the other values (k,); ``UNKNOWN_CODE`` for one that has no code."""
+        """Return the code of each of the other values (k,); ``UNKNOWN_CODE`` for unknown values."""
         place, found = self._locate_values(others.distinct_numbers)
         codes = np.where(found, place, UNKNOWN_CODE).astype(np.int32)
         missing = np.isnan(others.distinct_numbers.values)
@@ -86,13 +85,13 @@ class RankedNumbers:
 
 @dataclass(frozen=True, eq=False)
 class JointColumn:
-    """A column of the joint table and of each release.
+    """Column of the joint table and of each dataset.
 
     name: name of the column
-    own: keys of the cells in the joint table, (N,)
-    released: keys of the cells in each release, (r,) each
+    own: cell keys in the joint table, (N,)
+    released: cell keys in each dataset, (r,) each
     numbers: values in the joint table, (N,); None for levels
-    released_numbers: values in each release, (r,) each; empty for levels
+    released_numbers: values in each dataset, (r,) each; empty for levels
     """
 
     name: str
@@ -103,18 +102,18 @@ class JointColumn:
 
     @cached_property
     def ranked_numbers(self) -> RankedNumbers:
-        """Return the joint table's numbers with their ranks."""
+        """Return the numbers of the joint table with ranks."""
         assert self.numbers is not None
         return RankedNumbers(distinct_codes(self.numbers))
 
     @cached_property
     def released_ranked_numbers(self) -> list[RankedNumbers]:
-        """Return the numbers of each release with their ranks."""
+        """Return the numbers of each dataset with ranks."""
         return [RankedNumbers(distinct_codes(one)) for one in self.released_numbers]
 
     @cached_property
     def rank_shares(self) -> Singles | None:
-        """Return the rank of each number of the joint table in it, as a share, (N,); None for levels."""
+        """Return the rank of each number in the joint table, as a share, (N,); None for levels."""
         return None if self.numbers is None else self.ranked_numbers.rank_shares_of(self.ranked_numbers)
 
 
@@ -122,11 +121,10 @@ RARE_LEVEL_KEY = np.uint64(0xD1B54A32D192ED03)
 
 
 def pool_rare_levels(name: str, own: Keys, released: Sequence[Keys]) -> JointColumn:
-    """Return a column of levels with the rare ones of the joint table (N,) as one level, there and in each dataset (r,).
-
-    Every model draws the levels that members have. It cannot draw one that only hold-out people have, so that an honest release too would show members
-    of a rare level more often than hold-out people. A released level that is not in the joint table is kept unchanged: it may be another name for one that is.
-    """
+    """Return a column of levels with the rare levels of the joint table (N,) joined, there and in each dataset (r,)."""
+    # A model draws only levels that members have, never one that only hold-out people have, so an honest release too
+    # would show members of a rare level more often. Released levels that are not in the joint table stay: they may be
+    # other names.
     levels = distinct_codes(own)
     is_rare = (levels.counts < FEWEST_WITH_LEVEL) & (levels.values != MISSING_KEY)
     if not is_rare.any() or levels.counts[is_rare].sum() > MOST_WITH_RARE_LEVELS * len(own):
@@ -142,14 +140,14 @@ def pool_rare_levels(name: str, own: Keys, released: Sequence[Keys]) -> JointCol
 
 @dataclass(frozen=True, eq=False)
 class CodedColumn:
-    """Codes and ranks of a column of the joint table and of each release.
+    """Codes and ranks of a column in the joint table and in each dataset.
 
     name: name of the column
     codes: code of each record of the joint table, (N,)
-    released_codes: codes in each release, (r,) each; -1 for values that no record has
-    counts: records of the joint table that have each code, (v,)
+    released_codes: codes in each dataset, -1 for values that no record has, (r,) each
+    counts: number of records of the joint table with each code, (v,)
     rank_shares: rank of each record, as a share, (N,); None for levels
-    released_rank_shares: ranks in each release, (r,) each; empty for levels
+    released_rank_shares: ranks in each dataset, (r,) each; empty for levels
     """
 
     name: str
@@ -161,7 +159,7 @@ class CodedColumn:
 
     @cached_property
     def surprisal(self) -> Singles:
-        """Return - log of the share of records that have the record's value, (N,)."""
+        """Return minus the log share of records with the record's value, (N,)."""
         return np.asarray(-np.log(self.counts / len(self.codes)), dtype=np.float32)[self.codes]
 
 
@@ -181,6 +179,7 @@ def code_by_value(column: JointColumn) -> CodedColumn:
     own = distinct_codes(column.own)
 
     def known_codes(cells: Keys) -> Codes:
+        """Return the code of each cell in the joint table; unknown if its value is not there."""
         others = distinct_codes(cells)
         place = sorted_search(own.values, others.values).clip(max=len(own.values) - 1)
         return np.asarray(
@@ -191,7 +190,7 @@ def code_by_value(column: JointColumn) -> CodedColumn:
 
 
 def code_by_rank(column: JointColumn) -> CodedColumn:
-    """Code a column by the order of the frequencies of its levels, or by the ranks of its numbers in each table."""
+    """Code a column by the frequency ranks of its levels, or by the ranks of its numbers within each table."""
     if column.numbers is not None:
         own, counts = column.ranked_numbers.distinct_numbers.codes, column.ranked_numbers.distinct_numbers.counts
         places = tuple(one.rank_shares_of(one) for one in column.released_ranked_numbers)
@@ -206,9 +205,7 @@ def code_by_rank(column: JointColumn) -> CodedColumn:
 
 
 def rank_by_frequency(cells: Keys) -> tuple[Codes, Integers]:
-    """Return the rank of each cell's value among the values by how often they occur, and the counts in that order. A missing value is the
-    last.
-    """
+    """Return the frequency rank of each cell's value, missing last, and the counts in that order."""
     different = distinct_codes(cells)
     values, counts = different.values, different.counts
     order = np.lexsort((values, -np.where(values == MISSING_KEY, 0, counts)))
@@ -218,12 +215,12 @@ def rank_by_frequency(cells: Keys) -> tuple[Codes, Integers]:
 
 
 def log_value_shares(columns: Sequence[CodedColumn]) -> Floats:
-    """Return the logarithm of the product of the shares of a record's values among all, (N,): lower is rarer. Numbers in twentieths."""
+    """Return the sum of the log shares of each record's values, (N,): lower is rarer; numbers in twentieths."""
     return -record_surprisal(columns)
 
 
 def record_surprisal(columns: Sequence[CodedColumn]) -> Floats:
-    """Return how rare the values of each record are: the sum of - log of their shares in the joint table, (N,). Numbers in twentieths."""
+    """Return the sum of minus log shares of each record's values, (N,); numbers in twentieths."""
     total = np.zeros(len(columns[0].codes) if columns else 0)
     for one in columns:
         total += _class_surprisals(one)[_value_classes(one, one.codes, one.rank_shares)]
@@ -231,9 +228,7 @@ def record_surprisal(columns: Sequence[CodedColumn]) -> Floats:
 
 
 def released_row_surprisal(columns: Sequence[CodedColumn], release: int) -> Floats:
-    """Return how rare the values of each row of a dataset are in the joint table, (r,). A level that is not there counts as one that half
-    a record has.
-    """
+    """Return the surprisal of each row of a dataset by the shares in the joint table, (r,)."""
     total = np.zeros(len(columns[0].released_codes[release]) if columns else 0)
     for one in columns:
         places = one.released_rank_shares[release] if one.rank_shares is not None else None
@@ -242,8 +237,9 @@ def released_row_surprisal(columns: Sequence[CodedColumn], release: int) -> Floa
 
 
 def _value_classes(one: CodedColumn, codes: Codes, places: Singles | None) -> Integers:
-    """Return the class of each value whose share is its rarity: its code, or for numbers of many values a twentieth by rank; -1 for
-    unknown levels.
+    """Return the class of each value for its share; -1 if unknown.
+
+    The class is the code, or a twentieth of the ranks for many distinct numbers.
     """
     if places is None or one.rank_shares is None or len(one.counts) <= 2 * BINS:
         return codes.astype(np.int64)
@@ -251,26 +247,26 @@ def _value_classes(one: CodedColumn, codes: Codes, places: Singles | None) -> In
 
 
 def _class_surprisals(one: CodedColumn) -> Floats:
-    """Return - log of the share of each class, that of unknown values last."""
+    """Return minus the log share of each class, that of unknown values last."""
     counts = (
         one.counts
         if one.rank_shares is None or len(one.counts) <= 2 * BINS
         else np.bincount(_value_classes(one, one.codes, one.rank_shares), minlength=BINS + 1)
     )
+    # A level that is not in the joint table counts as one that half a record has.
     return np.asarray(-np.log(np.append(np.maximum(counts, 1), 0.5) / len(one.codes)))
 
 
 def binned_rank_keys(places: Singles, parts: int, offset: float) -> Keys:
-    """Return keys of ranks (n,) that are equal within a part of the distribution, with limits moved by a share of a part; a missing one is
-    its own.
-    """
+    """Return keys of ranks (n,) that are equal within a bin; missing is a bin of its own."""
     return np.where(places < 0, np.uint64(0), (np.maximum(places, 0) * parts + offset + 1).astype(np.uint64))
 
 
 def order_rarest_first(score: Floats, rows: Keys) -> Integers:
-    """Return the records in the order of their rarity, equal ones in the order of their rows, (N,)."""
+    """Return the records by ascending score, ties by their row keys, (N,)."""
     order = sort_order(score)
     new = is_run_start(score[order])
+    # Only ties are sorted by row, which is faster than ``lexsort`` of all.
     tied = np.flatnonzero(~(new & np.append(new[1:], True)))
     if len(tied):
         run, some = np.cumsum(new)[tied], order[tied]
@@ -280,7 +276,7 @@ def order_rarest_first(score: Floats, rows: Keys) -> Integers:
 
 
 def midrank_shares(values: Floats) -> Floats:
-    """Return ranks as shares of the records, missing ones first, (n,)."""
+    """Return midranks as shares of the records, missing values first, (n,)."""
     different = distinct_codes(values)
     counts, missing = different.counts, int(np.isnan(different.values[-1:]).sum())
     first = np.append(counts[-missing:], 0)[0] if missing else 0

@@ -1,15 +1,8 @@
-"""Share of a release's rows that repeat confidential records, and the share that an independent sample would repeat.
+"""Share of a release's rows that repeat confidential records, compared with an independent sample.
 
-What an independent draw from the same population would share with the confidential data is seen in these themselves, by
-leaving one out: where the release keeps nothing, the share of the records that equal another one, which is computed exactly
-and is unbiased for a reference of n - 1 records (halves of the data would answer for n / 2). Where it keeps variables, the drawn
-ones of the nearest other record in the record's place (``sfumato.engine.adversary.neighbours``). That record is compared with those
-that share
-its kept values but itself, one fewer than a released row is. So what a released row gains by one more of them is added: the share of
-released rows
-that would no longer be found if one of those records, at random, were left out; at most what the records themselves show of it, since a
-release
-that copies records gains more. Numbers with many digits hardly ever repeat.
+If the release keeps no variable, the baseline is the share of the records that equal another one, which is exact and
+unbiased for a reference of n - 1 records. If it keeps some, the synthesised values of the nearest other record take the
+place of the record's own (``sfumato.engine.adversary.neighbours``).
 """
 
 from __future__ import annotations
@@ -37,12 +30,10 @@ def measure_equal_records(
     drawn: Sequence[str],
     pairs: NeighbourPairs | None = None,
 ) -> MemorisationShare:
-    """Measure the share of the released rows, on average over the datasets, that equal a confidential record in all variables.
+    """Measure the mean share of released rows, over the datasets, that equal a confidential record in all variables.
 
-    ``own`` and ``releases`` are the cells of the confidential data and of each dataset, ``pairs`` the nearest ones in what is kept
-    where they
-    are known. ``records`` of the result are those that are repeated.
-    A dataset that has exactly the confidential rows is a copy, however alike these are: then the baseline is 0.
+    ``own`` and ``releases`` are the cells of the confidential data and of each dataset, ``pairs`` the nearest records
+    in the kept variables if known. ``records`` of the result are those repeated.
     """
     n = len(confidential)
     kept_rows, drawn_rows = row_keys(own, kept, n), row_keys(own, drawn, n)
@@ -52,6 +43,7 @@ def measure_equal_records(
     by_one = list[float]()
 
     def sorted_release_rows() -> Iterator[Keys]:
+        """Yield the sorted row keys of each dataset and note what later steps need of them."""
         nonlocal copied
         for cells in releases:
             one = sorted_values(row_keys(cells, names))
@@ -63,6 +55,7 @@ def measure_equal_records(
 
     shares, taken = _shares_of_matching_rows(ordered[is_run_start(ordered)], sorted_release_rows())
     value, repeated = float(np.mean(shares)), np.flatnonzero(find_positions(taken, rows) >= 0)
+    # A dataset with exactly the confidential rows is a copy, however alike these are.
     if copied:
         return MemorisationShare(1.0, 0.0, records=repeated)
     if classes is None:
@@ -74,6 +67,9 @@ def measure_equal_records(
         found = np.searchsorted(ordered, made, side="right") - np.searchsorted(ordered, made)
         alike = kept_rows[pairs.own] == kept_rows[pairs.other]
         found -= alike
+        # The other record is compared with its class without itself, one record fewer than a released row is, so the
+        # gain by one more is added. It is at most what the records themselves show, since a release that copies gains
+        # more.
         one_fewer = pairs.weighted_share(
             np.where(alike & (found == 1), 1 / np.maximum(classes.sizes[pairs.own] - 1, 1), 0.0)
         )
@@ -87,11 +83,11 @@ def measure_equal_records(
 
 @dataclass(frozen=True, eq=False)
 class _KeptValueClasses:
-    """Classes of records that share their kept values.
+    """Classes of records with equal kept values.
 
-    sizes: number of records in each record's class, (n,)
-    rows: different rows, ascending, (u,)
-    loss_probabilities: probability that no record has a row any more once one of its class, at random, is left out; 0 in a class of
+    sizes: class size of each record, (n,)
+    rows: distinct rows, ascending, (u,)
+    loss_probabilities: probability that a row disappears when a random record of its class is left out; 0 in a class of
         one, (u,)
     """
 
@@ -101,6 +97,7 @@ class _KeptValueClasses:
 
     @classmethod
     def from_rows(cls, rows: Keys, kept_rows: Keys) -> _KeptValueClasses:
+        """Form the classes from the row keys and the keys of the kept values, (n,) each."""
         classes = distinct_codes(kept_rows)
         sizes = classes.repeats
         order, ascending = sort_with_order(rows)
@@ -109,25 +106,23 @@ class _KeptValueClasses:
         return cls(sizes, ascending[first], np.where((counts == 1) & (alike > 1), 1 / alike, 0.0))
 
     def share_lost_by_leaving_one_out(self, released: Keys) -> float:
-        """Return the share of released rows (k,) that no record would have any more."""
+        """Return the expected share of released rows (k,) that lose their record when one of the class is left out."""
         places = find_positions(self.rows, released)
         return float(self.loss_probabilities[places[places >= 0]].sum()) / max(1, len(released))
 
 
 def count_members_with_released_row(rows: Keys, members: int, releases: Sequence[Keys]) -> ProbeCounts:
-    """Count the members, and the hold-out people, whose row some release has; ``rows`` are those of both (N,), members first.
-
-    A model that draws common rows more often than the population has them equals more confidential rows than an independent sample
-    does, and as many rows of people who were held out.
-    """
+    """Count the members and hold-out people whose row some dataset has; ``rows`` (N,) lists members first."""
     shown = np.zeros(len(rows), dtype=np.bool_)
     for one in releases:
         shown |= count_occurrences(rows, one) > 0
+    # A model that overproduces common rows equals more rows than an independent sample, but of hold-out people as
+    # often.
     return count_probe(MembershipProbe("all people", "", np.flatnonzero(shown)), members, len(rows))
 
 
 def _shares_of_matching_rows(values: Keys, releases: Iterable[Keys]) -> tuple[list[float], Keys]:
-    """Return for each release the share of its keys (k,) that are one of the values, ascending (n,), and which values some are."""
+    """Return each dataset's share of keys (k,) that are among ascending values (n,), and the values matched by any."""
     shares, taken = [], np.zeros(len(values), dtype=np.bool_)
     for one in releases:
         places = find_positions(values, sorted_values(one))

@@ -1,11 +1,9 @@
-"""Ratio of the density of a release to that of other people at the place of a record, from nearest neighbours.
+"""Nearest-neighbour estimate of the ratio of a release's density to that of other people at a record.
 
-The density of N records at a place is c / (N r^d): r is the distance of the k-th nearest, c how many lie as near as that, d the number of
-variables. The score of a record is the logarithm of its density in the release over that in the reference, which are people of the same
-population who are not in the data (van Breugel, Sun, Qian & van der Schaar 2023, eq. 2, there with other estimates of the densities).
-
-Where a released record equals the person, r is 0 and the density is infinite. Such scores have the order of the ratio as r approaches 0:
-above all others where no reference record is equal, and by the shares c / N where both tables have equal records.
+The density of N records at a point is c / (N r^d), with r the distance of the k-th nearest, c the number of records
+within r, and d the number of variables. A record's score is its log density in the release less that in the reference,
+people of the same population who are not in the data (van Breugel, Sun, Qian & van der Schaar 2023, eq. 2, there with
+other density estimates).
 """
 
 from __future__ import annotations
@@ -22,10 +20,10 @@ from .nearest_records import NearestRecords
 
 @dataclass(frozen=True, eq=False)
 class NeighbourDistances:
-    """Distances of the k nearest records to each of q places.
+    """Distances of the k nearest records to each of q points.
 
     distances: distances of the k nearest, ascending, (q, k)
-    n_within: records that are as near as the last of them, (q,)
+    n_within: number of records as near as the k-th, (q,)
     n_records: number of records searched
     """
 
@@ -35,7 +33,7 @@ class NeighbourDistances:
 
     @classmethod
     def from_places(cls, gower: GowerDistance, places: Floats, table: Floats, neighbours: int) -> NeighbourDistances:
-        """Find the nearest of the records at places ``table`` (r, d), r at least 1, to those at ``places`` (q, d)."""
+        """Find the nearest of at least one record at positions ``table`` (r, d) to ``places`` (q, d)."""
         near = NearestRecords.from_places(gower, places, table, neighbours)
         which = near.searched.combination_of
         return cls(near.k_distances[which], near.count_records().astype(np.float64)[which], len(table))
@@ -51,6 +49,7 @@ class NeighbourDistances:
         nearest = np.sort(np.concatenate([one.distances for one in tables], axis=1), axis=1)[:, :neighbours]
         reach = nearest[:, -1:]
         counts = [
+            # Ties with a table's own k-th distance are not among its k distances.
             np.where(one.kth_distance == reach[:, 0], one.n_within, (one.distances <= reach).sum(axis=1))
             for one in tables
         ]
@@ -58,11 +57,13 @@ class NeighbourDistances:
 
 
 def log_density_ratio(inside: NeighbourDistances, outside: NeighbourDistances, variables: int) -> Floats:
-    """Return the density scores of q places, (q, 2), ordered by the first column and then by the second.
+    """Return the density scores of q points, (q, 2), to be ordered by the first column, then by the second.
 
-    The first column is 1 for an infinite ratio, -1 for a ratio of 0, else 0; the second the logarithm of the ratio. For a ratio that is
-    infinite or 0 the logarithm leaves out the distances that are 0.
+    The first column is 1 for an infinite ratio, -1 for a ratio of 0, else 0; the second is the log ratio without zero
+    distances.
     """
+    # An equal record makes r = 0. The two columns have the order of the ratio as r approaches 0: by the shares c / N
+    # where both are 0.
     endless = (inside.kth_distance == 0).astype(np.float64) - (outside.kth_distance == 0)
     own, other = (np.log(np.where(one.kth_distance > 0, one.kth_distance, 1.0)) for one in (inside, outside))
     more = np.log(inside.n_within / inside.n_records) - np.log(outside.n_within / outside.n_records)

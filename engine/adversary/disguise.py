@@ -1,11 +1,7 @@
-"""Columns that disclose another column in another form: a one-to-one or monotone function of it, or one that determines it for nearly
-everybody.
+"""Columns that disclose another column as a one-to-one, monotone or nearly determining function of it.
 
-A sensitive column that is synthesised is no secret where a column that stays says the same in other words: a code for a name, a
-square root for an amount, a year of birth for an age. What counts is what the records show, not names, kinds or roles.
-
-One-to-one says nothing of columns in which nearly everybody is alone: any two such columns are functions of each other. There the order
-is looked at, and among groups of two or more records the share whose value follows from the group.
+A sensitive column that is synthesised is not protected if a kept column says the same: a code for a name, a year of
+birth for an age. The records decide, not names, kinds or roles.
 """
 
 from __future__ import annotations
@@ -20,24 +16,24 @@ from ..data.rows import distinct_codes, distinct_rows
 from .cells import Keys
 
 SAME = 0.99
-"""The share of the records in groups whose value has to follow from the column that stays."""
+"""Share of records in groups whose value must follow from the kept column."""
 MONOTONE = 0.9999
 CLOSE = 0.95
-"""Share of the records without the commonest value that the rule has to explain."""
+"""Share of the records without the mode that the function must explain."""
 FEW, FEWEST = 50, 10
-"""Records, and records with another value than the commonest, from which on a function is no accident."""
+"""Fewest records, and fewest without the mode, for which a function is no accident."""
 LOOKED_AT = 50_000
 
 
 @dataclass(frozen=True, eq=False)
 class DisguisedColumn:
-    """A column that stays and discloses a sensitive one.
+    """Kept column that discloses a sensitive one.
 
-    column: name of the column that stays
+    column: name of the kept column
     sensitive_column: name of the column that it discloses
     relation: how it does so, in words
     share: share of the records for which it does
-    records: these records, from 0
+    records: these records
     """
 
     column: str
@@ -50,8 +46,8 @@ class DisguisedColumn:
 def functional_dependence(cells: Keys, secret: Keys) -> tuple[float, float, NDArray[np.bool_]]:
     """Measure how often a ``secret`` (n,) follows from the group of records with equal ``cells`` (n,).
 
-    Returns the share of the records in groups of two or more whose secret is the most frequent of their group, the share that the most
-    frequent secret of all would have, and which records the first are.
+    Returns the share of records in groups of two or more that have the mode of their group, the share of the overall
+    mode, and the mask of the former records, (n,).
     """
     groups, levels = distinct_codes(cells), distinct_codes(secret)
     pairs = distinct_rows([groups.codes, levels.codes], len(cells))
@@ -71,9 +67,9 @@ def find_disguise(
     numbers: Floats | None = None,
     secret_numbers: Floats | None = None,
 ) -> DisguisedColumn | None:
-    """Return how a column (n,) that stays discloses the ``secret`` one (n,); None where it does not.
+    """Return how a kept column (n,) discloses the ``secret`` column (n,); None if it does not.
 
-    ``numbers`` and ``secret_numbers`` are values whose order means something, NaN missing, None of levels.
+    ``numbers`` and ``secret_numbers`` are ordered values, NaN if missing; None for levels.
     """
     n = len(cells)
     some = np.arange(n) if n <= LOOKED_AT else np.linspace(0, n - 1, LOOKED_AT).astype(np.int64)
@@ -82,6 +78,7 @@ def find_disguise(
     if numbers is not None and secret_numbers is not None and _are_monotone(numbers[some], secret_numbers[some]):
         return DisguisedColumn(name, sensitive_name, "has the same order", 1.0, np.arange(n))
     grouped = _share_in_groups(cells[some])
+    # Of columns in which nearly everybody is unique, any two are functions of each other.
     if grouped < 0.5:
         return None
     there, commonest, _ = functional_dependence(cells[some], secret[some])
@@ -96,12 +93,12 @@ def find_disguise(
 
 
 def _share_in_groups(cells: Keys) -> float:
-    """Return the share of the records whose cell another record has too."""
+    """Return the share of the records whose cell is not unique."""
     return float((distinct_codes(cells).repeats > 1).mean())
 
 
 def _are_monotone(ours: Floats, theirs: Floats) -> bool:
-    """Return whether one column rises or falls wherever the other does, by ranks; columns of a few values are groups, not orders."""
+    """Return whether two columns have the same or the reverse rank order; columns of few values never have."""
     from scipy.stats import rankdata
 
     present = ~(np.isnan(ours) | np.isnan(theirs))

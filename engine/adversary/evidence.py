@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 CONTENT_LEVEL = 0.01
-"""Probability that an honest release is blocked for its content, by any test of it."""
+"""Probability that an honest release is blocked by any test of its content."""
 COPY_LEVEL = 0.001
-"""The part of it of rows that equal a record."""
+"""Part of it for tests of rows that equal a record."""
 EVIDENCE_LEVEL = 0.009
-"""The part of the test of membership, where every column is drawn."""
+"""Part of it for the test of membership if all columns are synthesised."""
 BESIDE_KEPT_LEVEL, OWN_ROW_LEVEL = 0.005, 0.004
-"""The parts of the test of membership and of a record's own row, where a release keeps some columns."""
+"""Parts of it for the tests of membership and of own rows if some columns are kept."""
 
 
 def holdout_probability(members: int, of_members: int, controls: int, of_controls: int) -> float:
-    """Return the probability of at least ``members`` members among all who were found, where membership makes no difference (Fisher 1935)."""
+    """Return the p-value of Fisher's exact test: probability of at least ``members`` members among all found."""
     from scipy.stats import hypergeom
 
     if not of_controls:

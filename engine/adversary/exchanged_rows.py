@@ -1,9 +1,9 @@
-"""Permutation test of whether a record's own released row says more of its drawn values than the rows of people with the same kept values.
+"""Permutation test of whether released rows agree more with their own records than with similar ones.
 
-A model that draws beside kept columns knows of a record only what is kept. So the drawn parts of the rows of records with the same
-kept values are exchangeable, however close the model is and however much the kept columns say of the drawn ones: to exchange
-them within the classes of equal kept values gives the exact distribution of every statistic. What a row says beyond that is remembered.
-A record with unique kept values cannot be tested: its drawn values may follow from the kept ones.
+A model that synthesises beside kept columns knows only the kept values of a record. So the synthesised parts of rows
+with equal kept values are exchangeable, however close the model is: exchanging them within classes gives the exact null
+distribution of every statistic. A record with unique kept values cannot be tested, since its synthesised values may
+follow from the kept ones.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from .coded import CodedColumn
 from .membership_evidence import DRAWS_AT_ONCE, ROUNDING, SequentialPermutationTest, combine_probe_scores
 
 NEAR = 0.005
-"""Numbers agree whose places in the distribution are so near."""
+"""Difference of rank shares up to which numbers agree."""
 MOST_CELLS = 1_000_000
-"""Cells of rows that are exchanged at a time; of larger tables some classes are looked at."""
+"""Largest number of exchanged cells; of larger tables some classes are tested."""
 PILOT_DRAWS = 100
-"""Exchanges from which means and deviations of the scores are taken; they are not used for p."""
+"""Number of exchanges for means and deviations of the scores, not used for p."""
 
 Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class ComparedColumns:
-    """Some drawn columns of one dataset, whose agreement is tested together.
+    """Synthesised columns of one dataset whose agreement is tested together.
 
     label: the columns, in words
-    columns: numbers of the columns
-    dataset: number of the dataset
+    columns: positions of the columns
+    dataset: position of the dataset
     """
 
     label: str
@@ -49,12 +49,12 @@ class ComparedColumns:
 class ExchangeEvidence:
     """Result of exchanging rows within classes of equal kept values.
 
-    p: probability that rows which are exchangeable say so much of their own records
-    n_people: records that share their kept values with another one and were tested
-    columns_label: the columns that say most, in words
-    n_found: records whose own row has their values there, mostly where columns are several
-    n_expected: how many would be if rows were exchanged
-    records: rows of those found whom exchanged rows seldom have, ascending
+    p: p-value of the agreement of rows with their own records
+    n_people: number of tested records, which share their kept values with another one
+    columns_label: columns with the strongest evidence, in words
+    n_found: number of records whose own row has their values there, or most of these if there are several columns
+    n_expected: expected number of these if rows are exchanged
+    records: records found whom exchanged rows seldom have, ascending
     """
 
     p: float
@@ -66,7 +66,7 @@ class ExchangeEvidence:
 
     @property
     def excess(self) -> float:
-        """Return the people found beyond those expected."""
+        """Return the number of people found beyond those expected."""
         return max(0.0, self.n_found - self.n_expected)
 
     @property
@@ -76,24 +76,24 @@ class ExchangeEvidence:
 
     @property
     def excess_share(self) -> float:
-        """Return the excess as a share of the people whom exchanged rows would not show."""
+        """Return the excess as a share of the people whom exchanged rows would not find."""
         room = self.n_people - self.n_expected
         return min(1.0, self.excess / room) if room > 0 else 0.0
 
 
 def exchange_rows(columns: Sequence[CodedColumn], kept: Keys, rows: Keys, datasets: int) -> ExchangeEvidence | None:
-    """Test whether own rows say more of their records than exchanged ones; None where no two records share their kept values.
+    """Test whether rows agree more with their own records than exchanged rows do.
 
-    Parameters
-    ----------
-    columns : sequence of Coded
-        The drawn columns. Row i of each dataset is record i's, of n records.
+    Returns None if no two records share kept values.
+
+    Parameters ---------- columns : sequence of CodedColumn
+        The synthesised columns. Row i of each dataset belongs to record i, of n records.
     kept : keys
-        Number of each record's kept values, (n,).
+        Key of each record's kept values, (n,).
     rows : keys
-        Number of each record with all its values, which decides an order that says nothing of where records stand, (n,).
+        Key of each record with all its values, (n,), for an order independent of the file.
     datasets : int
-        How many datasets are looked at.
+        Number of datasets to use.
     """
     chosen = _shared_records(kept, rows, columns, datasets)
     if not len(chosen):
@@ -106,7 +106,7 @@ def exchange_rows(columns: Sequence[CodedColumn], kept: Keys, rows: Keys, datase
     weights = [_agreement_surprisal(one)[chosen] for one in columns]
 
     def agreement_flags(order: Integers) -> list[list[Flags]]:
-        """Return for each dataset and column whether the record's value is that of the row that it is given, (k,)."""
+        """Return for each dataset and column whether each record agrees with the row it is given, (k,)."""
         return [[_values_agree(one, chosen, d, chosen[order]) for one in columns] for d in range(datasets)]
 
     def agreement_totals(flags: Sequence[Sequence[Flags]]) -> Floats:
@@ -150,26 +150,30 @@ def exchange_rows(columns: Sequence[CodedColumn], kept: Keys, rows: Keys, datase
 
 
 def _shared_records(kept: Keys, rows: Keys, columns: Sequence[CodedColumn], datasets: int) -> Integers:
-    """Return the records that share their kept values with others, class after class; of a large table the first classes by their keys, (k,)."""
+    """Return the records that share their kept values with others, class by class, (k,).
+
+    A large table is cut at ``MOST_CELLS`` cells.
+    """
     order = np.lexsort((rows, kept))
     classes = distinct_codes(kept[order])
     shared = order[classes.repeats > 1]
     most = max(2, MOST_CELLS // max(1, len(columns) * datasets))
     if len(shared) <= most:
         return shared
-    # Keys are hashes, so that the first classes are any classes; of a class larger than the room for it some records stay.
+    # Keys are hashes, so that the first classes are any classes; of a class larger than the room for it some records
+    # stay.
     last = kept[shared[most - 1]]
     return shared[:most] if kept[shared[0]] == last else shared[: int(np.searchsorted(kept[shared], last))]
 
 
 def _agreement_surprisal(column: CodedColumn) -> Floats:
-    """Return - log of the share of the records that agree with each, (N,): at least what is near."""
+    """Return minus the log share of the records that agree with each record, (N,), counting near numbers."""
     surprise = column.surprisal.astype(np.float64)
     return surprise if column.rank_shares is None else np.minimum(surprise, -np.log(2 * NEAR))
 
 
 def _values_agree(column: CodedColumn, records: Integers, release: int, rows: Integers) -> Flags:
-    """Return whether records (k,) have the values of rows (k,) of a dataset: levels equal, numbers near."""
+    """Return whether records (k,) agree with rows (k,) of a dataset: equal levels or near numbers."""
     if column.rank_shares is None or not column.released_rank_shares:
         return np.asarray(column.codes[records] == column.released_codes[release][rows])
     return np.asarray(np.abs(column.rank_shares[records] - column.released_rank_shares[release][rows]) <= NEAR)

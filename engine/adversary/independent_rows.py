@@ -1,20 +1,17 @@
-"""Tests for rows of people that a release has more often than any release whose rows are drawn independently of the data can.
+"""Tests for rows of people that a release has more often than any release with rows independent of the data.
 
-Who is a member and who was held out is not used here, so that what these tests say adds to the permutation test of ``membership_evidence``.
+Membership labels are not used, so these tests add to the permutation test of ``membership_evidence``.
 
-**Coincidences.** A row that stands once in the joint table and once in a dataset is a coincidence. Let N people be independent draws of the
-population p, and the r released rows independent draws of any distribution q, which a model of whatever kind has. A row x is a
-coincidence with
-probability N p exp(-N p) r q exp(-r q), and occurs exactly twice in one of the two tables with probability (N p)^2 exp(-N p) / 2 + (r
-q)^2 exp(-r q) / 2,
-which is at least as much since 2 a b <= a^2 + b^2. So each coincidence or pair is a coincidence with probability one half at most,
-whatever p and q are.
-The test assumes nothing about the distribution of the data. It looks at the rarest rows first, since copies of rare rows stand beside
-few pairs; the probability is that of the strongest beginning of a sequence of coin throws (exact, by recursion).
+**Coincidences.** A row that occurs once in the joint table and once in a dataset is a coincidence. Let the N people be
+independent draws from p and the r released rows independent draws from any q. Row x is a coincidence with probability N
+p exp(-N p) r q exp(-r q), and occurs exactly twice in one of the tables with probability (N p)^2 exp(-N p) / 2 + (r
+q)^2 exp(-r q) / 2, which is at least as large since 2 a b <= a^2 + b^2. So of coincidences and pairs together at most
+half are coincidences on average, whatever p and q are. The test scans the rarest rows first, since copies of rare rows
+occur beside few pairs; its p-value is that of the strongest beginning of a sequence of coin tosses (exact, by
+recursion).
 
-**Repeated rows.** A row that a dataset repeats stands in the joint table exactly once with probability N p exp(-N p) <= 1 / e, whatever
-p is: rows that were
-chosen without knowing the data match no person, or several, more often than exactly one.
+**Repeated rows.** A row that a dataset repeats occurs exactly once in the joint table with probability N p exp(-N p) <=
+1 / e. Rows chosen without the data match no person, or several, more often than exactly one.
 """
 
 from __future__ import annotations
@@ -35,36 +32,36 @@ from .evidence import COPY_LEVEL
 
 WHOLE, REPEATED, NEAR, SOME_COLUMNS = "whole", "repeated", "near", "some columns"
 SHARES = {WHOLE: 0.5, REPEATED: 0.2, NEAR: 0.2, SOME_COLUMNS: 0.1}
-"""Parts of the level by kind of test, named beforehand."""
+"""Fixed shares of the significance level by kind of test."""
 MOST_EXAMINED = 400
-"""Coincidences and pairs, the rarest ones, of which every beginning is examined."""
+"""Largest number of coincidences and pairs, rarest first, whose beginnings are tested."""
 REPEATS = (2, 3, 5, 8)
-"""Numbers of occurrences in a dataset from which on a row counts as repeated."""
+"""Numbers of occurrences in a dataset that count as repeated."""
 PARTS = 10
-"""Parts of a number's distribution within which two numbers count as the same, where people are looked for who are nearly copied."""
+"""Number of bins of a number in the search for near copies."""
 MANY = 200_000
-"""Records from which on the test does not search for near copies."""
+"""Number of records above which near copies are not searched."""
 WEIGHTS = ((0.00002, 55.0), (0.008, 19.0), (0.05, 2.0))
 OTHER_WEIGHT = 0.8
-"""What the level of the permutation test is multiplied by, by the p of the rows alone. The average over a uniform p is .997, at most 1.
+"""Factor of the permutation test's level if the p of the rows is above all of ``WEIGHTS``; its mean is .997.
 
-With the largest a hold-out that is too small to say anything does not contradict; one that is found as often as members does."""
+With the largest weight a hold-out that is too small does not contradict the rows; one found like members does."""
 MOST_COMPARED = 100_000
-"""People up to whom two tests are compared for whether they find the same."""
+"""Number of people up to which tests are checked for finding the same."""
 
 
 @dataclass(frozen=True, eq=False)
 class RowCoincidenceTest:
-    """Test of rows that stand in the joint table and in a dataset more often than by chance.
+    """Test of rows that occur in the joint table and in a dataset more often than by chance.
 
     what: how rows are compared, in words
     kind: one of ``SHARES``
     records: rows of the joint table that were found, ascending, (x,)
-    expected: how many of them chance would find
-    chance: what chance could have found, in words
-    p: the probability of as many coincidences or more
-    smallest_p: the smallest p that this number of coincidences and pairs, or of repeated rows, could have had
-    n_pairs: rows that occur exactly twice, in the joint table and in the dataset together; of repeated rows 0
+    expected: number of them expected by chance
+    chance: explanation of the expected number, in words
+    p: probability of at least as many coincidences
+    smallest_p: smallest p-value possible with this number of coincidences and pairs, or of repeated rows
+    n_pairs: number of rows that occur exactly twice in one of the two tables; 0 for repeated rows
     """
 
     what: str
@@ -78,7 +75,7 @@ class RowCoincidenceTest:
 
 
 def compare_coincidences_with_pairs(what: str, kind: str, records: Integers, n_pairs: int) -> RowCoincidenceTest:
-    """Test coincidences, records of the joint table (x,), against ``n_pairs``, rows that occur exactly twice in one of the two tables."""
+    """Test coincidences (x,) against ``n_pairs`` rows that occur exactly twice in one of the tables."""
     from scipy.stats import binom
 
     found = len(records)
@@ -95,12 +92,12 @@ def _pairs_text(pairs: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class SortedRows:
-    """Rows in ascending order.
+    """Sorted row keys with their multiplicities.
 
-    order: where each row stood, (n,)
-    keys: different rows, ascending, (k,)
-    starts: where each of them begins, (k,)
-    counts: how often each occurs, (k,)
+    order: original position of each row, (n,)
+    keys: distinct keys, ascending, (k,)
+    starts: first position of each distinct key, (k,)
+    counts: number of occurrences of each, (k,)
     """
 
     order: Integers
@@ -110,25 +107,25 @@ class SortedRows:
 
     @classmethod
     def from_rows(cls, rows: Keys) -> SortedRows:
-        """Sort rows, (n,)."""
+        """Sort row keys, (n,)."""
         order, ascending = sort_with_order(rows)
         starts, counts = run_starts_and_lengths(ascending)
         return cls(order, ascending[starts], starts, counts)
 
     def rows_occurring(self, times: int) -> Integers:
-        """Return one row of each kind that occurs ``times`` times."""
+        """Return one position for each key that occurs ``times`` times."""
         return np.asarray(self.order[self.starts[self.counts == times]])
 
 
 def compare_whole_rows(what: str, own: Keys, released: Keys) -> RowCoincidenceTest:
-    """Test the coincidences between whole rows of the joint table (N,) and of a dataset (r,), all at once."""
+    """Test the coincidences between all whole rows of the joint table (N,) and of a dataset (r,)."""
     ours, theirs = SortedRows.from_rows(own), SortedRows.from_rows(released)
     pairs = int((ours.counts == 2).sum()) + int((theirs.counts == 2).sum())
     return compare_coincidences_with_pairs(what, WHOLE, _find_coincidences(ours, theirs), pairs)
 
 
 def _find_coincidences(ours: SortedRows, theirs: SortedRows) -> Integers:
-    """Return the records whose row stands once in both tables."""
+    """Return the records whose row occurs once in both tables."""
     alone = np.flatnonzero(ours.counts == 1)
     return np.asarray(ours.order[ours.starts[alone[look_up_counts(theirs.keys, theirs.counts, ours.keys[alone]) == 1]]])
 
@@ -136,22 +133,21 @@ def _find_coincidences(ours: SortedRows, theirs: SortedRows) -> Integers:
 def scan_rarest_rows(
     what: str, kind: str, own: SortedRows, released: SortedRows, surprise: Floats, released_surprise: Floats
 ) -> RowCoincidenceTest:
-    """Test the coincidences between rows of the joint table (N,) and of a dataset (r,), the most surprising rows first.
+    """Test the coincidences between rows of the joint table (N,) and of a dataset (r,), the rarest rows first.
 
-    Parameters
-    ----------
-    what, kind : str
-        How rows are compared, in words, and which of ``SHARES`` the test is of.
+    Parameters ---------- what, kind : str
+        How rows are compared, in words, and one of ``SHARES``.
     own, released : SortedRows
-        The N rows of the joint table and the r of the dataset.
+        The N rows of the joint table and the r rows of the dataset.
     surprise, released_surprise : Floats
-        How rare the values of each row are, a function of these values, (N,) and (r,).
+        Surprisal of each row, which must be a function of its values, (N,) and (r,).
     """
     alone = _find_coincidences(own, released)
     pairs = np.concatenate([surprise[own.rows_occurring(2)], released_surprise[released.rows_occurring(2)]])
     surprises = np.concatenate([surprise[alone], pairs])
     is_found = np.arange(len(surprises)) < len(alone)
     # Of equally rare rows a pair comes first, so that no order of the rows helps the coincidences.
+    # Rounded, so that sums in another order remain ties.
     order = np.lexsort((is_found, -np.round(surprises, 6)))[:MOST_EXAMINED]
     p, length = strongest_beginning(is_found[order])
     everybody = compare_coincidences_with_pairs(what, kind, alone, len(pairs))
@@ -169,9 +165,9 @@ def scan_rarest_rows(
 
 
 def strongest_beginning(is_found: Booleans) -> tuple[float, int]:
-    """Return how probable it is that some beginning of n throws of a coin, (n,), is as strong as the strongest one here, and the length of that.
+    """Return the p-value of the strongest beginning of a sequence of coin tosses (n,), and its length.
 
-    A beginning is as strong as the probability of as many heads among its throws is small. There are ``MOST_EXAMINED`` throws at most.
+    The strength of a beginning is the binomial probability of at least as many heads. n is at most ``MOST_EXAMINED``.
     """
     n = len(is_found)
     if not is_found.any():
@@ -188,13 +184,14 @@ def strongest_beginning(is_found: Booleans) -> tuple[float, int]:
         beyond = np.flatnonzero(tails[thrown, : thrown + 2] <= limit)
         if len(beyond):
             crossed += float(reach[beyond[0] :].sum())
+            # Sequences that crossed are counted once, at their first crossing.
             reach[beyond[0] :] = 0.0
     return min(1.0, crossed), length
 
 
 @cache
 def _binomial_tails() -> NDArray[np.float64]:
-    """Return the probability of at least k heads in t + 1 throws, of as many throws as are examined, (n, n + 1)."""
+    """Return the probability of at least k heads in t + 1 tosses, (n, n + 1)."""
     from scipy.stats import binom
 
     n = MOST_EXAMINED
@@ -202,7 +199,10 @@ def _binomial_tails() -> NDArray[np.float64]:
 
 
 def find_repeated_rows(what: str, own: SortedRows, released: SortedRows) -> list[RowCoincidenceTest]:
-    """Test for each number of repetitions whether rows that a dataset (r,) repeats stand once in the joint table (N,) too often."""
+    """Test whether rows that a dataset repeats occur once in the joint table too often.
+
+    There is one test for each of ``REPEATS``.
+    """
     from scipy.stats import binom
 
     tests = list[RowCoincidenceTest]()
@@ -230,16 +230,14 @@ def find_whole_rows(
     coded: Sequence[CodedColumn],
     respelled: Mapping[str, Sequence[JointColumn]] | None = None,
 ) -> list[RowCoincidenceTest]:
-    """Test the rows in all columns: whole ones, repeated ones, and those that are nearly the same or are under other names and in other units.
+    """Test rows in all columns: equal, repeated, nearly equal, and with other names or units.
 
-    Parameters
-    ----------
-    columns : sequence of Column
+    Parameters ---------- columns : sequence of JointColumn
         The columns as released.
-    coded : sequence of Coded
-        Their codes, by value.
-    respelled : mapping of str to sequences of Column, optional
-        The columns with the names, units and places that the data have, where the release has others, by what was changed back.
+    coded : sequence of CodedColumn
+        Their codes by value.
+    respelled : mapping of str to sequences of JointColumn, optional
+        The columns with names, units and positions restored to those of the data, by what was restored.
     """
     names = tuple(one.name for one in columns)
     surprise = record_surprisal(coded)
@@ -269,7 +267,7 @@ def find_whole_rows(
 def _binned_cells(
     columns: Sequence[JointColumn], coded: Sequence[CodedColumn], at: int
 ) -> tuple[dict[str, Keys], dict[str, Keys]]:
-    """Return the cells of the columns in the joint table and in a dataset, by name, with numbers in ``PARTS`` of their distribution."""
+    """Return the cells of the columns in the joint table and in a dataset, by name, with numbers in ``PARTS`` bins."""
     own, released = dict[str, Keys](), dict[str, Keys]()
     for number, (column, one) in enumerate(zip(columns, coded, strict=True)):
         if one.rank_shares is None:
@@ -284,10 +282,10 @@ def _binned_cells(
 
 @dataclass(frozen=True, eq=False)
 class RowEvidence:
-    """Evidence of rows alone: the strongest of all tests, with its p corrected for all of them.
+    """Strongest of all tests of rows, with a corrected p-value.
 
-    test: the strongest test
-    p: its p, corrected for the number of tests
+    test: strongest test
+    p: its p-value, corrected for the number of tests
     """
 
     test: RowCoincidenceTest
@@ -295,31 +293,29 @@ class RowEvidence:
 
     @property
     def level_weight(self) -> float:
-        """Return what the level of the permutation test is multiplied by (weighted p-values: Genovese, Roeder & Wasserman 2006)."""
+        """Return the factor of the permutation test's level (weighted p-values: Genovese, Roeder & Wasserman 2006)."""
         return next((weight for level, weight in WEIGHTS if self.p <= level), OTHER_WEIGHT)
 
     @property
     def is_notable(self) -> bool:
-        """Return whether the permutation test gives it more weight than other evidence."""
+        """Return whether the permutation test gives these people extra weight."""
         return self.p <= WEIGHTS[-1][0]
 
 
 def strongest_row_evidence(tests: Sequence[RowCoincidenceTest]) -> RowEvidence | None:
-    """Return the strongest of several tests; None where none found anybody.
-
-    Each kind has its part of the level. A test that could not reach a p with what it found costs the others nothing (Tarone 1990), and tests
-    of the same people are one test with the largest p.
-    """
+    """Return the strongest of several tests; None if none found anybody."""
     best: RowEvidence | None = None
     for kind, share in SHARES.items():
         alike: dict[bytes, RowCoincidenceTest] = {}
         for one in tests:
             if one.kind == kind and len(one.records):
                 key = one.records.tobytes() if len(one.records) <= MOST_COMPARED else repr(one.what).encode()
+                # Tests that find the same people are one test, with the largest p.
                 same = alike.get(key)
                 alike[key] = one if same is None or one.p > same.p else same
         least = np.sort([one.smallest_p for one in alike.values()])
         for one in alike.values():
+            # A test that cannot reach this p costs the others nothing (Tarone 1990).
             possible = max(1, int(np.searchsorted(least, max(one.p, 1e-300) * (1 + 1e-9), side="right")))
             p = min(1.0, one.p * possible / share)
             if best is None or p < best.p:
@@ -328,7 +324,7 @@ def strongest_row_evidence(tests: Sequence[RowCoincidenceTest]) -> RowEvidence |
 
 
 def fewest_detectable_copies(pairs: int, members: int, records: int, level: float) -> int | None:
-    """Return the fewest members, copied whole, whom rows and the hold-out together show at a level; None where no number of them is."""
+    """Return the fewest wholly copied members that are detected at a level; None if no number is."""
     from scipy.stats import binom
 
     copied = np.arange(1, members + 1)

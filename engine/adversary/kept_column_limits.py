@@ -1,4 +1,4 @@
-"""Limits on what an intruder learns from the columns that a release keeps. Free of numerical libraries: a screen reads them in a policy."""
+"""Limits on the disclosure risk of kept columns."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from ..data.arrays import Integers
 
 CHANCE_OF_SHORT_CLASS = 1e-4
-"""Probability with which one class that a plan keeps may be short after a hold-out."""
+"""Largest probability that a hold-out makes one class too small."""
 
 
 class HasClassSizes(Protocol):
-    """Anything that knows the sizes of its classes of records, such as ``CombinationSizes``."""
+    """Object that knows the sizes of its equivalence classes, such as ``CombinationSizes``."""
 
     @property
     def class_keys(self) -> Integers:
@@ -26,19 +26,22 @@ class HasClassSizes(Protocol):
 class KeptColumnLimits:
     """Limits on the combination of kept columns.
 
-    smallest_class: fewest records that share a combination; None for no limit
-    average_risk: largest mean of 1 / f; None for no limit
+    smallest_class: smallest allowed class; None for no limit
+    average_risk: largest allowed mean of 1 / f; None for no limit
     """
 
     smallest_class: int | None = None
     average_risk: float | None = None
 
     def count_unprotected(self, sizes: HasClassSizes) -> int:
-        """Count the people whom the limits do not protect: all in too small classes, and in large ones where the average is too high."""
+        """Count the people who violate the limits.
+
+        These are people in too small classes, or in small ones if the average is too high.
+        """
         return self.count_unprotected_in(sizes.class_keys)
 
     def count_unprotected_in(self, class_sizes: Integers) -> int:
-        """Count the people whom the limits do not protect among classes of these sizes (c,)."""
+        """Count the people who violate the limits, given the class sizes (c,)."""
         over = 0 if self.smallest_class is None else int(class_sizes[class_sizes < self.smallest_class].sum())
         # The mean of 1 / f over the records is the number of classes over that of the records.
         if self.average_risk is not None and is_above(
@@ -49,11 +52,7 @@ class KeptColumnLimits:
         return over
 
     def limits_before_removal(self, share: float) -> KeptColumnLimits:
-        """Return the limits to ask for now, so that these hold when a random ``share`` of the records has been taken away.
-
-        A class of f records keeps a binomial number of them. Asked for is the smallest f from which on this is above 0 and below the
-        limit with a probability of at most ``CHANCE_OF_SHORT_CLASS``.
-        """
+        """Return stricter limits, so that these hold after a random ``share`` of the records is removed."""
         if not 0 < share < 1:
             return self
         # No class has 1 / f above 1, so that the largest average is no limit.
@@ -61,13 +60,17 @@ class KeptColumnLimits:
         if self.smallest_class is None:
             return KeptColumnLimits(None, average)
         size = self.smallest_class
+        # A class of f records keeps a binomial number of them. It may disappear, but hardly become short.
         while _chance_of_short_class(size, self.smallest_class, 1 - share) > CHANCE_OF_SHORT_CLASS:
             size += 1
         return KeptColumnLimits(size, average)
 
 
 def _chance_of_short_class(size: int, limit: int, stays: float) -> float:
-    """Return the probability that between 1 and ``limit`` - 1 of ``size`` records stay, each with probability ``stays``."""
+    """Return the probability that a class of ``size`` keeps some records, but fewer than ``limit``.
+
+    Each record stays with probability ``stays``.
+    """
     from scipy.special import bdtr
 
     return float(bdtr(limit - 1, size, stays) - bdtr(0, size, stays))

@@ -1,12 +1,12 @@
-"""Risk of the columns that a release keeps: people alone in their combination, and the changes that would lower it.
+"""Risk from the columns that a release keeps, and a plan of changes that lowers it.
 
-A column that a release keeps unchanged, or coarser by a public rule, is true for every row. An intruder who knows these columns of a
-person finds the rows with the same combination. With f such rows the guess is right with probability 1 / f (prosecutor risk: El Emam 2013,
-Guide to the De-Identification of Personal Health Information, section 16.2).
+A column that a release keeps unchanged, or recodes by a public rule, is true in every row. An intruder who knows these
+columns of a person finds the f rows with the same combination and guesses right with probability 1 / f (prosecutor
+risk: El Emam 2013, Guide to the De-Identification of Personal Health Information, section 16.2).
 
-A change makes one column coarser or takes it out of the combination. ``plan_protection`` chooses changes until no person is left below a
-limit. A column that breaks the limits by itself has to change in any plan, so these go first. Then it takes the change with the most people
-protected for each bit of entropy that the column loses. At last it reverts what later changes made needless.
+A change makes one column coarser or removes it from the combination. ``plan_protection`` chooses changes greedily until
+all satisfy the limits: first columns that violate them alone, then the change that protects most people per bit of
+entropy lost; finally it reverts changes that became needless.
 """
 
 from __future__ import annotations
@@ -26,52 +26,52 @@ from .cells import Keys, cell_keys, count_occurrences, distinct_key_counts, row_
 from .kept_column_limits import KeptColumnLimits
 
 DAYS = {7: "a week", 31: "a month", 91: "a quarter", 365: "a year", 1826: "5 years", 3652: "10 years", 7305: "20 years"}
-"""Steps of dates, and about how long each is."""
+"""Widths of dates in days, and what they are called."""
 JOINED_SHARES = (0.0, 0.02, 0.05, 0.1, 0.2)
-"""Levels of fewer than these shares of the records are joined, one rule after the other."""
+"""Thresholds, as shares of the records, below which levels are joined."""
 FEWEST_STEPS, MOST_STEPS = 3, 50
-"""Smallest and largest number of different values after a rule of steps."""
+"""Fewest and most intervals after a rule."""
 MOST_JOINED = 500
-"""A rule that joins more levels fits no recipe that a person reads."""
+"""Largest number of joined levels that a person can read in a recipe."""
 REPLACED_SHARE = 0.5
-"""Share of a column's entropy that counts as lost where a model draws it: its distribution stays, its truth does not."""
+"""Share of a column's entropy lost when it is synthesised: its distribution stays."""
 LEAST_BITS = 1e-9
 MOST_RECORDS = 200_000
-"""Size of the sample that a plan is made on. Classes of a sample are smaller, so that the plan protects the whole table too."""
+"""Size of the sample for a plan; classes of a sample are smaller, so that the plan protects the whole table."""
 ColumnForm = RecodeRule | Literal["exact", "replaced"]
-"""How a plan shows a column: by a rule, exactly, or not at all."""
+"""Form in which a plan shows a column: by a rule, exactly, or not at all."""
 _ChangeRank = tuple[float, int, float, str, int]
 
 
 @dataclass(frozen=True, eq=False)
 class CombinationSizes:
-    """Number of records that share each record's combination of some columns.
+    """Class sizes of the records by their combination of some columns.
 
-    sizes: number of records with the same combination, itself included, (n,)
+    sizes: number of records with the same combination, including the record, (n,)
     """
 
     sizes: Integers
 
     @classmethod
     def from_cells(cls, cells: Mapping[str, Keys], names: Sequence[str], records: int) -> CombinationSizes:
-        """Count the combinations of the named columns; without a column all records share one."""
+        """Count the combinations of the named columns; without columns all records form one class."""
         rows = row_keys(cells, names, records)
         return cls(count_occurrences(rows, rows))
 
     def records_below(self, smallest_class: int) -> Integers:
-        """Return the records whose combination fewer than ``smallest_class`` records share."""
+        """Return the records in classes of fewer than ``smallest_class`` records."""
         return np.flatnonzero(self.sizes < smallest_class)
 
     @property
     def class_keys(self) -> Integers:
-        """Return the size of each combination that occurs, ascending, (c,)."""
+        """Return the size of each class, ascending, (c,)."""
         records = np.bincount(self.sizes)
         sizes = np.arange(len(records))
         return np.repeat(sizes, records // np.maximum(sizes, 1))
 
     @property
     def n_unique(self) -> int:
-        """Return how many records share their combination with no other."""
+        """Return the number of unique records."""
         return int(np.count_nonzero(self.sizes == 1))
 
     @property
@@ -81,14 +81,14 @@ class CombinationSizes:
 
     @property
     def expected_reidentifications(self) -> float:
-        """Return how many people an intruder re-identifies on average who picks one row of each person's class at random."""
+        """Return the expected number of right guesses by an intruder who picks a random row of each person's class."""
         return float(np.sum(1.0 / self.sizes))
 
     def population_reidentifications(self, fraction: float) -> float:
-        """Return the expected re-identifications by an intruder who does not know who of the population is in the file.
+        """Return the expected re-identifications by an intruder who does not know who is in the sample.
 
-        ``fraction`` is the share of the population that the records are. E(1 / F | f) of a population class of size F, where F - f
-        is negative binomial (Benedetti & Franconi 1998; Hundepool et al. 2012, section 3.3.2).
+        ``fraction`` is the sampling fraction. The sum is of E(1 / F | f) for population class size F, where F - f is
+        negative binomial (Benedetti & Franconi 1998; Hundepool et al. 2012, section 3.3.2).
         """
         sizes, rest = self.sizes.astype(np.float64), 1.0 - fraction
         if rest <= 0:
@@ -100,19 +100,19 @@ class CombinationSizes:
 
     @property
     def average_risk(self) -> float:
-        """Return the expected re-identifications as a share of the records; 0 without records."""
+        """Return the expected re-identifications per record; 0 without records."""
         return self.expected_reidentifications / len(self.sizes) if len(self.sizes) else 0.0
 
 
 @dataclass(frozen=True)
 class KeptColumnChange:
-    """One change of a kept column, and how many people the limits would not protect after it.
+    """Change of one kept column, and the number of people who remain unprotected.
 
     variable: name of the column
-    rule: the public rule that makes the column coarser; None where the column is replaced or left out
-    n_unprotected: people whom the limits do not protect after this change, the earlier ones of its plan included
-    n_unprotected_without: the same where a plan makes all its other changes and not this one; None for a change by itself
-    is_date: whether the steps of the rule are days
+    rule: public rule that makes the column coarser; None if the column is replaced or left out
+    n_unprotected: people who violate the limits after this change and the earlier ones of its plan
+    n_unprotected_without: the same with all other changes of the plan but not this one; None outside a plan
+    is_date: whether the widths of the rule are days
     """
 
     variable: str
@@ -132,7 +132,7 @@ class KeptColumnChange:
 
     @property
     def steps_text(self) -> str:
-        """Return the steps of numbers or dates in words: ``steps of 5``, ``steps of 365 days, about a year``."""
+        """Return the width of numbers or dates in words: ``steps of 5``, ``steps of 365 days, about a year``."""
         if self.rule is None or self.rule.width is None:
             return ""
         if not self.is_date:
@@ -143,13 +143,14 @@ class KeptColumnChange:
 
 @dataclass(frozen=True)
 class ProtectionPlan:
-    """Changes of kept columns after which the limits protect everybody.
+    """Changes of kept columns after which everybody satisfies the limits.
 
     rules: public rules of the columns that stay, by column
     replaced: columns that cannot stay
-    changes: the changes in the order in which they were chosen, each with the people that it leaves unprotected
-    n_unprotected_before: people whom the limits do not protect before any change
-    n_unprotected_after: the same after all changes; above 0 only where columns that may not change break the limits
+    changes: changes in the order of choice, each with the number of people left unprotected
+    n_unprotected_before: unprotected people before any change
+    n_unprotected_after: unprotected people after all changes; above 0 only if columns that may not change violate the
+        limits
     """
 
     rules: Mapping[str, RecodeRule] = field(default_factory=dict)
@@ -160,7 +161,7 @@ class ProtectionPlan:
 
 
 def coarser_rules(data: Microdata, name: str, smallest_class: int) -> list[RecodeRule]:
-    """List public rules for a column, from the finest to the coarsest; empty where no rule suits its kind."""
+    """List public rules for a column from the finest to the coarsest; empty if no rule suits its kind."""
     variable = data.schema[name]
     if variable.kind is Kind.BINARY or name in data.recoding:
         return []
@@ -187,15 +188,16 @@ def coarser_rules(data: Microdata, name: str, smallest_class: int) -> list[Recod
 
 
 def _round_widths(spread: float) -> list[float]:
-    """Return 1, 2 and 5 times powers of ten that cut a range into 3 to 50 steps, ascending."""
+    """Return 1, 2 and 5 times powers of ten that cover the widths of 3 to 50 steps, ascending."""
     if not spread > 0:
         return []
     first = int(np.floor(np.log10(spread / MOST_STEPS)))
+    # Parsed from text: 5 * 10.0**-6 is not the float nearest to 5e-6.
     return [float(f"{digit}e{power}") for power in range(first, first + 4) for digit in (1, 2, 5)]
 
 
 def _joining_rules(data: Microdata, name: str, smallest_class: int) -> Iterator[RecodeRule]:
-    """Yield rules that join the levels of few records under one name, ever more of them."""
+    """Yield rules that join rare levels, for increasing thresholds."""
     column = data.frame[name].cat
     levels = [str(level) for level in column.categories]
     counts = np.bincount(column.codes[column.codes >= 0], minlength=len(levels))
@@ -208,7 +210,7 @@ def _joining_rules(data: Microdata, name: str, smallest_class: int) -> Iterator[
 
 
 def join_rare_levels(levels: Sequence[str], counts: Integers, least: int) -> dict[str, tuple[str, ...]]:
-    """Join all levels of fewer than ``least`` records, and the next larger until the group has as many."""
+    """Join all levels with fewer than ``least`` records, and the next larger ones until the group reaches ``least``."""
     order = sorted(range(len(levels)), key=lambda i: (counts[i], levels[i]))
     members = [i for i in order if counts[i] < least]
     together = int(counts[members].sum()) if members else 0
@@ -251,23 +253,20 @@ def plan_protection(
     rng: np.random.Generator | None = None,
     replaceable: Sequence[str] | None = None,
 ) -> ProtectionPlan:
-    """Choose which kept columns to make coarser and which to replace, until the limits protect everybody.
+    """Choose which kept columns to make coarser and which to replace, until everybody satisfies the limits.
 
-    The order of records and of names changes nothing: ties are decided by name. Only where ``replaceable`` leaves out columns may people be
-    left over, and the plan says how many.
+    People may be left over only if ``replaceable`` leaves out columns.
 
-    Parameters
-    ----------
-    data : Microdata
-        The confidential records, as public rules that exist already show them.
+    Parameters ---------- data : Microdata
+        The confidential records, as existing public rules show them.
     names : sequence of str
         The kept columns that an intruder may know.
     limits : KeptColumnLimits
-        What the combination of the columns must satisfy.
+        Limits on the combination of the columns.
     rng : numpy Generator, optional
         Draws the sample of ``MOST_RECORDS`` records of a larger table.
     replaceable : sequence of str, optional
-        The columns that may be replaced or made coarser; all by default.
+        Columns that may be replaced or made coarser; all by default.
     """
     if len(data) > MOST_RECORDS:
         rows = np.sort((rng or np.random.default_rng(0)).choice(len(data), MOST_RECORDS, replace=False))
@@ -276,7 +275,7 @@ def plan_protection(
 
 
 def list_column_changes(data: Microdata, names: Sequence[str], limits: KeptColumnLimits) -> list[KeptColumnChange]:
-    """List for each kept column the effect of one change alone: the rule that protects most people, and replacing the column; the best first."""
+    """List the effect of single changes, best first: for each column its most protective rule, and its replacement."""
     search = _ProtectionSearch(data, names, limits, set(names))
     found: list[KeptColumnChange] = []
     for name in search.names:
@@ -293,11 +292,12 @@ def list_column_changes(data: Microdata, names: Sequence[str], limits: KeptColum
 
 
 class _ProtectionSearch:
-    """Search for a plan: how each column is shown, and the key of each record's cell by column and form."""
+    """Greedy search for a plan, with cached row keys and entropies of each column in each form."""
 
     def __init__(
         self, data: Microdata, names: Iterable[str], limits: KeptColumnLimits, replaceable: Collection[str]
     ) -> None:
+        """Start with all columns shown exactly."""
         self.data, self.limits, self.replaceable = data, limits, replaceable
         self.names = sorted(set(names))
         self.forms: dict[str, ColumnForm] = dict.fromkeys(self.names, "exact")
@@ -306,17 +306,17 @@ class _ProtectionSearch:
         self._ladders: dict[str, list[RecodeRule]] = {}
 
     def rules_for(self, name: str) -> list[RecodeRule]:
-        """List the rules of a column, from the finest to the coarsest."""
+        """List the rules of a column from the finest to the coarsest."""
         if name not in self._ladders:
             self._ladders[name] = coarser_rules(self.data, name, self.limits.smallest_class or 3)
         return self._ladders[name]
 
     def count_unprotected_with(self, name: str, rule: RecodeRule | None) -> int:
-        """Count the unprotected people where one column follows a rule, or for None has left the combination."""
+        """Count the unprotected people if one column follows a rule, or is removed (None)."""
         return self._count_unprotected({**self.forms, name: "replaced" if rule is None else rule})
 
     def search_plan(self) -> ProtectionPlan:
-        """Search for the plan, starting from the unchanged columns."""
+        """Search for the plan, starting from unchanged columns."""
         people = self._count_unprotected(self.forms)
         order: list[str] = []
         if people:
@@ -326,11 +326,9 @@ class _ProtectionSearch:
         return self._describe_plan(people, list(dict.fromkeys(order)))
 
     def _change_failing_columns(self, order: list[str]) -> None:
-        """Give each column its finest form that keeps the limits by itself.
-
-        A combination has no more records than any of its columns' values, so that no plan can show such a column exactly. These are chosen
-        without a look at the others, which saves most of the search.
-        """
+        """Give each column the finest form that satisfies the limits alone."""
+        # A combination has no more records than a value of any of its columns, so such a column must change in every
+        # plan. Doing these first saves most of the search.
         alone = {name: self._count_unprotected({name: "exact"}) for name in self.names if name in self.replaceable}
         for name in sorted(alone, key=lambda one: (-alone[one], one)):
             if alone[name]:
@@ -338,12 +336,12 @@ class _ProtectionSearch:
                 order.append(name)
 
     def _forms_that_suffice(self, name: str) -> Iterator[ColumnForm]:
-        """Yield the forms of a column that keep the limits by themselves, from the finest to the coarsest."""
+        """Yield the forms of a column that satisfy the limits alone, from the finest to the coarsest."""
         forms: list[ColumnForm] = ["exact", *self.rules_for(name)]
         yield from (form for form in forms if not self._count_unprotected({name: form}))
 
     def _change_while_unprotected(self, order: list[str]) -> None:
-        """Take the change with the most people protected for each bit of entropy, until everybody is protected or nothing can change."""
+        """Apply the change that protects most people per bit of entropy until all are protected."""
         sufficient = {name: list(self._forms_that_suffice(name)) for name in self.names if name in self.replaceable}
         while people := self._count_unprotected(self.forms):
             change = self._best_change(sufficient, people)
@@ -356,9 +354,9 @@ class _ProtectionSearch:
     def _best_change(
         self, sufficient: Mapping[str, Sequence[ColumnForm]], people: int
     ) -> tuple[str, ColumnForm] | None:
-        """Return the column and form with the most people protected for each bit; None where no column can change.
+        """Return the column and form that protect most people per bit of entropy; None if no column can change.
 
-        Ties: fewest people left, then the column of the largest entropy, then by name.
+        Ties go to the fewest people left, then the column with the largest entropy, then by name.
         """
         total = self._total_row_keys(self.forms)
         replacing: list[tuple[_ChangeRank, str, ColumnForm]] = []
@@ -371,8 +369,9 @@ class _ProtectionSearch:
             left, entropy = self._count_unprotected_rows(others), self._column_entropy(name, present)
             worth = (people - left) / max(REPLACED_SHARE * entropy, LEAST_BITS)
             replacing.append(((-worth, left, -entropy, name, 0), name, "replaced"))
-            # No rule protects more people than leaving the column out does, which bounds its worth. Where that is nobody no rule is tried: the
-            # column of the largest entropy goes, and comes back at the end if others have done its work.
+            # No rule protects more people than leaving the column out does, which bounds its worth. Where that is no
+            # one, no rule is tried: the column of the largest entropy goes, and comes back at the end if others have
+            # done its work.
             coarser = forms[forms.index(present) + 1 :] if people > left else ()
             for place, form in enumerate(coarser, 1):
                 bits = max(entropy - self._column_entropy(name, form), LEAST_BITS)
@@ -390,7 +389,7 @@ class _ProtectionSearch:
         return None if best is None else best[1:]
 
     def _revert_needless_changes(self, order: Sequence[str]) -> None:
-        """Show columns more finely, the last that were changed first, where everybody is protected all the same."""
+        """Show columns more finely, last changed first, as long as everybody remains protected."""
         if self._count_unprotected(self.forms):
             return
         for name in reversed(list(dict.fromkeys(order))):
@@ -400,7 +399,7 @@ class _ProtectionSearch:
                     break
 
     def _describe_plan(self, people: int, order: Sequence[str]) -> ProtectionPlan:
-        """Return the plan, each change with the people whom it leaves unprotected."""
+        """Return the plan, with the number of people unprotected after each change."""
         changed = [name for name in order if self.forms[name] != "exact"]
         forms: dict[str, ColumnForm] = dict.fromkeys(self.names, "exact")
         levers = []
@@ -415,7 +414,7 @@ class _ProtectionSearch:
         return ProtectionPlan(rules, replaced, tuple(levers), people, levers[-1].n_unprotected if levers else people)
 
     def _column_row_keys(self, name: str, form: ColumnForm) -> Keys:
-        """Return a column's part of the key of each record's row, (n,)."""
+        """Return a column's summand of each record's row key, (n,)."""
         key = (name, str(form))
         if key not in self._numbers:
             shown = recode_data(self.data, {name: form}) if isinstance(form, RecodeRule) else self.data
@@ -423,7 +422,7 @@ class _ProtectionSearch:
         return self._numbers[key]
 
     def _column_entropy(self, name: str, form: ColumnForm) -> float:
-        """Return the entropy of a column under a form, in bits."""
+        """Return the entropy of a column in a form, in bits."""
         key = (name, str(form))
         if key not in self._entropies:
             shares = distinct_key_counts(self._column_row_keys(name, form))[1] / len(self.data)
@@ -431,15 +430,18 @@ class _ProtectionSearch:
         return self._entropies[key]
 
     def _total_row_keys(self, forms: Mapping[str, ColumnForm]) -> Keys:
-        """Return the key of each record's row over all columns that are not replaced, (n,)."""
+        """Return each record's row key over all columns that are not replaced, (n,)."""
         rows = np.zeros(len(self.data), dtype=np.uint64)
         for name, form in forms.items():
             if form != "replaced":
+                # Row keys add up over columns, so a change of one column needs no new pass over the others.
                 rows += self._column_row_keys(name, form)
         return rows
 
     def _count_unprotected(self, forms: Mapping[str, ColumnForm]) -> int:
+        """Count the unprotected people with the columns in these forms."""
         return self._count_unprotected_rows(self._total_row_keys(forms))
 
     def _count_unprotected_rows(self, rows: Keys) -> int:
+        """Count the unprotected people given the row keys, (n,)."""
         return self.limits.count_unprotected_in(distinct_key_counts(rows)[1])

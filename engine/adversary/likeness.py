@@ -1,4 +1,4 @@
-"""Position of a release between an independent sample of the population and a copy of the confidential data."""
+"""Position of a release between an independent sample of the population and a copy of the data."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def _no_records() -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class MemorisationShare:
-    """A share that a release shows, compared with an independent sample of the population and with a copy of the data.
+    """Share that a release shows, compared with an independent sample of the population and with a copy of the data.
 
     value: share that the release shows
-    baseline: share that an independent sample of the same population would show
-    copy_value: share that the confidential data themselves would show
-    noise: twice the standard error of the difference; a smaller excess over the baseline says nothing
-    records: the confidential records, from 0, that the share is about
+    baseline: share that an independent sample would show
+    copy_value: share that the confidential data would show
+    noise: twice the standard error of the difference; a smaller excess is not significant
+    records: confidential records that the share is about
     """
 
     value: float
@@ -33,10 +33,9 @@ class MemorisationShare:
 
     @property
     def excess(self) -> float:
-        """Return (value - baseline - noise) / (copy - baseline), from 0, an independent sample, to 1, a copy.
+        """Return (value - baseline - noise) / (copy - baseline - noise), from 0, an independent sample, to 1, a copy.
 
-        After anonymeter's residual risk (Giomi et al. 2023, §3). 0 where even a copy could not be distinguished from an independent
-        sample. A copy is 1 whatever the noise.
+        After anonymeter's residual risk (Giomi et al. 2023, §3). It is 0 if even a copy could not be distinguished.
         """
         room = self.copy_value - self.baseline
         if room <= self.noise or self.value <= self.baseline:
@@ -51,11 +50,9 @@ def share_standard_error(share: float, n_cases: float) -> float:
 
 
 def score_margin(value: float, baseline: float, cases: float) -> float:
-    """Return how far below ``value - baseline`` the difference of two shares of ``cases`` each may lie, at two standard errors.
-
-    Newcombe's interval of score limits (1998, method 10): unlike the standard error it is not 0 where all of a few cases, or none of
-    them, were seen. Of one case it is above 1, so that one record alone says nothing.
-    """
+    """Return the two-sigma margin below the difference of two shares of ``cases`` each."""
     if not cases:
         return 0.0
+    # Newcombe's interval of score limits (1998, method 10): unlike the standard error it is not 0 if all or none of a
+    # few cases occur. For one case it is above 1, so that one record alone says nothing.
     return float(np.hypot(value - score_interval(value, cases, 2)[0], score_interval(baseline, cases, 2)[1] - baseline))

@@ -1,9 +1,9 @@
-"""Permutation test of all probes of a release together: whether what it shows of people depends on who was a member.
+"""Permutation test of membership: whether what a release shows about people depends on who is in the data.
 
-A probe finds some people of the joint table of members and hold-out people in a release, without using who is which. A release
-that is independent of membership finds a member no more often than anybody else, whatever the population and the
-model, so that every assignment of the labels was equally likely (Fisher 1935). All probes are combined into one statistic, and that is
-compared with its values under permuted labels: the level holds for the whole family, however its probes overlap.
+A probe finds some people of the joint table of members and hold-out people in a release, without using who is which. If
+the release is independent of membership, every assignment of the labels is equally likely, whatever the population and
+the model (Fisher 1935). All probes are combined into one statistic, which is compared with its values under permuted
+labels. The level holds for the whole family of probes, however they overlap.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ from .independent_rows import OTHER_WEIGHT, RowEvidence
 
 MOST_DRAWS = 1999
 ENOUGH_EXCEEDANCES = 20
-"""Permutations at most, and permuted statistics as large as the observed one at which they end (Besag & Clifford 1991): an honest release costs few."""
+"""Most permutations, and exceedances that stop them early (Besag & Clifford 1991): honest releases need few."""
 DRAWS_AT_ONCE = 40
 DRAWS_FOR_POWER = 400
-"""Permutations from which the smallest share of people is found that would have been shown."""
+"""Number of permutations for the smallest detectable number of people."""
 COPY_SCORE_VARIANCE = 2.0
-"""Variance, beside that of chance, which a look's score is taken to have where people are copied."""
+"""Assumed extra variance of a probe's score if people are copied."""
 MOST_ELIGIBLE = 2_000
-"""People who could be found up to whom those who were not found count as well. Of more people the labels vary too little to matter."""
+"""Number of eligible people above which their labels vary too little to condition on."""
 SMALLEST_SHARE_FOUND = 0.05
 LEAST_REACH = 1.28
-"""A look whose score cannot reach this, whoever is a member, tells nothing and is left out."""
+"""Probes whose largest possible score is below this are left out."""
 OBJECTION_SCORE = 2.326
-"""Score from which a look objects by itself: an honest release reaches it in about one look of a hundred."""
+"""Score at which a probe objects: an honest release reaches it for about one probe in a hundred."""
 POWER = 0.8
 LIMIT_CONFIDENCE = 0.9
-"""Confidence level of the limit that hold-out people set, in the strength of a finding."""
+"""Confidence level of the limit of expected members."""
 ALL_PEOPLE = "all people"
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class MembershipProbe:
-    """Set of people whom one way of searching finds in a release.
+    """Set of people that one search finds in a release.
 
     who, what: whom it searches for and how, in words
     hits: rows of the joint table that it finds, (h,)
-    eligible: rows that it could find, all of those it finds among them, (e,); None where everybody counts
-    shows_copies: whether it finds everybody eligible whose record is copied whole
-    weight: how much it counts among the probes; nothing that the labels decide
+    eligible: rows that it could find, including the hits, (e,); None if all rows count
+    shows_copies: whether it finds every eligible person whose record is copied whole
+    weight: weight among the probes; must not depend on the labels
     """
 
     who: str
@@ -63,13 +63,13 @@ class MembershipProbe:
 
 @dataclass(frozen=True, eq=False)
 class ProbeCounts:
-    """Members and hold-out people whom a probe finds, and how many of each it could find.
+    """Numbers of members and hold-out people that a probe finds and could find.
 
     who, what: whom it searches for and how, in words
-    n_members: members found
-    n_eligible_members: members that could be found
-    n_controls: hold-out people found
-    n_eligible_controls: hold-out people that could be found
+    n_members: number of members found
+    n_eligible_members: number of members that could be found
+    n_controls: number of hold-out people found
+    n_eligible_controls: number of hold-out people that could be found
     score: standardised number of members among those found
     records: rows of the members found, ascending, (n_members,)
     """
@@ -85,22 +85,22 @@ class ProbeCounts:
 
     @property
     def holdout_p(self) -> float:
-        """Return the probability of this number of members, or more, among all who were found."""
+        """Return the p-value of Fisher's exact test for this number of members among all found."""
         return holdout_probability(self.n_members, self.n_eligible_members, self.n_controls, self.n_eligible_controls)
 
     @property
     def expected_members(self) -> float:
-        """Return the members that would be found if they were found as often as hold-out people are."""
+        """Return the number of members that would be found at the rate of the hold-out people."""
         return self.n_controls * self.n_eligible_members / self.n_eligible_controls if self.n_eligible_controls else 0.0
 
     @property
     def excess_members(self) -> float:
-        """Return the members found beyond those expected."""
+        """Return the number of members found beyond the expected number, at least 0."""
         return max(0.0, self.n_members - self.expected_members)
 
     @cached_property
     def expected_members_limit(self) -> float:
-        """Return the members that would be found, at most, if they were found as often as hold-out people are: the 90 % limit of these."""
+        """Return the upper 90 % limit of the number of members found at the rate of the hold-out people."""
         from scipy.stats import beta
 
         if self.n_controls >= self.n_eligible_controls:
@@ -111,11 +111,11 @@ class ProbeCounts:
 
     @property
     def certain_share_of_found(self) -> float:
-        """Return the share of the members found who are certainly found because they are members."""
+        """Return the share of the members found who exceed the limit of the expected number."""
         return max(0.0, self.n_members - self.expected_members_limit) / self.n_members if self.n_members else 0.0
 
     def certain_share_of_people(self, n_people: int) -> float:
-        """Return the members who are certainly found because they are members, as a share of all members."""
+        """Return the members found beyond the limit of the expected number, as a share of ``n_people``."""
         return max(0.0, self.n_members - self.expected_members_limit) / n_people if n_people else 0.0
 
 
@@ -123,14 +123,14 @@ class ProbeCounts:
 class MembershipEvidence:
     """Combined result of all probes.
 
-    p: probability of so much evidence in a release that is independent of membership, by labels and rows together
-    p_by_labels: the same by labels alone
-    n_probes: how many probes could show anything
-    n_objecting: how many of them object by themselves
-    strongest_counts: counts of the probe that objects most; None where no probe could show anything
-    combined_counts: counts of everybody whom an objecting probe finds; None where fewer than two object
-    fewest_detectable: fewest people, copied whole, who would have been found with 80 % power; None where no number would
-    n_permutations: permutations that were made
+    p: p-value of all evidence, labels and rows
+    p_by_labels: p-value of the permutation test alone
+    n_probes: number of probes that could show anything
+    n_objecting: number of probes with a significant score of their own
+    strongest_counts: counts of the probe with the largest score; None if no probe could show anything
+    combined_counts: counts of everybody found by an objecting probe; None if fewer than two object
+    fewest_detectable: smallest number of wholly copied people found with 80 % power; None if no number is
+    n_permutations: number of permutations
     """
 
     p: float
@@ -153,28 +153,23 @@ def weigh_evidence(
 ) -> MembershipEvidence:
     """Test whether what all probes find depends on who is a member.
 
-    Parameters
-    ----------
-    looks : sequence of MembershipProbe
+    Parameters ---------- looks : sequence of MembershipProbe
         All probes of a release.
     members, records : int
-        Records of the joint table, its members first, (N,).
+        Numbers of members and of all records in the joint table, which lists members first.
     level : float
-        Level of the test, for the people that it would have found.
+        Significance level, for the number of detectable people.
     units : array of int, optional
-        Number of the unit that each record belongs to, (N,), where units were held out whole.
+        Unit of each record, (N,), if whole units were held out.
     rows : RowEvidence, optional
-        What rows say without the labels. It weights the level, and where it is notable the people it found count as much as all probes
-        together:
-        both are decided before the labels are used, so that the test keeps its level.
+        Evidence without the labels, which weights the level.
 
-    Notes
-    -----
-    The statistic is the average over the probes of a likelihood ratio, that of a normal score with variance 1 + ``COPY_SCORE_VARIANCE``
-    to one with
-    variance 1 (Chan & Walther 2013, Statistica Sinica 23, for averages in place of maxima). ``tests/benchmarks/membership_power.py``
-    compares it with other combinations. p is exact whatever the statistic: ties count against significance.
+    Notes ----- The statistic is the average over the probes of the likelihood ratio of a normal score with variance 1 +
+    ``COPY_SCORE_VARIANCE`` to one with variance 1 (Chan & Walther 2013, Statistica Sinica 23, for averages in place of
+    maxima). ``tests/benchmarks/membership_power.py`` compares it with other combinations. p is exact for any statistic:
+    ties count against significance.
     """
+    # Weight and extra probe are fixed before the labels are used, so the test keeps its level.
     if rows is not None and rows.is_notable:
         found = MembershipProbe(
             ALL_PEOPLE, f"are found by {rows.test.what}", rows.test.records, weight=float(max(1, len(looks)))
@@ -203,12 +198,12 @@ def weigh_evidence(
 
 @dataclass(eq=False)
 class SequentialPermutationTest:
-    """Permutation test that ends once enough permuted statistics are as large as the ``observed`` one (Besag & Clifford 1991).
+    """Permutation test that stops once enough permuted statistics reach the observed one (Besag & Clifford 1991).
 
-    observed: the observed statistic
-    draws: permutations so far
-    exceedances: how many of them were as large; ties count
-    p: valid whenever the test has ended
+    observed: observed statistic
+    draws: number of permutations so far
+    exceedances: number of them at least as large; ties count
+    p: p-value, valid once the test is decided
     """
 
     observed: float
@@ -223,11 +218,11 @@ class SequentialPermutationTest:
 
     @property
     def draws_left(self) -> int:
-        """Return how many permutations there may be."""
+        """Return the largest number of further permutations."""
         return MOST_DRAWS - self.draws
 
     def add_statistics(self, statistics: Floats) -> None:
-        """Count permuted statistics, (d,)."""
+        """Add permuted statistics, (d,), and update the p-value."""
         as_large = np.flatnonzero(statistics >= self.observed - ROUNDING)
         needed = ENOUGH_EXCEEDANCES - self.exceedances
         if len(as_large) >= needed:
@@ -239,9 +234,7 @@ class SequentialPermutationTest:
 
 
 def combine_probe_scores(scores: Floats, weights: Floats | None = None) -> Floats:
-    """Return the logarithm of the average likelihood ratio of each row of scores, (draws, probes): (draws,). Weights are those of the
-    probes, (probes,).
-    """
+    """Return the log of the average likelihood ratio over probes for each row of scores, (draws, probes): (draws,)."""
     from scipy.special import logsumexp
 
     # Only more members than expected speak for a leak.
@@ -252,12 +245,12 @@ def combine_probe_scores(scores: Floats, weights: Floats | None = None) -> Float
 
 
 def _count_strongest(matrix: ProbeMatrix, at: int) -> ProbeCounts:
-    """Count the people whom the probe with a number finds."""
+    """Count the people whom the probe at a position finds."""
     return count_probe(matrix.looks[at], matrix.members, matrix.records, float(matrix.observed[at]))
 
 
 def count_probe(probe: MembershipProbe, members: int, records: int, score: float = 0.0) -> ProbeCounts:
-    """Count members and hold-out people whom a probe finds."""
+    """Count the members and hold-out people whom a probe finds."""
     could = np.arange(records) if probe.eligible is None else probe.eligible
     of_members, found = int((could < members).sum()), np.sort(probe.hits[probe.hits < members])
     controls = len(probe.hits) - len(found)
@@ -265,6 +258,7 @@ def count_probe(probe: MembershipProbe, members: int, records: int, score: float
 
 
 def _count_combined(looks: Sequence[MembershipProbe], matrix: ProbeMatrix) -> ProbeCounts:
+    """Count the people whom any of several probes finds."""
     hits = np.unique(np.concatenate([look.hits for look in looks]))
     could = [look.eligible for look in looks]
     known = [one for one in could if one is not None]
@@ -275,10 +269,7 @@ def _count_combined(looks: Sequence[MembershipProbe], matrix: ProbeMatrix) -> Pr
 def _fewest_detectable(
     looks: Sequence[MembershipProbe], matrix: ProbeMatrix, permuted: Floats, level: float
 ) -> int | None:
-    """Return the fewest members who would be found with 80 % power if their records were copied whole, by the noise of the permuted scores.
-
-    A copy adds the member to each probe that shows copies and could find him.
-    """
+    """Return the fewest members found with 80 % power if their records are copied whole; None if no number is."""
     kept = {_content_key(look): at for at, look in enumerate(matrix.looks)}
     different = {_content_key(_with_useful_eligible(look)): look for look in looks if look.shows_copies}
     chance = matrix.member_items / max(1, matrix.items)
@@ -287,7 +278,7 @@ def _fewest_detectable(
         [matrix.records if look.eligible is None else len(look.eligible) for look in different.values()],
         dtype=np.float64,
     )
-    # A look that found nobody is not in the matrix; its score is that of the copies alone.
+    # A probe that found no one is not in the matrix; its score is that of the copies alone.
     noise = np.zeros((len(permuted), len(different)))
     for at, key in enumerate(different):
         if key in kept:
@@ -297,7 +288,8 @@ def _fewest_detectable(
     spread = np.sqrt(chance * (1 - chance))
 
     def statistics_with_copies(copied: int, members_among: Floats) -> Floats:
-        """Return the statistics where ``copied`` people are copied, ``members_among`` (draws,) of them members."""
+        """Return the statistics with ``copied`` copied people, of whom ``members_among`` (draws,) are members."""
+        # A copy adds the member to each probe that shows copies and could find the member.
         added = np.maximum(could - found, 0) / matrix.records
         total = np.maximum(found + copied * added, ROUNDING)
         beyond = (members_among - copied * chance)[:, None] * added
@@ -305,6 +297,7 @@ def _fewest_detectable(
         return combine_probe_scores(np.concatenate([scores, others], axis=1))
 
     def power_with_copies(copied: int) -> float:
+        """Return the share of draws in which ``copied`` copied members are significant."""
         # Copies are found by many looks at once, so that permuted statistics vary more than those of an honest release.
         by_chance = rng.hypergeometric(copied, matrix.records - copied, matrix.members, len(noise)).astype(np.float64)
         critical = np.quantile(statistics_with_copies(copied, by_chance), 1 - level, method="higher")
@@ -324,28 +317,30 @@ def _fewest_detectable(
 
 
 def _content_key(look: MembershipProbe) -> tuple[int, ...]:
-    """Return numbers that differ between probes that find, or could find, other records: sums of keys, since copies of the lists would
-    fill memory.
-    """
+    """Return a hash of the records that a probe finds and could find."""
     sets = [one for one in (look.hits, look.eligible) if one is not None]
     return tuple(
-        value for one in sets for value in (len(one), int(mix_bits(one.astype(np.uint64) + np.uint64(1)).sum()))
+        # Sums of mixed keys: copies of the lists would fill memory.
+        value
+        for one in sets
+        for value in (len(one), int(mix_bits(one.astype(np.uint64) + np.uint64(1)).sum()))
     )
 
 
 class ProbeMatrix:
-    """Probes as weights of people or of whole units, whose labels are permuted.
+    """Probes as weights of people or whole units whose labels are permuted.
 
-    looks: the probes that can show something, in an order that neither rows nor names of columns decide
-    look_weights: how much each of them counts, (probes,)
+    looks: probes that can show something, in an order that depends neither on rows nor on column names
+    look_weights: weight of each probe, (probes,)
     weights: weight of an item of each group in each probe, (probes, groups)
-    sizes: items of each group, all of whom the same probes find, (groups,); the first group is of those whom none finds
+    sizes: number of items in each group, which the same probes find, (groups,); the first group is found by none
     observed: scores of the probes under the true labels, (probes,)
     """
 
     def __init__(
         self, looks: Sequence[MembershipProbe], members: int, records: int, units: Integers | None = None
     ) -> None:
+        """Select the useful probes and prepare their permutation."""
         self.members, self.records = members, records
         item_of = None if units is None else np.unique(units, return_inverse=True)[1]
         # Labels that differ within a unit show that rows were held out one by one: then rows are what may be exchanged.
@@ -368,7 +363,7 @@ class ProbeMatrix:
         self._group_items(item_of)
 
     def _group_items(self, item_of: Integers | None) -> None:
-        """Group the items that the same probes find: their labels are drawn together."""
+        """Group the items that the same probes find, so that their labels are drawn together."""
         keys = np.zeros(self.items, dtype=np.uint64)
         for at, look in enumerate(self.looks):
             for part, (records, _) in enumerate(_weighted_records(look)):
@@ -413,7 +408,10 @@ class ProbeMatrix:
         self.observed = self.standardised_scores(counts[None, :])[0]
 
     def standardised_scores(self, counts: Integers) -> Floats:
-        """Return the standardised number of members among those found, for numbers of member items by group, (draws, groups): (draws, probes)."""
+        """Return the standardised scores of the probes, (draws, probes).
+
+        ``counts`` are the numbers of member items by group, (draws, groups).
+        """
         items = counts.T.astype(np.float64)
         scores = np.asarray((np.asarray(self.weights @ items).T - self._means) / self._deviations)
         if len(self._limited):
@@ -421,8 +419,9 @@ class ProbeMatrix:
         return scores
 
     def _conditional_deviations(self, items: Floats) -> Floats:
-        """Return the deviations of probes with few eligible people, given how many of these are members, (draws, probes)."""
-        # How many of the eligible people were held out says nothing of the release, so that a test of one look would be given it too (Fisher 1935).
+        """Return standard deviations given the number of members among the eligible, (draws, probes)."""
+        # How many of the eligible people were held out says nothing of the release, so that a test of one look would be
+        # given it too (Fisher 1935).
         could, found = self._could, self._found
         members = np.asarray(self._eligible @ items).T
         variance = found * (could - found) / (could - 1) * (members / could) * (1 - members / could)
@@ -430,14 +429,14 @@ class ProbeMatrix:
 
     @cached_property
     def _generator(self) -> np.random.Generator:
-        """Return random numbers that follow from what the probes find, not from where records stand."""
+        """Return a random generator seeded by what the probes find, independent of the order of records."""
         content = np.concatenate([self.group_keys, self.sizes.astype(np.uint64)])
         about = (self.records, self.members, self.items, self.member_items)
         digest = hashlib.blake2b(content.tobytes() + repr(about).encode(), digest_size=16).digest()
         return np.random.default_rng(int.from_bytes(digest, "big"))
 
     def draw_permuted_scores(self, n_draws: int) -> Floats:
-        """Return the scores of the probes under permuted labels, (draws, probes)."""
+        """Return the scores of the probes under permuted labels, (n_draws, probes)."""
         rng, sizes, others = self._generator, self.sizes[1:], int(self.sizes[0])
         people = int(sizes.sum())
         counts = np.zeros((n_draws, len(self.sizes)), dtype=np.int64)
@@ -455,7 +454,7 @@ class ProbeMatrix:
 
 
 def _with_useful_eligible(look: MembershipProbe) -> MembershipProbe:
-    """Return the probe without its eligible people where their number hardly varies with the labels."""
+    """Return the probe without its eligible rows if these are too many to matter."""
     eligible = look.eligible
     if eligible is None or (len(eligible) <= MOST_ELIGIBLE and len(look.hits) >= SMALLEST_SHARE_FOUND * len(eligible)):
         return look
@@ -463,14 +462,14 @@ def _with_useful_eligible(look: MembershipProbe) -> MembershipProbe:
 
 
 def _weighted_records(look: MembershipProbe) -> list[tuple[Integers, float]]:
-    """Return the records of a probe with their weights: those found, and where few could be found the share found of all of these."""
+    """Return the records of a probe with their weights: 1 for hits, minus the share found for eligible rows."""
     if look.eligible is None:
         return [(look.hits, 1.0)]
     return [(look.hits, 1.0), (look.eligible, -len(look.hits) / len(look.eligible))]
 
 
 def _weight_moments(look: MembershipProbe, item_of: Integers | None) -> tuple[float, float, float]:
-    """Return the sum of the weights of all items, of their squares, and of those above 0."""
+    """Return the sum of the items' weights, of their squares, and of the positive ones."""
     found = len(look.hits)
     if item_of is None:
         if look.eligible is None:
@@ -485,7 +484,7 @@ def _weight_moments(look: MembershipProbe, item_of: Integers | None) -> tuple[fl
 
 
 def _in_canonical_order(looks: Sequence[MembershipProbe], records: int) -> list[MembershipProbe]:
-    """Return probes that differ, each once, in an order by how many people they find and how many probes find these."""
+    """Return the distinct probes, sorted by how many people they find and how many probes find these."""
     different: dict[tuple[int, ...], MembershipProbe] = {}
     for look in looks:
         if len(look.hits):
@@ -497,6 +496,7 @@ def _in_canonical_order(looks: Sequence[MembershipProbe], records: int) -> list[
         times[look.hits] += 1
 
     def sort_key(look: MembershipProbe) -> tuple[int, int, int, int]:
+        """Return the numbers by which a probe is sorted."""
         eligible = records if look.eligible is None else len(look.eligible)
         found = times[look.hits]
         return len(look.hits), eligible, int(found.sum()), int(np.square(found).sum())

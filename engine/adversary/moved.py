@@ -1,9 +1,8 @@
-"""Probes for people whose numbers all stand in a release multiplied by one factor, or whose dates all stand there moved by one number of days.
+"""Probes for people whose numbers are released times one factor, or whose dates are released moved.
 
-Two numbers of a record that were multiplied by the same factor keep their ratio, two dates that were moved together the days between
-them. So a
-released row is compared with the records with its levels and its ratio, and the factor is the one that makes most people of the joint table
-agree. It is found without knowing who is a member.
+Two numbers multiplied by the same factor keep their ratio, two dates moved together their difference. So a released row
+is compared with the records that have its levels and its ratio, and the factor is the one that most people of the joint
+table agree with. Membership is not used.
 """
 
 from __future__ import annotations
@@ -23,22 +22,22 @@ from .coded import JointColumn
 from .membership_evidence import MembershipProbe
 
 MOST_PAIRS = 2_000_000
-"""Pairs of a record and a row with the same ratio; where more agree, a ratio says nothing."""
+"""Largest number of pairs with the same ratio; with more a ratio says nothing."""
 MOST_COLUMNS = 4
-"""Numbers of which each two are tried: those with the most different values."""
+"""Largest number of columns whose pairs are tried: those with most distinct values."""
 MOST_RECORDS, MOST_ROWS = 200_000, 1_000_000
-"""Records and rows of a dataset that are looked at."""
+"""Largest numbers of records and of rows compared."""
 EXACT = 1e-9
-"""How far two logarithms of numbers that are written with all their digits may lie apart."""
+"""Tolerance for logarithms of numbers with all digits."""
 
 
 @dataclass(frozen=True, eq=False)
 class _AdditiveColumn:
-    """Column on the scale on which a common change adds: logarithms of positive numbers, or days.
+    """Column on a scale on which a common change adds: logarithms of positive numbers, or days.
 
     name: name of the column
-    joint_values: values of the records compared, NaN or infinite where missing, (n,)
-    released_values: values of the rows compared, (r,)
+    joint_values: values of the compared records, NaN or infinite if missing, (n,)
+    released_values: values of the compared rows, (r,)
     tolerances: half width of the interval of each row's value before rounding, (r,)
     """
 
@@ -49,6 +48,7 @@ class _AdditiveColumn:
 
     @classmethod
     def from_values(cls, name: str, own: Floats, made: Floats, *, is_date: bool) -> _AdditiveColumn:
+        """Create the column from numbers or days of both tables, (n,) and (r,)."""
         exact = np.full(len(made), EXACT / 2)
         if is_date:
             return cls(name, own, made, exact)
@@ -62,15 +62,15 @@ class _AdditiveColumn:
 def probe_common_changes(
     columns: Sequence[JointColumn], dates: Collection[str], levels: Keys, released_levels: Sequence[Keys]
 ) -> list[MembershipProbe]:
-    """Return probes for the people whose levels, and two numbers or dates after one common change, a released row has.
+    """Return probes for people whose levels, and two numbers or dates after one common change, a released row has.
 
-    For each dataset these are the people of the most frequent change.
+    There is at most one probe per dataset and kind, for the most frequent change.
 
     Args:
-        columns: the variables that are numbers or dates.
-        dates: which of them are moved by days; the others are multiplied.
-        levels: (N,) what each record has in all its levels.
-        released_levels: what each row of each dataset has in them, (r,) each.
+        columns: the numeric and date variables.
+        dates: variables that are moved by days; the others are multiplied.
+        levels: key of each record's levels, (N,).
+        released_levels: key of each row's levels, (r,) for each dataset.
     """
     looks = list[MembershipProbe]()
     ours = _choose_rows([_joint_numbers(one) for one in columns], len(levels), MOST_RECORDS)
@@ -101,9 +101,7 @@ def _joint_numbers(column: JointColumn) -> Floats:
 
 
 def _choose_rows(columns: Sequence[Floats], rows: int, most: int) -> Integers:
-    """Return the rows of a table that are compared, ascending: all of them, or where there are more about as many, chosen by their
-    numbers, (rows,) each.
-    """
+    """Return the compared rows of a table, ascending: all, or about ``most`` chosen by hashes of their numbers."""
     if rows <= most:
         return np.arange(rows)
     keys = sum((mix_bits((one + 0.0).view(np.uint64)) for one in columns), np.zeros(rows, dtype=np.uint64))
@@ -111,7 +109,7 @@ def _choose_rows(columns: Sequence[Floats], rows: int, most: int) -> Integers:
 
 
 def _most_varied_columns(columns: Sequence[JointColumn]) -> list[JointColumn]:
-    """Return the columns that have the most different values, in their own order."""
+    """Return the columns with the most distinct values, in their own order."""
     ranked = sorted(columns, key=lambda one: -len(one.ranked_numbers.distinct_numbers.values))[:MOST_COLUMNS]
     return [one for one in columns if one in ranked]
 
@@ -119,8 +117,9 @@ def _most_varied_columns(columns: Sequence[JointColumn]) -> list[JointColumn]:
 def _most_frequent_change(
     one: _AdditiveColumn, other: _AdditiveColumn, group: Integers, released_group: Integers
 ) -> tuple[Integers, float]:
-    """Return the records that agree with a row after the change that most of them agree by, ascending, and that change; none where too
-    many agree by chance.
+    """Return the records that agree with a row after the most frequent change, and that change.
+
+    The result is empty if too many agree by chance.
     """
     nobody = np.zeros(0, dtype=np.int64)
     ours, made = (
@@ -134,6 +133,7 @@ def _most_frequent_change(
         (one.released_values - other.released_values)[made],
         (one.tolerances + other.tolerances)[made],
     )
+    # Group and ratio as one sorted number: intervals of different groups do not overlap.
     width = 2 * (np.abs(own_apart).max() + np.abs(apart).max() + 1)
     place = group[ours] * width + own_apart
     order = sort_order(place)
@@ -154,17 +154,19 @@ def _most_frequent_change(
     pairs = np.unique(which * len(ours) + record)
     which_once, people = pairs // len(ours), pairs % len(ours)
     chosen = int(np.argmax(np.bincount(which_once)))
+    # Rounding may put equal changes into neighbouring bins.
     near = np.abs(values[which_once] - values[chosen]) <= 1
     return sorted_unique(ours[people[near]]), float(np.median(change[which == chosen]))
 
 
 def _change_text(one: str, other: str, change: float, *, dates: bool) -> str:
+    """Return the change in words."""
     if dates:
         return f"once {one} and {other} are moved back by {change:,.4g} days"
     return f"once {one} and {other} are divided by {np.exp(change):.4g}"
 
 
 def _change_probe(people: Integers, what: str, some: Integers) -> MembershipProbe:
-    """Return a probe for people (k,) among ``some`` (n,) who were compared."""
+    """Return a probe for people (k,) found among ``some`` (n,) compared records."""
     who = f"all {len(some):,} people" if some[-1] == len(some) - 1 else f"{len(some):,} people chosen by their values"
     return MembershipProbe(who, f"stand in the release {what}", people, some)

@@ -1,14 +1,14 @@
-"""Search for the records of a table that are nearest to others.
+"""Exact search for the nearest records of a table by Gower's distance.
 
-    NearestRecords     k nearest records and all that are as near, by the exact or the rounded distance of ``statistics.gower``
-    LevelGroupSearch   nearest records one by one, by ranks of one table of which no more than a few hundred records are searched for
+    NearestRecords     k nearest records with ties, by the exact or the rounded distance of ``statistics.gower``
+    LevelGroupSearch   nearest records one by one, for at most a few hundred queries in one table
 
-Neither compares all numbers of every pair, and nothing is estimated: the result is that of all pairs. Whoever needs the distances of all
-pairs, by several sets of variables, takes the blocks of ``SubsetGowerDistances`` and ``smallest_of_each_row``.
+Neither compares the numbers of every pair. To get the distances of all pairs, by several sets of variables, use the
+blocks of ``SubsetGowerDistances`` and ``smallest_of_each_row``.
 
-Records that differ in t levels are t units apart or more. So ``iterate_near_pairs`` counts first, in bytes, how many levels differ, and
-compares numbers only of pairs whose count leaves them a chance to be nearer than what was found so far. The table is searched in pieces,
-each with records from everywhere in it; what was found in one bounds what can still be nearest in the next.
+Records that differ in t levels are at least t units apart. So ``iterate_near_pairs`` first counts differing levels, in
+bytes, and compares numbers only for pairs whose count leaves them a chance. The table is searched in pieces, and
+distances found in one piece bound the search in the next.
 """
 
 from __future__ import annotations
@@ -27,31 +27,32 @@ from ..data.sorting import sort_order
 from ..statistics.gower import MOST_EXACT, UNIT, Codes, GowerDistance, Singles, SubsetGowerDistances, variable_distances
 
 FIRST_PIECE, PIECE = 2048, 4096
-"""Records of a table in the first piece, of which every pair is compared, and in each further one."""
+"""Records of the first piece, whose pairs are all compared, and of further ones."""
 PAIRS = 1 << 20
-"""Pairs of records whose differing levels are counted at once."""
+"""Number of pairs whose differing levels are counted together."""
 DENSE = 1 / 8
-"""Where a larger share of the pairs is left, the numbers of all are compared, which is faster than to select them."""
+"""Share of remaining pairs above which computing all is faster than selecting."""
 BITS = 40
-"""More than a distance has."""
+"""More bits than a distance has."""
 GOLDEN = (5**0.5 - 1) / 2
 WINDOW = 100
-"""Records on either side of one, by their first number, that bound how far the nearest may be."""
+"""Number of neighbours by the first number on either side that bound the nearest distance."""
 ROUNDING = 1e-9
-"""More than what is lost where two shares are subtracted."""
+"""Bound of the rounding error of a difference of shares."""
 
 
 @dataclass(frozen=True, eq=False)
 class NearestRecords:
-    """Records of a table that are as near to each of q records as its k-th nearest, or nearer.
+    """Records of a table that are at most as far from each of q records as its k-th nearest.
 
-    Equal records are searched for once, and equal records of the table are found together: there are p pairs of different records.
+    Equal records are searched once, and equal records of the table are found together: there are p pairs of distinct
+    records.
 
     k: number of nearest records
-    searched: different records that are searched for, u of q
-    table: different records of the table, v of r
-    row: number of the first record of each pair in ``searched``, ascending, (p,)
-    column: number of the second one in ``table``; pairs of a row ascend by distance, equal ones by this, (p,)
+    searched: distinct records among the queries, u of q
+    table: distinct records of the table, v of r
+    row: query of each pair, numbered in ``searched``, ascending, (p,)
+    column: table record of each pair, numbered in ``table``, (p,); pairs of a row ascend by distance, then by this
     distances: distance of each pair, (p,)
     """
 
@@ -64,13 +65,12 @@ class NearestRecords:
 
     @classmethod
     def from_places(cls, gower: GowerDistance, own: Floats, table: Floats, k: int) -> NearestRecords:
-        """Find the ``k`` nearest records of a table at these places (r, d), all where r is smaller, to those at places ``own`` (q, d).
-
-        Single precision selects pairs that contain them all; the distances of these are exact.
-        """
+        """Find the ``k`` nearest records, all if fewer, of positions ``table`` (r, d) for queries ``own`` (q, d)."""
+        # Single precision selects candidates that contain all nearest records; their distances are then computed
+        # exactly.
         rough = SubsetGowerDistances.from_gower(gower)
-        # A rounded number is at most half a unit off, so that the distance of a pair is off by one for each number, and that of the k-th
-        # nearest too. Beyond MOST_EXACT variables sums are rounded as well.
+        # A rounded number is at most half a unit off, so that the distance of a pair is off by one for each number, and
+        # that of the k-th nearest too. Beyond MOST_EXACT variables sums are rounded as well.
         slack = int(2 * (~rough.levelled).sum() + len(rough.levelled) // MOST_EXACT * UNIT)
         searched, others = distinct_rows(own.T, len(own)), distinct_rows(table.T, len(table))
         queries, places = own[searched.first], table[others.first]
@@ -84,7 +84,7 @@ class NearestRecords:
     def from_rounded_places(
         cls, distances: SubsetGowerDistances, own: Singles, table: Singles, k: int
     ) -> NearestRecords:
-        """Find the same by rounded places and distances."""
+        """Find the nearest records by rounded positions and distances."""
         searched, others = distinct_rows(own.T, len(own)), distinct_rows(table.T, len(table))
         row, column, apart = _join_near_pairs(
             distances, own[searched.first], table[others.first], min(k, len(others)), 0
@@ -101,7 +101,7 @@ class NearestRecords:
         column: Integers,
         distances: Floats,
     ) -> NearestRecords:
-        """Keep the pairs, of some that contain all that are near enough, that are no farther than the k-th nearest record."""
+        """Keep the pairs that are at most as far as the k-th nearest record, given a superset of them."""
         order = np.lexsort((column, distances, row))
         found = cls(k, searched, table, row[order], column[order], distances[order])
         inside = np.flatnonzero(found.distances <= found.kth_distance[found.row])
@@ -109,32 +109,32 @@ class NearestRecords:
 
     @cached_property
     def _records_before(self) -> Integers:
-        """Return how many records of the table come before each pair of the same row, (p,)."""
+        """Return the number of table records before each pair in its row, (p,)."""
         counts = self.table.counts[self.column]
         before = np.cumsum(counts) - counts
         return np.asarray(before - before[np.searchsorted(self.row, np.arange(len(self.searched)))][self.row])
 
     @property
     def k_distances(self) -> Floats:
-        """Return the distances of the k nearest records of each different record, ascending, (u, k)."""
+        """Return the distances of the k nearest records of each distinct query, ascending, (u, k)."""
         at = np.flatnonzero(self._records_before < self.k)
         times = np.minimum(self.table.counts[self.column[at]], self.k - self._records_before[at])
         return np.repeat(self.distances[at], times).reshape(len(self.searched), self.k)
 
     @cached_property
     def kth_distance(self) -> Floats:
-        """Return the distance of the k-th nearest record of each different record, (u,)."""
+        """Return the distance of the k-th nearest record of each distinct query, (u,)."""
         at = np.flatnonzero(self._records_before < self.k)
         last = np.searchsorted(self.row[at], np.arange(len(self.searched)), side="right") - 1
         return self.distances[at[last]]
 
     @property
     def record_counts(self) -> Integers:
-        """Return how many records of the table each pair stands for, (p,)."""
+        """Return the number of table records that each pair stands for, (p,)."""
         return self.table.counts[self.column]
 
     def count_records(self, counted: Booleans | None = None) -> Integers:
-        """Count the records of the table in all pairs, or in those that are ``counted`` (p,), of each different record: (u,)."""
+        """Count the table records in all pairs, or in ``counted`` pairs (p,), of each distinct query, (u,)."""
         weights = self.record_counts if counted is None else np.where(counted, self.record_counts, 0)
         return np.bincount(self.row, weights, len(self.searched)).astype(np.int64)
 
@@ -142,7 +142,7 @@ class NearestRecords:
 def _join_near_pairs(
     distances: SubsetGowerDistances, own: Singles, other: Singles, k: int, slack: int
 ) -> tuple[Integers, Integers, Singles]:
-    """Return all pairs of ``iterate_near_pairs``: row, column and distance, (p,) each."""
+    """Return row, column and distance of all pairs of ``iterate_near_pairs``, (p,) each."""
     found = list(iterate_near_pairs(distances, own, other, k, slack))
     none = np.zeros(0, dtype=np.int64)
     return (
@@ -154,11 +154,11 @@ def _join_near_pairs(
 
 @dataclass(frozen=True, eq=False)
 class NearPairs:
-    """Pairs of some records with others that are near them, p in all.
+    """Pairs of a block of queries with near table records, p in all.
 
-    rows: the records that the pairs are of
-    row: first record of each pair, counted from the first of ``rows``, ascending, (p,)
-    column: second record of each pair, (p,)
+    rows: slice of the queries
+    row: query of each pair, relative to the start of ``rows``, ascending, (p,)
+    column: table record of each pair, (p,)
     distances: distance of each pair, (p,)
     """
 
@@ -171,8 +171,9 @@ class NearPairs:
 def iterate_near_pairs(
     distances: SubsetGowerDistances, own: Singles, other: Singles, k: int, slack: int = 0
 ) -> Iterator[NearPairs]:
-    """Yield the pairs of each of ``own`` (q, d) with the ``other`` records (r, d), r at least ``k``, at most ``slack`` farther than its
-    k-th nearest, by all variables.
+    """Yield the pairs of queries (q, d) with records (r, d) within the k-th nearest distance plus ``slack``.
+
+    r must be at least ``k``.
     """
     search = _NearestSearch.from_tables(distances, own, other, max(FIRST_PIECE, 2 * k))
     for rows in search.record_blocks():
@@ -190,6 +191,7 @@ def iterate_near_pairs(
                 continue
             row, column = np.concatenate([row, more]), np.concatenate([column, search.order[at + columns.start]])
             apart = np.concatenate([apart, farther])
+            # One integer key for row and distance: sorting it is faster than ``lexsort``.
             keys = np.sort((row << BITS) + apart.astype(np.int64))
             first = np.searchsorted(keys, np.arange(q) << BITS)
             limit = (keys[first + k - 1] - (np.arange(q) << BITS)).astype(np.float32) + np.float32(slack)
@@ -201,13 +203,13 @@ def iterate_near_pairs(
 
 @dataclass(frozen=True, eq=False)
 class _NearestSearch:
-    """Records to search for, q, and a table of r records in another order, divided into pieces.
+    """Search of q queries in a table of r records, reordered and divided into pieces.
 
-    levels: levels of both sides as codes, (l, q) and (l, r)
+    levels: level codes of both sides, (l, q) and (l, r)
     numbers: numbers of both sides, (v, q) and (v, r)
     may_be_missing: whether each number may be missing, (v,)
     order: order of the table's records, (r,)
-    pieces: slices of the ordered table
+    pieces: slices of the reordered table
     differ, counts: buffers that every piece overwrites
     """
 
@@ -221,6 +223,7 @@ class _NearestSearch:
 
     @classmethod
     def from_tables(cls, distances: SubsetGowerDistances, own: Singles, other: Singles, first: int) -> _NearestSearch:
+        """Reorder and divide the table."""
         levelled, r = distances.levelled, len(other)
         order = np.argsort(np.arange(r) * GOLDEN % 1)  # records of every piece come from everywhere
         sides = own.T, other[order].T
@@ -239,12 +242,13 @@ class _NearestSearch:
         )  # fmt: skip
 
     def record_blocks(self) -> Iterator[slice]:
-        """Return consecutive slices of the records to search for."""
+        """Return consecutive slices of the queries that fit the buffers."""
         widest = max(piece.stop - piece.start for piece in self.pieces)
         step, q = max(1, PAIRS // widest), self.levels[0].shape[1]
         return (slice(start, min(start + step, q)) for start in range(0, q, step))
 
     def make_piece(self, rows: slice, columns: slice) -> _PiecePairs:
+        """Return all pairs of a slice of queries and a piece of the table."""
         levels, numbers = (
             [(own[rows, None], other[columns]) for own, other in zip(*sides, strict=True)]
             for sides in (self.levels, self.numbers)
@@ -255,10 +259,10 @@ class _NearestSearch:
 
 @dataclass(frozen=True, eq=False)
 class _PiecePairs:
-    """All pairs of some records and a piece of the table, q and r by ``shape``.
+    """All pairs of q queries and a piece of r table records.
 
-    search: the search that the pairs belong to
-    shape: number of records and of table records
+    search: search that the pairs belong to
+    shape: q and r
     levels, numbers: values of both sides, (q, 1) and (r,) each
     """
 
@@ -268,7 +272,7 @@ class _PiecePairs:
     numbers: list[tuple[Singles, Singles]]
 
     def _count_differing_levels(self) -> Codes:
-        """Count in how many levels the pairs differ, (q, r)."""
+        """Count the levels in which each pair differs, (q, r)."""
         size = self.shape[0] * self.shape[1]
         count, differ = self.search.counts[:size].reshape(self.shape), self.search.differ[:size].reshape(self.shape)
         count[:] = 0
@@ -287,8 +291,9 @@ class _PiecePairs:
         return total
 
     def pairs_within(self, limit: Singles) -> tuple[Integers, Integers, Singles]:
-        """Return the pairs, (p,) each, that are no farther than the ``limit`` (q,) of the row: row, column and distance; ascending by row
-        and column.
+        """Return row, column and distance of the pairs within the ``limit`` (q,) of their row, (p,) each.
+
+        Pairs ascend by row and column.
         """
         width = self.shape[1]
         count = self._count_differing_levels()
@@ -309,18 +314,17 @@ class _PiecePairs:
 
 
 def _select_within(apart: Singles, limit: Singles) -> tuple[Integers, Integers, Singles]:
+    """Return row, column and distance of the entries (q, r) within the limit of their row, (p,) each."""
     at = np.flatnonzero(apart <= limit[:, None])
     row = at // apart.shape[1]
     return row, at - row * apart.shape[1], apart.ravel()[at]
 
 
 def smallest_of_each_row(apart: Singles, k: int) -> tuple[Singles, NDArray[np.intp]]:
-    """Return the ``k`` smallest of each row of (q, r), r at least k, ascending, and where they stand: (q, k) each.
-
-    The k smallest of a row lie in the k pieces of it that have the smallest minima.
-    """
+    """Return the ``k`` smallest values of each row (q, r), ascending, and their columns, (q, k) each."""
     q, r = apart.shape
     width = max(1, int(np.sqrt(r / k)))
+    # The k smallest lie in the k pieces with the smallest minima, so that few values are partitioned.
     pieces = r // width
     if pieces <= 2 * k:
         at = np.argpartition(apart, k - 1, axis=1)[:, :k]
@@ -339,17 +343,14 @@ def smallest_of_each_row(apart: Singles, k: int) -> tuple[Singles, NDArray[np.in
 
 @dataclass(frozen=True, eq=False)
 class LevelGroupSearch:
-    """Search among records sorted by the group of all their levels, and in it by their first number.
+    """Search among records sorted by the combination of their levels, then by their first number.
 
-    A record of another group is 1 away or more, and none is nearer than in the first number alone: where one is near, few others are
-    compared. Distances are sums of single precision, in the order of the columns, in which 1 is a whole table's ranks.
-
-    columns: values (n,) of each column, shares of ranks or codes of levels, and whether they are levels
-    members: records that are searched, in the sorted order, (m,)
+    columns: values of each column, (n,): rank shares or level codes, and whether they are levels
+    members: searched records in sorted order, (m,)
     first: first number of all records, (n,)
     ascending: first number of the sorted members, (m,)
-    group: group of each record, (n,)
-    edges: where each group begins and ends among the members
+    group: combination of levels of each record, (n,)
+    edges: first and end position of each group among the members
     """
 
     columns: Sequence[tuple[Floats, bool]]
@@ -363,7 +364,7 @@ class LevelGroupSearch:
     def from_columns(
         cls, columns: Sequence[tuple[Floats, bool]], records: int, searched: int | None = None
     ) -> LevelGroupSearch:
-        """Build the search among the first ``searched`` of so many records, by default among all."""
+        """Create the search among the first ``searched`` of ``records`` records, by default among all."""
         groups = distinct_rows((values for values, has_levels in columns if has_levels), records)
         first = next((values for values, has_levels in columns if not has_levels), np.zeros(records))
         group, few = groups.combination_of, slice(searched)
@@ -379,6 +380,7 @@ class LevelGroupSearch:
         at = start + np.searchsorted(ascending, self.first[i])
         near = self.members[max(start, at - WINDOW) : min(end, at + WINDOW + 1)]
         bound = np.nextafter(self._distances_from(i, near).min(), np.float32(np.inf)) if len(near) else 1.0
+        # Records of other groups are at least 1 away, and none is nearer than its first number alone.
         if bound < 1:
             reach = bound + ROUNDING
             low, high = np.searchsorted(ascending, [self.first[i] - reach, self.first[i] + reach])
@@ -389,7 +391,7 @@ class LevelGroupSearch:
         return np.asarray(some[distance == distance.min()])
 
     def _distances_from(self, i: int, others: Integers) -> NDArray[np.float32]:
-        """Return how far some records (k,) are from record ``i``, (k,); it is infinitely far from itself."""
+        """Return the distances of records (k,) from record ``i``, (k,), infinite for the record itself."""
         distance, gap = np.zeros(len(others), dtype=np.float32), np.empty(len(others))
         for values, has_levels in self.columns:
             # Missing numbers have a rank of their own, before all others.

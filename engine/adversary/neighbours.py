@@ -1,8 +1,8 @@
-"""Pairs of confidential records that are most alike in what a release keeps: what an independent person would have in a record's place.
+"""Pairs of confidential records that are most alike in the variables that a release keeps.
 
-A partly synthetic release keeps some variables of every record and synthesises the others. How often a draw that owes nothing
-to the record's own values would hit a confidential record all the same is seen from another record: given to record i, the drawn
-variables of the record j that is nearest to it in the kept ones are those of a person like it who is not it.
+A partly synthetic release keeps some variables of every record and synthesises the others. The pairs tell how often a
+draw that does not depend on the record's own values would hit it: give record i the synthesised variables of the record
+j nearest to it in the kept ones.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ MOST_TIES = 5
 
 @dataclass(frozen=True, eq=False)
 class NeighbourPairs:
-    """P pairs of a record and one that is nearest to it.
+    """P pairs of a record and one of its nearest records.
 
     own: first record of each pair, (P,)
     other: second record of each pair, (P,)
-    weight: weight of each pair, which sums to 1 for each record that has pairs, (P,)
+    weight: weight of each pair, summing to 1 over the pairs of a record, (P,)
     cases: number of records that have pairs
     """
 
@@ -39,21 +39,19 @@ class NeighbourPairs:
     cases: int
 
     def weighted_share(self, holds: Floats) -> float:
-        """Return the share of the cases for which something holds, by pair (P,)."""
+        """Return the weighted share of the cases for which ``holds`` (P,) is true."""
         return float(self.weight @ holds) / self.cases if self.cases else 0.0
 
 
 def nearest_neighbour_pairs(
     data: Microdata, names: Sequence[str], rows: Keys, among: Integers | None = None
 ) -> NeighbourPairs:
-    """Pair at most 500 records, of those ``among`` if given, each with up to 5 of the others that are nearest to it, other ones of equals
-    for each.
+    """Pair at most 500 records, of ``among`` if given, each with up to 5 nearest others.
 
-    The distance is 1 for each variable with levels in which two records differ, and the difference of ranks, in records / n, for each
-    number (Gower 1971). Chosen in the order of their ``rows`` (n,), which says nothing of where they stand: shuffling the table changes
-    nothing.
+    The distance is 1 for each differing level plus the difference of rank shares for each number (Gower 1971).
     """
     order = sort_order(rows)
+    # By row key, so that shuffling the table changes nothing.
     chosen = order if among is None else order[np.isin(order, among)]
     if len(chosen) > MOST_RECORDS:
         chosen = chosen[np.linspace(0, len(chosen) - 1, MOST_RECORDS).astype(np.int64)]
@@ -69,6 +67,7 @@ def nearest_neighbour_pairs(
     for i in rank[chosen]:
         ties = search.nearest_records(int(i))
         some_of = min(len(ties), MOST_TIES)
+        # Equal records take different ones of their common ties.
         ties = ties[(len(own) + np.arange(some_of) * len(ties) // some_of) % len(ties)]
         own.append(np.full(len(ties), i))
         other.append(ties)
@@ -77,7 +76,7 @@ def nearest_neighbour_pairs(
 
 
 def _comparable_values(data: Microdata, name: str) -> Floats:
-    """Return codes of levels, or ranks of numbers as a share of the records, missing ones first: (n,)."""
+    """Return codes of levels, or midranks of numbers as shares of the records, missing first, (n,)."""
     numbers = data.numbers(name)
     if data.schema[name].kind.has_levels:
         return np.asarray(np.where(np.isnan(numbers), -1, numbers))

@@ -1,9 +1,8 @@
-"""Probes for people who stand in a release: whole, but for a column, by their levels alone; those who stand there often, or repeatedly.
+"""Probes for unique people whose values occur in a release, in all columns or in subsets, once or repeatedly.
 
-A person counts who is alone with the values of some columns in the joint table of members and controls, and whose values some
-released row has. The rarest people are looked at apart, since a few are averaged away in the whole. Sets of columns are a small family;
-rows
-are 64-bit numbers, so that a million are compared in a second.
+A person counts who is unique on some columns in the joint table of members and controls, and whose values some released
+row has. The rarest people are also examined separately, since an average over all hides a few. There is a small family
+of column sets.
 """
 
 from __future__ import annotations
@@ -23,23 +22,23 @@ from .independent_rows import SOME_COLUMNS, RowCoincidenceTest, SortedRows, comp
 from .membership_evidence import MembershipProbe
 
 MANY = 200_000
-"""Records from which on the family is smaller: it takes a second for a set of columns and a million of them."""
+"""Number of records above which the family is smaller: a set of columns takes a second for a million."""
 MOST_LEFT_OUT = 10
-"""Numbers of which each two are left out, so that the family stays small."""
+"""Largest number of numeric columns of which pairs are left out."""
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 FEW = (25, 60)
 """Numbers of the rarest people that are examined separately."""
 TIMES = (2, 3, 5, 10, 20, 50)
-"""Numbers of repetitions in a dataset from which on a person's row is searched for."""
+"""Numbers of repetitions in a dataset that are searched for."""
 ALONE = "who are alone with their values in"
 
 
 @dataclass(frozen=True)
 class ColumnSet:
-    """Columns to be compared, and what they are called in a sentence.
+    """Columns to be compared.
 
     names: names of the columns
-    label: what they are called in a sentence
+    label: description of the set in words
     """
 
     names: tuple[str, ...]
@@ -50,7 +49,7 @@ class ColumnSet:
 class LevelGroup:
     """People with one level of a column.
 
-    label: what they are called in a sentence
+    label: description of the group in words
     records: their rows in the joint table, (g,)
     """
 
@@ -59,11 +58,11 @@ class LevelGroup:
 
 
 FEWEST_OF_GROUP, MOST_OF_GROUP = 12, 0.2
-"""People of a group at least, and the share of all at most: larger ones are seen among all."""
+"""Fewest people of a group, and its largest share: larger groups show among all people."""
 
 
 def list_level_groups(columns: Sequence[JointColumn]) -> list[LevelGroup]:
-    """Return the people with each level of each column that few, but not too few people have; none of many records."""
+    """Return the people with each level that few, but not too few, people have; none for large tables."""
     groups = list[LevelGroup]()
     for column in columns:
         if column.numbers is not None or len(column.own) > MANY:
@@ -85,9 +84,8 @@ def list_column_sets(
 ) -> list[ColumnSet]:
     """List the sets of columns on which people are compared, each once.
 
-    These are all columns, all but one, all but two numbers, the levels, the numbers, the quasi-identifiers, and these with a sensitive
-    column.
-    Of many ``records`` fewer sets.
+    These are all columns, all but one, all but two numbers, the levels, these but one, the numbers, the
+    quasi-identifiers, these with each sensitive column, and the sensitive columns. Large tables have fewer sets.
     """
     levels, small = [name for name in names if name not in numbers], records <= MANY
     found = [ColumnSet(tuple(names), f"all {len(names)} columns")]
@@ -117,13 +115,14 @@ def list_column_sets(
 
 
 def mark_cells(cells: Mapping[str, Keys], names: Sequence[str]) -> dict[str, Keys]:
-    """Mix cells with the place of their column, so that rows are their sums."""
+    """Mix cell keys with the position of their column, so that a row key is a sum."""
     return {
         name: mix_bits(cells[name] ^ mix_bits(np.full(1, at + 1, dtype=np.uint64))) for at, name in enumerate(names)
     }
 
 
 def _sum_cells(cells: Mapping[str, Keys], names: Sequence[str]) -> Keys:
+    """Return the row keys of the named columns, (n,)."""
     total = cells[names[0]].copy()
     for name in names[1:]:
         total += cells[name]
@@ -131,17 +130,17 @@ def _sum_cells(cells: Mapping[str, Keys], names: Sequence[str]) -> Keys:
 
 
 def rarity_strata(records: int) -> list[tuple[str, int]]:
-    """Return the strata of people in the order of their rarity, rarest first: some numbers of them, some shares of them, all."""
+    """Return the strata of people by rarity, with labels and sizes: fixed numbers, shares, and all."""
     sizes = {size for size in (*FEW, *(round(share * records) for share in SHARES)) if 20 <= size <= records // 2}
     return [*((f"the {size:,} rarest people", size) for size in sorted(sizes)), (f"all {records:,} people", records)]
 
 
 @dataclass(frozen=True, eq=False)
 class PeopleInRelease:
-    """What a release shows of the people who are alone with their values.
+    """What a release shows about the unique people.
 
-    probes: who of them stands in it, by set of columns and stratum, who often, and who in half of the datasets
-    row_tests: tests of rows that stand once in the joint table and once in a dataset, by set of columns and dataset
+    probes: probes by set of columns and stratum, by number of repetitions, and by number of datasets
+    row_tests: tests of rows that occur once in the joint table and once in a dataset, by set of columns and dataset
     """
 
     probes: tuple[MembershipProbe, ...]
@@ -155,11 +154,9 @@ def find_people_in_release(
     order: Integers,
     groups: Sequence[LevelGroup] = (),
 ) -> PeopleInRelease:
-    """Find the people in the datasets who are alone with their values, for each set of columns.
+    """Find the unique people whose values occur in the datasets, for each set of columns.
 
-    Parameters
-    ----------
-    own : mapping of str to keys
+    Parameters ---------- own : mapping of str to keys
         Marked cells of the joint table, (N,) each.
     releases : sequence of mappings
         Marked cells of each dataset, (r,) each.
@@ -168,12 +165,13 @@ def find_people_in_release(
     order : array of int
         Records of the joint table, the rarest first, (N,).
     groups : sequence of LevelGroup
-        People who are searched for by themselves, in all columns together.
+        Groups that are examined separately, in all columns.
     """
     layers = rarity_strata(len(order))
     own = {name: cells[order] for name, cells in own.items()}  # records stand by rarity: a stratum is the first of them
 
     def compare_on(subset: ColumnSet) -> PeopleInRelease:
+        """Return the probes and tests of one set of columns."""
         rows = SortedRows.from_rows(_sum_cells(own, subset.names))
         lone, keys, pairs = rows.rows_occurring(1), rows.keys[rows.counts == 1], int((rows.counts == 2).sum())
         if not len(lone):
@@ -203,8 +201,10 @@ def find_people_in_release(
 def _column_set_probes(
     what: str, layers: Sequence[tuple[str, int]], lone: Integers, times: Sequence[Integers], order: Integers
 ) -> list[MembershipProbe]:
-    """Return the probes of a set of columns for the people with a unique row, (k,), and the times each dataset has it, (k,);
-    records stand by rarity.
+    """Return the probes of a set of columns.
+
+    ``lone`` (k,) are the unique people, ``times`` how often each dataset has their row, (k,) each; records are sorted
+    by rarity.
     """
     often = np.max(times, axis=0)
     # A flag a record, so that people come out by rarity and a stratum is a part of the array, without a copy.
@@ -246,7 +246,7 @@ def _column_set_probes(
 def _level_group_probes(
     what: str, groups: Sequence[LevelGroup], lone: Integers, times: Sequence[Integers], order: Integers
 ) -> list[MembershipProbe]:
-    """Return a probe for each group: a model can be too close for one of them alone."""
+    """Return a probe for each group: a model can memorise one group alone."""
     is_alone, is_found = (np.zeros(len(order), dtype=np.bool_) for _ in range(2))
     is_alone[order[lone]] = True
     is_found[order[lone[np.max(times, axis=0) > 0]]] = True
@@ -257,7 +257,7 @@ def _level_group_probes(
 
 
 def _sort_places(places: Integers, records: int) -> Integers:
-    """Return places below ``records`` in ascending order, each once."""
+    """Return the distinct positions below ``records`` in ascending order."""
     flags = np.zeros(records, dtype=np.bool_)
     flags[places] = True
     return np.flatnonzero(flags)

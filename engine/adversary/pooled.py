@@ -1,8 +1,8 @@
-"""Disclosure by the m datasets together that one alone does not give: values on which they agree.
+"""Disclosure by m datasets together: values on which they agree.
 
-Whoever can tell which rows are the same record's takes the mean of its m numbers, or its most frequent level. A model of the population
-gives
-a person like it away as well as the record itself; a model that remembers the record gives the record away more often.
+An intruder who can tell which rows belong to the same record takes the mean of its m numbers, or its most frequent
+level. A model of the population reveals a similar person as well as the record itself; a model that memorises the
+record reveals it more often.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ def measure_agreed_values(
     windows: tuple[Floats, Floats],
     rows: Sequence[Integers] | None = None,
 ) -> MemorisationShare:
-    """Measure how often several datasets together reveal a record's value, and how often the value of the nearest other record.
+    """Measure how often several datasets together reveal a record's value.
 
-    A number follows where the mean lies in its window, from ``windows[0]`` to ``windows[1]`` (n,), a level where it is the most frequent, the
-    first of equals.
-    Record i of a dataset is record i of the confidential data, or what ``rows`` (n,) of the dataset says, -1 where its row cannot be
-    known. From fewer than two rows nothing follows.
+    The baseline is the same for the value of the nearest other record.
+
+    A number is revealed if the mean lies in its window from ``windows[0]`` to ``windows[1]``, (n,) each, a level if it
+    is the mode, the first of ties. Row i of a dataset belongs to record i, or ``rows`` (n,) of the dataset tells its
+    row, -1 if unknown.
     """
     if not pairs.cases or len(releases) < 2:
         return MemorisationShare(0.0, 0.0, 0.0)
@@ -39,6 +40,7 @@ def measure_agreed_values(
     at = [pairs.own] * len(releases) if rows is None else [one[pairs.own] for one in rows]
     known = np.stack(at) >= 0
     drawn = np.stack([one.numbers(name)[np.maximum(places, 0)] for one, places in zip(releases, at, strict=True)])
+    # A single row is no agreement between datasets.
     enough = known.sum(axis=0) >= 2
     if confidential.schema[name].kind.has_levels:
         told = _most_frequent_codes(drawn, known)
@@ -55,7 +57,7 @@ def measure_agreed_values(
 
 
 def _most_frequent_codes(codes: Floats, known: NDArray[np.bool_]) -> Floats:
-    """Return the most frequent of each column's ``known`` codes (m, p), NaN a code of its own: (p,)."""
+    """Return the mode of each column's ``known`` codes (m, p), (p,); NaN is a code."""
     filled = np.where(np.isnan(codes), -1, codes).astype(np.int64) + 1
     counts = np.zeros((int(filled.max()) + 1, filled.shape[1]), dtype=np.int32)
     for line, those in zip(filled, known, strict=True):

@@ -1,10 +1,9 @@
-"""Recognition of released numbers in other units or from another origin, and of columns that stand under each other's names.
+"""Recognition of released numbers in other units or with another origin, and of exchanged columns.
 
-Units, origins and names protect no one: whoever knows the population knows its distributions. A column of numbers is divided by the
-    factor, or reduced by
-the difference, after which its values are as frequent as those of the data. A column under another name is recognised by its
-distribution, whatever its
-unit, origin and names of levels. Members and hold-out people are one table here: which of them is a member is not used.
+Units, origins and names protect no one, since an intruder knows the distributions in the population. A numeric column
+is divided by the factor, or reduced by the difference, after which its values are as frequent as those of the data. A
+column under another name is recognised by its distribution. Members and hold-out people form one table here: membership
+is not used.
 """
 
 from __future__ import annotations
@@ -20,30 +19,30 @@ from .cells import Keys, distinct_key_counts, number_keys, round_to_40_bits
 from .coded import JointColumn, RankedNumbers
 
 MOST_RELEASED, MOST_OWN = 500, 1500
-"""Different values from which a factor or a difference is found: the most frequent ones of a dataset and of the data."""
+"""Numbers of distinct values of a dataset and of the data from which a change is estimated."""
 EXACT = 3e-6
-"""How far two values may lie apart that are the same, as a share of them or of the spread: a factor brings rounding with it."""
+"""Tolerance for equal values, relative to the value or the spread: undoing a factor adds rounding."""
 MORE_ALIKE = 1.05
-"""A factor or difference counts with which the frequencies of the values agree so much better than without."""
+"""Factor by which undoing a change must improve the agreement of frequencies."""
 MOST_COMPARED = 10_000
-"""Different values of a dataset by which factors and differences are compared with each other; the best one is compared by all values with none."""
+"""Number of distinct values for comparing changes; the best is then compared with no change on all values."""
 MOST_COMMON = 0.8
 MOST_CANDIDATES = 60
-"""Factors or differences that are tried: those that nearly as many pairs of values have as the commonest."""
+"""Largest number of factors or differences that are tried."""
 QUANTILES = np.linspace(0.025, 0.975, 39)
 MOST_LEVELS = 40
 EXCHANGED_DISTANCE_RATIO = 0.5
-"""Columns are exchanged where this halves the distance of their distributions at least."""
+"""Ratio of distribution distances at or below which columns count as exchanged."""
 LEAST_DISTANCE = 0.05
-"""Distance of two distributions up to which a column is its own."""
+"""Distance up to which a column has its own distribution."""
 
 
 @dataclass(frozen=True, eq=False)
 class _ValueFrequencies:
-    """Different numbers of a column and their frequencies.
+    """Distinct numbers of a column with frequencies.
 
-    values: different numbers, ascending, (v,)
-    counts: records or rows that have each, (v,)
+    values: distinct numbers, ascending, (v,)
+    counts: number of records or rows with each, (v,)
     """
 
     values: Floats
@@ -51,18 +50,19 @@ class _ValueFrequencies:
 
     @classmethod
     def from_ranked(cls, ordered: RankedNumbers) -> _ValueFrequencies:
+        """Keep the finite numbers."""
         known = np.isfinite(ordered.distinct_numbers.values)
         return cls(ordered.distinct_numbers.values[known], ordered.distinct_numbers.counts[known])
 
     def quantiles(self, shares: Floats) -> Floats:
-        """Return the quantiles (s,), linear between neighbours as those of ``numpy.quantile``."""
+        """Return the quantiles (s,) with linear interpolation as in ``numpy.quantile``."""
         ends = np.cumsum(self.counts)
         position = shares * (ends[-1] - 1)
         below, above = (self.values[np.searchsorted(ends, side(position), "right")] for side in (np.floor, np.ceil))
         return np.asarray(below + (position - np.floor(position)) * (above - below))
 
     def select_most_frequent(self, most: int) -> _ValueFrequencies:
-        """Return at most ``most`` of the values, ascending: half of them the most frequent, the others from everywhere."""
+        """Return at most ``most`` values, ascending: half of them the most frequent, the others evenly spread."""
         if len(self.values) <= most:
             return self
         order = np.argsort(-self.counts, kind="stable")
@@ -73,12 +73,10 @@ class _ValueFrequencies:
 
 
 def undo_rescaling(column: JointColumn) -> JointColumn:
-    """Return a column of numbers with the values of the data that those of each dataset stand for; unchanged where it stands for its own.
-
-    All datasets are written in one way, which the first of them shows.
-    """
+    """Return a numeric column with its datasets converted back to the values of the data."""
     if column.numbers is None or not column.released_numbers:
         return column
+    # All datasets are written alike, so the first one decides.
     own = _ValueFrequencies.from_ranked(column.ranked_numbers)
     step = _find_unit_change(own, _ValueFrequencies.from_ranked(column.released_ranked_numbers[0]))
     if step is None:
@@ -89,7 +87,7 @@ def undo_rescaling(column: JointColumn) -> JointColumn:
 
 @dataclass(frozen=True)
 class _UnitChange:
-    """A factor, or a difference, between the numbers of a dataset and those of the data.
+    """Factor or difference between the numbers of a dataset and those of the data.
 
     size: the factor or the difference
     is_factor: whether it is a factor
@@ -99,11 +97,12 @@ class _UnitChange:
     is_factor: bool
 
     def undo(self, numbers: Floats) -> Floats:
+        """Convert numbers back to the unit and origin of the data."""
         return np.asarray(numbers / self.size if self.is_factor else numbers - self.size)
 
 
 def _find_unit_change(own: _ValueFrequencies, made: _ValueFrequencies) -> _UnitChange | None:
-    """Return the change of unit that gives most rows of a dataset values of the data; None where it is in the unit of these, or none does."""
+    """Return the change of unit after which most rows have values of the data; None if no change helps."""
     if len(own.values) < 2 or made.counts.sum() < 2:
         return None
     some, as_it_is = made.select_most_frequent(MOST_COMPARED), _UnitChange(0.0, is_factor=False)
@@ -117,16 +116,15 @@ def _find_unit_change(own: _ValueFrequencies, made: _ValueFrequencies) -> _UnitC
 
 
 def _frequency_agreement(own: _ValueFrequencies, made: _ValueFrequencies, step: _UnitChange) -> float:
-    """Return how far the frequencies of the values agree once a change is undone: dense values agree after many changes, their frequencies
-    after one.
-    """
+    """Return the agreement of the frequencies of values after undoing a change."""
     snapped, is_own = _snap_to_values(own.values, step.undo(made.values))
     place = sorted_search(own.values, snapped[is_own]).clip(max=len(own.values) - 1)
+    # Frequencies rather than values: dense values agree after many changes, their frequencies after one.
     return float(np.sqrt(made.counts[is_own] * own.counts[place].astype(np.float64)).sum())
 
 
 def _snap_to_values(values: Floats, numbers: Floats) -> tuple[Floats, np.ndarray]:
-    """Return each number (k,) as the value of the data (v,), ascending, that it is, and whether it is one."""
+    """Return each number (k,) as the equal value of the data (v,), ascending, and whether there is one."""
     place = sorted_search(values, np.nan_to_num(numbers, nan=values[0])).clip(1, len(values) - 1)
     below, above = values[place - 1], values[place]
     nearest = np.where(np.abs(numbers - below) <= np.abs(above - numbers), below, above)
@@ -137,7 +135,7 @@ def _snap_to_values(values: Floats, numbers: Floats) -> tuple[Floats, np.ndarray
 
 
 def _common_unit_changes(own: _ValueFrequencies, released: _ValueFrequencies, *, is_factor: bool) -> list[float]:
-    """Return the factors, or differences, between values of a dataset and of the data that most pairs of records have, commonest first."""
+    """Return the most common factors or differences between values of a dataset and of the data, commonest first."""
     some = [own.select_most_frequent(MOST_OWN), released.select_most_frequent(MOST_RELEASED)]
     if is_factor:
         some = [_ValueFrequencies(np.log(one.values[one.values > 0]), one.counts[one.values > 0]) for one in some]
@@ -166,7 +164,7 @@ def _common_unit_changes(own: _ValueFrequencies, released: _ValueFrequencies, *,
 
 
 def undo_column_exchange(columns: Sequence[JointColumn]) -> Sequence[JointColumn]:
-    """Return the columns, each with the released values of the column that has its distribution; the same ones where each has its own."""
+    """Return the columns with the released values of the column that has their distribution; unchanged if all match."""
     made = list(columns)
     for is_number in (True, False):
         places = [at for at, one in enumerate(columns) if (one.numbers is not None) == is_number and one.released]
@@ -178,7 +176,10 @@ def undo_column_exchange(columns: Sequence[JointColumn]) -> Sequence[JointColumn
 
 
 def _find_source_columns(columns: Sequence[JointColumn]) -> list[int]:
-    """Return for each column whose released values have its distribution: its own number unless others are much more alike."""
+    """Return the position of the column whose released values have each column's distribution.
+
+    This is the column itself unless others fit much better.
+    """
     from scipy.optimize import linear_sum_assignment
 
     itself = np.arange(len(columns))
@@ -196,7 +197,7 @@ def _find_source_columns(columns: Sequence[JointColumn]) -> list[int]:
 
 
 def _distribution_shapes(column: JointColumn) -> tuple[Floats, Floats]:
-    """Return the shape of the distribution of a column, and that of its first dataset, whatever the unit, origin and names of levels."""
+    """Return the shapes of a column's distributions in the joint table and in its first dataset."""
     if column.numbers is None:
         return _shape_of_levels(column.own), _shape_of_levels(column.released[0])
     return _shape_of_numbers(column.ranked_numbers), _shape_of_numbers(column.released_ranked_numbers[0])
@@ -210,7 +211,7 @@ def _shape_of_levels(cells: Keys) -> Floats:
 
 
 def _shape_of_numbers(ordered: RankedNumbers) -> Floats:
-    """Return the quantiles on the scale of the quartiles, or of the standard deviation where these are equal."""
+    """Return the quantiles standardised by the interquartile range, or by the standard deviation if that is 0."""
     found = _ValueFrequencies.from_ranked(ordered)
     if found.counts.sum() < 2:
         return np.zeros(len(QUANTILES))

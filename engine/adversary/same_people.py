@@ -1,16 +1,12 @@
-"""Comparison of two tables by the columns that they have in common: whether they are of the same people.
+"""Comparison of two tables by their common columns: whether they contain the same people.
 
-Columns identify where more than half of the records are alone with their values, in both tables. By columns that do not, everybody
-equals somebody
-of any other table, and nothing follows. By columns that do, records are counted that are alone in both tables and have the same values:
-such a pair
-counts the same in either direction. Two tables are of the same people where these are **more than half of all who are alone in one of
-the two**,
-so that a small table within a large one counts, and its share of the large one is reported too.
+Columns identify if more than half of the records are unique on them, in both tables; by others, everybody equals
+somebody in any table. Pairs of records are counted that are unique in both tables and equal. Two tables contain the
+same people if these are **more than half of all unique records of one of the two**, so that a small table within a
+large one counts.
 
-Half is beyond chance: of other people of one population, the number who have a record's values is nearly Poisson, and exactly one
-has them with probability x exp(-x), at most 1/e = 0.37, whatever the population is. Few records reach half by chance, so that their number
-has to be beyond a binomial one with this probability too.
+Half is beyond chance: of other people of one population, the number with a record's values is nearly Poisson, and
+exactly one has them with probability x exp(-x), at most 1/e = 0.37.
 """
 
 from __future__ import annotations
@@ -28,27 +24,27 @@ from ..data.microdata import Microdata
 from .cells import Keys, count_occurrences, distinct_key_counts
 
 LEAST_SHARE_ALONE = 0.5
-"""More than this share of the records are alone where columns identify, and stand once in the other table where people are the same."""
+"""Share above which unique records identify, and common unique records show the same people."""
 LARGEST_CHANCE = math.exp(-1)
-"""The largest probability that exactly one of other people has a record's values, where their number is Poisson."""
+"""Largest Poisson probability that exactly one other person has a record's values."""
 OVERLAP_LEVEL = 1e-3
-"""How often as many pairs of records that are alone may be found of other people, at most."""
+"""Significance level of the number of common unique records."""
 ALL_SUBSETS = 6
-"""Number of common columns up to which all sets of them are examined."""
+"""Number of common columns up to which all subsets are compared."""
 MOST_ROWS = 4_000_000
-"""Rows that are looked at over all sets of columns of two tables; three sets are looked at however large they are."""
+"""Largest number of rows processed over all column sets; three sets are always compared."""
 
 
 @dataclass(frozen=True, eq=False)
 class PeopleOverlap:
-    """Overlap of the records of a table (n,) with those of another one (N,), by columns that both have.
+    """Overlap of the records of a table (n,) with those of another one (N,) on common columns.
 
-    names: the columns; none where the tables are one
-    only_in_first: records of the first table, from 0, that the second one lacks; equal records count as often as they occur
-    n_only_in_second: records of the second table that the first one lacks
-    n_common: records that are alone in both tables and have the same values
-    n_unique_in_first, n_unique_in_second: records that are alone in their own table
-    is_declared_identifier: whether the columns are a declared identifier, which is no chance
+    names: the columns; empty if the tables are identical
+    only_in_first: records of the first table that the second one lacks; equal records count as often as they occur
+    n_only_in_second: number of records of the second table that the first one lacks
+    n_common: number of records that are unique in both tables and equal
+    n_unique_in_first, n_unique_in_second: number of records that are unique in their own table
+    is_declared_identifier: whether the columns are a declared identifier, which excludes chance
     """
 
     names: tuple[str, ...]
@@ -61,40 +57,42 @@ class PeopleOverlap:
 
     @property
     def share_of_first(self) -> float:
-        """Return the share of those alone in the first table who stand once in the second one."""
+        """Return the share of the unique records of the first table that occur once in the second one."""
         return self.n_common / self.n_unique_in_first if self.n_unique_in_first else 0.0
 
     @property
     def share_of_second(self) -> float:
-        """Return the share of those alone in the second table who stand once in the first one."""
+        """Return the share of the unique records of the second table that occur once in the first one."""
         return self.n_common / self.n_unique_in_second if self.n_unique_in_second else 0.0
 
     @property
     def could_be_same(self) -> bool:
-        """Return whether enough records are alone in both tables to show that people are the same, if they were."""
+        """Return whether there are enough unique records to detect that the people are the same."""
         alone = min(self.n_unique_in_first, self.n_unique_in_second)
         return _is_beyond_chance(alone, alone)
 
     @property
     def are_same(self) -> bool:
-        """Return whether the tables are of the same people: more than half of one of them, and more than by chance."""
+        """Return whether the tables contain the same people: more than half of one of them, and more than by chance."""
         alone = min(self.n_unique_in_first, self.n_unique_in_second)
         return 2 * self.n_common > alone and (self.is_declared_identifier or _is_beyond_chance(self.n_common, alone))
 
 
 def _is_beyond_chance(common: int, alone: int) -> bool:
+    """Return whether ``common`` of ``alone`` unique records are more than chance."""
     from scipy.stats import binom
 
+    # Few records exceed half by chance.
     return bool(binom.sf(common - 1, alone, LARGEST_CHANCE) <= OVERLAP_LEVEL)
 
 
 def identifies_most(rows: Keys) -> bool:
-    """Return whether more than half of the rows (n,) are alone with their values."""
+    """Return whether more than half of the rows (n,) are unique."""
     return 2 * int((distinct_key_counts(rows)[1] == 1).sum()) > len(rows)
 
 
 def compare_record_rows(names: Sequence[str], ours: Keys, theirs: Keys) -> PeopleOverlap:
-    """Return how rows (n,) of some columns overlap with those of another table, (N,), whether the columns identify or not."""
+    """Return the overlap of rows (n,) of some columns with those of another table, (N,)."""
     mine, other = count_occurrences(ours, ours), count_occurrences(ours, theirs)
     others, back = count_occurrences(theirs, theirs), count_occurrences(theirs, ours)
     alone = mine == 1
@@ -109,7 +107,7 @@ def compare_record_rows(names: Sequence[str], ours: Keys, theirs: Keys) -> Peopl
 
 
 def compare_identifiers(names: Sequence[str], ours: Keys, theirs: Keys) -> PeopleOverlap:
-    """Return the overlap by a declared identifier: each of its values counts as a person, however many records have it."""
+    """Return the overlap by a declared identifier, each of whose values counts as one person."""
     mine, others = distinct_key_counts(ours)[0], distinct_key_counts(theirs)[0]
     common = int((count_occurrences(mine, others) > 0).sum())
     missing = np.flatnonzero(count_occurrences(ours, others) == 0)
@@ -125,21 +123,20 @@ def compare_identifiers(names: Sequence[str], ours: Keys, theirs: Keys) -> Peopl
 
 
 def is_enumeration(numbers: Floats) -> bool:
-    """Return whether numbers (n,) are all different and so dense that they number the rows of a file, and identify no one.
-
-    Two samples of other rows have a share of such numbers in common that is the density, so that it must stay below what chance may reach.
-    """
+    """Return whether numbers (n,) are all distinct and so dense that they number the rows of a file."""
     ascending = np.sort(numbers[~np.isnan(numbers)])
     steps = np.diff(ascending)
     if not len(steps) or len(ascending) < len(numbers) or not (least := float(steps.min())) > 0:
         return False
     multiples = steps / least
     places = float((ascending[-1] - ascending[0]) / least) + 1
+    # Two samples of other rows have a share of such numbers in common that equals the density, so it must stay below
+    # what chance may reach.
     return len(numbers) > LARGEST_CHANCE * places and np.allclose(multiples, np.rint(multiples), rtol=0, atol=1e-6)
 
 
 def is_enumerated(data: Microdata, name: str) -> bool:
-    """Return whether a column numbers its records: whole numbers, days, or texts such as ``P001`` that differ in a number alone."""
+    """Return whether a column numbers its records by whole numbers, days, or texts such as ``P001``."""
     column = data.frame[name]
     if not isinstance(column.dtype, pd.CategoricalDtype):
         return is_enumeration(data.numbers(name))
@@ -156,16 +153,15 @@ def is_enumerated(data: Microdata, name: str) -> bool:
 def common_column_sets(
     common: Sequence[str], sensitive: Collection[str], known: Collection[str], rows: int
 ) -> Iterator[tuple[str, ...]]:
-    """Yield the sets of columns by which two tables with ``rows`` rows together are compared, the likeliest first.
+    """Yield the sets of columns by which two tables are compared, the most promising first.
 
-    These are all columns in common, all but the sensitive ones, and the known ones. Values that change, such as an age or the year,
-    distinguish the same
-    people, so smaller sets follow: of few columns all sets, larger ones first; of more all but one, and pairs and triples of the known
-        ones.
+    These are all common columns, all but the sensitive ones, the known ones, and smaller sets; ``rows`` limits their
+    number.
     """
     everything = tuple(common)
     stable = tuple(name for name in everything if name not in sensitive)
     quasi = tuple(name for name in everything if name in known)
+    # Values that change, such as an age, distinguish the same people, so smaller sets are tried too.
     if len(everything) <= ALL_SUBSETS:
         more = [one for size in range(len(everything), 0, -1) for one in combinations(everything, size)]
     else:

@@ -1,16 +1,13 @@
-"""Features of a release for an intruder who looks for one person: a few hundred numbers of each target.
+"""Features of a release for an intruder who looks for one person: a few hundred numbers per target.
 
-    counts       released records that agree with the target on a set of variables: all variables, those with levels, all but one, and
-    ``SETS`` sets
-                 drawn at random (Stadler et al. 2022; Meeus et al. 2023: queries on random subsets), numbers in ``PARTS`` parts of
-                 equal count; as
-                 square roots, whose spread does not grow with the count
-    nearest      distance of the nearest released record, and the mean of the ``NEAREST_AVERAGED`` nearest: by all variables, those with levels,
-    numbers, and
-                 random halves of them; by Gower on ranks
-    guesses      share of the released records nearest to the target by the known variables that have its value of a sensitive variable
+    counts       square roots of the numbers of released records that agree with the target on a set of variables: all,
+                 levels, all but one, and ``SETS`` random sets (Stadler et al. 2022; Meeus et al. 2023); numbers in
+                 ``PARTS`` bins of equal count
+    nearest      distance of the nearest released record, and mean of the ``NEAREST_AVERAGED`` nearest: by all
+                 variables, levels, numbers, and random halves of them; Gower on ranks
+    guesses      share of the nearest released records, by the known variables, that have the target's sensitive value
 
-All datasets of a release together are one table. A label of a generalised variable agrees with the values that it contains.
+All datasets of a release form one table. A label of a generalised variable agrees with the values that it contains.
 """
 
 from __future__ import annotations
@@ -32,24 +29,24 @@ from .attackers import MOST_LEFT_OUT, draw_variable_halves
 
 SETS, PARTS, NEAREST_AVERAGED = 100, 20, 5
 AT_ONCE = 1 << 22
-"""Cells of targets, released records and variables that are compared at once."""
+"""Number of cells (targets, released records, variables) compared together."""
 Singles = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
 class TargetFeatures:
-    """Extractor of the features of T targets by d variables.
+    """Extractor of the features of T targets from d variables.
 
     schema: schema of the confidential data
     gower: ranges, levels and ranks of the variables
-    levels: levels of each variable that has some
-    hierarchies: generalisation tree of each variable that has one
-    places: places of the targets by ``gower``, (T, d)
+    levels: levels of each categorical variable
+    hierarchies: generalisation hierarchy of each variable that has one
+    places: positions of the targets in ``gower``, (T, d)
     values: level codes and numbers of the targets, (T, d)
     count_sets: sets of variables of the counts, (s, d)
     distance_sets: sets of variables of the distances, (h, d)
     known: whether the intruder knows each variable, (d,)
-    sensitive: numbers of the variables that are guessed, (g,)
+    sensitive: positions of the guessed variables, (g,)
     """
 
     schema: Schema
@@ -74,6 +71,7 @@ class TargetFeatures:
         trees: Mapping[str, Hierarchy],
         rng: np.random.Generator,
     ) -> TargetFeatures:
+        """Choose the sets of variables and look up the values of the targets."""
         names = tuple(names)
         d = len(names)
         gower = GowerDistance.from_tables([data.without_controls], names)
@@ -152,6 +150,7 @@ class TargetFeatures:
         d = len(self.gower.names)
         nearest = np.where(np.isfinite(nearest), nearest, d)
         shares = [_agreeing_share_of_nearest(one) for one in guesses] if self.known.any() else []
+        # The spread of a square root of a count does not grow with the count.
         return np.column_stack([np.sqrt(counts), nearest, mean, *shares]).astype(np.float32)
 
     def select_target(self, target: int) -> TargetFeatures:
@@ -161,11 +160,12 @@ class TargetFeatures:
 
     @property
     def guess_features(self) -> slice:
-        """Return which features are the guesses."""
+        """Return the slice of the features that are guesses."""
         number = len(self.feature_names)
         return slice(number - (len(self.sensitive) if self.known.any() else 0), number)
 
     def _compare_column(self, release: Microdata, k: int) -> _ColumnComparison:
+        """Return the comparison of one variable of the targets with that of a release."""
         name = self.gower.names[k]
         has_levels = name in self.gower.levels
         if name in release.generalised:
@@ -185,13 +185,13 @@ class _ColumnComparison:
     """Comparison of a column of the targets with that of a release."""
 
     def compare_rows_at(self, some: slice) -> tuple[Booleans, Singles]:
-        """Return which of some released records (r,) agree with the targets, and how far apart they are, at most 1: (T, r) each."""
+        """Return whether released records (r,) agree with the targets, and their distances, at most 1: (T, r) each."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
 class _LevelComparison(_ColumnComparison):
-    """Comparison of levels, by their codes.
+    """Comparison of levels by their codes.
 
     own: codes of the targets, (T,)
     theirs: codes of the released records, (r,)
@@ -201,17 +201,18 @@ class _LevelComparison(_ColumnComparison):
     theirs: Floats
 
     def compare_rows_at(self, some: slice) -> tuple[Booleans, Singles]:
+        """Return agreement and distance, 0 or 1, (T, r) each."""
         agree = self.own[:, None] == self.theirs[some]
         return agree, (~agree).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
 class _NumberComparison(_ColumnComparison):
-    """Comparison of numbers by their places from 0 to 1, negative where missing.
+    """Comparison of numbers by their positions from 0 to 1, negative if missing.
 
-    own: places of the targets, (T,)
-    theirs: places of the released records, (r,)
-    within: distance below which they agree; None where they agree if they lie in the same one of ``PARTS`` parts
+    own: positions of the targets, (T,)
+    theirs: positions of the released records, (r,)
+    within: distance below which they agree; None if equal bins of ``PARTS`` agree
     """
 
     own: Floats
@@ -219,6 +220,7 @@ class _NumberComparison(_ColumnComparison):
     within: float | None
 
     def compare_rows_at(self, some: slice) -> tuple[Booleans, Singles]:
+        """Return agreement and distance in rank shares, (T, r) each."""
         own, theirs = self.own[:, None].astype(np.float32), self.theirs[some].astype(np.float32)
         own, theirs = (np.nan_to_num(side, nan=-1) for side in (own, theirs))
         apart = np.empty((len(own), len(theirs)), dtype=np.float32)
@@ -242,6 +244,7 @@ class _LabelComparison(_ColumnComparison):
 
     @classmethod
     def from_release(cls, release: Microdata, name: str, looked: TargetFeatures) -> _LabelComparison:
+        """Parse the labels of a released column."""
         values = release.frame[name].astype(str).to_numpy(dtype=object)
         labels, codes = np.unique(values, return_inverse=True)
         k = looked.gower.names.index(name)
@@ -249,14 +252,15 @@ class _LabelComparison(_ColumnComparison):
         return cls(holds, codes.ravel())
 
     def compare_rows_at(self, some: slice) -> tuple[Booleans, Singles]:
+        """Return agreement and distance, 0 or 1, (T, r) each."""
         agree = self.contains_value[:, self.codes[some]]
         return agree, (~agree).astype(np.float32)
 
 
 def _label_contains(label: str, name: str, values: Floats, looked: TargetFeatures) -> Booleans:
-    """Return which values (T,) a label contains.
+    """Return whether a label contains each of the values, (T,).
 
-    Raises NotComputable where the label is neither an interval nor a group.
+    Raises NotComputable if the label is neither an interval nor a group.
     """
     kind, levels = looked.schema[name].kind, looked.levels.get(name, ())
     if (found := values_in_label(label, values, kind, levels)) is not None:
@@ -279,7 +283,7 @@ def _label_contains(label: str, name: str, values: Floats, looked: TargetFeature
 
 
 def _agreeing_share_of_nearest(parts: Sequence[tuple[Singles, Singles]]) -> Floats:
-    """Return the share of the records at the least distance of all parts that agrees, (T,); 0 without records."""
+    """Return the share of the nearest records of all parts that agree, (T,); 0 without records."""
     if not parts:
         return np.zeros(0)
     least = np.min([own for own, _ in parts], axis=0)
@@ -288,7 +292,7 @@ def _agreeing_share_of_nearest(parts: Sequence[tuple[Singles, Singles]]) -> Floa
 
 
 def _draw_variable_sets(d: int, rng: np.random.Generator) -> Booleans:
-    """Draw ``SETS`` sets of d variables, of sizes from 1 to d, each as probable as any other."""
+    """Draw ``SETS`` random sets of d variables with uniform sizes from 1 to d, (SETS, d)."""
     drawn = np.zeros((SETS, d), dtype=np.bool_)
     for row in drawn:
         row[rng.permutation(d)[: rng.integers(1, d + 1)]] = True

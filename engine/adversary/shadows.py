@@ -1,25 +1,19 @@
-"""Shadow releases: which records each is made of, and which targets are among them.
+"""Shadow releases: which records each is made from, and which targets are among them.
 
-The intruder knows the methods and records of the same population. Half of the shadows are made with a target's record, half without it,
-and a
-classifier learns to distinguish the two (Shokri, Stronati, Song & Shmatikov 2017; Stadler, Oprisanu & Troncoso 2022; Meeus et al.
-2023). Three backgrounds:
+The intruder knows the methods and records of the same population. About half of the shadows contain a target's record,
+and a classifier learns to distinguish the two kinds (Shokri, Stronati, Song & Shmatikov 2017; Stadler, Oprisanu &
+Troncoso 2022; Meeus et al. 2023). There are three backgrounds:
 
-    half    each shadow is made of a random half of the records, so that one shadow serves all targets at once: every target is in about
-    half of them
-            (Carlini, Chien, Nasr, Song, Terzis & Tramèr 2022). The intruder does not know who else is in the data
-    all     the intruder knows all other records; each target has shadows of its own, the whole table with its record and without it
-    canaries  all records but the targets are in every shadow, and each target by a coin of its own: one release asks about all targets
-    at once
-            (Steinke, Nasr & Jagielski 2023)
+    half      each shadow is made from a random half of the records, so that one shadow serves all targets (Carlini,
+              Chien, Nasr, Song, Terzis & Tramèr 2022); the intruder does not know who else is in the data
+    all       the intruder knows all other records; each target has its own shadows of the whole table
+    canaries  all records but the targets are in every shadow, each target by an independent coin (Steinke, Nasr &
+              Jagielski 2023)
 
 and two meanings of "without":
 
-    record  another record stands in its place, so that the number of records says nothing; of ``removable`` releases with all other records
-            known it is left out, which is the neighbour that a privacy account speaks of
-    values  its variables that the release shows unchanged stay, and those that the release changes are another record's
-
-Shadows are independent of each other, given the background.
+    record    another record replaces the target's; ``removable`` releases with known background leave it out
+    values    the variables that the release changes are those of another record
 """
 
 from __future__ import annotations
@@ -36,17 +30,17 @@ Background = Literal["half", "all", "canaries"]
 Question = Literal["record", "values"]
 NOT_A_TARGET = -1
 MOST_REPLACEMENTS = 50
-"""Records of which one stands in a target's place where all other records are known."""
+"""Largest number of candidate replacements of a target."""
 
 
 @dataclass(frozen=True, eq=False)
 class ShadowSample:
-    """Records that a shadow release is made of.
+    """Records that a shadow release is made from.
 
     rows: rows of the confidential data, (h,)
-    value_rows: rows whose changed values stand in them, (h,)
-    target_present: whether each of T targets is in it: 1, 0, or ``NOT_A_TARGET``, (T,)
-    replacement: row that stands for the one target, -1 without one
+    value_rows: rows that supply the changed variables, (h,)
+    target_present: 1 or 0 for each of T targets, or ``NOT_A_TARGET``, (T,)
+    replacement: row that replaces the only target, -1 if none
     """
 
     rows: Integers
@@ -55,7 +49,7 @@ class ShadowSample:
     replacement: int = -1
 
     def make_data(self, whole: Microdata, changed: tuple[str, ...]) -> Microdata:
-        """Return the confidential records of the shadow."""
+        """Return the confidential records of the shadow; ``changed`` are the variables that the release changes."""
         frame = whole.frame.iloc[self.rows].reset_index(drop=True)
         if not np.array_equal(self.rows, self.value_rows):
             others = whole.frame.iloc[self.value_rows]
@@ -70,11 +64,11 @@ class ShadowDesign:
 
     records: number of confidential records
     targets: rows of the targets, (T,)
-    n_shadows: number of shadows; for each target where all other records are known
+    n_shadows: number of shadows; for each target with background "all"
     background: what the intruder knows: "half", "all" or "canaries"
     question: meaning of "without": "record" or "values"
     removable: whether a release may have one record fewer
-    pools: rows of which one stands for each target, (T, p), where all other records are known
+    pools: candidate replacement rows of each target, (T, p), if all other records are known
     """
 
     records: int
@@ -87,7 +81,7 @@ class ShadowDesign:
 
     @property
     def n_releases(self) -> int:
-        """Return how many releases are made."""
+        """Return the number of shadow releases."""
         return self.n_shadows * len(self.targets) if self.background == "all" else self.n_shadows
 
     @property
@@ -98,10 +92,12 @@ class ShadowDesign:
     @property
     def removes_target(self) -> bool:
         """Return whether "without" removes the target without a replacement."""
+        # This is the neighbour in the definition of differential privacy; elsewhere the number of records must say
+        # nothing.
         return self.removable and self.background != "half" and self.question == "record"
 
     def draw_shadow(self, number: int, rng: np.random.Generator) -> ShadowSample:
-        """Draw shadow ``n_shadows`` from 0, by a generator of its own."""
+        """Draw shadow ``number``, counted from 0, with a generator of its own."""
         targets = np.asarray(self.targets)
         if self.background == "all":
             return self._draw_with_all_known(number, rng)
@@ -121,6 +117,7 @@ class ShadowDesign:
         return ShadowSample(rows, values, present)
 
     def _draw_with_all_known(self, number: int, rng: np.random.Generator) -> ShadowSample:
+        """Draw a shadow of one target, all other records being known; every second one contains the target."""
         asked, turn = divmod(number, self.n_shadows)
         target = self.targets[asked]
         present = np.full(len(self.targets), NOT_A_TARGET)
@@ -137,6 +134,7 @@ class ShadowDesign:
         return ShadowSample(values if self.question == "record" else rows, values, present, other)
 
     def _draw_with_canaries(self, rng: np.random.Generator) -> ShadowSample:
+        """Draw a shadow that contains each target with probability 1/2."""
         targets = np.asarray(self.targets)
         present = rng.integers(2, size=len(targets))
         rows = np.arange(self.records)
@@ -149,7 +147,7 @@ class ShadowDesign:
         return ShadowSample(values if self.question == "record" else rows, values, present)
 
     def has_enough_records(self) -> bool:
-        """Return whether there are records for such shadows."""
+        """Return whether there are enough records for such shadows."""
         return (
             self.shadow_size - len(self.targets) >= max(2, len(self.targets))
             if self.background == "half"
@@ -158,7 +156,7 @@ class ShadowDesign:
 
 
 def draw_replacement_pools(records: int, targets: Integers, rng: np.random.Generator) -> tuple[tuple[int, ...], ...]:
-    """Draw for each target at most ``MOST_REPLACEMENTS`` rows at random that are no targets, one of which stands in its place."""
+    """Draw for each target at most ``MOST_REPLACEMENTS`` random rows that are not targets."""
     others = np.setdiff1d(np.arange(records), targets)
     return tuple(
         tuple(rng.choice(others, min(MOST_REPLACEMENTS, len(others)), replace=False).tolist()) for _ in targets

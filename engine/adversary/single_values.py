@@ -1,7 +1,7 @@
-"""Probes for values of a column that few people have: those of one record, and those of the smallest and largest.
+"""Probes for values of a column that few people have: unique values, and the smallest and largest ones.
 
-Whether a number is a person's own or one that anybody may have is not read off its digits: the unique and the extreme values of hold-out
-records show how many of them a release contains that never saw them. A value that ``cell`` or more records share belongs to no single person.
+Digits do not tell whether a number is a person's own: the unique and extreme values of hold-out people show how many of
+them a release contains that never saw them. A value that ``cell`` or more records share belongs to no single person.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .membership_evidence import MembershipProbe
 
 
 def _are_released(own: Keys, releases: Sequence[Keys]) -> NDArray[np.bool_]:
-    """Return which cells (N,) some release has."""
+    """Return whether some dataset has each of the cells, (N,)."""
     cells = distinct_codes(own)
     there = np.zeros(len(cells.values), dtype=np.bool_)
     for one in releases:
@@ -27,7 +27,7 @@ def _are_released(own: Keys, releases: Sequence[Keys]) -> NDArray[np.bool_]:
 
 
 def probe_unique_values(name: str, own: Keys, releases: Sequence[Keys]) -> MembershipProbe:
-    """Return a probe for the people who are alone with their value in the joint table (N,)."""
+    """Return a probe for the people with a unique value in the joint table (N,)."""
     alone = np.flatnonzero((distinct_codes(own).repeats == 1) & (own != MISSING_KEY))
     return _value_probe(f"who are alone with their {name} have it in the release", alone, own, releases)
 
@@ -37,7 +37,7 @@ def probe_extreme_values(
 ) -> MembershipProbe:
     """Return a probe for the people with the smallest and largest values, about ``cell`` members on either side.
 
-    Only values count that fewer than ``cell`` records share and that no bound declares.
+    Only values count that fewer than ``cell`` records share and that are not declared bounds.
     """
     few = (
         (distinct_codes(own).repeats < cell)
@@ -45,6 +45,7 @@ def probe_extreme_values(
         & ~np.isin(numbers, np.array(known, dtype=np.float64))
         & ~np.isnan(numbers)
     )
+    # Scaled to the joint table, so that about ``cell`` of the people on a side are members.
     size = max(1, round(cell * len(own) / members))
     present = np.sort(numbers[~np.isnan(numbers)])
     some = np.zeros(0, dtype=np.int64)
@@ -55,12 +56,13 @@ def probe_extreme_values(
 
 
 def _value_probe(what: str, some: NDArray[np.int64], own: Keys, releases: Sequence[Keys]) -> MembershipProbe:
+    """Return a probe for the people ``some`` whose value is released."""
     hits = some[_are_released(own, releases)[some]] if len(some) else some
     return MembershipProbe("all people", what, hits, some)
 
 
 def merge_probes(probes: Sequence[MembershipProbe], what: str) -> MembershipProbe:
-    """Return one probe for the people whom any of several probes finds."""
+    """Return one probe for the people found by any of several probes."""
     hits, eligible = (
         np.unique(np.concatenate(sets))
         for sets in (

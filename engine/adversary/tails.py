@@ -1,9 +1,9 @@
-"""Released tails of a variable: whether its smallest and largest values, and those of the records beside them, are released unchanged.
+"""Released tails of a variable: whether its smallest and largest values are released unchanged.
 
-A count may hit another count by chance, a price in cents hardly. By chance a tail value is released with a probability
-that is the share of the values between the tail's ends which are released at all: between 50 and 77 there are 28 counts, between
-100,000 and
-400,000 cents 300,001 amounts. The steps between possible values are read off the column.
+A count may equal another count by chance, a price in cents hardly. A tail value is released by chance with a
+probability that is the share of the possible values between the tail's ends which are released: between 50 and 77 there
+are 28 counts, between 100,000 and 400,000 cents 300,001 amounts. The step between possible values is estimated from the
+column.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ LARGEST_CHANCE = 0.05
 class ReleasedTails:
     """Tail values of a variable that a release shows.
 
-    memorisation: share of the tail values that are released
-    ends: which ends themselves are released though chance would not, of "smallest" and "largest"
-    records: records that have these ends
+    memorisation: share of the tail values that are released, compared with chance
+    ends: extremes that are released although chance would hardly do so, of "smallest" and "largest"
+    records: records that have these extremes
     """
 
     memorisation: MemorisationShare
@@ -54,10 +54,11 @@ class _UpperTail:
 def measure_released_tails(
     own: Floats, releases: Iterable[Floats], size: int, bounds: tuple[float | None, float | None]
 ) -> ReleasedTails:
-    """Measure which tail values are released: those of the ``size`` smallest and largest records that fewer than ``size`` records have.
+    """Measure the share of tail values that are released.
 
-    A value that is one of the declared ``bounds`` is known beforehand and does not count. ``own`` (n,) and ``releases`` are numbers
-    as ``cells.comparable_numbers`` gives them, NaN missing.
+    The tails are the values of the ``size`` smallest and largest records that fewer than ``size`` records share.
+    ``own`` (n,) and ``releases`` are numbers from ``cells.comparable_numbers``, NaN if missing. Values equal to
+    declared ``bounds`` do not count.
     """
     missing = np.isnan(own)
     present = own[~missing] if missing.any() else own
@@ -73,6 +74,7 @@ def measure_released_tails(
         _make_tail(name, values, float((sign * present).max()), sign * pooled, step)
         for name, sign, values in (("smallest", -1, low), ("largest", 1, high))
     ]
+    # A declared bound is known without the release.
     known = [bound for bound in bounds if bound is not None]
     signed = [
         (side, values[~np.isin(values, known)])
@@ -111,7 +113,7 @@ def _tail_values(own: Floats, size: int) -> Floats:
 
 
 def _make_tail(name: str, tail: Floats, end: float, pooled: Floats, step: float) -> _UpperTail:
-    """Return the upper tail, whose values are ascending, with the chance that a possible value between its ends is released."""
+    """Return the upper tail of ascending values, with the probability that a possible value in it is released."""
     if not len(tail):
         return _UpperTail(name, tail, end, 0.0)
     there = int(((pooled >= tail[0]) & (pooled <= end)).sum())

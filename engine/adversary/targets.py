@@ -1,24 +1,21 @@
-"""Targets of an attack: people at random, or the most vulnerable people, and control records chosen by the same rule.
+"""Targets of an attack: random people, or the most vulnerable people, with controls chosen by the same rule.
 
-How vulnerable a person is follows from the confidential data alone. Three scores, each larger for a person who is easier to distinguish
-from others:
+Vulnerability follows from the confidential data alone. Three scores are larger for people who are easier to
+distinguish:
 
-    distance    the mean distance to the 5 nearest other records, by Gower on ranks (Meeus, Guépin, Creţu & de Montjoye 2023, Achilles'
-    heels;
-                the record itself is no neighbour of its own)
-    uniqueness  the minimal sample uniques of up to 3 variables, each weighted by its size as in SUDA (Elliot, Manning & Ford 2002), on
-    levels
-                and numbers in bins of equal count
-    rarity      minus the sum of the logarithms of the shares of the person's values, numbers in the same bins
+    distance    mean distance to the 5 nearest other records, Gower on ranks (Meeus, Guépin, Creţu & de Montjoye 2023,
+                Achilles' heels)
+    uniqueness  minimal sample uniques of up to 3 variables, weighted by size as in SUDA (Elliot, Manning & Ford 2002),
+                on levels and binned numbers
+    rarity      minus the sum of the log shares of the person's values, with binned numbers
 
-Each score is computed from all variables, and again from the quasi-identifiers alone: whoever is rare among all variables is seldom
-rare in the few that an intruder knows. The score of a person is the largest of the six ranks; a rank is the share of the records with a
-lower score, where equal scores count half. A control is scored as if it were among the data: it takes the place of one record, the one of
-median rarity. The vulnerable controls are those that reach the score of the least vulnerable target. So one rule selects targets and
-controls.
+Each is computed from all variables and from the quasi-identifiers alone, since people who are rare among all variables
+are seldom rare in the few that an intruder knows. A person's score is the largest of the six rank shares. A control is
+scored as if it replaced the record of median rarity, and vulnerable controls reach the score of the least vulnerable
+target.
 
-Scores depend on the values of the records and not on their order. Of more records than ``MOST_SCORED``, this number is selected by a hash of
-their values and scored by rarity alone.
+Scores depend on the values of the records and not on their order. Of more than ``MOST_SCORED`` records, those with the
+lowest hashes are scored, by rarity alone.
 """
 
 from __future__ import annotations
@@ -60,22 +57,22 @@ NEIGHBOURS = 5
 SET_SIZE = 3
 BINS = 20
 MOST_SCORED = 50_000
-"""Records that are scored; of more, those whose values have the lowest hashes."""
+"""Largest number of scored records; of more, those with the lowest hashes."""
 MOST_NEIGHBOURS = 10_000
-"""Records among which the nearest are searched for."""
+"""Largest number of records in the search for neighbours."""
 MOST_IN_SETS = 20
-"""Variables that form sets; of more, those with the largest effective number of values."""
+"""Largest number of variables in sets; of more, those with most effective values."""
 SHARE, LEAST, LARGEST = 0.05, 50, 500
-"""The most vulnerable people by default: this share of the records, at least ``LEAST`` and at most ``LARGEST``."""
+"""Default share of most vulnerable people, with smallest and largest number."""
 DENSE = 1 << 22
 _KEPT = 4
 
 
 @dataclass(frozen=True, eq=False)
 class VulnerabilityScores:
-    """Vulnerability of each person and of each control, in [0, 1].
+    """Vulnerability of each person and each control, in [0, 1].
 
-    people: scores of the n records, NaN where they were not scored, (n,)
+    people: scores of the n records, NaN if not scored, (n,)
     controls: scores of the controls, (c,)
     """
 
@@ -83,8 +80,9 @@ class VulnerabilityScores:
     controls: Floats
 
     def select_most_vulnerable(self, number: int) -> tuple[Integers, Integers]:
-        """Return the rows of the people with the ``number`` highest scores, with all that equal the lowest of these, and of the controls
-        that reach it.
+        """Return the rows of the most vulnerable people and of the controls that reach their score.
+
+        These are ``number`` people and all that tie with the last of them.
         """
         scored = np.sort(self.people[~np.isnan(self.people)])
         if not len(scored) or number < 1:
@@ -94,16 +92,14 @@ class VulnerabilityScores:
 
 
 def vulnerable_target_count(requested: float | None, records: int) -> int:
-    """Return the number of most vulnerable people of ``records``: the one requested, which is a share where it is below 1; None for the
-    default.
-    """
+    """Return the number of vulnerable targets among ``records``; a request below 1 is a share, None the default."""
     if requested is None:
         return min(records, max(LEAST, min(LARGEST, round(SHARE * records))))
     return min(records, max(1, round(requested * records) if requested < 1 else round(requested)))
 
 
 def distinguishing_variables(schema: Schema) -> tuple[str, ...]:
-    """Return the variables that distinguish people: all but identifiers, by name."""
+    """Return the variables that distinguish people, all but identifiers, sorted by name."""
     return tuple(sorted(schema.non_identifiers))
 
 
@@ -113,14 +109,11 @@ _VULNERABILITY_CACHE: OrderedDict[tuple[str, str, tuple[str, ...], tuple[str, ..
 
 
 def score_vulnerability(people: Microdata, controls: Microdata, names: Sequence[str] = ()) -> VulnerabilityScores:
-    """Score how vulnerable people and controls are, by these variables and by the quasi-identifiers among them; default: all variables but
-    identifiers.
-
-    The last few results are kept, because every attack on the same tables needs the same.
-    """
+    """Score the vulnerability of people and controls by the named variables, by default all but identifiers."""
     names = tuple(sorted(names)) or distinguishing_variables(people.schema)
     keys = tuple(name for name in names if people.schema[name].role is Role.QUASI_IDENTIFIER)
     key = people.without_controls.sha256, controls.sha256, names, keys
+    # Every attack on the same tables needs the same scores.
     if key not in _VULNERABILITY_CACHE:
         each = [_score_by_variables(people, controls, names, some) for some in dict.fromkeys((names, keys)) if some]
         _VULNERABILITY_CACHE[key] = VulnerabilityScores(
@@ -135,7 +128,7 @@ def score_vulnerability(people: Microdata, controls: Microdata, names: Sequence[
 def _score_by_variables(
     people: Microdata, controls: Microdata, names: tuple[str, ...], scored: tuple[str, ...]
 ) -> VulnerabilityScores:
-    """Score people and controls by the variables that are ``scored``; the records are selected by the hash of ``names``."""
+    """Score people and controls by the variables ``scored``; the records are selected by the hash of ``names``."""
     order = np.argsort(row_keys(cell_keys(people, names), names, len(people)), kind="stable")
     asked = order[:MOST_SCORED]
     table = _ScoredTable.from_data(people, controls, scored, asked)
@@ -151,8 +144,9 @@ def _score_by_variables(
 
 
 def _rank_among_others(asked: Floats, among: Floats, own: int) -> Floats:
-    """Return the share of others ``among`` (k,) below each of ``asked`` (q,), equal ones counting half; ``own`` is 1 where each is itself
-    among them.
+    """Return the share of ``among`` (k,) below each of ``asked`` (q,), ties counting half.
+
+    ``own`` is 1 if each value is itself in ``among``, else 0.
     """
     if len(among) <= own:
         return np.full(len(asked), 0.5)
@@ -163,15 +157,15 @@ def _rank_among_others(asked: Floats, among: Floats, own: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _ScoredTable:
-    """The scored people in the order of their hashes, and the controls.
+    """Scored people in the order of their hashes, and controls.
 
     distances: distances by the scored variables
-    people: places of the people, (n, d)
-    controls: places of the controls, (c, d)
-    people_bins: coarse values of the people, with common numbers from 0, (n, d)
-    control_bins: coarse values of the controls, (c, d)
-    log_frequencies: sum of the logarithms of the shares of a person's coarse values, (n,)
-    replaced_person: the person whose place a control takes
+    people: positions of the people, (n, d)
+    controls: positions of the controls, (c, d)
+    people_bins: binned values of the people as codes from 0, (n, d)
+    control_bins: binned values of the controls, (c, d)
+    log_frequencies: sum of the log shares of a person's binned values, (n,)
+    replaced_person: person whose place a control takes
     """
 
     distances: SubsetGowerDistances
@@ -184,6 +178,7 @@ class _ScoredTable:
 
     @classmethod
     def from_data(cls, people: Microdata, controls: Microdata, names: tuple[str, ...], asked: Integers) -> _ScoredTable:
+        """Bin the values of the people ``asked`` and of the controls."""
         distances = SubsetGowerDistances.from_tables([people, controls], names)
         own, others = (distances.gower.record_places(data) for data in (people, controls))
         own = own[asked]
@@ -193,6 +188,7 @@ class _ScoredTable:
         ]
         codes = np.stack(coarse, axis=1)
         mine, theirs = codes[: len(own)], codes[len(own) :]
+        # Rounded, so that equal people tie whatever the order of the variables.
         frequent = np.round(np.sum([np.log(np.bincount(one)[one] / len(own)) for one in mine.T], axis=0), 9)
         order = np.lexsort((own[:, ~distances.levelled].sum(axis=1), frequent))
         return cls(
@@ -206,14 +202,14 @@ class _ScoredTable:
         )
 
     def distance_scores(self) -> tuple[Floats, Floats]:
-        """Return the mean distances of people and of controls to the nearest others, (n,) and (c,)."""
+        """Return the mean distances of people and controls to their nearest others, (n,) and (c,)."""
         among = self.people[:MOST_NEIGHBOURS]
         left = np.delete(among, self.replaced_person, axis=0) if self.replaced_person < len(among) else among[1:]
         own = _mean_distance_to_nearest(self.distances, self.people, among, own=len(among))
         return own, _mean_distance_to_nearest(self.distances, self.controls, left, own=0)
 
     def rarity_scores(self) -> tuple[Floats, Floats]:
-        """Return the rarity of people and of controls, (n,) and (c,)."""
+        """Return the rarity of people and controls, (n,) and (c,)."""
         n = len(self.people_bins)
         others = np.zeros(len(self.control_bins))
         for mine, theirs in zip(self.people_bins.T, self.control_bins.T, strict=True):
@@ -222,7 +218,7 @@ class _ScoredTable:
         return -self.log_frequencies, np.round(others, 9)
 
     def uniqueness_scores(self) -> tuple[Floats, Floats]:
-        """Return the SUDA scores of people and of controls by sets of up to ``SET_SIZE`` variables, (n,) and (c,)."""
+        """Return the SUDA scores of people and controls from sets of up to ``SET_SIZE`` variables, (n,) and (c,)."""
         some = self._most_identifying_variables()
         d = len(some)
         most = min(SET_SIZE, d)
@@ -242,18 +238,19 @@ class _ScoredTable:
         return score
 
     def _most_identifying_variables(self) -> Integers:
-        """Return the variables of which sets are made, at most ``MOST_IN_SETS``."""
+        """Return at most ``MOST_IN_SETS`` variables with the largest effective numbers of values."""
         if self.people_bins.shape[1] <= MOST_IN_SETS:
             return np.arange(self.people_bins.shape[1])
         alike = [(np.bincount(column) ** 2.0).sum() for column in self.people_bins.T]
         return np.sort(np.argsort(alike, kind="stable")[:MOST_IN_SETS])
 
     def _are_unique(self, chosen: Sequence[int]) -> tuple[Booleans, Booleans]:
-        """Return which people are unique on these variables, (n,), and which controls equal no record but the replaced one, (c,)."""
+        """Return masks of the people who are unique on some variables, (n,), and of such controls, (c,)."""
         mine, theirs = self.people_bins[:, chosen[0]], self.control_bins[:, chosen[0]]
         for k in chosen[1:]:
             size = 1 + int(max(self.people_bins[:, k].max(initial=0), self.control_bins[:, k].max(initial=0)))
             mine, theirs = mine * size + self.people_bins[:, k], theirs * size + self.control_bins[:, k]
+            # Renumbered before the mixed-radix codes overflow or the counts fill memory.
             if max(mine.max(initial=0), theirs.max(initial=0)) >= DENSE:
                 both = np.unique(np.concatenate([mine, theirs]), return_inverse=True)[1]
                 mine, theirs = both[: len(mine)], both[len(mine) :]
@@ -262,9 +259,9 @@ class _ScoredTable:
 
 
 def _mean_distance_to_nearest(distances: SubsetGowerDistances, asked: Singles, among: Singles, own: int) -> Floats:
-    """Return the mean distance of each of (q, d) to the ``NEIGHBOURS`` nearest others of (r, d), to all where there are fewer: (q,).
+    """Return the mean distance of each query (q, d) to its ``NEIGHBOURS`` nearest others of (r, d), (q,).
 
-    The first ``own`` of ``asked`` are themselves the first of ``among``, and no neighbours of their own.
+    The first ``own`` of the queries are the first of ``among`` and not their own neighbours.
     """
     if not len(asked) or not len(among):
         return np.zeros(len(asked))
@@ -282,9 +279,7 @@ def _row_means(values: Floats) -> Floats:
 
 
 def _bin_values(values: Floats, levelled: bool) -> Integers:
-    """Return values (n,) as numbers from 0: levels and up to ``BINS`` different numbers unchanged, more numbers in ``BINS`` bins of about
-    equal count.
-    """
+    """Return values (n,) as codes from 0; more than ``BINS`` distinct numbers are put in bins of about equal count."""
     different = distinct_codes(values)
     if levelled or len(different.values) <= BINS:
         return different.codes.astype(np.int64)
@@ -294,7 +289,7 @@ def _bin_values(values: Floats, levelled: bool) -> Integers:
 
 
 def draw_rows(rows: Integers, data: Microdata, most: int, rng: np.random.Generator) -> Integers:
-    """Draw at most ``most`` of some rows at random, in the order of their values."""
+    """Draw at most ``most`` of the rows at random, in the order of their values."""
     names = distinguishing_variables(data.schema)
     some = data.select_rows(list(map(int, rows)))
     order = rows[np.argsort(row_keys(cell_keys(some, names), names, len(rows)), kind="stable")]
@@ -306,7 +301,7 @@ def draw_rows(rows: Integers, data: Microdata, most: int, rng: np.random.Generat
 def draw_vulnerable_rows(
     people: Microdata, controls: Microdata, requested: float | None, most: int, rng: np.random.Generator
 ) -> tuple[Integers, Integers]:
-    """Draw rows of the most vulnerable people and of controls who are as vulnerable, at most ``most`` of each, in the order of their values."""
+    """Draw at most ``most`` of the most vulnerable people and of equally vulnerable controls."""
     own, others = score_vulnerability(people, controls).select_most_vulnerable(
         vulnerable_target_count(requested, len(people))
     )

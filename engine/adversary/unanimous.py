@@ -1,9 +1,9 @@
-"""Classes of an anonymised table in which all records have the same sensitive value: whoever knows the class knows the value.
+"""Homogeneous classes of an anonymised table: all records of a class have the same sensitive value.
 
-k-anonymity hides which record is a person's, not what all of them share (Machanavajjhala et al. 2007, homogeneity attack). What is true of
-people like them in general is no disclosure, so that hold-out records are asked too: each is put into the class of the member who is
-nearest to it in the quasi-identifiers, and how often the class's value is its own is the baseline. Without them the share of the value in
-the whole table stands for it.
+k-anonymity hides which record is a person's, not what they all share (Machanavajjhala et al. 2007, homogeneity attack).
+What holds for similar people in general is no disclosure, so hold-out records give the baseline: each is put into the
+class of the nearest member by the quasi-identifiers, and the baseline is the share whose own value is that of the
+class. Without hold-out records it is the share of the value in the table.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ MOST_WORK = 300_000_000
 
 @dataclass(frozen=True, eq=False)
 class HomogeneousClasses:
-    """Records in classes of one sensitive value.
+    """Records in classes with one sensitive value.
 
-    n_people: records in such classes
-    n_records: records of the table
-    baseline: share of others like them of whom the value would be right
-    n_controls: hold-out records that the baseline is from; 0 without any
-    rows: records in such classes, by their place in the released table
+    n_people: number of records in such classes
+    n_records: number of records of the table
+    baseline: share of similar other people for whom the value would be right
+    n_controls: number of hold-out records behind the baseline; 0 if none
+    rows: rows of the released table in such classes
     """
 
     n_people: int
@@ -40,16 +40,16 @@ class HomogeneousClasses:
 
     @property
     def excess(self) -> float:
-        """Return the share of all records whose value is learnt beyond what holds of people like them."""
+        """Return the share of all records whose value is learned beyond what holds for similar people."""
         return self.n_people / self.n_records * (1 - self.baseline) if self.n_records else 0.0
 
 
 def find_homogeneous_classes(
     classes: Integers, sensitive: Keys, nearest_class: Integers | None = None, control_values: Keys | None = None
 ) -> HomogeneousClasses:
-    """Find the records (r,) in classes of two or more that have one ``sensitive`` value, (r,) each.
+    """Find the records (r,) in classes of two or more with one ``sensitive`` value, (r,).
 
-    ``nearest_class`` (c,) is the class that each control would be in, ``control_values`` (c,) its sensitive value.
+    ``nearest_class`` (c,) is the class of each control, ``control_values`` (c,) its sensitive value.
     """
     n = len(classes)
     count = int(classes.max()) + 1 if n else 0
@@ -65,16 +65,16 @@ def find_homogeneous_classes(
         return HomogeneousClasses(0, n, 0.0, 0, who)
     if nearest_class is not None and control_values is not None and (asked := one[nearest_class]).sum() >= 10:
         right = control_values[asked] == first[nearest_class[asked]]
-        # members of the class weigh as they are: the controls come from the same people
+        # Controls are from the same population, so each class has its own share of them.
         return HomogeneousClasses(len(who), n, float(right.mean()), int(asked.sum()), who)
     share = distinct_codes(sensitive).repeats[who] / n
     return HomogeneousClasses(len(who), n, float(share.mean()), 0, who)
 
 
 def nearest_members(own: Sequence[tuple[Floats, bool]], members: int) -> Integers:
-    """Return the member that is nearest to each control, (c,): levels differ or not, numbers differ by rank (Gower 1971).
+    """Return the member nearest to each control, (c,): levels differ or not, numbers differ by rank (Gower 1971).
 
-    ``own`` are the columns of the joint table, (N,), its first ``members`` rows the members', and whether they are levels.
+    ``own`` are the columns of the joint table, (N,), members first, and whether they are levels.
     """
     n = len(own[0][0])
     controls = np.arange(members, n)

@@ -1,1 +1,1 @@
-"""Matching of released records with confidential ones: what an intruder knows, candidates, record linkage."""
+"""Matching of released records with confidential ones: intruder's knowledge, candidates, record linkage."""

@@ -1,11 +1,11 @@
-"""Comparison of a confidential and a released record variable by variable: equal, within a radius, near, or apart.
+"""Comparison of a confidential and a released record by variable: equal, within a radius, near, or apart.
 
     level 0          the values are equal, or both are missing
     level 1, 2       of a number or date with a radius: within it; within ``near`` times it
     the last level   anything else
 
-What is compared are codes and ranks of values, so that whoever works on pairs is given no value of the data. The levels
-of all variables of a pair are its agreement pattern.
+Codes and ranks of values are compared, so that code that works on pairs sees no value of the data. The levels of all
+variables of a pair are its agreement pattern.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..data.rows import distinct_codes
 from .radius import Radius
 
 MAX_PATTERNS = 4096
-"""The most patterns of one group of variables."""
+"""Largest number of patterns of one group of variables."""
 
 AgreementLevels = NDArray[np.int8]
 PatternCodes = list[NDArray[Any]]
@@ -32,12 +32,12 @@ PatternCodes = list[NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class VariableComparison:
-    """One variable of n confidential and m released records, ready to be compared.
+    """One variable of n confidential and m released records, prepared for comparison.
 
     name: name of the variable
-    ours: codes of the confidential values, equal where the values are, in the order of the values, (n,)
-    theirs: codes of the released values, (m,)
-    place: rank of each released number, -1 where it is missing, (m,)
+    confidential_codes: codes of the confidential values, in the order of the values, (n,)
+    released_codes: codes of the released values, equal to those of equal values, (m,)
+    released_rank: rank of each released number, -1 if missing, (m,)
     windows: first and last rank inside each window, (n,) each, the narrowest window first
     """
 
@@ -51,8 +51,9 @@ class VariableComparison:
     def from_tables(
         cls, confidential: Microdata, released: Microdata, name: str, radius: Radius | None, near: float
     ) -> VariableComparison:
-        """Compare a variable, with the window of its radius and one ``near`` times as wide. Raises NotComputable where it is released as
-        labels.
+        """Prepare a variable with the window of its radius and one ``near`` times as wide.
+
+        Raises NotComputable if it is released as labels.
         """
         ours, theirs = _value_codes(confidential, released, name)
         if radius is None:
@@ -67,12 +68,17 @@ class VariableComparison:
 
     @property
     def level_count(self) -> int:
+        """Return the number of agreement levels."""
         return 2 + len(self.windows)
 
     def agreement_levels(self, i: Integers, j: Integers) -> AgreementLevels:
-        """Return the levels of pairs of confidential records ``i`` and released records ``j``, of the shape that both have together."""
+        """Return the agreement levels of pairs of confidential records and released records.
+
+        ``i`` and ``j`` are broadcast together.
+        """
         found = np.full(np.broadcast_shapes(i.shape, j.shape), self.level_count - 1, dtype=np.int8)
         place = self.released_rank[j]
+        # The widest window first, so that narrower ones overwrite it.
         for level, (first, last) in reversed(tuple(enumerate(self.windows, start=1))):
             found[(first[i] <= place) & (place <= last[i])] = level
         found[self.confidential_codes[i] == self.released_codes[j]] = 0
@@ -80,12 +86,12 @@ class VariableComparison:
 
     @property
     def confidential_columns(self) -> tuple[Integers, ...]:
-        """Return what distinguishes confidential records that are compared differently, (n,) each."""
+        """Return the columns that decide how a confidential record is compared, (n,) each."""
         return (self.confidential_codes, *(end for window in self.windows for end in window))
 
 
 def _value_codes(confidential: Microdata, released: Microdata, name: str) -> tuple[Integers, Integers]:
-    """Return codes of both tables' values, (n,) and (m,), in the order of the values; a missing value is a value."""
+    """Return codes of both tables' values, (n,) and (m,), in the order of the values; missing is a value."""
     ours, theirs = confidential.column(name), released.column(name)
     if confidential.schema[name].kind.has_levels:
         known = {str(level): code for code, level in enumerate(confidential.frame[name].cat.categories)}
@@ -101,7 +107,7 @@ def _value_codes(confidential: Microdata, released: Microdata, name: str) -> tup
 
 
 def _window_ranks(window: tuple[Floats, Floats], distinct: Floats) -> tuple[Integers, Integers]:
-    """Return the first and last of the ``distinct`` numbers inside each window; first after last for an empty window."""
+    """Return the first and last of the ``distinct`` numbers inside each window; first after last if empty."""
     lower, upper = window
     missing = np.isnan(lower)
     first = np.searchsorted(distinct, np.where(missing, 0.0, lower), side="left")
@@ -123,13 +129,13 @@ def compare_variables(
 
 @dataclass(frozen=True)
 class AgreementPatterns:
-    """Agreement patterns as few numbers: one for each group of ``groups``."""
+    """Agreement patterns as one code for each group of variables."""
 
     groups: tuple[tuple[VariableComparison, ...], ...]
 
     @classmethod
     def from_comparisons(cls, comparisons: Sequence[VariableComparison]) -> AgreementPatterns:
-        """Group the variables, as many together as a small table has patterns for."""
+        """Group the variables, each group with at most ``MAX_PATTERNS`` patterns."""
         groups: list[list[VariableComparison]] = [[]]
         for one in comparisons:
             if math.prod(other.level_count for other in groups[-1]) * one.level_count > MAX_PATTERNS:
@@ -138,7 +144,10 @@ class AgreementPatterns:
         return cls(tuple(map(tuple, groups)))
 
     def pattern_codes(self, i: Integers, j: Integers) -> PatternCodes:
-        """Return the patterns of pairs of confidential records ``i`` and released records ``j``, of the shape that both have together."""
+        """Return the pattern codes of pairs of confidential records and released records.
+
+        ``i`` and ``j`` are broadcast together.
+        """
         found: PatternCodes = []
         for group in self.groups:
             codes = np.zeros(np.broadcast_shapes(i.shape, j.shape), dtype=np.int16)
@@ -156,7 +165,7 @@ class AgreementPatterns:
         return np.column_stack(columns) if columns else np.zeros((len(codes[0]), 0), dtype=np.int64)
 
     def pattern_weights(self, level_weights: Sequence[Floats]) -> list[Floats]:
-        """Return the match weight of each pattern of each group, (patterns,), by the weights of each variable's levels."""
+        """Return the match weight of each pattern of each group, (patterns,), given the weights of the levels."""
         left, tables = iter(level_weights), []
         for group in self.groups:
             total = np.zeros(1)

@@ -1,10 +1,9 @@
-"""Knowledge of an intruder about each confidential record, as keys and windows of the matching.
+"""Intruder's knowledge about each confidential record, as keys and windows of the matching.
 
-Models of noise say what is believed where the knowledge is uncertain (Guo & Hu §4.3). Each takes confidential values R (n,), a level S
-of at least 0 and
-a generator, and returns what the intruder believes, R*. At S = 0 that is R itself, bit for bit. A missing value stays missing. Each
-draws the same numbers
-whatever the level, so that the same generator gives comparable answers at every level.
+Noise models describe uncertain knowledge (Guo & Hu §4.3). Each takes confidential values R (n,), a level S of at least
+0 and a random generator, and returns the intruder's beliefs R*. At S = 0 these are R, bit for bit. A missing value
+stays missing. Each model draws the same numbers at every level, so that one generator gives comparable beliefs at all
+levels.
 """
 
 from __future__ import annotations
@@ -32,50 +31,53 @@ NoiseOnNumbers = Callable[[Floats, float, np.random.Generator, bool], Floats]
 _LARGEST_EXPONENT = 700.0
 LARGEST_FLOAT = np.finfo(np.float64).max
 BELIEF_WINDOWS = (0.5, 1.0, 2.0, 3.0)
-"""Window widths around a belief, in standard deviations of the uncertainty; 0, the belief alone, is the papers' exact match."""
+"""Half widths of windows around a belief, in standard deviations; the belief alone is the papers' exact match."""
 
 
 def log_normal_noise(values: Floats, level: float, rng: np.random.Generator, whole: bool) -> Floats:
-    """Draw beliefs by eq. 11 to the letter: log R* ~ Normal(log R, S R), R* = 0 where R = 0.
+    """Draw beliefs by eq. 11 to the letter: log R* ~ Normal(log R, S R), and R* = 0 if R = 0.
 
-    The standard deviation is S times R itself, not log R: 100 reviews at S = 0.01 are known to a factor of e.
-    ``whole`` rounds to whole numbers, as counts need. Raises ValueError for a negative value.
+    ``whole`` rounds to integers, as counts need. Raises ValueError for a negative value.
     """
+    # The standard deviation is S times R itself, not log R: at S = 0.01, 100 reviews are known to a factor of e.
     return _noise_on_log_scale(values, level, values, rng, whole)
 
 
 def constant_log_normal_noise(values: Floats, level: float, rng: np.random.Generator, whole: bool) -> Floats:
-    """Draw beliefs log R* ~ Normal(log R, S): the same spread of factors for all values; otherwise as ``log_normal_noise``."""
+    """Draw beliefs log R* ~ Normal(log R, S), with equal factors for all values; otherwise as ``log_normal_noise``."""
     return _noise_on_log_scale(values, level, np.ones_like(values), rng, whole)
 
 
 def log_relative_noise(values: Floats, level: float, rng: np.random.Generator, whole: bool = False) -> Floats:
-    """Draw beliefs log(1 + R*) ~ Normal(log(1 + R), S log(1 + R)), R* at least 0, to be matched within a radius on the log scale.
+    """Draw beliefs log(1 + R*) ~ Normal(log(1 + R), S log(1 + R)), R* at least 0.
 
-    The reading of eq. 11 that reproduces the published Table 6. The belief is a place on the scale, not a value of
-    the variable, so it is never rounded. Raises ValueError for a negative value.
+    Raises ValueError for a negative value.
     """
     noise = rng.standard_normal(len(values))
     _refuse_negative(values)
     if level == 0:
         return values.copy()
     logs = np.log1p(values)
+    # This reading of eq. 11 reproduces the published Table 6. A belief is a point on the log scale and so is never
+    # rounded.
     return np.expm1(np.clip(logs * (1 + level * noise), 0.0, _LARGEST_EXPONENT))
 
 
 def relative_noise(values: Floats, level: float, rng: np.random.Generator, whole: bool) -> Floats:
-    """Draw beliefs R* ~ Normal(R, S |R|). A draw beyond 0 is 0: the intruder knows the sign."""
+    """Draw beliefs R* ~ Normal(R, S |R|), truncated at 0."""
     noise = rng.standard_normal(len(values))
     if level == 0:
         return values.copy()
+    # The intruder knows the sign.
     believed = values * np.maximum(1 + level * noise, 0.0)
     return np.round(believed) if whole else believed
 
 
 def misclassify(values: NDArray[Any] | pd.Series, level: float, rng: np.random.Generator) -> NDArray[Any]:
-    """Draw with probability S another of the values that occur, each equally likely. S is at most 1."""
+    """Replace each value with probability S, at most 1, by another occurring value, all equally likely."""
     _refuse_above_one(level)
     wrong = rng.random(len(values)) < level
+    # Drawn for every value, so that the stream does not depend on the level.
     shift = rng.random(len(values))
     codes, distinct = pd.factorize(np.asarray(values), sort=False)
     others = len(distinct) - 1
@@ -86,7 +88,7 @@ def misclassify(values: NDArray[Any] | pd.Series, level: float, rng: np.random.G
 
 
 def draw_unknown(values: NDArray[Any] | pd.Series, level: float, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Draw the records, each with probability S, whose value the intruder does not know at all. S is at most 1."""
+    """Draw a mask (n,) of the records whose value is unknown, each with probability S of at most 1."""
     _refuse_above_one(level)
     return rng.random(len(values)) < level
 
@@ -102,7 +104,8 @@ NOISE_ON_NUMBERS: Mapping[str, NoiseOnNumbers] = MappingProxyType(
 
 
 def _noise_on_log_scale(values: Floats, level: float, scale: Floats, rng: np.random.Generator, whole: bool) -> Floats:
-    """Multiply positive values by the exponential of Normal(0, level scale); leave the others unchanged."""
+    """Multiply positive values by exp(Normal(0, level * scale)); leave zeros and missing values unchanged."""
+    # Drawn before anything can return, so that every level uses the same numbers.
     noise = rng.standard_normal(len(values))
     _refuse_negative(values)
     if level == 0:
@@ -117,7 +120,7 @@ def _noise_on_log_scale(values: Floats, level: float, scale: Floats, rng: np.ran
 
 
 def _multiply_by_noise(values: Floats, spread: Floats, noise: Floats) -> Floats:
-    """Multiply positive values by the exponential of the spread's share of the noise, which is written over: all (k,)."""
+    """Multiply positive values by exp(spread * noise), (k,) each; ``noise`` is overwritten."""
     logs = np.log(values)
     noise *= spread
     logs += noise
@@ -135,30 +138,27 @@ def _refuse_above_one(level: float) -> None:
 
 
 class MatchTolerance(Protocol):
-    """Distance within which a released value matches a confidential one: a radius, or the bins that both must be in."""
+    """Distance within which a released value matches a confidential one: a radius, or common bins."""
 
     @property
     def written(self) -> int | float | str:
-        """Return the form that a recipe carries."""
+        """Return the form that a recipe contains."""
         ...
 
     def window(self, centre: Floats, /) -> tuple[Floats, Floats]:
-        """Return the closed windows around all confidential values (n,), (n,) and (n,); NaN where one is missing."""
+        """Return the ends of closed windows around confidential values (n,), (n,) each; NaN if missing."""
         ...
 
 
 def known_by_default(schema: Schema, released: Sequence[str]) -> tuple[str, ...]:
-    """Return the quasi-identifiers whose values are not synthesised."""
+    """Return the quasi-identifiers that are not synthesised."""
     return tuple(name for name in schema.names_by_role(Role.QUASI_IDENTIFIER) if name not in released)
 
 
 def check_radii(
     schema: Schema, released: Sequence[str], matched: Sequence[str], radius: Mapping[str, Radius], place: str
 ) -> None:
-    """Raise BadInput unless the matched variables and their radii fit each other.
-
-    A continuous variable with synthetic values needs a radius, since they never agree exactly.
-    """
+    """Raise BadInput if the matched variables and their radii do not fit."""
     if not matched:
         raise BadInput(
             f"{place}.known", 'the intruder knows no variable; name some, or give variables the role "quasi_identifier"'
@@ -171,6 +171,7 @@ def check_radii(
         if schema[name].kind is Kind.DATE and radius[name].kind != "absolute":
             raise BadInput(f"{place}.radius.{name}", "a date has no share; give the radius in days, such as 5")
     for name in matched:
+        # Synthetic continuous values never agree exactly.
         if schema[name].kind is Kind.CONTINUOUS and name in released and name not in radius:
             raise BadInput(
                 f"{place}.radius", f'"{name}" is continuous and synthesised; say how near is a match: {name} = "5%"'
@@ -178,7 +179,7 @@ def check_radii(
 
 
 def check_log_scale(data: Microdata, radius: Mapping[str, Radius], place: str) -> None:
-    """Raise BadInput where a radius on the log scale meets a variable with negative values."""
+    """Raise BadInput if a variable with a radius on the log scale has negative values."""
     for name, given in radius.items():
         if given.kind == "log_relative" and (below := int((data.numbers(name) < 0).sum())):
             raise BadInput(
@@ -189,13 +190,13 @@ def check_log_scale(data: Microdata, radius: Mapping[str, Radius], place: str) -
 
 @dataclass(frozen=True, eq=False)
 class IntruderKnowledge:
-    """Confidential values that the intruder knows, to be matched with any number of released datasets.
+    """Confidential values that the intruder knows, to be matched with any number of datasets.
 
-    A missing value matches a missing value and nothing else.
+    A missing value matches a missing value only.
 
     confidential: confidential table of n records
     names: known variables
-    windows: ends of the windows of those that have a radius, (n,) each
+    windows: ends of the windows of variables with a radius, (n,) each
     """
 
     confidential: Microdata
@@ -206,22 +207,21 @@ class IntruderKnowledge:
     def from_variables(
         cls, confidential: Microdata, names: Iterable[str], radius: Mapping[str, MatchTolerance]
     ) -> IntruderKnowledge:
-        """Build the knowledge of these variables, each within its radius or bin, or exactly without one."""
+        """Create the knowledge of these variables, each within its radius or bin, or exactly without one."""
         chosen = tuple(names)
         windows = {name: _finite_window(radius[name], confidential.numbers(name)) for name in chosen if name in radius}
         return cls(confidential, chosen, windows)
 
     def keys_and_windows(self, released: Microdata) -> tuple[list[ExactKey], list[WindowKey]]:
-        """Return the keys that must agree and the windows that must hold for a released record to match, record i's own one being row i.
+        """Return the exact keys and windows against a release whose row i belongs to record i.
 
-        NotComputable where records are not linked or were suppressed, released record i then being no longer that of
-        confidential record i, and like ``unlinked_keys_and_windows``.
+        Raises NotComputable if records are not linked or were suppressed, and like ``unlinked_keys_and_windows``.
         """
         require_own_records(released)
         return self.unlinked_keys_and_windows(released)
 
     def keys_by_variable(self, released: Microdata) -> dict[str, ExactKey | WindowKey]:
-        """Return the key or the window of each variable by its name, as ``keys_and_windows`` has them. Raises NotComputable like it."""
+        """Return the key or window of each variable by name. Raises NotComputable like ``keys_and_windows``."""
         exact, windows = self.keys_and_windows(released)
         by_equality = [name for name in self.names if name not in self.windows]
         found: dict[str, ExactKey | WindowKey] = dict(zip(by_equality, exact, strict=True))
@@ -229,10 +229,9 @@ class IntruderKnowledge:
         return {name: found[name] for name in self.names}
 
     def unlinked_keys_and_windows(self, released: Microdata) -> tuple[list[ExactKey], list[WindowKey]]:
-        """Return the same keys and windows, whosever the released records are.
+        """Return the exact keys and windows against any release.
 
-        NotComputable where what was released agrees with no confidential value: class means of counts or binary variables,
-        and dates without their times of day, unless there is a window.
+        Raises NotComputable like ``require_equal_values`` for variables without a window.
         """
         exact = [ExactKey(self.confidential.column(n), released.column(n)) for n in self.names if n not in self.windows]
         for name in self.names:
@@ -246,7 +245,7 @@ class IntruderKnowledge:
 
 
 def require_own_records(released: Microdata) -> None:
-    """Raise NotComputable unless released record i is that of confidential record i, as far as there is one."""
+    """Raise NotComputable if released row i is not that of confidential record i."""
     released.require_linked()
     if suppressed := 0 if released.classes is None else int((released.classes < 0).sum()):
         raise NotComputable(
@@ -255,9 +254,9 @@ def require_own_records(released: Microdata) -> None:
 
 
 def require_equal_values(confidential: Microdata, released: Microdata, name: str) -> None:
-    """Raise NotComputable where a variable was released so that no value equals a confidential one.
+    """Raise NotComputable if a variable was released so that no value equals a confidential one.
 
-    Class means of counts or binary variables do not, nor dates without their times of day.
+    These are class means of counts or binary variables, and dates without their times of day.
     """
     if released.origin == "anonymised" and confidential.schema[name].kind is not released.schema[name].kind:
         reason = f'"{name}" is released as class means, which equal no value: give it a radius or bins, or measure risk.anonymity'
@@ -276,8 +275,9 @@ def _lost_times_of_day(confidential: Microdata, released: Microdata, name: str) 
 
 
 def _finite_window(radius: MatchTolerance, centre: Floats) -> tuple[Floats, Floats]:
-    """Return the window around each value, (n,) and (n,), of finite numbers; NaN where the value is missing."""
+    """Return the ends of the window around each value, (n,) each; NaN if the value is missing."""
     lower, upper = radius.window(centre)
+    # Infinity stands for missing values (``WindowKey.from_windows``), which a finite value must not match.
     return lower, np.minimum(upper, LARGEST_FLOAT)
 
 
@@ -289,17 +289,17 @@ def draw_belief(
     level: float,
     rng: np.random.Generator,
 ) -> Callable[[Microdata], ExactKey | WindowKey]:
-    """Draw what the intruder believes about one variable, once, to be matched with any released dataset.
+    """Draw the intruder's beliefs about one variable, and return the function that matches them with a release.
 
-    A missing value is believed to be missing, unless the intruder does not know it at all.
+    A missing value is believed to be missing, unless the intruder does not know the value.
 
     Args:
         confidential: n records.
-        name: the variable; numbers for the models that add noise, levels for misclassification.
-        radius: how near to the belief a released value has to be; exactly the belief without one.
-        model: how the belief comes about.
+        name: variable; numeric for noise models, categorical for misclassification.
+        radius: how near a released value must be to the belief; equal to it without one.
+        model: noise model.
         level: S of the model; at 0 the belief is the confidential value.
-        rng: the belief's randomness.
+        rng: random generator of the belief.
     """
     return draw_belief_windows(confidential, name, radius, model, level, rng)[0]
 
@@ -312,10 +312,9 @@ def draw_belief_windows(
     level: float,
     rng: np.random.Generator,
 ) -> list[Callable[[Microdata], ExactKey | WindowKey]]:
-    """Return the ways to match on one belief (``draw_belief``): by the belief alone, then within each of ``BELIEF_WINDOWS`` around it,
-    ever wider.
+    """Return functions that match one belief with a release: exactly, then within each of ``BELIEF_WINDOWS``.
 
-    A window ends at the radius around its own ends. Levels, and values that are known or unknown, have no window.
+    A window is extended by the radius. Levels, and values that are known or unknown, have no windows.
     """
     if model == "misclassification":
         return [_misclassified_key(confidential.column(name), level, rng)]
@@ -327,6 +326,7 @@ def draw_belief_windows(
     missing = confidential.missing_mask(name)
 
     def window_around(times: float) -> Callable[[Microdata], WindowKey]:
+        """Return the function that matches within ``times`` standard deviations of the belief."""
         low, high = (believed, believed) if times == 0 else _belief_window_ends(believed, model, level, times)
         lower, upper = low, high
         if radius:
@@ -339,12 +339,10 @@ def draw_belief_windows(
 
 
 def _belief_window_ends(believed: Floats, model: NoiseModel, level: float, times: float) -> tuple[Floats, Floats]:
-    """Return the ends of the windows of ``times`` standard deviations around each belief, (n,) and (n,), on the scale of the model.
-
-    The intruder knows the model and its level and not the true value, so the belief stands in for it in the standard deviation.
-    """
+    """Return the ends of the windows of ``times`` standard deviations around each belief, (n,) each."""
+    # The intruder does not know the true value, so the belief replaces it in the standard deviation.
     if model == "relative":
-        # The intruder knows the sign, as the model has it.
+        # The intruder knows the sign, as in the model.
         ends = believed * max(1 - times * level, 0.0), believed * (1 + times * level)
         return np.maximum(np.minimum(*ends), -LARGEST_FLOAT), np.minimum(np.maximum(*ends), LARGEST_FLOAT)
     if model == "log_relative":
@@ -361,6 +359,7 @@ def _belief_window_ends(believed: Floats, model: NoiseModel, level: float, times
 def _misclassified_key(
     column: pd.Series, level: float, rng: np.random.Generator
 ) -> Callable[[Microdata], ExactKey | WindowKey]:
+    """Draw misclassified levels and return the function that matches them exactly."""
     drawn = misclassify(np.where(column.isna(), np.nan, column.cat.codes), level, rng)
     codes = np.where(np.isnan(drawn), -1, drawn).astype(np.int64)
     believed = pd.Series(pd.Categorical.from_codes(codes, column.cat.categories, column.cat.ordered), name=column.name)
@@ -370,9 +369,13 @@ def _misclassified_key(
 def window_with_unknown(
     confidential: Microdata, name: str, radius: MatchTolerance | None, lacking: NDArray[np.bool_]
 ) -> Callable[[Microdata], WindowKey]:
-    """Return the window of each record against a release: any value for those ``lacking`` (n,) theirs, else the window of the known value."""
+    """Return the function that gives each record's window against a release.
+
+    The window is unbounded for records ``lacking`` (n,) the value.
+    """
 
     def match_window(released: Microdata) -> WindowKey:
+        """Return the window of each record against a release."""
         if radius:
             ends = _finite_window(radius, confidential.numbers(name))
             known = WindowKey.from_windows(*ends, confidential.missing_mask(name), released.numbers(name))

@@ -1,16 +1,13 @@
-"""Intruder whose knowledge is a file: with errors, with gaps, of some of the people and of others who are not in the data.
+"""Intruder who has a file with errors and gaps, about some of the people and perhaps others outside the data.
 
     external = "register.csv"          # a CSV table beside the recipe, with a column for each variable that it has
-    key = "person"                     # the identifier that says whose record of the data is whose of the file
-
+    key = "person"                     # the identifier that links the file to the data
     coverage = 0.6                     # or a simulated file: this share of the people,
     errors = { MAR = 0.05 }            # and a share of the values of a variable replaced by another record's
 
-The key pairs the file with the data to distinguish right matches from wrong; nothing is ever matched by it. What the file lacks of a
-record (an
-empty cell) the intruder does not know, and any value agrees with it. A record of the file that is not in the data has no right match:
-whatever it matches is wrong. A simulated file has only people who are in the data, unlike an intruder's own would have: it errs on the
-safe side.
+The key distinguishes right matches from wrong ones; records are never matched by it. An empty cell is unknown to the
+intruder and agrees with any value. A record of the file that is not in the data has no right match. A simulated file
+has only people in the data, unlike a real one, and so errs on the safe side.
 """
 
 from __future__ import annotations
@@ -46,7 +43,7 @@ FILE_NOUN = "the intruder's file"
 
 @dataclass(frozen=True)
 class IntruderFile:
-    """Lines of a CSV table, the first of them the names of its columns."""
+    """Lines of a CSV table, the header first."""
 
     lines: tuple[str, ...]
 
@@ -71,32 +68,34 @@ class IntruderFile:
 
     @property
     def written(self) -> list[str]:
-        """Return what ``parse`` reads back to an equal file."""
+        """Return the lines from which ``parse`` restores an equal file."""
         return list(self.lines)
 
     @property
     def told(self) -> str:
-        """Return what the rows of a result report of it: no more than its size and the start of its hash, enough to distinguish it from
-        another.
-        """
+        """Return the size of the file and the start of its hash, for the rows of a result."""
+        # No more than distinguishes it from another file.
         return f"{count_noun(len(self.lines) - 1, 'record')}, SHA-256 {self.sha256[:16]}"
 
     @property
     def columns(self) -> tuple[str, ...]:
+        """Return the names of the columns."""
         return tuple(self._table_cells[0])
 
     @cached_property
     def sha256(self) -> str:
-        """Return the hash of the file, where every line of it ends with a line feed."""
+        """Return the hash of the file with line feeds as line ends."""
         return sha256_of_lines(self.lines)
 
     @cached_property
     def _table_cells(self) -> list[list[str]]:
+        """Return the cells of the table by row, parsed once."""
         return split_table_cells(self.lines, FILE_NOUN)
 
     def link_to_data(self, data: Microdata, names: Sequence[str], key: str, place: str) -> IntruderRecords:
-        """Return its records with these variables, each with its own record of the data by the key. Raises BadInput at ``place.external``
-        or ``place.key``.
+        """Return the file's records with these variables, linked to the data by the key.
+
+        Raises BadInput at ``place.external`` or ``place.key``.
         """
         heads, *rows = self._table_cells
         frame = pd.DataFrame(rows, columns=heads, dtype=object).replace(r"^\s*$", None, regex=True)
@@ -108,11 +107,11 @@ class IntruderFile:
 
 @dataclass(frozen=True, eq=False)
 class IntruderRecords:
-    """E records as the intruder has them, with the record of the data that each is.
+    """E records as the intruder has them, linked to the data.
 
     file: the records as a table
-    own: record of the data that each is, -1 for people outside the data, (E,)
-    gaps_unknown: whether a missing value is one the intruder does not know; else the intruder knows it to be missing
+    own_record: record of the data of each, -1 for people outside the data, (E,)
+    gaps_unknown: whether a missing value is unknown to the intruder; else the intruder knows it to be missing
     """
 
     file: Microdata
@@ -125,8 +124,9 @@ class IntruderRecords:
     def match_released(
         self, released: Microdata, names: Sequence[str], radius: Mapping[str, MatchTolerance]
     ) -> MatchResults:
-        """Return which released records match each record of the file by these variables, (E,). NotComputable like
-        ``IntruderKnowledge.keys_and_windows``.
+        """Return the released candidates and hits of each record of the file, (E,).
+
+        Raises NotComputable like ``IntruderKnowledge.keys_and_windows``.
         """
         keys = self.keys_by_variable(released, names, radius).values()
         exact = [key for key in keys if isinstance(key, ExactKey)]
@@ -136,7 +136,10 @@ class IntruderRecords:
     def keys_by_variable(
         self, released: Microdata, names: Sequence[str], radius: Mapping[str, MatchTolerance]
     ) -> dict[str, ExactKey | WindowKey]:
-        """Return the key or the window of each variable by its name. Raises NotComputable like ``IntruderKnowledge.keys_and_windows``."""
+        """Return the key or window of each variable by name.
+
+        Raises NotComputable like ``IntruderKnowledge.keys_and_windows``.
+        """
         gaps = [name for name in names if self.gaps_unknown and self.file.missing_mask(name).any()]
         keys = IntruderKnowledge.from_variables(
             self.file, (name for name in names if name not in gaps), radius
@@ -156,11 +159,12 @@ def simulate_file(
     errors: Mapping[str, float],
     rng: np.random.Generator,
 ) -> IntruderRecords:
-    """Make up a file of a share of the targets (N,), a share of the values of some variables replaced by those of another record.
+    """Simulate a file with a share of the targets (N,) and a share of wrong values, taken from other records.
 
-    At least one record; whom it has, and what is wrong, depends on the values of the data and not on their order.
+    The file has at least one record.
     """
     size = max(1, round(coverage * len(targets)))
+    # Draws depend on the values of the data and not on the order of the file.
     ordered = sort_rows_by_value(data, targets)
     own = ordered[np.sort(rng.choice(len(ordered), size, replace=False))]
     everyone = sort_rows_by_value(data, np.arange(len(data)))
@@ -179,10 +183,7 @@ def simulate_file(
 
 
 def _file_column(frame: pd.DataFrame, data: Microdata, name: str, place: str) -> Microdata:
-    """Return a variable alone as the file has it, as coarse as the data are. Raises BadInput.
-
-    Its levels are those of the data and others that the file has in addition.
-    """
+    """Return one variable of the file, recoded like the data. Raises BadInput."""
     variable = replace(data.schema[name], bounds=None)
     if name not in frame:
         raise BadInput(place, f'{FILE_NOUN} has no column "{name}", which the intruder is to know')
@@ -200,7 +201,7 @@ def _file_column(frame: pd.DataFrame, data: Microdata, name: str, place: str) ->
 
 
 def _add_file_levels(texts: pd.Series, data: Microdata, variable: Variable, place: str) -> tuple[Variable, pd.Series]:
-    """Return the variable with the file's own levels after those of the data, and the texts spelt as these."""
+    """Return the variable with the file's own levels added, and the texts spelled like the data."""
     levels = [str(level) for level in data.column(variable.name).cat.categories]
     spelt = {spell_as_whole(level): level for level in levels}
     known = texts.map(lambda text: None if text is None else spelt.get(spell_as_whole(text.strip()), text.strip()))
@@ -212,14 +213,15 @@ def _add_file_levels(texts: pd.Series, data: Microdata, variable: Variable, plac
             f"{place}.{variable.name}",
             f"{wrong:,} of {len(present):,} values of {FILE_NOUN} are not levels of the data, so they match no record; write them as the data do",
         )
+    # A third level makes a binary variable categorical.
     kind = Kind.CATEGORICAL if strange and variable.kind is Kind.BINARY else variable.kind
     return replace(variable, kind=kind, levels=(*levels, *strange)), known
 
 
 def _own_records_by_key(frame: pd.DataFrame, data: Microdata, key: str, place: str) -> Integers:
-    """Return the record of the data that has each record's key, -1 where none has.
+    """Return the record of the data with each record's key, -1 for none.
 
-    Raises BadInput where a key is missing or not unique, or none is in both.
+    Raises BadInput if a key is missing or not unique, or none is in both tables.
     """
     if key not in frame:
         raise BadInput(f"{place}.key", f'{FILE_NOUN} has no column "{key}"')

@@ -1,9 +1,8 @@
-"""Probabilistic record linkage: which released record is most likely a confidential one's (Fellegi & Sunter 1969).
+"""Probabilistic record linkage of confidential with released records (Fellegi & Sunter 1969).
 
-The best link of a record is the released record of its block with the largest match weight w (``match_weights``), one of several by
-chance. The
-model gives it the probability 2^w / sum 2^w, over all released records of the block, of being the record's own. ``_link_calibration``
-corrects that.
+The best link of a record is the released record of its block with the largest match weight w (``match_weights``); ties
+are broken at random. Under the model it is the record's own with probability 2^w / sum 2^w over all released records of
+the block, which ``_link_calibration`` corrects.
 """
 
 from __future__ import annotations
@@ -20,18 +19,18 @@ from .comparisons import AgreementPatterns, PatternCodes, VariableComparison
 from .match_weights import LevelWeights
 
 MAX_WEIGHT_SPREAD = 500.0
-"""Largest spread of weights in bits: beyond it, powers of two leave the range of floating-point numbers."""
+"""Largest spread of weights in bits whose powers of two fit floating-point numbers."""
 
 
 @dataclass(frozen=True, eq=False)
 class RecordLinks:
     """Best links of t targets, (t,) each.
 
-    candidates: released records that are compared with the target
-    ties: number of them that have the largest weight
-    probability: that by the model each of these is the right one
-    hit: whether the target's own is among them
-    variance: that of sum hit / ties where the released records of each block are shuffled, a number
+    candidates: number of released records that are compared with the target
+    ties: number of them with the largest weight
+    probability: model probability of each of these to be right
+    hit: whether the target's own record is among them
+    variance: variance of sum hit / ties if the released records of each block are shuffled, a number
     """
 
     candidates: Integers
@@ -42,17 +41,17 @@ class RecordLinks:
 
     @property
     def link_chance(self) -> Floats:
-        """Return the probability that the target's link is its own record, one of the ties picked at random."""
+        """Return the probability that a random one of the tied links is right."""
         return np.asarray(np.where(self.hit, 1 / np.maximum(self.ties, 1), 0.0))
 
     @property
     def random_link_chance(self) -> Floats:
-        """Return the probability that a released record of the block, picked at random, is the target's own."""
+        """Return the probability that a random released record of the block is right."""
         return np.asarray(np.where(self.candidates > 0, 1 / np.maximum(self.candidates, 1), 0.0))
 
 
 def count_compared_pairs(comparisons: Sequence[VariableComparison], blocks: ComparisonBlocks) -> int:
-    """Count the pairs of kinds of records that all best links take."""
+    """Count the pairs of distinct records that the search for all best links compares."""
     ours, theirs = group_alike_records(comparisons, blocks, np.arange(len(blocks.confidential_blocks)))
     return int(np.sum(np.diff(ours.start) * np.diff(theirs.start)))
 
@@ -63,7 +62,10 @@ def find_best_links(
     targets: Integers,
     weights: Sequence[LevelWeights],
 ) -> list[RecordLinks]:
-    """Find the best links of the targets, (t,), by each of these weights; the confidential and the released record i are one person's."""
+    """Return the best links of the targets, (t,), for each set of weights.
+
+    Rows i of both tables belong to one person.
+    """
     ours, theirs = group_alike_records(comparisons, blocks, targets)
     patterns = AgreementPatterns.from_comparisons(comparisons)
     found = [
@@ -101,13 +103,13 @@ def find_best_links(
 
 @dataclass(frozen=True, eq=False)
 class _BestLinkSearch:
-    """Largest weights of D kinds of targets so far, and what links go to each of R kinds of released records.
+    """Largest weights so far of D distinct targets, and the links received by R distinct released records.
 
-    tables: weight of each pattern
-    weight: weight of the best links of each target, (D,)
+    tables: weight of each pattern, by group of variables
+    best_weight: weight of the best links of each target, (D,)
     ties: number of its best links, (D,)
-    total: sum of 2^w over its candidates by that of one best link, (D,)
-    falls: links that go to each kind of released records, (R,)
+    total_odds: sum of 2^w over its candidates relative to one best link, (D,)
+    received_links: number of links to each distinct released record, (R,)
     """
 
     tables: list[Floats]
@@ -118,20 +120,25 @@ class _BestLinkSearch:
 
     @classmethod
     def from_sizes(cls, tables: list[Floats], targets: int, released: int) -> _BestLinkSearch:
+        """Create the search for these numbers of distinct targets and released records."""
         nobody = np.zeros(targets)
         return cls(tables, nobody - np.inf, nobody.astype(np.int64), nobody.copy(), np.zeros(released))
 
     def pair_weights(self, patterns: PatternCodes) -> Floats:
-        """Return the weights of pairs, of the shape of their patterns."""
+        """Return the weights of pairs, in the shape of their patterns."""
         total: Floats = np.take(self.tables[0], patterns[0])
         for table, codes in zip(self.tables[1:], patterns[1:], strict=True):
             total += np.take(table, codes)
         return total
 
     def add_pairs(self, i: Integers, j: Integers, patterns: PatternCodes, ours: Integers, theirs: Integers) -> None:
-        """Compare all pairs of some targets, (a, b); ``ours`` (a,) and ``theirs`` (b,) are how many records are alike."""
+        """Compare all pairs (a, b) of some targets with some released records.
+
+        ``ours`` (a,) and ``theirs`` (b,) count the records that are alike.
+        """
         weight = self.pair_weights(patterns)
         largest = weight.max(axis=1)
+        # Weights are multiples of ``WEIGHT_STEP``, so equality is exact.
         row, column = np.divmod(np.flatnonzero(weight == largest[:, None]), len(j))
         ties = np.bincount(row, weights=theirs[column], minlength=len(i))
         self.best_weight[i], self.ties[i] = largest, ties
@@ -139,21 +146,21 @@ class _BestLinkSearch:
         self.received_links[j] += np.bincount(column, weights=(ours / ties)[row], minlength=len(j))
 
     def _odds_to_best(self, weight: Floats, largest: Floats, patterns: PatternCodes) -> Floats:
-        """Return 2^w over that of the best link, (a, b)."""
+        """Return 2^w relative to the best link, (a, b)."""
         table = self.tables[0]
         if len(patterns) > 1 or table.max() - table.min() > MAX_WEIGHT_SPREAD:
             return np.asarray(np.exp2(weight - largest[:, None]))
+        # A power per pattern instead of per pair, while its range allows it.
         return np.asarray(np.take(np.exp2(table - table.max()), patterns[0]) * np.exp2(table.max() - largest)[:, None])
 
     def link_variance(
         self, ours: Integers, targets: Integers, theirs: Integers, alike: Integers, sizes: Integers
     ) -> float:
-        """Return the variance of sum_i a_i,p(i) over random orders p of each block, a_ij = 1 / ties for the best links (Hoeffding 1951,
-        theorem 2).
-        """
+        """Return the variance of the sum of 1 / ties over hits, under shuffling within each block."""
         width, size = len(sizes), np.maximum(sizes, 1)
         of = np.bincount(ours, weights=targets, minlength=width)
         square = np.bincount(ours, weights=targets / np.maximum(self.ties, 1), minlength=width)
         column = np.bincount(theirs, weights=alike * self.received_links**2, minlength=width)
+        # Hoeffding (1951), theorem 2, for sum_i a_i,p(i) with a_ij = 1 / ties for the best links.
         spread = square - of / size - column / size + (of / size) ** 2
         return float(np.sum(np.where(sizes > 1, spread / np.maximum(sizes - 1, 1), 0.0)))

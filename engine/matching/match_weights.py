@@ -1,13 +1,9 @@
-"""Match weights: how much the level of a variable supports that two records are one person's (Fellegi & Sunter 1969).
+"""Match weights: evidence of agreement levels that two records are one person's (Fellegi & Sunter 1969).
 
-A pair whose variables are on levels l_1, ..., l_K has the match weight  w = sum_k log2(m_k(l_k) / u_k(l_k)). Pairs of one person are on
-each
-level with probability m_k, pairs of two people with probability u_k. An intruder who knows that everybody of the file was released
-learns both
-from pairs alone. The level frequencies of all pairs give u; expectation and maximisation over the counted agreement patterns gives m
-(Winkler
-1988), with one true pair a record. It starts from people who look like themselves and others as all pairs do. Where values agree by
-themselves alone pairs teach nothing, and without a start that knows how rare an agreement is learning ends anywhere.
+A pair with levels l_1, ..., l_K has the match weight  w = sum_k log2(m_k(l_k) / u_k(l_k)). Pairs of one person are on a
+level with probability m_k, pairs of two people with probability u_k. An intruder who knows that everybody in the file
+was released learns both from pairs alone: the level frequencies of all pairs give u, and expectation maximisation over
+the agreement patterns gives m (Winkler 1988), with one true pair per record.
 
 splink 5.0.0 learns the same weights; ``tests/engine/matching/test_splink.py`` compares them.
 """
@@ -28,15 +24,15 @@ from .blocks import ComparisonBlocks, group_alike_records, pairs_of_kinds
 from .comparisons import AgreementPatterns, PatternCodes, VariableComparison
 
 WEIGHT_STEP = 2.0**-20
-"""Weights are whole multiples of it, so that sums of equal weights are equal in whatever order."""
+"""Unit of weights, so that sums of equal weights are exactly equal in any order."""
 MAX_TRAINING_PAIRS = 2_000_000
-"""Number of pairs that weights are learned from, at most: confidential records are sampled until their pairs are no more."""
+"""Largest number of pairs that weights are learned from; records are sampled to stay below."""
 START_PROBABILITIES = {2: (0.9, 0.1), 4: (0.5, 0.3, 0.1, 0.1)}
-"""Start of m by level: people look like themselves. It decides where pairs teach nothing, such as where one variable alone is true."""
+"""Start of m by level: people resemble themselves. It decides if pairs teach nothing."""
 CONVERGED = 2e-3
-"""Learning ends when no m changes by this much."""
+"""Largest change of m at which learning has converged."""
 ITERATIONS = 15
-"""Learning ends after this many steps in any case."""
+"""Largest number of iterations."""
 
 LevelWeights = tuple[Floats, ...]
 """Weight of each level, (levels,), of every comparison."""
@@ -44,12 +40,12 @@ LevelWeights = tuple[Floats, ...]
 
 @dataclass(frozen=True, eq=False)
 class PatternCounts:
-    """Numbers of pairs that show each agreement pattern.
+    """Numbers of pairs with each agreement pattern.
 
-    among: confidential records whose pairs are counted, (t,)
-    levels: patterns that occur, as levels of each variable, (patterns, variables)
-    pairs: number of pairs with each, (patterns,)
-    sizes: number of levels of each variable
+    confidential_rows: confidential records whose pairs are counted, (t,)
+    levels: occurring patterns, as levels of each variable, (patterns, variables)
+    pair_counts: number of pairs with each pattern, (patterns,)
+    level_counts: number of levels of each variable
     """
 
     confidential_rows: Integers
@@ -61,7 +57,7 @@ class PatternCounts:
     def from_records(
         cls, comparisons: Sequence[VariableComparison], blocks: ComparisonBlocks, among: Integers
     ) -> PatternCounts:
-        """Count all pairs of these records. Records of one kind are compared once and counted as often as they occur."""
+        """Count all pairs of these confidential records with released ones in their blocks."""
         patterns = AgreementPatterns.from_comparisons(comparisons)
         ours, theirs = group_alike_records(comparisons, blocks, among)
         codes: PatternCodes = [np.zeros(0, dtype=np.int16) for _ in patterns.groups]
@@ -70,26 +66,27 @@ class PatternCounts:
             seen = patterns.pattern_codes(ours.first_record[i], theirs.first_record[j])
             codes, pairs = _merge_equal_patterns(
                 [np.concatenate(both) for both in zip(codes, seen, strict=True)],
+                # Alike records are compared once and counted as often as they occur.
                 np.concatenate([pairs, (ours.count[i] * theirs.count[j]).astype(np.float64)]),
             )
         return cls(among, patterns.levels_of_patterns(codes), pairs, tuple(one.level_count for one in comparisons))
 
     def select_variables(self, chosen: Sequence[int]) -> PatternCounts:
-        """Return the same pairs as variables ``chosen``, by place, show them; patterns that are equal in these are not added up."""
+        """Return the counts for the variables at positions ``chosen``; equal patterns are not merged."""
         sizes = tuple(self.level_counts[k] for k in chosen)
         return PatternCounts(self.confidential_rows, self.levels[:, list(chosen)], self.pair_counts, sizes)
 
     def sum_by_level(self, pairs: Floats) -> list[Floats]:
-        """Sum ``pair_counts`` (patterns,) on each level of each variable, (levels,)."""
+        """Sum ``pairs`` (patterns,) by level of each variable, (levels,) each."""
         return [
             np.bincount(self.levels[:, k], weights=pairs, minlength=size).astype(np.float64)
             for k, size in enumerate(self.level_counts)
         ]
 
     def probabilities_of_others(self, m: Sequence[NDArray[Any]], least: float = 0.0) -> list[Floats]:
-        """Return the probabilities u of each level, where pairs of one person have the probabilities ``m``.
+        """Return the level probabilities u of pairs of two people, given those of true pairs, ``m``.
 
-        ``least`` is the smallest share of the pairs on a level that are of two people.
+        ``least`` is the smallest share of the pairs on a level that belong to two people.
         """
         all_pairs = self.sum_by_level(self.pair_counts)
         true = [
@@ -100,10 +97,8 @@ class PatternCounts:
         return [one / one.sum() for one in left]
 
     def add_smoothing_pairs(self) -> PatternCounts:
-        """Return the counts with one more pair on each level of each variable that is equal in all others.
-
-        These keep every m above 0. Otherwise maximisation fails for a copy, where no true pair differs in anything.
-        """
+        """Return the counts with one more pair on each level of each variable, equal in all other variables."""
+        # These keep every m above 0. Otherwise maximisation fails for a copy, where no true pair differs in anything.
         added = [
             [level if k == variable else 0 for k in range(len(self.level_counts))]
             for variable, size in enumerate(self.level_counts)
@@ -116,7 +111,7 @@ class PatternCounts:
 
 
 def _merge_equal_patterns(codes: PatternCodes, pairs: Floats) -> tuple[PatternCodes, Floats]:
-    """Return each pattern once, with the sum of its pairs."""
+    """Return the distinct patterns with the sums of their pairs."""
     (which,), size = number_groups([[numbers] for numbers in codes], [len(codes[0])])
     first = first_records(which, size)
     sums = np.bincount(which, weights=pairs, minlength=len(first)).astype(np.float64)
@@ -126,7 +121,7 @@ def _merge_equal_patterns(codes: PatternCodes, pairs: Floats) -> tuple[PatternCo
 def true_pair_weights(
     comparisons: Sequence[VariableComparison], blocks: ComparisonBlocks, targets: Integers, counts: PatternCounts
 ) -> LevelWeights:
-    """Return the weights of an intruder who knows how often true pairs are on each level, those of ``targets``, (t,)."""
+    """Return the weights of an intruder who knows the level frequencies of the true pairs of ``targets``, (t,)."""
     own = targets[blocks.confidential_blocks[targets] == blocks.released_blocks[targets]]
     true = [np.bincount(one.agreement_levels(own, own), minlength=one.level_count) + 0.5 for one in comparisons]
     m = [one / one.sum() for one in true]
@@ -136,7 +131,9 @@ def true_pair_weights(
 def learn_weights(
     comparisons: Sequence[VariableComparison], blocks: ComparisonBlocks, counts: PatternCounts
 ) -> LevelWeights:
-    """Learn the weights of an intruder from the counted pairs, without knowing which are true."""
+    """Return the weights that an intruder learns from the counted pairs without knowing which are true."""
+    # Without a start that knows how rare agreement is, learning ends anywhere: pairs that agree independently teach
+    # nothing.
     start = [np.array(START_PROBABILITIES[one.level_count]) for one in comparisons]
     u = counts.probabilities_of_others(start, least=0.5)
     candidates = blocks.released_counts[blocks.confidential_blocks[counts.confidential_rows]]
@@ -150,7 +147,10 @@ def learn_weights(
 def _expectation_maximisation(
     counts: PatternCounts, start: Sequence[Floats], u: Sequence[Floats], true: int
 ) -> list[Floats]:
-    """Return the probabilities m of each level. ``true`` of the pairs are of one person, in addition to those that smooth."""
+    """Return the level probabilities m of true pairs.
+
+    ``true`` of the pairs belong to one person, in addition to the smoothing pairs.
+    """
     added = sum(counts.level_counts)
     share = (true + added) / counts.pair_counts.sum()
     m = list(start)
@@ -166,9 +166,11 @@ def _expectation_maximisation(
 
 
 def _log_ratio_weights(m: NDArray[Any], u: NDArray[Any]) -> Floats:
+    """Return the log2 ratios, rounded to multiples of ``WEIGHT_STEP``."""
     return np.asarray(np.rint(np.log2(m / u) / WEIGHT_STEP) * WEIGHT_STEP, dtype=np.float64)
 
 
 def _make_monotone(weights: Floats) -> Floats:
-    """Return weights of which a nearer level never has a smaller one: whatever was learned, nearness is never evidence against a match."""
+    """Return weights that do not increase from nearer to farther levels."""
+    # Whatever was learned, nearness is never evidence against a match.
     return np.asarray(np.maximum.accumulate(weights[::-1])[::-1])

@@ -1,16 +1,14 @@
-"""Matching of confidential and released records: which released records an intruder cannot distinguish from a confidential one.
+"""Matching of released and confidential records: candidates for each confidential record.
 
-Confidential record i matches released record j when every known variable agrees, exactly or within its window
-(Reiter & Mitra 2009; Guo & Hu §4.2). Record i's own released record is row i. Summaries of candidates and hits measure identification and
-attribute disclosure.
+Confidential record i matches released record j if every known variable agrees, exactly or within its window (Reiter &
+Mitra 2009; Guo & Hu §4.2). The own released record of record i is row i. Summaries of candidates and hits measure
+identification and attribute disclosure.
 
-Candidates are the points of a query's own group that lie in its box, counted in no quadratic time. One side of the box is a range of a
-sorted order. A
-second side is counted with a wavelet matrix (Claude, Navarro & Ordóñez 2015, Information Systems 47, §4), here built and asked level by
-level for all
-queries at once. Every further side is cut into dyadic intervals, the canonical nodes of a range tree (Bentley 1980, CACM 23(4)). For n
-points
-and queries and d sides the time is O(n log n) up to d = 2 and O(n log^(d-1) n) beyond, the memory O(n) throughout.
+Candidates are the points of a query's own group that lie in its box. They are counted without comparing all pairs: one
+side of the box is a range of a sorted order; a second side is counted with a wavelet matrix (Claude, Navarro & Ordóñez
+2015, Information Systems 47, §4); every further side is cut into dyadic intervals, the canonical nodes of a range tree
+(Bentley 1980, CACM 23(4)). For n points and queries and d sides the time is O(n log n) up to d = 2 and O(n log^(d-1) n)
+beyond, the memory O(n).
 """
 
 from __future__ import annotations
@@ -35,21 +33,21 @@ Counts = NDArray[np.signedinteger[Any]]
 _LARGE = 2**31
 
 CELLS_PER_KEY = 4
-"""Number of cells that may be counted for each key; with more, keys are sorted and searched in."""
+"""Number of cells per key up to which keys are counted in a table; beyond it they are sorted and searched."""
 
 MAX_CELLS = 2**62
-"""Keys below it are whole numbers of 64 bits, and so are their sums with another."""
+"""Bound of keys whose sums fit into 64 bits."""
 AT_ONCE = 1 << 20
-"""Records of both tables that are counted together. Larger tables are counted in parts of whole groups; a group that is larger still is one part."""
+"""Number of records of both tables counted together; larger tables are divided into batches of whole groups."""
 
 
 @dataclass(frozen=True, eq=False)
 class BoxEdges:
     """One side of the boxes of n queries, in ranks of the points' distinct values.
 
-    start, stop: query i has the ranks ``start[i] <= rank < stop[i]``, (n,) each
-    rank: rank of each point, below ``distinct_count``; -1 lies in no box, (n_points,)
-    distinct: number of distinct values
+    start, stop: query i covers the ranks ``start[i] <= rank < stop[i]``, (n,) each
+    rank: rank of each point, -1 if it lies in no box, (n_points,)
+    distinct_count: number of distinct values
     """
 
     start: Counts
@@ -61,14 +59,16 @@ class BoxEdges:
     def from_windows(
         cls, lower: NDArray[np.float64], upper: NDArray[np.float64], points: NDArray[np.float64] | RankedPoints
     ) -> BoxEdges:
-        """Return the ranks for ``lower <= point <= upper``. A missing end (NaN) makes the side empty, a missing point lies in none."""
+        """Return the ranks of the windows ``lower <= point <= upper``.
+
+        A missing end (NaN) makes the window empty; a missing point lies in none.
+        """
         distinct, rank = points if isinstance(points, RankedPoints) else RankedPoints.from_points(points)
         start, stop = np.empty((2, len(lower)), dtype=_narrow_int_type(len(distinct)))
         for rows in row_blocks(len(lower)):
             low, high = lower[rows], upper[rows]
-            order = (
-                np.argsort(low) if len(distinct) > FEW_TO_SEARCH else None
-            )  # upper ends ascend nearly as lower ones do
+            # Sorted needles are found faster; upper ends ascend nearly as lower ones do.
+            order = np.argsort(low) if len(distinct) > FEW_TO_SEARCH else None
             start[rows] = sorted_search(distinct, low, "left", order)
             if upper is lower:
                 stop[rows] = start[rows] + _is_value_at(distinct, start[rows], low)
@@ -80,11 +80,12 @@ class BoxEdges:
 
     @property
     def has_missing_points(self) -> bool:
+        """Return whether some point lies in no box."""
         return bool(self.rank.min(initial=0) < 0)
 
     @property
     def is_single_valued(self) -> bool:
-        """Return whether no query has more than one value, which is then as good as a key of its group."""
+        """Return whether every query covers at most one value, so that the side can join the group's key."""
         return bool((self.stop - self.start).max(initial=0) <= 1)
 
     def select(self, queries: NDArray[np.intp], points: NDArray[np.intp]) -> BoxEdges:
@@ -93,7 +94,7 @@ class BoxEdges:
 
 
 def _is_value_at(ascending: NDArray[np.float64], place: Counts, values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return whether a value stands at its place, (q,), which may be beyond the end."""
+    """Return whether each value stands at its position, (q,), which may be beyond the end."""
     if not len(ascending):
         return np.zeros(len(place), dtype=np.bool_)
     return np.asarray(ascending[np.minimum(place, len(ascending) - 1)] == values)
@@ -102,8 +103,8 @@ def _is_value_at(ascending: NDArray[np.float64], place: Counts, values: NDArray[
 class RankedPoints(NamedTuple):
     """Distinct points and the rank of each point among them.
 
-    distinct: different points, ascending
-    rank: rank of each point, -1 of a missing one, which is not among them, (n_points,)
+    distinct_values: distinct points, ascending
+    rank: rank of each point, -1 if it is missing, (n_points,)
     """
 
     distinct_values: NDArray[np.float64]
@@ -111,6 +112,7 @@ class RankedPoints(NamedTuple):
 
     @classmethod
     def from_points(cls, points: NDArray[np.float64]) -> RankedPoints:
+        """Rank points, (n_points,); NaN is missing."""
         order = np.argsort(points)
         ordered = points[order][: len(points) - np.count_nonzero(np.isnan(points))]
         new = np.ones(len(ordered), dtype=np.bool_)
@@ -121,6 +123,7 @@ class RankedPoints(NamedTuple):
 
 
 def _narrow_int_type(largest: int) -> type[np.int32] | type[np.int64]:
+    """Return the narrower integer type that holds numbers up to ``largest``."""
     return np.int32 if largest < np.iinfo(np.int32).max else np.int64
 
 
@@ -128,12 +131,12 @@ def count_in_boxes(group: Int64Array, point_group: Int64Array, sides: Sequence[B
     """Count for every query the points of its own group inside its box.
 
     Args:
-        group: shape (n,), at least 0.
-        point_group: shape (n_points,).
-        sides: the sides of the boxes; without any, whole groups are counted.
+        group: group of each query, at least 0, (n,).
+        point_group: group of each point, (n_points,).
+        sides: sides of the boxes; whole groups are counted without any.
 
     Returns:
-        Shape (n,).
+        Counts, (n,).
     """
     if not sides:
         sizes = np.bincount(point_group, minlength=int(group.max(initial=-1)) + 1)
@@ -148,21 +151,22 @@ def count_in_boxes(group: Int64Array, point_group: Int64Array, sides: Sequence[B
 
 
 def _count_in_sorted_sides(group: Int64Array, point_group: Int64Array, sides: Sequence[BoxEdges]) -> Counts:
-    """Count points for sides in ascending order of distinct values, so that the most selective one is sorted by."""
+    """Count points in boxes whose sides are sorted by ascending number of distinct values."""
     if len(sides) > 2 or (len(sides) == 2 and sides[0].is_single_valued):
         return _count_by_dyadic_intervals(group, point_group, sides)
     if len(sides) == 1:
         found = SortedPoints.from_groups(group, point_group, sides[0], with_order=False)
         return np.asarray(found.stop - found.start)
+    # The side with most distinct values is the most selective, so it is sorted by.
     return SortedPoints.from_groups(group, point_group, sides[1]).count_in_side(sides[0])
 
 
 @dataclass(frozen=True, eq=False)
 class SortedPoints:
-    """Points sorted by their group and their rank on a side, with the range of each query.
+    """Points sorted by group and by rank on a side, with the range of each query.
 
-    order: the sorted points, (n_points,)
-    start, stop: range of ``order`` that each query has, (n,) each
+    order: sorted points, (n_points,)
+    start, stop: range of each query in ``order``, (n,) each
     """
 
     order: NDArray[np.intp]
@@ -173,7 +177,10 @@ class SortedPoints:
     def from_groups(
         cls, group: Int64Array, point_group: Int64Array, side: BoxEdges, *, with_order: bool = True
     ) -> SortedPoints:
-        """Sort the points of the queries' groups by a side on which no point is missing; without the order unless ``with_order``."""
+        """Sort the points of the queries' groups by a side without missing points.
+
+        ``order`` stays empty unless ``with_order``.
+        """
         width = side.distinct_count + 1
         keys = point_group * width + side.rank
         order = np.argsort(keys) if with_order else None
@@ -187,12 +194,13 @@ class SortedPoints:
 
     @cached_property
     def _sorted_queries(self) -> tuple[NDArray[np.intp], Counts, Counts]:
-        """Return the queries in the order of their ranges, so that neighbours are looked at together."""
+        """Return the queries sorted by their ranges, with these."""
+        # Neighbouring queries then read neighbouring memory.
         order = np.argsort(self.start)
         return order, self.start[order], self.stop[order]
 
     def count_in_side(self, side: BoxEdges) -> Counts:
-        """Count the points in each query's range that lie in another side of its box, on which no point is missing: (n,)."""
+        """Count the points in each query's range that lie in another side without missing points, (n,)."""
         queries, start, stop = self._sorted_queries
         found = np.empty_like(self.start)
         limits = side.start[queries], side.stop[queries]
@@ -201,7 +209,7 @@ class SortedPoints:
 
 
 def _counter_below(keys: Int64Array, order: NDArray[np.intp] | None, cells: int) -> Callable[[Int64Array], Int64Array]:
-    """Return the function that counts the keys, all of them below ``cells``, below given numbers; ``order`` sorts the keys, if it is known."""
+    """Return a function that counts the keys below given numbers; all keys are below ``cells``."""
     if cells <= CELLS_PER_KEY * len(keys):
         counts = np.zeros(cells + 1, dtype=_narrow_int_type(len(keys)))
         np.cumsum(np.bincount(keys, minlength=cells), out=counts[1:])
@@ -211,11 +219,7 @@ def _counter_below(keys: Int64Array, order: NDArray[np.intp] | None, cells: int)
 
 @dataclass(frozen=True, eq=False)
 class KeyBuckets:
-    """Keys (k,) in ascending order, divided into buckets of ``2^shift`` numbers; bucket b has those from ``first[b]`` on.
-
-    A number is looked for in its bucket alone, by halves, for all numbers at once: the needles need no order, as a search in a large
-    table would.
-    """
+    """Ascending keys (k,), divided into buckets of ``2^shift`` numbers; bucket b starts at position ``first[b]``."""
 
     keys: Int64Array
     shift: int
@@ -223,7 +227,7 @@ class KeyBuckets:
 
     @classmethod
     def from_sorted_keys(cls, keys: Int64Array, cells: int) -> KeyBuckets:
-        """Divide ascending keys below ``cells``: at most two buckets a key."""
+        """Divide ascending keys below ``cells`` into at most about two buckets per key."""
         shift = max(0, cells.bit_length() - max(1, len(keys)).bit_length())
         buckets = (cells >> shift) + 1
         first = np.zeros(buckets + 1, dtype=_narrow_int_type(len(keys)))
@@ -231,10 +235,12 @@ class KeyBuckets:
         return cls(keys, shift, first)
 
     def count_below(self, numbers: Int64Array) -> Counts:
-        """Count the keys below each number, (q,), which is at least 0 and at most the number of cells."""
+        """Count the keys below each number, (q,), which lies between 0 and the number of cells."""
         bucket = numbers >> self.shift
         low, high = self.first[bucket], self.first[bucket + 1]
         open_ = np.flatnonzero(low < high)
+        # Bisection for all numbers at once, each in its bucket: unlike a search in a large table it does not need
+        # sorted needles.
         while len(open_):
             middle = (low[open_] + high[open_]) >> 1
             above = self.keys[middle] < numbers[open_]
@@ -245,7 +251,7 @@ class KeyBuckets:
 
 
 def _count_by_dyadic_intervals(group: Int64Array, point_group: Int64Array, sides: Sequence[BoxEdges]) -> Int64Array:
-    """Count points with the narrowest side cut into dyadic intervals: at each size, the interval becomes part of the group."""
+    """Count points with the narrowest side cut into dyadic intervals, which become part of the group, size by size."""
     cut = min(sides, key=lambda side: int((side.stop - side.start).sum()))
     others = [side for side in sides if side is not cut]
     counts = np.zeros(len(group), dtype=np.int64)
@@ -259,14 +265,14 @@ def _count_by_dyadic_intervals(group: Int64Array, point_group: Int64Array, sides
 
 
 def _points_in_nodes(node: Int64Array, point_node: Int64Array) -> NDArray[np.intp]:
-    """Return the points that lie in some of the nodes."""
+    """Return the points that lie in any of the nodes."""
     asked = np.zeros(int(max(node.max(initial=0), point_node.max(initial=0))) + 1, dtype=np.bool_)
     asked[node] = True
     return np.flatnonzero(asked[point_node])
 
 
 def _compact_groups(group: Int64Array, point_group: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Return the same groups under smaller numbers, once products of them could pass 64 bits."""
+    """Return the same groups renumbered if products of their numbers could overflow 64 bits."""
     if max(group.max(initial=0), point_group.max(initial=0)) < _LARGE:
         return group, point_group
     (groups, point_groups), _ = number_groups([(group, point_group)], [len(group), len(point_group)])
@@ -274,10 +280,11 @@ def _compact_groups(group: Int64Array, point_group: Int64Array) -> tuple[Int64Ar
 
 
 def _dyadic_intervals(start: Int64Array, stop: Int64Array) -> Iterator[tuple[int, NDArray[np.intp], Int64Array]]:
-    """Cut ranges into intervals ``[node 2^level, (node + 1) 2^level)``; yield (level, query, node), those with any, by level."""
+    """Cut ranges into intervals ``[node 2^level, (node + 1) 2^level)`` and yield level, queries and nodes."""
     query = np.arange(len(start))
     level = 0
     while len(query):
+        # At each level at most one interval at either end sticks out of the intervals of twice the size.
         left, right = start & 1 == 1, stop & 1 == 1
         if left.any() or right.any():
             yield level, np.concatenate([query[left], query[right]]), np.concatenate([start[left], stop[right] - 1])
@@ -290,10 +297,10 @@ def _dyadic_intervals(start: Int64Array, stop: Int64Array) -> Iterator[tuple[int
 def _count_ranks_between(
     ranks: Counts, start: Counts, stop: Counts, limits: tuple[Counts, Counts], distinct: int
 ) -> Counts:
-    """Count for each query how many of ``ranks[start:stop]``, below ``distinct``, lie between its limits: those below the upper, less
-    those below the lower one.
+    """Count for each query the ``ranks[start:stop]`` between its limits.
 
-    Bit by bit from the highest; the queries of a block at a time, the ranges of both ends in place.
+    ``distinct`` is above all ranks. This is the count of a wavelet matrix, built bit by bit from the highest for all
+    queries together.
     """
     found = np.zeros(len(start), dtype=start.dtype)
     lower, upper = limits
@@ -315,7 +322,11 @@ def _count_ranks_between(
 
 @dataclass(frozen=True, eq=False)
 class ExactKey:
-    """Known variable that must be equal, missing equal to missing: ``confidential`` (n,), ``released`` (n_r,)."""
+    """Known variable that must be equal, missing equal to missing.
+
+    confidential: values of the confidential records, (n,)
+    released: values of the released records, (n_r,)
+    """
 
     confidential: Values
     released: Values
@@ -326,7 +337,7 @@ class ExactKey:
         return len(self.confidential), len(self.released)
 
     def equal_codes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return equal codes for equal values, from 0: (n,) and (n_r,)."""
+        """Return codes from 0 that are equal for equal values, (n,) and (n_r,)."""
         (confidential, released), _ = number_groups([(self.confidential, self.released)], self.shape)
         return confidential, released
 
@@ -335,11 +346,11 @@ class ExactKey:
 class WindowKey:
     """Known variable that must lie in a window: ``lower <= released <= upper``.
 
-    A missing value (NaN) on either side matches nothing; where it should match a missing one, use ``from_windows``.
+    A missing value (NaN) on either side matches nothing; see ``from_windows`` for missing values that match.
 
     lower, upper: ends of each confidential record's window, (n,) each
     released: released values, (n_r,)
-    ranked: the released values in ranks, where other windows of the same release have found them
+    ranked_points: released values in ranks, if other windows of the same release have computed them
     """
 
     lower: NDArray[np.float64]
@@ -356,13 +367,11 @@ class WindowKey:
         missing: NDArray[np.bool_],
         released: NDArray[np.float64],
     ) -> WindowKey:
-        """Return windows of finite values, and of records whose own value is ``missing`` (n,): these match the missing and no other.
-
-        Missing stands at infinity, beyond every finite window; a window up to infinity contains it too.
-        """
+        """Return finite windows, and windows of ``missing`` (n,) records that match missing values only."""
         there = np.isnan(released)
         if not missing.any() and not there.any():
             return cls(lower, upper, released)
+        # Missing values stand at infinity, beyond every finite window.
         lower, upper = np.where(missing, np.inf, lower), np.where(missing, np.inf, upper)
         return cls(lower, upper, np.where(there, np.inf, released))
 
@@ -373,7 +382,7 @@ class WindowKey:
 
     @cached_property
     def box_edges(self) -> BoxEdges:
-        """Return the window as a side of the boxes that are counted in; found once, however often it is matched."""
+        """Return the window as a side of boxes, computed once."""
         return BoxEdges.from_windows(
             self.lower, self.upper, self.released if self.ranked_points is None else self.ranked_points
         )
@@ -382,8 +391,8 @@ class WindowKey:
 class MatchResults(NamedTuple):
     """Candidates and hits of n confidential records.
 
-    candidates: c_i, the released records that match i, (n,)
-    hit: T_i, whether i's own is among them, (n,)
+    candidates: c_i, number of released records that match i, (n,)
+    hit: T_i, whether the own record of i is among them, (n,)
     """
 
     candidates: NDArray[np.int64]
@@ -392,11 +401,11 @@ class MatchResults(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RecordMatcher:
-    """Records grouped by their exact keys, to be matched again and again with different windows.
+    """Records grouped by their exact keys, to be matched with different windows.
 
     group: group of each confidential record, (n,)
     released_group: group of each released record, equal for equal keys, (n_r,)
-    groups: number above every group's
+    group_count: number above all groups
     """
 
     group: NDArray[np.int64]
@@ -405,11 +414,11 @@ class RecordMatcher:
 
     @classmethod
     def from_keys(cls, exact: Sequence[ExactKey], shape: tuple[int, int]) -> RecordMatcher:
-        """Group n confidential and n_r released records, ``shape = (n, n_r)``, by all the keys together."""
+        """Group n confidential and n_r released records, ``shape = (n, n_r)``, by all keys."""
         return cls(np.zeros(shape[0], dtype=np.int64), np.zeros(shape[1], dtype=np.int64), 1).split_groups(*exact)
 
     def split_groups(self, *keys: ExactKey) -> RecordMatcher:
-        """Split the groups by more keys; the earlier keys are not read again."""
+        """Return the matcher with groups split by more keys."""
         if not keys:
             return self
         for key in keys:
@@ -420,14 +429,15 @@ class RecordMatcher:
         return RecordMatcher(confidential, released, groups)
 
     def match_windows(self, within: Sequence[WindowKey] = (), own: Int64Array | None = None) -> MatchResults:
-        """Return candidates and hits of every confidential record. O(N log N) up to two windows, one more log for each beyond.
+        """Return candidates and hits of every confidential record.
 
-        ``own`` (n,) is the released record that is each one's own, -1 for none; left out, record i's is row i.
+        ``own`` (n,) is the released record of each, -1 for none; by default row i of record i. The time is O(N log N)
+        up to two windows, with one more factor log N for each further one.
         """
         return CachedMatcher(self, ()).match_windows(within, own)
 
     def batches(self) -> Iterator[GroupBatch]:
-        """Yield the records of both tables in batches of whole groups that are counted together; one batch where there are few."""
+        """Yield batches of whole groups that are counted together; a single one for small tables."""
         if sum(map(len, (self.group, self.released_group))) <= AT_ONCE:
             yield GroupBatch(slice(None), slice(None), self.group, self.released_group)
             return
@@ -438,7 +448,7 @@ class RecordMatcher:
             yield GroupBatch(ours, theirs, self.group[ours] - first, self.released_group[theirs] - first)
 
     def _group_ranges(self) -> Iterator[tuple[int, int]]:
-        """Yield consecutive groups, ``first`` up to but not ``last``, of ``AT_ONCE`` records of both tables together or one group."""
+        """Yield ranges of groups, end exclusive, with at most ``AT_ONCE`` records of both tables or a single group."""
         sizes = sum(np.bincount(of, minlength=self.group_count) for of in (self.group, self.released_group))
         ends = np.cumsum(sizes)
         first = 0
@@ -449,7 +459,7 @@ class RecordMatcher:
             first = last
 
     def matching_rows(self, within: Sequence[WindowKey], records: Sequence[int]) -> list[NDArray[np.intp]]:
-        """Return the released records that match each of the chosen confidential ones, ascending."""
+        """Return the matching released records of each chosen confidential record, ascending."""
         order = np.argsort(self.released_group, kind="stable")
         edges = np.searchsorted(self.released_group[order], np.arange(self.group_count + 1))
         found = []
@@ -462,6 +472,7 @@ class RecordMatcher:
         return found
 
     def _own_is_match(self, within: Sequence[WindowKey], own: Int64Array | None) -> NDArray[np.bool_]:
+        """Return whether each record's own released record matches, (n,)."""
         hit = np.zeros(len(self.group), dtype=np.bool_)
         rows: slice | Int64Array
         theirs: slice | Int64Array
@@ -478,22 +489,23 @@ class RecordMatcher:
         return hit
 
     def _check_shape(self, shape: tuple[int, int]) -> None:
+        """Raise ValueError unless a key has these numbers of records."""
         expected = len(self.group), len(self.released_group)
         if shape != expected:
             raise ValueError(f"{shape} confidential and released records do not fit {expected}")
 
 
 def _rows_by_batch(part: NDArray[Any], parts: int) -> list[NDArray[np.intp]]:
-    """Return the rows of each batch, ascending, by the batch of each row, (n,)."""
+    """Return the rows of each batch, ascending, given the batch of each row, (n,)."""
     order = np.argsort(part, kind="stable")
     return np.split(order, np.cumsum(np.bincount(part, minlength=parts))[:-1])
 
 
 class GroupBatch(NamedTuple):
-    """Some whole groups of records that are counted together.
+    """Whole groups of records that are counted together.
 
-    ours: rows of their confidential records
-    theirs: rows of their released records
+    confidential_rows: rows of their confidential records
+    released_rows: rows of their released records
     group: group of each of these confidential records, from 0, (n,)
     released_group: group of each of these released records, (n_r,)
     """
@@ -505,7 +517,7 @@ class GroupBatch(NamedTuple):
 
     @property
     def group_count(self) -> int:
-        """Return a number above every group's."""
+        """Return a number above all groups of the batch."""
         return int(max(self.group.max(initial=0), self.released_group.max(initial=0))) + 1
 
     def edges_in_batch(self, window: WindowKey) -> BoxEdges:
@@ -523,27 +535,28 @@ class GroupBatch(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CachedMatcher:
-    """Matcher with ``windows`` that stay, to be matched with others again and again: their sorted points are found once.
-
-    That takes some 30 bytes a record, and 16 without windows.
-    """
+    """Matcher with fixed ``windows``, to be matched repeatedly with further ones; their points are sorted once."""
 
     matcher: RecordMatcher
+    # The cache takes some 30 bytes per record, and 16 without windows.
     windows: Sequence[WindowKey]
 
     def match_windows(self, more: Sequence[WindowKey] = (), own: Int64Array | None = None) -> MatchResults:
-        """Return candidates and hits of every confidential record by all windows, as ``RecordMatcher.match_windows`` has them."""
+        """Return candidates and hits of every confidential record with all windows.
+
+        ``own`` is as in ``RecordMatcher.match_windows``.
+        """
         within = [*self.windows, *more]
         for window in within:
             self.matcher._check_shape(window.shape)
         return MatchResults(self.candidate_counts(more), self.matcher._own_is_match(within, own))
 
     def own_is_match(self, more: Sequence[WindowKey] = ()) -> NDArray[np.bool_]:
-        """Return whether each record's own is among its matches by all windows, (n,), record i's being row i."""
+        """Return whether record i matches released row i in all windows, (n,)."""
         return self.matcher._own_is_match([*self.windows, *more], None)
 
     def candidate_counts(self, more: Sequence[WindowKey] = ()) -> Int64Array:
-        """Return the number of candidates of every confidential record by all windows, (n,), without its own."""
+        """Return the number of candidates of every confidential record with all windows, (n,)."""
         matcher = self.matcher
         if not self.windows and not more:
             return np.asarray(count_in_boxes(matcher.group, matcher.released_group, []), dtype=np.int64)
@@ -554,6 +567,7 @@ class CachedMatcher:
 
     @cached_property
     def _cached_batches(self) -> list[CachedBatch]:
+        """Return the batches of groups with the fixed windows as sides."""
         return [
             CachedBatch(part, [part.edges_in_batch(window) for window in self.windows])
             for part in self.matcher.batches()
@@ -562,14 +576,14 @@ class CachedMatcher:
 
 @dataclass(frozen=True, eq=False)
 class CachedBatch:
-    """Batch of groups, and the windows that stay as sides of its boxes."""
+    """Batch of groups, with the fixed windows as sides of its boxes."""
 
     batch: GroupBatch
     sides: Sequence[BoxEdges] = ()
     _counters: dict[str, Any] = field(default_factory=dict)
 
     def count_points(self, more: Sequence[WindowKey]) -> Counts:
-        """Count the points in the boxes of the batch, with more windows in addition to those that stay, (n,)."""
+        """Count the points in the boxes of the batch with further windows, (n,)."""
         others = [self.batch.edges_in_batch(window) for window in more]
         if len(self.sides) == len(others) == 1 and not (
             self.sides[0].has_missing_points or others[0].has_missing_points
@@ -582,9 +596,11 @@ class CachedBatch:
         return count_in_boxes(self.batch.group, self.batch.released_group, [*self.sides, *others])
 
     def _count_single_valued(self, ranked: RankedPoints, other: BoxEdges) -> Counts:
-        """Count points with another side that has at most one value: it is as good as a key of the group. What the points say is found once."""
+        """Count points with a further side that covers at most one value per query, (n,)."""
         staying, group = self.sides[0], self.batch.group
         width = staying.distinct_count + 1
+        # The value joins the group's key, and the counter depends on the points alone: it serves all further sides with
+        # the same points.
         if self._counters.get("ranked") is not ranked:
             keys = (self.batch.released_group * other.distinct_count + other.rank) * width + staying.rank
             cells = self.batch.group_count * other.distinct_count * width
@@ -598,14 +614,15 @@ class CachedBatch:
 
     @cached_property
     def _sorted_points(self) -> SortedPoints:
+        """Return the points sorted by the fixed side, computed once."""
         return SortedPoints.from_groups(self.batch.group, self.batch.released_group, self.sides[0])
 
 
 def match_records(exact: Sequence[ExactKey], within: Sequence[WindowKey] = ()) -> MatchResults:
-    """Return candidates and hits of every confidential record, for keys that must agree and windows that must hold.
+    """Return candidates and hits of every confidential record, given exact keys and windows.
 
     Raises:
-        ValueError: when there is no variable to match on, or when their lengths differ.
+        ValueError: if there is no variable to match on, or lengths differ.
     """
     known: list[ExactKey | WindowKey] = [*exact, *within]
     if not known:
@@ -614,7 +631,7 @@ def match_records(exact: Sequence[ExactKey], within: Sequence[WindowKey] = ()) -
 
 
 def expected_match_risk(matches: MatchResults) -> float:
-    """Return the sum of T_i / c_i: the records that an intruder finds on average by picking one candidate at random (Reiter & Mitra 2009)."""
+    """Return the sum of T_i / c_i: expected right matches when a random candidate is picked (Reiter & Mitra 2009)."""
     return float(np.sum(1.0 / matches.candidates[matches.hit]))
 
 
@@ -622,7 +639,7 @@ def true_match_rate(matches: MatchResults) -> float:
     """Return the share of the n targets whose only candidate is their own record (Reiter & Mitra 2009).
 
     Raises:
-        NotComputable: when there are no targets.
+        NotComputable: if there are no targets.
     """
     if not len(matches.candidates):
         raise NotComputable("there are no records")
@@ -630,10 +647,10 @@ def true_match_rate(matches: MatchResults) -> float:
 
 
 def false_match_rate(matches: MatchResults) -> float:
-    """Return the share of the unique matches that are another record (Reiter & Mitra 2009).
+    """Return the share of the unique matches that are wrong (Reiter & Mitra 2009).
 
     Raises:
-        NotComputable: when no record has a unique match.
+        NotComputable: if no record has a unique match.
     """
     unique = matches.candidates == 1
     if not unique.any():
@@ -642,7 +659,7 @@ def false_match_rate(matches: MatchResults) -> float:
 
 
 def count_unique_matches(matches: MatchResults) -> float:
-    """Count the targets that have exactly one candidate, right or wrong (s of Reiter & Mitra 2009, u of Guo & Hu)."""
+    """Count the targets with exactly one candidate, right or wrong (s of Reiter & Mitra 2009, u of Guo & Hu)."""
     return float(np.count_nonzero(matches.candidates == 1))
 
 
@@ -659,17 +676,17 @@ IDENTIFICATION_SUMMARIES: Mapping[str, Callable[[MatchResults], float]] = Mappin
 def attribute_probabilities(
     known: MatchResults, similar: MatchResults, *, exclude_self: bool = False
 ) -> NDArray[np.float64]:
-    """Return the share p_i of the records matched on the known variables whose sensitive values are similar too (Guo & Hu §4.1).
+    """Return the share p_i of each record's matches whose sensitive values are similar too (Guo & Hu §4.1).
 
     Args:
-        known: the matched set M_i of every record.
-        similar: the part of it that lies within the radii of the sensitive variables.
-        exclude_self: leave record i itself out of its own set unless the set has no other member: what the paper prints
-            of the confidential data. A release is never scored so.
+        known: matched set M_i of every record.
+        similar: its part within the radii of the sensitive variables.
+        exclude_self: whether record i is left out of its own set unless the set has no other member.
 
     Returns:
-        Shape (n,); 0 where the matched set is empty.
+        Probabilities, 0 if the matched set is empty, (n,).
     """
+    # The published numbers of the confidential data leave the record out; a release is never scored so.
     left_out = exclude_self & known.hit & (known.candidates > 1)
     members = known.candidates - left_out
     alike = similar.candidates - (left_out & similar.hit)

@@ -1,9 +1,6 @@
-"""Radius within which a released value counts as a match of a confidential one.
+"""Radius within which a released value matches a confidential one.
 
 Guo & Hu §4.1-4.2 use 5 days (absolute), 5 % of the price (relative) and 5 % of its logarithm (log).
-
-Decimals are rounded when read: .315 - .3 is more than 5 % of .3 in floating-point arithmetic. A distance that differs
-from the radius by rounding, or by 1e-9 of the radius, is therefore at the edge: a closed radius includes it, an open one does not.
 """
 
 from __future__ import annotations
@@ -24,9 +21,9 @@ from ..data.schema import Kind
 from ..methods.spec import Param
 
 _EDGE_TOLERANCE = 1e-9
-"""The share of a radius within which a distance counts as exactly at its edge."""
+"""Share of a radius within which a distance counts as at its edge."""
 _ROUNDING_UNIT = 2.0**-52
-"""A decimal is read as a binary number at most half of this share away."""
+"""Relative rounding error of a decimal, at most half of this."""
 _LARGEST_FLOAT = np.finfo(np.float64).max
 
 RadiusKind = Literal["absolute", "relative", "log_relative"]
@@ -64,6 +61,7 @@ class Radius:
     closed: bool = True
 
     def __post_init__(self) -> None:
+        """Raise ValueError for a negative or infinite radius, and for an open one of 0."""
         if not math.isfinite(self.amount) or self.amount < 0:
             raise ValueError(f"a radius must be a number of at least 0, not {self.amount}")
         if self.amount == 0 and not self.closed:
@@ -74,7 +72,7 @@ class Radius:
         """Read the radius that a recipe writes as a number or a text.
 
         Raises:
-            ValueError: when ``value`` is neither; the message lists the forms.
+            ValueError: if ``value`` is neither; the message lists the forms.
         """
         if isinstance(value, Radius):
             return value
@@ -88,7 +86,7 @@ class Radius:
 
     @property
     def written(self) -> int | float | str:
-        """Return the form that a recipe carries: ``Radius.parse(radius.written) == radius``."""
+        """Return the form that a recipe contains: ``Radius.parse(radius.written) == radius``."""
         number = int(self.amount) if self.amount.is_integer() and self.amount < 1e15 else float(self.amount)
         if self.closed and self.kind == "absolute":
             return number
@@ -96,17 +94,17 @@ class Radius:
         return " ".join([*words, f"{number}{'' if self.kind == 'absolute' else '%'}"])
 
     def window(self, centre: ArrayLike) -> tuple[Floats, Floats]:
-        """Return the released values that match each confidential one, as closed intervals.
+        """Return the windows of released values that match each confidential value, as closed intervals.
 
         Args:
-            centre: confidential values, shape (n,).
+            centre: confidential values, (n,).
 
         Returns:
-            ``(lower, upper)``, each (n,), finite: z matches where ``lower <= z <= upper``. Both are NaN, which matches
-            nothing, where the confidential value is missing or infinite, or where no z matches.
+            ``(lower, upper)``, (n,) each, finite: z matches if ``lower <= z <= upper``. Both are NaN, which
+            matches nothing, if the confidential value is missing or infinite, or nothing matches.
 
         Raises:
-            ValueError: when the radius is on the log scale and a value is negative.
+            ValueError: if the radius is on the log scale and a value is negative.
         """
         centres = np.asarray(centre, dtype=np.float64)
         lower, upper = np.empty((2, len(centres)))
@@ -116,6 +114,7 @@ class Radius:
         return lower, upper
 
     def _windows_of_distinct(self, values: Floats) -> tuple[Floats, Floats]:
+        """Return the windows of distinct values (k,), NaN for values that match nothing."""
         usable = np.isfinite(values)
         if self.kind == "log_relative" and np.any(values[usable] < 0):
             raise ValueError("a radius on the log scale needs values of at least 0")
@@ -127,10 +126,12 @@ class Radius:
         return lower, upper
 
     def _window_ends(self, centre: Floats) -> tuple[Floats, Floats]:
-        """Return the window ends of finite values (k,) that match themselves, with the allowance at the edge."""
+        """Return the window ends of finite values (k,), with the tolerance at the edge."""
         logs = self.kind == "log_relative"
         scaled = np.log1p(centre) if logs else centre
         limit = np.full_like(scaled, self.amount) if self.kind == "absolute" else self.amount * np.abs(scaled) / 100
+        # Decimals are rounded when read: .315 - .3 is more than 5 % of .3 in floating point. A distance that differs
+        # from the radius by rounding, or by 1e-9 of it, is at the edge; integers are exact.
         whole = (scaled == np.rint(scaled)) & (limit == np.rint(limit))
         rounding = np.where(whole, 0.0, (4 if logs else 1) * _ROUNDING_UNIT * (np.abs(scaled) + limit))
         allowance = np.where(limit > 0, _EDGE_TOLERANCE * limit + rounding, 0.0)

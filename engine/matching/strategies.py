@@ -1,12 +1,11 @@
-"""Strategies of an intruder who chooses which of the known variables to match on.
+"""Strategies of an intruder who chooses which known variables to match on.
 
-A released value that was replaced can lead away from the own record, so an intruder who uses all that is known may find fewer people
-than one who ignores some of it. One strategy is used against everybody: the intruder cannot know for whom it works.
+A replaced value can lead away from the own record, so an intruder who uses everything may find fewer people than one
+who ignores some variables. One strategy is used for all targets: the intruder cannot know for whom it works.
 
-A variable whose released value agrees with the intruder's for every target with a released record can only narrow the candidates and
-never loses
-the right one. All strategies use it: what the release keeps, and what it recodes by a public rule. The others may be ignored, each by
-itself: of k of them there are 2^k strategies. Up to ``MAX_EXHAUSTIVE`` all are tried, beyond it those of ``search_subsets``.
+Variables whose released value agrees for every target with a released record only narrow the candidates and never lose
+the right one. All strategies use them: unchanged variables, and those recoded by a public rule. Of k others there are
+2^k strategies. Up to ``MAX_EXHAUSTIVE`` all are tried, beyond it those of ``search_subsets``.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from .matching import CachedMatcher, ExactKey, MatchResults, RecordMatcher, Wind
 MAX_EXHAUSTIVE = 12
 """Number of variables up to which every subset is tried."""
 VALUE_TOLERANCE = 1e-12
-"""Share of a value by which another may be larger and still be the same, summed in another order."""
+"""Relative difference that summing in another order can cause."""
 
 Subset = frozenset[str]
 MatchKey = ExactKey | WindowKey
 T = TypeVar("T")
 MAX_PAIRS_COMPARED = 1 << 22
-"""Number of pairs of a target and a released record of its group up to which all are compared one by one."""
+"""Number of pairs within groups up to which all are compared."""
 BestOfBoth = tuple[tuple[float, Subset], tuple[float, Subset]]
 
 
@@ -41,8 +40,8 @@ class IntruderStrategy:
 
     used: variables that are used
     ignored: variables that are ignored
-    searched: whether there were too many subsets to try all of them
-    most: number of variables up to which all subsets are tried
+    is_searched: whether there were too many subsets to try all
+    max_exhaustive: number of variables up to which all subsets are tried
     """
 
     used: tuple[str, ...]
@@ -63,7 +62,7 @@ class IntruderStrategy:
 
 @dataclass(frozen=True, slots=True)
 class BestStrategy(Generic[T]):
-    """Largest ``value`` over strategies, the ``strategy`` that has it, and its ``result``."""
+    """Largest ``value`` over strategies, with its ``strategy`` and ``result``."""
 
     value: float
     strategy: IntruderStrategy
@@ -84,7 +83,8 @@ def make_strategy(
 
 
 def all_subsets(names: Sequence[str]) -> Iterator[Subset]:
-    """Yield every subset of the variables, larger ones first, so that of equals the one with most variables is met first."""
+    """Yield every subset of the variables, larger ones first."""
+    # Of equally good subsets the first, with most variables, is kept.
     for size in range(len(names), -1, -1):
         for chosen in combinations(names, size):
             yield frozenset(chosen)
@@ -93,10 +93,10 @@ def all_subsets(names: Sequence[str]) -> Iterator[Subset]:
 def search_subsets(
     names: Sequence[str], value_of: Callable[[Subset], float], also: Iterable[Subset] = ()
 ) -> dict[Subset, float]:
-    """Return the values of the subsets that are tried where there are too many for all.
+    """Return the values of a selection of subsets, for too many variables to try all.
 
-    These are all variables, none, every single one, every pair, those in ``also``, all but each one, and from the best of these on,
-    step by step, what one variable more or one less gives, until nothing is better.
+    These are all variables, none, single ones, pairs, those in ``also``, all but one, and then, from the best of these
+    on, the neighbours with one variable more or less until nothing improves.
     """
     first: list[Iterable[str]] = [names, (), *([name] for name in names), *combinations(names, 2)]
     values: dict[Subset, float] = {}
@@ -117,13 +117,15 @@ def search_subsets(
 def find_best_subsets(
     names: Sequence[str], result_of: Callable[[Subset], Mapping[str, float]], most: int = MAX_EXHAUSTIVE
 ) -> dict[str, tuple[float, IntruderStrategy]]:
-    """Return for each output that a subset of the variables has the largest value and the strategy that has it.
+    """Return for each output the largest value over subsets of the variables, and the strategy that attains it.
 
-    ``result_of`` gives the outputs of one subset by name. It is called once for each subset. Up to ``most`` variables all subsets are tried.
+    ``result_of`` returns the outputs of one subset by name and is called once per subset. Up to ``most`` variables all
+    subsets are tried.
     """
     found: dict[Subset, Mapping[str, float]] = {}
 
     def cached_results(chosen: Subset) -> Mapping[str, float]:
+        """Return the outputs of a subset, computed once."""
         if chosen not in found:
             found[chosen] = result_of(chosen)
         return found[chosen]
@@ -149,6 +151,7 @@ def find_best_subsets(
 
 
 def _is_better(value: float, best: float) -> bool:
+    """Return whether a value is larger than the best one by more than rounding."""
     return value > best + VALUE_TOLERANCE * abs(best)
 
 
@@ -157,7 +160,7 @@ class MatchTargets:
     """Records that an intruder looks for.
 
     rows: rows of the q targets among the known records, (q,)
-    own: released record of each, -1 for none, (q,)
+    own_released: released record of each target, -1 for none, (q,)
     """
 
     rows: Integers
@@ -167,19 +170,16 @@ class MatchTargets:
 def find_best_matches(
     keys: Mapping[str, MatchKey], shape: tuple[int, int], targets: MatchTargets
 ) -> tuple[BestStrategy[MatchResults], BestStrategy[MatchResults]]:
-    """Return the strategies with the most expected finds and with the largest true match rate, with the targets' matches.
+    """Return the strategies with the largest expected match risk and with the largest true match rate.
 
     Args:
-        keys: the known variables; none must agree where the intruder knows nothing.
-        shape: how many records are known, n, and how many are released, n_r.
+        keys: known variables by name.
+        shape: numbers of known records, n, and of released records, n_r.
         targets: q of the n records.
-
-    Expected finds are sum T_i / c_i over the targets, the true match rate the share of targets with T_i = 1 = c_i (Reiter & Mitra 2009).
-    With hits(S) the targets whose own record agrees on S: neither can be larger than hits(S), and both can be bounded by any larger set
-    S' that is counted, since candidates only grow from S' to S: sum over the hits of S of 1 / c_i(S').
     """
     agreement = {name: _own_record_agrees(key, targets) for name, key in keys.items()}
     present = targets.own_released >= 0
+    # Such a variable removes wrong candidates only.
     always = [name for name in keys if agreement[name][present].all()]
     chosen = [name for name in keys if name not in always]
     counter = _SubsetCounter(keys, shape, targets, agreement, always)
@@ -207,7 +207,7 @@ def _own_record_agrees(key: MatchKey, targets: MatchTargets) -> Booleans:
 
 
 class _SubsetCounter:
-    """Counter of the targets' candidates by subsets of variables, in addition to those that are always used; groups are split once."""
+    """Counter of the targets' candidates for subsets of variables, in addition to those always used."""
 
     def __init__(
         self,
@@ -217,13 +217,14 @@ class _SubsetCounter:
         agreement: Mapping[str, Booleans],
         always: Sequence[str],
     ) -> None:
+        """Group the records by the exact keys that are always used."""
         self.keys, self.targets, self.agreement = keys, targets, agreement
         exact, self.windows = split_by_kind([keys[name] for name in always])
         self._held: dict[Subset, CachedMatcher] = {}
         self._base = RecordMatcher.from_keys(exact, shape)
 
     def match_targets(self, chosen: Subset) -> MatchResults:
-        """Return candidates and hits of the targets, (q,) each, where these variables are used too."""
+        """Return candidates and hits of the targets with these variables too, (q,) each."""
         exact = frozenset(name for name in chosen if isinstance(self.keys[name], ExactKey))
         if exact not in self._held:
             keys, _ = split_by_kind([self.keys[name] for name in sorted(exact)])
@@ -235,7 +236,7 @@ class _SubsetCounter:
         return MatchResults(count_candidates(self._held[exact], windows, self.targets.rows), self.own_is_match(chosen))
 
     def own_is_match(self, chosen: Iterable[str]) -> Booleans:
-        """Return whether the own record of each target agrees on these and on what is always used, (q,)."""
+        """Return whether each target's own record agrees on these and on the variables always used, (q,)."""
         hit = self.targets.own_released >= 0
         for name in chosen:
             hit = hit & self.agreement[name]
@@ -255,11 +256,12 @@ def count_candidates(matcher: CachedMatcher, windows: Sequence[WindowKey], rows:
 
 @dataclass(frozen=True, eq=False)
 class _PairsInGroups:
-    """Pairs of a target and a released record with the same exact keys.
+    """Pairs of a target and a released record with the same exact keys, p in all.
 
-    target: place among the q targets, ascending, (p,)
-    row: record of the target among those known, (p,)
+    target: target of each pair, ascending, (p,)
+    row: known record of the target, (p,)
     column: released record, (p,)
+    target_count: number of targets q
     """
 
     target: Integers
@@ -269,7 +271,7 @@ class _PairsInGroups:
 
     @classmethod
     def from_matcher(cls, matcher: RecordMatcher, rows: Integers) -> _PairsInGroups | None:
-        """Return the pairs of these targets, (q,); None where there are too many."""
+        """Return the pairs of the targets ``rows`` (q,); None if there are too many."""
         sizes = np.bincount(matcher.released_group, minlength=matcher.group_count)
         own = sizes[matcher.group[rows]]
         if int(own.sum()) > MAX_PAIRS_COMPARED:
@@ -291,7 +293,7 @@ class _PairsInGroups:
 
 
 def split_by_kind(keys: Iterable[MatchKey]) -> tuple[list[ExactKey], list[WindowKey]]:
-    """Return the keys that must agree and the windows that must hold."""
+    """Return the exact keys and the windows among the keys."""
     exact: list[ExactKey] = []
     within: list[WindowKey] = []
     for key in keys:
@@ -303,16 +305,16 @@ def split_by_kind(keys: Iterable[MatchKey]) -> tuple[list[ExactKey], list[Window
 
 
 def _finds_and_true_rate(matches: MatchResults) -> tuple[float, float]:
-    """Return expected finds and the share found with certainty of q targets; 0 without targets."""
+    """Return the expected match risk and the true match rate of q targets; 0 without targets."""
     expected = float(np.sum(1.0 / matches.candidates[matches.hit]))
     certain = np.count_nonzero((matches.candidates == 1) & matches.hit)
     return expected, certain / max(len(matches.hit), 1)
 
 
 def _search_all_subsets(counter: _SubsetCounter, names: Sequence[str]) -> BestOfBoth:
-    """Return the best of all 2^k subsets of the variables by expected finds and by true match rate, each with its subset.
+    """Return the best of all 2^k subsets by expected match risk and by true match rate, each with its value.
 
-    The subset with the largest bound that is not counted yet is counted next, until no bound is above the best.
+    Branch and bound: the subset with the largest bound is counted next, until no bound exceeds the best value.
     """
     k, q = len(names), max(len(counter.targets.rows), 1)
     masks = np.where(counter.targets.own_released >= 0, 0, -1)
@@ -320,6 +322,7 @@ def _search_all_subsets(counter: _SubsetCounter, names: Sequence[str]) -> BestOf
         masks[masks >= 0] |= counter.agreement[name][masks >= 0].astype(np.int64) << bit
     there = masks >= 0
     own = masks[there]
+    # Neither value can exceed the number of targets whose own record agrees on the subset.
     hits = _superset_sums(np.bincount(own, minlength=1 << k).astype(np.float64), k)
     bounds = np.stack([hits, hits / q])
     every = np.arange(1 << k)
@@ -340,6 +343,8 @@ def _search_all_subsets(counter: _SubsetCounter, names: Sequence[str]) -> BestOf
             if _is_better(value, best[place][0]):
                 best[place] = value, at
         lower = (every & at) == every  # the subsets of this one
+        # Candidates only grow from a set S' to its subset S, so the sum over the hits of S of 1 / c_i(S') bounds the
+        # value of S.
         least = 1.0 / np.maximum(matches.candidates[there], 1)
         for place, weights in enumerate((least, (matches.candidates[there] <= 1) / q)):
             weighted = np.asarray(np.bincount(own, weights=weights, minlength=1 << k), dtype=np.float64)
@@ -349,7 +354,7 @@ def _search_all_subsets(counter: _SubsetCounter, names: Sequence[str]) -> BestOf
 
 
 def _next_subset(open_: Booleans, bounds: Floats, best: Sequence[tuple[float, int]], sizes: NDArray[np.uint8]) -> int:
-    """Return the subset to count next: the one whose bound promises most, of equals the largest."""
+    """Return the subset to count next: that with the largest bound relative to the best, among ties the largest."""
     scale = [max(value, 1e-300) for value, _ in best]
     promise = np.where(open_, np.maximum(bounds[0] / scale[0], bounds[1] / scale[1]), -1.0)
     if best[0][0] < 0:
@@ -358,11 +363,12 @@ def _next_subset(open_: Booleans, bounds: Floats, best: Sequence[tuple[float, in
 
 
 def _subset_of_mask(mask: int, names: Sequence[str]) -> Subset:
+    """Return the variables whose bits are set."""
     return frozenset(name for bit, name in enumerate(names) if mask >> bit & 1)
 
 
 def _superset_sums(values: Floats, k: int) -> Floats:
-    """Return for each of 2^k subsets the sum of the values of all subsets that hold it."""
+    """Return for each of 2^k subsets the sum of the values of all its supersets."""
     sums = values.copy()
     for bit in range(k):
         pairs = sums.reshape(-1, 2, 1 << bit)
@@ -371,10 +377,11 @@ def _superset_sums(values: Floats, k: int) -> Floats:
 
 
 def _search_some_subsets(counter: _SubsetCounter, names: Sequence[str]) -> BestOfBoth:
-    """Return the best of the subsets that ``search_subsets`` tries."""
+    """Return the best of the subsets that ``search_subsets`` tries, by both measures."""
     values: dict[Subset, tuple[float, float]] = {}
 
     def cached_value(chosen: Subset, place: int) -> float:
+        """Return one of both measures of a subset, computed once."""
         if chosen not in values:
             values[chosen] = _finds_and_true_rate(counter.match_targets(chosen))
         return values[chosen][place]

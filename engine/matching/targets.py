@@ -1,9 +1,9 @@
-"""Targets of an intruder: all records, those that a condition describes, or some of them at random.
+"""Targets of an intruder: all records, those that meet conditions, or a random sample of them.
 
     among = { RACE = ["3", "4"], age = ["[60, 80)", "90+"] }    # levels, and intervals of numbers or of days
     targets = 500                                               # number of them, at random
 
-Every risk by matching is about the targets alone: N of Reiter & Mitra (2009) is how many they are.
+All risks by matching refer to the targets; their number is N of Reiter & Mitra (2009).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ INTERVAL_FORMS = {
 
 
 def check_conditions(schema: Schema, among: TargetConditions, place: str) -> None:
-    """Raise BadInput at ``place.among.age`` where a condition is empty, or writes no interval of a number or a date."""
+    """Raise BadInput at ``place.among`` if a condition is empty or not an interval of numbers or dates."""
     for name, texts in among.items():
         where = f"{place}.among.{name}"
         if not texts:
@@ -38,8 +38,9 @@ def check_conditions(schema: Schema, among: TargetConditions, place: str) -> Non
 
 
 def meets_conditions(data: Microdata, among: TargetConditions, place: str) -> NDArray[np.bool_]:
-    """Return which records (n,) agree with every condition; a record without the value does not. Raises BadInput where none does, or a
-    level is unknown.
+    """Return whether each record (n,) meets all conditions; a missing value does not.
+
+    Raises BadInput if no record does, or a level is unknown.
     """
     found = np.ones(len(data), dtype=np.bool_)
     for name, texts in among.items():
@@ -52,9 +53,9 @@ def meets_conditions(data: Microdata, among: TargetConditions, place: str) -> ND
 def target_rows(
     data: Microdata, among: TargetConditions, number: int | None, rng: np.random.Generator, place: str = "among"
 ) -> NDArray[np.intp]:
-    """Return the target records, ascending: (N,). ``number`` of them are drawn from the records in the order of their values, not of the file.
+    """Return the rows of the targets, ascending, (N,): all that meet the conditions, or a sample of ``number``.
 
-    Raises BadInput where there are fewer.
+    Raises BadInput if there are fewer.
     """
     rows = np.flatnonzero(meets_conditions(data, among, place))
     if number is None:
@@ -68,12 +69,14 @@ def target_rows(
 
 
 def sort_rows_by_value(data: Microdata, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the same rows in the order of their values, so that nothing drawn from them depends on the order of the file."""
+    """Return the rows sorted by the values of their records."""
     columns = [np.nan_to_num(data.numbers(name)[rows], nan=np.inf) for name in data.schema.names]
+    # Nothing drawn from them then depends on the order of the file.
     return np.asarray(rows[np.lexsort(tuple(columns[::-1]))])
 
 
 def _meets_condition(data: Microdata, name: str, texts: Sequence[str], where: str) -> NDArray[np.bool_]:
+    """Return whether each record (n,) has one of the levels or lies in one of the intervals."""
     variable = data.schema[name]
     if not variable.kind.has_levels:
         numbers = data.numbers(name)
@@ -89,6 +92,7 @@ def _meets_condition(data: Microdata, name: str, texts: Sequence[str], where: st
 
 
 def _parse_interval(variable: Variable, text: str, where: str) -> Interval:
+    """Return the interval that a text writes. Raises BadInput."""
     found = parse_interval(text, variable.kind) or parse_interval(f"[{text}, {text}]", variable.kind)
     if found is None:
         forms = INTERVAL_FORMS.get(variable.kind, '"[20, 30)", "20-29", ">=65" or "65+"')

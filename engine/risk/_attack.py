@@ -1,28 +1,18 @@
-"""Results of an attack on a release, compared with the same attack without the release and against control records.
+"""Results of an attack on a release, compared with control records and with the same attack without the release.
 
-An attack makes guesses, each right or wrong. How often they are right of the records that a release was made of says little by itself:
-much can
-be guessed of anybody by what is generally so. Control records are of the same population, and no release was made of them. The residual
-risk is what
-is left of the way to certainty (Giomi, Boenisch, Wehmeyer & Tasnádi 2022, arXiv 2211.10459, §3.1):
+Right guesses about records in the data say little by themselves: much can be guessed about anybody. Control records are
+from the same population but not in the data. The residual risk (Giomi, Boenisch, Wehmeyer & Tasnádi 2022, arXiv
+2211.10459, §3.1) is
 
-    R = (a - c) / (1 - c)        a the success rate against the records of the release, c that against controls
+    R = (a - c) / (1 - c)        with success rates a for records of the data and c for controls
 
-The **added risk** takes off what the same attack gets right without the release, a0 and c0, where records of other people stand in its
+The added risk subtracts the success rates a0 and c0 without the release, where records of other people stand in its
 place:
 
     A = ((a - a0) - (c - c0)) / (1 - c)
 
-R finds whatever makes members easier to guess than controls, such as a hold-out of other people; A is R where a0 and c0 are equal.
-Drafts set their
-limits on A and the gate compares it. Its interval is that of a difference of two means, of each person's guesses with and without the
-release; it does
-not exclude 0 from above where the exact p-value of these differences finds nothing.
-
-a, c and the baseline have Wilson's interval (Brown, Cai & DasGupta 2001). The limits of 1 - R = (1 - a) / (1 - c) follow from Wilson's
-limits of both
-(MOVER: Donner & Zou 2012, Statistical Methods in Medical Research 21(4), eq. 9). An attack whose guesses are not independent brings
-    limits of its own.
+R also shows whatever makes members easier to guess than controls, such as a hold-out of other people; A equals R if a0
+= c0. Drafted limits and the gate use A.
 
 A method declares ``controls=True``, ``outputs=attack_outputs(...)`` and ``combine=combine_attacks``, and returns
 ``AttackResult.estimates``.
@@ -53,23 +43,23 @@ NOTHING_LEFT = "every guess about a control record is right too: there is nothin
 NO_GUESS = "the attack makes no guess"
 NO_ADDED_SUCCESS = "there are no guesses without the release to compare with"
 LARGEST_EXCESS, LARGEST_ADDED = "largest_excess_risk", "largest_added_risk"
-"""The outputs of the intruder who ignores what misleads (``_best_strategy``)."""
+"""Names of the outputs of an intruder who ignores misleading variables (``_best_strategy``)."""
 ADDED_RISK, DETECTABLE_ADDED = "added_risk", "detectable_added_risk"
-"""Names of the outputs for the excess with the release less that without it, and for the smallest that would have been found."""
+"""Names of the outputs for the added risk and for the smallest detectable one."""
 
 
 ROW_OF_RANDOM_PEOPLE = (("people", "random"), ("guesses", "all"))
-"""Parameters of a row of an attack that does not state them."""
+"""Default parameters of an attack's rows."""
 WITHOUT_CONTROLS = (
     "an attack is compared with what it finds of people who are not in the data, and no records are held out"
 )
 EXCESS_LIMIT = 0.05
 MAX_ATTACKED = 2000
-"""People that an attack asks about by default, and controls."""
+"""Default number of people, and of controls, that are attacked."""
 
 
 def residual_output(name: str, meaning: str, *, short: str, detectable: str, risk: RiskOutput, label: Label) -> Output:
-    """Return an output that is a share of the remaining risk, of people at random and estimated: an excess or what the release adds to it."""
+    """Return the declaration of an output that is a share of the remaining risk, such as excess or added risk."""
     return Output(
         name,
         meaning,
@@ -88,9 +78,9 @@ def residual_output(name: str, meaning: str, *, short: str, detectable: str, ris
 def attack_outputs(
     attack: str, guesses: str, right: str, questions: tuple[Question, ...], levers: tuple[str, ...], exact: bool = True
 ) -> tuple[Output, ...]:
-    """Return the outputs of an ``attack`` (``ATTACK_PARTS``).
+    """Return the declarations of all outputs of an ``attack``.
 
-    ``guesses`` names its guesses (``predicates``), ``right`` says when one is right; ``exact`` where it has a p-value.
+    ``guesses`` names its guesses ("predicates"), ``right`` says when one is right; ``exact`` adds a p-value.
     """
     title = attack.capitalize()
     about = "about people in the data"
@@ -228,15 +218,15 @@ def attack_outputs(
 def limits_for_all_variables(
     question: Question, case: Case, right: float, scored: float = 1.0, output: str = ADDED_RISK
 ) -> tuple[OfferedLimit, ...]:
-    """Return the threshold of a draft for an attack through all variables; none where some are released unchanged, which it finds whatever
-    is drawn.
-    """
+    """Return the drafted limit of an attack through all variables; none if some are released unchanged."""
+    # The attack finds unchanged values whatever is synthesised.
     return () if case.kept_variables else (replace(added_risk_limit(question, case, right, scored), output=output),)
 
 
 def planned_sizes(case: Case, scored: float = 1.0) -> tuple[int, int] | None:
-    """Return how many people and controls an attack of a draft asks about, ``scored`` the share of the controls; None where their number
-    is not known.
+    """Return the planned numbers of people and controls of an attack; None if the number of controls is unknown.
+
+    ``scored`` is the share of the controls that are attacked.
     """
     if case.controls is None:
         return None
@@ -247,11 +237,10 @@ def planned_sizes(case: Case, scored: float = 1.0) -> tuple[int, int] | None:
 def added_risk_limit(
     question: Question, case: Case, right: float, scored: float = 1.0, series: int = 1
 ) -> OfferedLimit:
-    """Return the threshold of a draft for the added risk of an attack on people at random, all of its guesses.
+    """Return the drafted limit on the added risk of an attack on random people, with all guesses.
 
-    ``right`` is the share of controls of whom a guess is planned to be right, ``scored`` the share of the controls that are asked
-    about; ``series`` intervals
-    are to cover at once.
+    ``right`` is the planned share of right guesses about controls, ``scored`` the share of the controls that are
+    attacked, ``series`` the number of intervals that hold simultaneously.
     """
     sizes = planned_sizes(case, scored)
     detectable = None if sizes is None else detectable_excess(right, *sizes, 1 - LEVEL ** (1 / series))
@@ -262,11 +251,11 @@ def added_risk_limit(
 
 @dataclass(frozen=True, slots=True)
 class SuccessRate:
-    """How often guesses are right: ``successes`` of ``guesses``.
+    """Share of right guesses: ``successes`` of ``guesses``.
 
-    successes: number of right guesses, not whole where parts of guesses are counted
+    successes: number of right guesses, a sum of probabilities if ties are broken at random
     guesses: number of guesses
-    scale: factor of the share, where only one in ``scale`` successes could be seen
+    scale: factor of the share if only one in ``scale`` successes can be observed
     """
 
     successes: float
@@ -275,27 +264,30 @@ class SuccessRate:
 
     @property
     def value(self) -> float:
-        """Return the success rate, at most 1. ZeroDivisionError without guesses."""
+        """Return the success rate, at most 1. Raises ZeroDivisionError without guesses."""
         return min(1.0, self.scale * self.successes / self.guesses)
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Return Wilson's 95 % interval of the success rate."""
+        """Return Wilson's 95 % interval of the success rate (Brown, Cai & DasGupta 2001)."""
         low, high = score_interval(self.successes / self.guesses, self.guesses)
         return min(self.value, max(0.0, self.scale * low)), max(self.value, min(1.0, self.scale * high))
 
 
 def residual_risk(attack: float, control: float) -> float:
-    """Return R = (a - c) / (1 - c), at most 1. ZeroDivisionError where c is 1."""
+    """Return R = (a - c) / (1 - c), at most 1. Raises ZeroDivisionError if c is 1."""
     return (attack - control) / (1 - control)
 
 
 def residual_interval(attack: SuccessRate, control: SuccessRate) -> tuple[float, float]:
-    """Return the 95 % limits of R for guesses that are independent of each other (MOVER). ZeroDivisionError where c is 1."""
+    """Return the 95 % limits of R for independent guesses. Raises ZeroDivisionError if c is 1."""
     p, q = 1 - attack.value, 1 - control.value
     (p_low, p_high), (q_low, q_high) = (tuple(1 - end for end in reversed(rate.interval)) for rate in (attack, control))
-    # A scaled rate's interval can reach 1, which would leave the ratio without a limit: one failure more than all guesses is the least that is taken.
+    # A scaled rate's interval can reach 1, which would leave the ratio without a limit: one failure more than all
+    # guesses is the least that is taken.
     q_low = min(q, max(q_low, 1 / (control.guesses + 1)))
+    # Limits of the ratio 1 - R = (1 - a) / (1 - c) from Wilson limits of both rates (MOVER: Donner & Zou 2012,
+    # Statistical Methods in Medical Research 21(4), eq. 9).
     under = (p * q) ** 2 - p_low * q_high * (2 * p - p_low) * (2 * q - q_high)
     above = (p * q) ** 2 - p_high * q_low * (2 * p - p_high) * (2 * q - q_low)
     low = p_low * (2 * p - p_low) / (p * q + math.sqrt(max(0.0, under))) if p else 0.0
@@ -305,12 +297,12 @@ def residual_interval(attack: SuccessRate, control: SuccessRate) -> tuple[float,
 
 @dataclass(frozen=True, slots=True)
 class AddedSuccess:
-    """What the release adds to guesses about each group: the mean difference with the release less without it, and its variance.
+    """Mean change in the probability of a right guess by the release, for members and for controls.
 
-    members, controls: mean differences
-    spread: standard error of the one less the other
-    p_value: that of a larger difference by permuted people; None where it is not known
-    reach: how far the limits of the added risk are below and above it; None where they follow from the spread
+    members, controls: mean differences, with the release less without it
+    spread: standard error of the difference between members and controls
+    p_value: permutation p-value of a larger difference; None if unknown
+    reach: distances of the limits of the added risk below and above it; None if they follow from ``spread``
     """
 
     members: float
@@ -321,13 +313,14 @@ class AddedSuccess:
 
     @classmethod
     def from_differences(cls, own: Floats, others: Floats, rng: np.random.Generator) -> AddedSuccess | None:
-        """Return the added success from each person's chance to be guessed right with the release less without: (n,) and (c,); None
-        without people or controls.
+        """Create it from the change in each member's, (n,), and each control's, (c,), probability of a right guess.
+
+        Returns None without members or controls.
         """
         if not len(own) or not len(others):
             return None
         means = [float(np.mean(np.sort(one))) for one in (own, others)]
-        # one person more who differs: no interval is without width because nobody of a few differs
+        # One person more who differs, so that an interval has a width even if none of a few people differs.
         variances = [
             (float(np.sum(np.sort((one - mean) ** 2))) + 1) / len(one) ** 2
             for one, mean in zip((own, others), means, strict=True)
@@ -337,15 +330,15 @@ class AddedSuccess:
 
 @dataclass(frozen=True, slots=True)
 class AttackResult:
-    """Success rates of an attack on the release's own records, without the release, and on control records.
+    """Success rates of an attack on records of the data, without the release, and on control records.
 
-    attack: on the records that the release was made of
-    baseline: without the release; None if not measured
-    control: on control records
-    limits: of the residual risk where the guesses are not independent of each other; None for ``residual_interval``
-    p_value: that of ``sfumato.engine.adversary.permuted``; an interval does not exclude 0 from above where it finds nothing
+    attack: success on records of the data
+    baseline: success without the release; None if not measured
+    control: success on control records
+    limits: 95 % limits of the residual risk if guesses are dependent; None to use ``residual_interval``
+    p_value: permutation p-value from ``sfumato.engine.adversary.permuted``
     exact: whether the attack has a p-value
-    gain: what the release adds for both groups; None where it is not known
+    added_success: what the release adds for both groups; None if unknown
     """
 
     attack: SuccessRate
@@ -357,16 +350,14 @@ class AttackResult:
     added_success: AddedSuccess | None = None
 
     def estimates(self, target: str = "", reason: str = "", **params: Any) -> tuple[Estimate, ...]:
-        """Return the estimates that ``attack_outputs`` declares, of one ``target`` and with these ``params``, with one ``reason``.
-
-        The baseline of the attack's success is the one without the release; that of the excess is 0.
-        """
+        """Return the estimates that ``attack_outputs`` declares, for one ``target`` and these ``params``."""
         base = None if self.baseline is None or not self.baseline.guesses else self.baseline.value
 
         def estimate(name: str, value: float, ends: Range, baseline: float | None = None) -> Estimate:
             return Estimate(name, value, target, ends[0], ends[1], baseline, reason=reason, params=params)
 
         def rate_estimate(name: str, rate: SuccessRate | None, why: str, baseline: float | None = None) -> Estimate:
+            """Return a success rate as an estimate with its interval."""
             if rate is None or not rate.guesses:
                 return Estimate.not_computed(name, why, target, **params)
             return estimate(name, rate.value, rate.interval, baseline)
@@ -385,6 +376,7 @@ class AttackResult:
         )
 
     def _p_value_estimate(self, target: str, reason: str, params: dict[str, Any]) -> Estimate:
+        """Return the permutation p-value of the excess as an estimate."""
         if not self.attack.guesses or not self.control.guesses:
             return Estimate.not_computed("excess_p_value", reason or NO_GUESS, target, **params)
         if self.p_value is None:
@@ -392,32 +384,34 @@ class AttackResult:
         return Estimate("excess_p_value", self.p_value, target, reason=reason, params=params)
 
     def _detectable_excess_estimate(self, target: str, reason: str, params: dict[str, Any]) -> Estimate:
-        """Return the smallest excess that stands out: by the spread of the limits where there are some, else of independent guesses."""
+        """Return the smallest excess that would be found with 80 % power."""
         if not self.attack.guesses or not self.control.guesses or self.control.value >= 1:
             why = reason or (NO_GUESS if not self.attack.guesses or not self.control.guesses else NOTHING_LEFT)
             return Estimate.not_computed("detectable_excess", why, target, **params)
         value = (
             detectable_excess(self.control.value, self.attack.guesses, self.control.guesses)
+            # Dependent guesses bring limits, whose width gives the standard error.
             if self.limits is None
             else detectable_excess_from_error((self.limits[1] - self.limits[0]) / (2 * Z_95))
         )
         return Estimate("detectable_excess", value, target, reason=reason, params=params)
 
     def excess_estimate(self, target: str, reason: str, params: dict[str, Any]) -> Estimate:
-        """Return the residual risk with its limits and the baseline 0, as the output ``excess_risk``."""
+        """Return the residual risk with its limits as the output ``excess_risk``."""
         if not self.attack.guesses or not self.control.guesses:
             return Estimate.not_computed("excess_risk", reason or NO_GUESS, target, **params)
         if self.control.value >= 1:
             return Estimate.not_computed("excess_risk", NOTHING_LEFT, target, **params)
         value = residual_risk(self.attack.value, self.control.value)
         low, high = self.limits or residual_interval(self.attack, self.control)
+        # An interval must not exclude 0 from above where the exact test finds nothing.
         if self.p_value is not None and self.p_value > (1 - LEVEL) / 2:
             low = min(low, 0.0)
         low, high = min(low, value), min(1.0, max(high, value))
         return Estimate("excess_risk", value, target, low, high, 0.0, reason=reason, params=params)
 
     def _reason_without_added_risk(self, reason: str) -> str:
-        """Return why no added risk can be computed; empty where it can."""
+        """Return why the added risk cannot be computed; empty if it can."""
         if not self.attack.guesses or not self.control.guesses:
             return reason or NO_GUESS
         if self.control.value >= 1:
@@ -425,7 +419,7 @@ class AttackResult:
         return "" if self.added_success is not None else NO_ADDED_SUCCESS
 
     def added_risk_estimate(self, target: str, reason: str, params: dict[str, Any]) -> Estimate:
-        """Return the difference of differences with its limits and the baseline 0, as the output ``added_risk``."""
+        """Return the added risk with its limits as the output ``added_risk``."""
         if why := self._reason_without_added_risk(reason):
             return Estimate.not_computed(ADDED_RISK, why, target, **params)
         assert self.added_success is not None
@@ -438,7 +432,7 @@ class AttackResult:
         return Estimate(ADDED_RISK, value, target, low, max(high, value), 0.0, reason=reason, params=params)
 
     def _detectable_added_estimate(self, target: str, reason: str, params: dict[str, Any]) -> Estimate:
-        """Return the smallest added risk that stands out of the spread of the differences."""
+        """Return the smallest added risk that would be found with 80 % power."""
         if why := self._reason_without_added_risk(reason):
             return Estimate.not_computed(DETECTABLE_ADDED, why, target, **params)
         assert self.added_success is not None
@@ -447,15 +441,14 @@ class AttackResult:
 
 
 def combine_attacks(rows: Sequence[Row], records: int | None = None) -> list[Row]:
-    """Average the rows of all datasets: all are attacked with the same records, so that what these are by chance does not become less with
-        more datasets.
-
-    Of several p-values twice the mean is one, however they depend on each other (Rüschendorf 1982; Vovk & Wang 2020, Biometrika 107(4)).
-    """
+    """Average the rows over all datasets, with averaged intervals."""
     several = Counter((row.series, row.dataset) for row in rows if row.value is not None)
     return [
+        # Twice the mean of p-values is a p-value, however they depend on each other (Rüschendorf 1982; Vovk & Wang
+        # 2020, Biometrika 107(4)).
         replace(row, value=min(1.0, 2 * row.value), lower=None, upper=None)
         if row.measure == "excess_p_value" and row.value is not None and several[row.series, row.dataset] > 1
         else row
+        # All datasets are attacked with the same people, whose sampling error more datasets do not reduce.
         for row in average_with_intervals(rows, records)
     ]

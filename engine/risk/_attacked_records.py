@@ -1,4 +1,4 @@
-"""Records that an attack is tried on: a random sample of a table that does not depend on the order of its records."""
+"""Random samples of the attacked records that do not depend on the order of a table."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from ..data.microdata import Microdata
 
 
 def draw_rows(data: Microdata, most: int, rng: np.random.Generator) -> Integers:
-    """Draw the rows of ``most`` records at random, or of all where there are no more, ascending by the records' values, not by their
-    position in the file.
-    """
+    """Draw the rows of at most ``most`` random records, in the order of the records' values."""
     order = np.lexsort([data.numbers(name) for name in data.schema.names])
     if len(order) <= most:
         return np.asarray(order, dtype=np.int64)
@@ -23,20 +21,20 @@ def draw_rows(data: Microdata, most: int, rng: np.random.Generator) -> Integers:
 
 
 def select_rows(data: Microdata, rows: Integers) -> Microdata:
-    """Return the table of some of the rows, without weights and controls."""
+    """Return the table of some rows, without weights and controls."""
     return replace(data.without_controls, frame=data.frame.iloc[rows].reset_index(drop=True), weights=None)
 
 
 def independent_stream(rng: np.random.Generator, number: int = 0) -> np.random.Generator:
-    """Return a random stream of its own, by its ``number``, that leaves what ``rng`` and its children draw unchanged."""
-    # a hash: nobody comes from this stream back to the one that it stands beside
+    """Return a random generator of its own, by ``number``, without changing what ``rng`` and its children draw."""
+    # A hash, so that this stream does not reveal the one that it is derived from.
     words = rng.bit_generator.seed_seq.generate_state(8).tobytes()
     said = hashlib.sha256(words + f"aside {number}".encode()).digest()
     return np.random.Generator(type(rng.bit_generator)(np.random.SeedSequence(int.from_bytes(said, "big"))))
 
 
 def draw_half_by_values(data: Microdata, rng: np.random.Generator) -> Booleans:
-    """Draw half of a table's records at random, whatever the order of its records and columns is; return who is in it, (n,)."""
+    """Draw a random half of the records and return its mask, (n,), whatever the order of records and columns."""
     names = data.schema.names
     order = np.argsort(row_keys(cell_keys(data, names), names), kind="stable")
     inside = np.zeros(len(data), dtype=np.bool_)
@@ -45,7 +43,7 @@ def draw_half_by_values(data: Microdata, rng: np.random.Generator) -> Booleans:
 
 
 def draw_half(number: int, rng: np.random.Generator) -> Booleans:
-    """Draw half of ``number`` items at random; return who is in it, (number,)."""
+    """Draw a random half of ``number`` items and return its mask, (number,)."""
     inside = np.zeros(number, dtype=np.bool_)
     inside[rng.permutation(number)[: number // 2]] = True
     return inside

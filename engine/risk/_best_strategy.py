@@ -1,9 +1,9 @@
-"""Best strategy of an attack, chosen on one half of the people and judged on the other.
+"""Best strategy of an attack, chosen on one half of the people and evaluated on the other.
 
-An intruder who may ignore some known variables has several strategies, and the largest success of many is large by chance. So people
-and controls
-are divided into halves at random. The strategy with the largest excess on one half is judged on the other half, and the reverse. No guess
-counts that had a part in its own choice, so that the excess is without bias, and its interval is that of a single attack.
+An intruder who may ignore some known variables has several strategies, and the largest success of many is large by
+chance. So people and controls are divided into random halves. The strategy with the largest excess on one half is
+evaluated on the other, and vice versa. No guess takes part in its own choice, so that the excess is unbiased and its
+interval is that of a single attack.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from ._attack import (
 from ._attacked_records import draw_half
 
 MAX_STRATEGIES = 16
-"""Strategies that are tried, at most."""
+"""Largest number of strategies that are tried."""
 
 
 def largest_excess_outputs(attack: str, questions: tuple[Question, ...], levers: tuple[str, ...]) -> tuple[Output, ...]:
-    """Return the outputs of the intruder who ignores what misleads, beside the ``attack_outputs`` of an ``attack``."""
+    """Return the declarations of the largest excess and added risk, beside the ``attack_outputs`` of an ``attack``."""
     return (
         residual_output(
             LARGEST_EXCESS,
@@ -82,11 +82,10 @@ def is_every_subset_tried(variables: int) -> bool:
 
 
 def subsets_to_try(sides: Sequence[Sequence[str]]) -> list[Subset]:
-    """Return which of the variables that the intruder may ignore are used: at most ``MAX_STRATEGIES`` subsets, all of the variables first.
+    """Return at most ``MAX_STRATEGIES`` subsets of the variables that the intruder may ignore, the full set first.
 
-    ``sides`` are these variables by the place that they are known from. Up to 4 of them every subset is tried. Of more these are tried:
-    all, none, all of
-    one side, all but one, and single ones.
+    ``sides`` are these variables by source. Up to 4 variables, all subsets are returned; otherwise all, none, all of
+    one side, all but one, and single variables.
     """
     names = [name for side in sides for name in side]
     if is_every_subset_tried(len(names)):
@@ -98,15 +97,12 @@ def subsets_to_try(sides: Sequence[Sequence[str]]) -> list[Subset]:
 
 
 def kept_variables(confidential: Microdata, released: Microdata, names: Sequence[str]) -> Subset:
-    """Return the variables whose values together are the same in both tables, in whatever order their records are: what the release keeps.
-
-    A variable that was shuffled has the same values by itself, so the largest set is taken of those that start at one variable and add
-    others.
-    """
+    """Return the variables whose joint values are the same in both tables, in any order of records."""
     if len(confidential) != len(released):
         return frozenset()
     codes = {name: codes for name in names if (codes := _codes_if_equal(confidential, released, name)) is not None}
     best: list[str] = []
+    # A shuffled variable alone has the same values too, so the largest of the sets grown from each variable is taken.
     for first in codes:
         chosen = list[str]()
         both = np.zeros(2 * len(released), dtype=np.int64)
@@ -121,26 +117,26 @@ def kept_variables(confidential: Microdata, released: Microdata, names: Sequence
 
 
 def _codes_if_equal(confidential: Microdata, released: Microdata, name: str) -> Integers | None:
-    """Return codes of a variable in both tables, one after the other, (2n,); None where their values are not the same."""
+    """Return the codes of a variable in both tables, concatenated, (2n,); None if the values differ."""
     columns = [data.frame[name].astype("str" if data.schema[name].kind.has_levels else "object") for data in (confidential, released)]  # fmt: skip
     codes = pd.factorize(pd.concat(columns, ignore_index=True), use_na_sentinel=False)[0].astype(np.int64)
     return codes if _has_equal_halves(codes) else None
 
 
 def _has_equal_halves(codes: Integers) -> bool:
-    """Return whether each code, (2n,), is as frequent in the first half as in the second."""
+    """Return whether each code, (2n,), is equally frequent in both halves."""
     width, n = int(codes.max(initial=0)) + 1, len(codes) // 2
     return bool((np.bincount(codes[:n], minlength=width) == np.bincount(codes[n:], minlength=width)).all())
 
 
 @dataclass(frozen=True, eq=False)
 class CrossFittedChances:
-    """Chances of people (q,) and of controls (c,) by the strategy that is best for the other half.
+    """Probabilities of a right guess with the strategy that is best on the other half.
 
-    own: chance that the guess about each person is right, (q,)
-    controls: that chance for each control, (c,)
-    chosen: strategy that is used for the first half of the people, and for the second one
-    first_half: who of the people (q,) and of the controls (c,) is in the first half
+    own: probability for each person, (q,)
+    controls: probability for each control, (c,)
+    chosen: strategies applied to the first and to the second half
+    first_half: masks of the people, (q,), and controls, (c,), in the first half
     """
 
     own: Floats
@@ -150,14 +146,14 @@ class CrossFittedChances:
 
 
 def cross_fit_strategies(own: Floats, controls: Floats, rng: np.random.Generator) -> CrossFittedChances:
-    """Return each person's chance by the strategy that is best on the half without that person.
+    """Return each person's probability of a right guess with the strategy that is best on the other half.
+
+    Of equally good strategies the first is chosen. The first is also used if a group has fewer than two members.
 
     Args:
-        own: the chance that the guess about a person of the data is right, by strategy, (s, q).
-        controls: that chance for control records, (s, c).
+        own: probability of a right guess about each person by strategy, (s, q).
+        controls: the same for control records, (s, c).
         rng: divides both into halves.
-
-    Of strategies that are equally good the first is taken. With fewer than two people or controls there are no halves, and the first strategy is taken.
     """
     if len(own) == 1 or min(own.shape[1], controls.shape[1]) < 2:
         everybody = np.ones(own.shape[1], dtype=np.bool_), np.ones(controls.shape[1], dtype=np.bool_)
@@ -174,14 +170,14 @@ def cross_fit_strategies(own: Floats, controls: Floats, rng: np.random.Generator
 def _chances_by_half(
     own: Floats, controls: Floats, first_half: tuple[Booleans, Booleans], chosen: tuple[int, int]
 ) -> tuple[Floats, Floats]:
-    """Return the chances of people (q,) and of controls (c,) by the strategy that each half meets, of those by every strategy, (s, q) and (s, c)."""
+    """Return the probabilities of people (q,) and controls (c,) with the strategies ``chosen`` for each half."""
     sides = zip((own, controls), first_half, strict=True)
     people, others = (np.where(inside, values[chosen[0]], values[chosen[1]]) for values, inside in sides)
     return people, others
 
 
 def _best_strategy_index(own: Floats, controls: Floats) -> int:
-    """Return the strategy with the largest excess; of those with the same excess the first."""
+    """Return the first strategy with the largest excess."""
     success, control = own.mean(axis=1), np.minimum(controls.mean(axis=1), 1.0)
     excess = [residual_risk(a, c) if c < 1 else -np.inf for a, c in zip(success, control, strict=True)]
     return int(np.flatnonzero(np.asarray(excess) >= max(excess) - VALUE_TOLERANCE)[0])
@@ -198,18 +194,17 @@ def largest_excess_estimates(
     target: str = "",
     params: Mapping[str, Any],
 ) -> tuple[Estimate, Estimate]:
-    """Return the outputs of ``largest_excess_outputs`` from the chances of people, (s, q), and of controls, (s, c), by ``strategies``.
+    """Return the estimates of ``largest_excess_outputs``.
 
     Args:
-        own: chances of people to be guessed right with the release.
-        controls: those chances for controls.
-        strategies: what is used by each of the s strategies.
+        own: probability of a right guess about each person by strategy, (s, q).
+        controls: the same for controls, (s, c).
+        strategies: the s strategies.
         rng: divides people and controls into halves.
-        n_strategies: how many strategies there are, tried or not: the reason says when they are more.
-        without: the chances of people (q,) and of controls (c,) without the release, by all that is known: how easy each is to guess
-            anyway.
-        target: the variable that the estimates are about; empty for none.
-        params: what distinguishes the estimates from others.
+        n_strategies: number of possible strategies; the reason says if not all are tried.
+        without: probabilities for people (q,) and controls (c,) without the release, with all known variables.
+        target: guessed variable; empty for none.
+        params: parameters of the estimates.
     """
     best = cross_fit_strategies(own, controls, rng)
     result = AttackResult(
@@ -234,5 +229,6 @@ def largest_excess_estimates(
 
 
 def _strategies_text(strategies: Sequence[IntruderStrategy], best: CrossFittedChances) -> str:
+    """Return a description of the chosen strategies."""
     one, two = (strategies[at] for at in best.chosen)
     return one.description if one == two else f"{one.description}; of the other half {two.description}"

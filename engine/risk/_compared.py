@@ -1,4 +1,4 @@
-"""Codes by which two tables are compared on some variables, and whether a released row still has its person's values."""
+"""Codes for comparing two tables, and whether a synthetic row still has its person's keys."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ..partition.equivalence_classes import joint_classes
 def comparison_codes(
     confidential: Microdata, released: Microdata, names: Sequence[str], bins: Mapping[str, BinningRule]
 ) -> tuple[Integers, Integers]:
-    """Return codes of both tables' records, (n,) and (m,), equal for those that agree on all these variables, or are in their bins.
+    """Return codes of both tables' records, (n,) and (m,), equal if they agree on all variables or bins.
 
-    A missing value is a value of its own. Raises NotComputable where a variable is released so that nothing of it can agree.
+    A missing value is a value. Raises NotComputable if a variable is released so that nothing can agree.
     """
     pairs = []
     for name in names:
@@ -33,11 +33,12 @@ def comparison_codes(
 def has_own_keys(
     confidential: Microdata, released: Microdata, keys: Sequence[str], bins: Mapping[str, BinningRule]
 ) -> NDArray[np.bool_]:
-    """Return whether each row of a linked table leads to its person, (m,): a synthetic row with other keys than the person's own does not.
+    """Return whether each row of a linked table has its person's keys, (m,).
 
-    Rows of an anonymised table stay their people's, whatever was changed. Raises NotComputable like ``comparison_codes``.
+    Raises NotComputable like ``comparison_codes``.
     """
     if released.origin != "synthetic":
+        # Rows of an anonymised table remain their people's, whatever was changed.
         return np.ones(len(released), dtype=np.bool_)
     own, drawn = comparison_codes(confidential, released, keys, bins)
     return np.asarray(own[released.linked_records] == drawn)

@@ -1,15 +1,11 @@
-"""Guesses of an intruder at the synthesised variables of a record (Reiter, Wang & Zhang §2, §4, §5).
+"""Candidate guesses at the synthesised variables of a record (Reiter, Wang & Zhang §2, §4, §5).
 
-Numbers and dates are guessed on a grid of confidential values, in which a record's own value stands for its
-cell: a guess is right when it falls into that cell. Half of the grid follows the quantiles, half the inverse hyperbolic sine of the
-    distance from
-the median in interquartile ranges, so that the cells of a long tail are narrow compared with what varies there: the density at one of
-its values, times
-its width, is near the probability of the cell. Missing is a value too.
+Numbers and dates are guessed on a grid of confidential values; a record's own value stands for its cell, and a guess is
+right if it falls into that cell. Missing is a value too.
 
-``observed`` guesses are the combinations that records have, within the strata; those that no record has are left out, which makes
-the truth easier to find and never harder. ``neighbours`` differ from the truth in one variable, and so does what is found: an
-upper bound, since all other guesses could only take from the truth. ``all`` are all combinations.
+``observed`` guesses are the combinations of values in the stratum: leaving others out makes the truth easier to find,
+never harder. ``neighbours`` differ from the truth in one variable: the result is an upper bound, since other guesses
+could only reduce the probability of the truth. ``all`` are all combinations.
 """
 
 from __future__ import annotations
@@ -35,13 +31,13 @@ Space = Literal["observed", "all", "neighbours"]
 
 @dataclass(frozen=True, eq=False)
 class GuessableVariable:
-    """Variable that is guessed, with the grid of its possible values.
+    """Guessed variable with the grid of its possible values.
 
     name: name of the variable
-    is_number: whether it has numbers or dates, not levels
-    values: possible values, such as ``Microdata.numbers`` gives, (k,)
-    log_width: logarithm of how many values each stands for, (k,)
-    codes: place of each record's own value among them, (n,)
+    is_number: whether it is a number or a date
+    values: possible values, coded as in ``Microdata.numbers``, (k,)
+    log_width: logarithm of the number of values, or of the length, that each stands for, (k,)
+    codes: grid position of each record's value, (n,)
     """
 
     name: str
@@ -52,7 +48,7 @@ class GuessableVariable:
 
     @classmethod
     def from_column(cls, data: Microdata, name: str, grid: int) -> GuessableVariable:
-        """Build the variable: every level, or at most ``grid`` numbers, and missing where a record is."""
+        """Create the grid: all levels, or at most ``grid`` numbers, and missing if any record is."""
         variable, numbers, missing = data.schema[name], data.numbers(name), data.missing_mask(name)
         if variable.kind.has_levels:
             points = np.arange(len(data.column(name).cat.categories), dtype=np.float64)
@@ -63,9 +59,11 @@ class GuessableVariable:
             points, edges = _number_grid(numbers[~missing], grid)
             ends = [numbers[~missing].min(), *edges, numbers[~missing].max()]
             if variable.kind in (Kind.COUNT, Kind.DATE):
+                # Whole numbers above the lower and up to the upper edge; the first cell also contains its lower edge.
                 widths = np.diff(np.floor(ends)) + (np.arange(len(points)) == 0)
             else:
                 widths = np.diff(ends)
+            # A heap or a constant forms a cell without length.
             widths = np.where(widths > 0, widths, 1.0)
             edges = np.append(edges, np.inf)
         codes = np.searchsorted(edges, np.where(missing, points[0], numbers), side="left")
@@ -76,12 +74,14 @@ class GuessableVariable:
 
 
 def _number_grid(numbers: Floats, most: int) -> tuple[Floats, Floats]:
-    """Return at most ``most`` values that stand for cells, (k,), and the edges between the cells, (k - 1,)."""
+    """Return at most ``most`` values that represent cells, (k,), and the edges between the cells, (k - 1,)."""
     values, counts = np.unique(numbers, return_counts=True)
     cell = np.arange(len(values))
     if len(values) > most:
         below = (np.cumsum(counts) - counts / 2) / len(numbers)
         low, middle, high = np.quantile(numbers, [0.25, 0.5, 0.75])
+        # Half of the grid follows the quantiles, half asinh of the standardised distance from the median: cells of a
+        # long tail stay so narrow that density times width is near their probability.
         far = np.arcsinh((values - middle) / (high - low or np.std(numbers)))
         place = 0.5 * below + 0.5 * (far - far[0]) / (far[-1] - far[0])
         cell = np.minimum((place * most).astype(np.int64), most - 1)
@@ -94,14 +94,14 @@ def _number_grid(numbers: Floats, most: int) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class GuessSpace:
-    """Guesses at the records of a table: which variables, and the combinations of their values in each stratum.
+    """Guesses at the records of a table: variables, and combinations of their values in each stratum.
 
     data: confidential table of n records
-    variables: V variables that are guessed
-    space: which combinations are guessed
+    variables: V guessed variables
+    space: kind of combinations that are guessed
     stratum: stratum of each record, (n,)
-    combinations: guesses of each stratum as places among the variables' values, (g, V)
-    counts: number of records with each combination, of each stratum (g,)
+    combinations: guesses of each stratum as grid positions, (g, V) each
+    counts: number of records with each combination, (g,) for each stratum
     """
 
     data: Microdata
@@ -115,10 +115,10 @@ class GuessSpace:
     def from_variables(
         cls, data: Microdata, names: Sequence[str], space: Space, grid: int, strata: Sequence[str], max_guesses: int
     ) -> GuessSpace:
-        """Build the space of guesses at the variables ``names``.
+        """Create the guesses at the variables ``names``.
 
         Raises:
-            NotComputable: where a record would have more than ``max_guesses`` guesses.
+            NotComputable: if a record would have more than ``max_guesses`` guesses.
         """
         variables = tuple(GuessableVariable.from_column(data, name, grid) for name in names)
         sizes = [len(one.values) for one in variables]
@@ -134,6 +134,7 @@ class GuessSpace:
             different = distinct_rows(inside.T, len(inside))
             own, count = inside[different.first], different.counts
             if space == "all":
+                # As floats: the product of many sizes overflows integers.
                 if np.prod([float(size) for size in sizes]) > max_guesses:
                     raise NotComputable(
                         _too_many_guesses_reason(float(np.prod([float(size) for size in sizes])), max_guesses)
@@ -152,7 +153,7 @@ class GuessSpace:
         return cls(data, variables, space, stratum.astype(np.int64), tuple(combinations), tuple(counts))
 
     def blocks_of_stratum(self, records: NDArray[np.intp], most: int) -> Iterator[NDArray[np.intp]]:
-        """Yield the records in groups whose guesses can be weighed together: of one stratum, with at most ``most`` guesses in all."""
+        """Yield blocks of records of one stratum with at most ``most`` guesses in all."""
         for s in np.unique(self.stratum[records]):
             own = records[self.stratum[records] == s]
             size = max(1, most // self.guess_count(int(s)))
@@ -160,7 +161,7 @@ class GuessSpace:
                 yield own[start : start + size]
 
     def guess_count(self, stratum: int) -> int:
-        """Return how many guesses each record of a stratum has."""
+        """Return the number of guesses at each record of a stratum."""
         if self.space == "neighbours":
             return 1 + sum(len(one.values) - 1 for one in self.variables)
         return len(self.combinations[stratum])
@@ -181,6 +182,7 @@ class GuessSpace:
         values, log_width = {}, np.zeros(places.shape[:2])
         for v, one in enumerate(self.variables):
             own = self.data.numbers(one.name)[records]
+            # A record's own value stands for its cell, so that the truth itself is among the guesses.
             values[one.name] = np.where(places[..., v] == truth[:, None, v], own[:, None], one.values[places[..., v]])
             log_width += one.log_width[places[..., v]]
         return CandidateGuesses(
@@ -192,11 +194,11 @@ class GuessSpace:
 class CandidateGuesses:
     """Guesses at t records of one stratum, g each.
 
-    guesses: the guessed values, (t, g)
-    truth: place of the truth among each record's guesses, (t,), -1 where it is not among them
-    others: other records that have each combination, (t, g)
-    log_width: logarithm of how many values each guess stands for, (t, g)
-    size: number of guesses at each record, those left out of ``guesses`` too
+    guesses: guessed values, (t, g)
+    truth: position of the truth among each record's guesses, -1 if it is not among them, (t,)
+    others: number of other records with each combination, (t, g)
+    log_width: logarithm of the number of values that each guess stands for, (t, g)
+    size: number of guesses at each record, including those not selected
     """
 
     guesses: IntruderGuesses
@@ -206,7 +208,7 @@ class CandidateGuesses:
     size: int
 
     def select(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> CandidateGuesses:
-        """Return the guesses at some records (r,), in some columns, (r, c) or the same (c,) for all."""
+        """Return the guesses at some records (r,), in some columns: (r, c), or (c,) for all records."""
         columns = np.broadcast_to(columns, (len(rows), columns.shape[-1]))
 
         def select_cells(values: NDArray[Value]) -> NDArray[Value]:
@@ -221,7 +223,7 @@ class CandidateGuesses:
 
 
 def _neighbour_combinations(truth: Integers, sizes: Sequence[int]) -> Integers:
-    """Return the truth and all combinations that differ from it in one variable, the truth first, (1 + sum of sizes - V, V)."""
+    """Return the truth, then all combinations that differ from it in one variable, (1 + sum of sizes - V, V)."""
     found = [truth]
     for v, size in enumerate(sizes):
         for place in range(size):
@@ -233,6 +235,7 @@ def _neighbour_combinations(truth: Integers, sizes: Sequence[int]) -> Integers:
 
 
 def _too_many_guesses_reason(found: float, largest: int) -> str:
+    """Return why there are too many guesses, in words."""
     return (
         f'a record has {found:,.0f} guesses, more than {largest:,}: use guesses = "observed" or "neighbours", fewer points, strata, '
         "or a larger largest"
@@ -240,7 +243,7 @@ def _too_many_guesses_reason(found: float, largest: int) -> str:
 
 
 def expected_values(values: Mapping[str, Floats], weights: Floats, names: Sequence[str]) -> Floats:
-    """Return the mean of each number by weights (t, g) that sum to 1, (t, V); missing guesses are left out."""
+    """Return the mean of each number weighted by (t, g) weights that sum to 1, (t, V); missing guesses are left out."""
     found = []
     for name in names:
         known = ~np.isnan(values[name])

@@ -1,15 +1,12 @@
-"""Calibration of link probabilities with records whose own released record is known (Belin & Rubin 1995).
+"""Calibration of link probabilities with records whose released record is known (Belin & Rubin 1995).
 
-The model's own probability trusts its weights. Weights learned from pairs alone are too large where the variables depend on each other
-or where few
-true pairs agree, and no likelihood of the pairs shows that: independent people who resemble each other look like true pairs. So an intruder
-is given what one gets who can check some links. A logistic regression predicts whether a record's own is among its best links, from
+The linkage model's own probability trusts its weights. Weights learned from pairs alone are too large if variables are
+dependent or few true pairs agree, and no likelihood of the pairs shows that. So the intruder is given what one gets who
+can check some links. A logistic regression predicts whether a record's own is among its best links, from
 
-    log odds of the model's probability of that,  and  log odds of the same for a released record of the block picked at random.
+    log odds of the model's probability of that,  and  log odds of the same for a random released record of the block.
 
-Every fifth record in the order of their values makes one of five parts. The fit to four parts predicts the fifth: no record's answer
-enters its own
-probability. The probability is shared equally among tied links, so those of one record sum to at most 1.
+Predictions are cross-fitted in five folds, so that no record's answer enters its own probability.
 """
 
 from __future__ import annotations
@@ -26,14 +23,16 @@ from ..statistics.columns import independent_columns
 LEAST_PROBABILITY = 1e-6
 """Probabilities are cut to [LEAST_PROBABILITY, 1 - LEAST_PROBABILITY] before their log odds are taken."""
 CALIBRATION_PARTS = 5
-"""Parts of the records: the links of each have probabilities by those of all others."""
+"""Number of folds for cross-fitting."""
 CLAIM_WEIGHT = 1.0
-"""Number of records that the model's own probabilities count for, so that few checked records, or links without any error, have a fit."""
+"""Weight of the model's own probabilities, in records: a fit exists with few checked records or no errors."""
 
 
 def calibrate_links(links: RecordLinks) -> Floats:
-    """Return the calibrated probability that each best link is right, (t,), of targets in the order of their values; 0 of a record without
-    candidates.
+    """Return the calibrated probability that each best link is right, (t,); 0 for a record without candidates.
+
+    The targets must be in the order of their values. Tied links share the probability, so those of one record sum to at
+    most 1.
     """
     some = links.candidates > 0
     ties, candidates = np.maximum(links.ties, 1), np.maximum(links.candidates, 1)
@@ -52,7 +51,8 @@ def calibrate_links(links: RecordLinks) -> Floats:
 
 
 def _predict_hits(columns: Floats, hit: NDArray[np.bool_], claimed: Floats, predicted_columns: Floats) -> Floats:
-    """Fit the logistic regression to the checked records, (c, 3), and predict the probabilities of a hit of others, (a, 3)."""
+    """Fit the logistic regression to the checked records, (c, 3), and predict the probabilities of others, (a,)."""
+    # With blocks of one size and no ties the last column is constant.
     kept = independent_columns(columns)
     right = (len(hit) * hit + CLAIM_WEIGHT * claimed) / (len(hit) + CLAIM_WEIGHT)
     fit = logistic_regression(columns[:, kept], right)

@@ -1,13 +1,13 @@
-"""Anonymity of a table, whoever made it: k, l, p and t of its equivalence classes.
+"""Anonymity of a table: k, l, p and t of its equivalence classes.
 
-The classes are the records of the released table that agree on all quasi-identifiers, as an intruder sees them: k, the
-size of the smallest (Sweeney 2002); l, the least number of different sensitive values in a class, or the least exponential
-of their entropy, and c, above which recursive (c, l)-diversity holds (Machanavajjhala et al. 2007); p, the least number of
-values of any sensitive variable (Truta & Vinay 2006); t, the largest distance of a class's sensitive values from the whole
-table's (Li, Li & Venkatasubramanian 2007).
+Classes are the released records that agree on all quasi-identifiers. k is the size of the smallest (Sweeney 2002); l is
+the least number of distinct sensitive values in a class, or the least exponential of their entropy, and c the bound
+above which recursive (c, l)-diversity holds (Machanavajjhala et al. 2007); p is the least number of values of any
+sensitive variable (Truta & Vinay 2006); t is the largest distance of a class's sensitive values from those of the table
+(Li, Li & Venkatasubramanian 2007).
 
-Where a missing value matches anything, each combination of values stands for the records that agree with it wherever both have a
-value (Templ 2017, §3.2.2), and all numbers are of these instead of classes.
+If a missing value matches anything, each combination of values stands for the records that agree with it wherever both
+have a value (Templ 2017, §3.2.2), and all numbers are of these sets instead of classes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from ..partition.partial_matches import class_patterns, composition_of_matches, 
 def _class_size_by_record(
     confidential: Microdata, released: Microdata, sizes: NDArray[np.int64]
 ) -> dict[str, NDArray[np.int64]]:
-    """Return the class size of each confidential record, where it is known which released record is its own."""
+    """Return the class size of each confidential record; empty if the release is not linked to the data."""
     if not released.linked or len(released.linked_records) != len(released) or len(released) > len(confidential):
         return {}
     per_record = np.zeros(len(confidential), dtype=np.int64)
@@ -51,7 +51,7 @@ def _diversity_estimates(
     found: ClassComposition,
     l: int,  # noqa: E741
 ) -> Iterator[Estimate]:
-    """Yield the estimates of one sensitive variable."""
+    """Yield l-diversity, recursive diversity and t-closeness of one sensitive variable."""
     yield Estimate("l_distinct", float(found.distinct_counts().min()), variable.name)
     yield Estimate("l_entropy", float(found.effective_values().min()), variable.name)
     yield _recursive_estimate(found, variable.name, l)
@@ -59,15 +59,17 @@ def _diversity_estimates(
 
 
 def _recursive_estimate(found: ClassComposition, name: str, l: int) -> Estimate:  # noqa: E741
+    """Return the least c of recursive (c, l)-diversity as an estimate."""
     if few := int(np.sum(found.distinct_counts() < l)):
         reason = f"{few:,} of {len(found.sizes):,} classes have fewer than l = {l} different values: no c holds"
+        # Not computed, so that a limit on c cannot pass.
         return Estimate("c_recursive", None, name, reason=reason)
     return Estimate("c_recursive", float(found.recursive_ratio(l).max()), name)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnonymitySpec(Spec):
-    """Quasi-identifiers that make the classes, and sensitive variables that must vary in each."""
+    """Settings: quasi-identifiers of the classes, and sensitive variables."""
 
     quasi_identifiers: Annotated[
         KeyVariables,
@@ -82,13 +84,13 @@ class AnonymitySpec(Spec):
     missing: MissingKeys = "value"
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Return these settings with quasi-identifiers and sensitive variables filled in."""
+        """Return these settings with quasi-identifiers and sensitive variables filled in by role."""
         keys = self.quasi_identifiers or schema.names_by_role(Role.QUASI_IDENTIFIER) or released
         rest = tuple(name for name in schema.names_by_role(Role.SENSITIVE) if name not in keys)
         return replace(self, quasi_identifiers=keys, sensitive=self.sensitive or rest)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """Raise BadInput when nothing makes a class, or a variable is both a quasi-identifier and sensitive."""
+        """Raise BadInput if there is no quasi-identifier, or a sensitive variable is one."""
         full = self.for_release(schema, released)
         if not full.quasi_identifiers:
             raise BadInput(
@@ -101,7 +103,7 @@ class AnonymitySpec(Spec):
 
 
 def _draft_offer(case: Case) -> Offer | None:
-    """Offer to measure the classes of an anonymised table, with limits from what was asked of the anonymisation."""
+    """Offer the measure for an anonymised table, with the limits requested of the anonymisation."""
     if case.want != "anonymisation" or not case.known:
         return None
     asked = "as asked of the anonymisation"
@@ -242,9 +244,9 @@ def _draft_offer(case: Case) -> Offer | None:
 )
 @drafts(_draft_offer)
 def anonymity(confidential: Microdata, released: Microdata, spec: AnonymitySpec, run: Run) -> Measure:
-    """Measure k, l, p, t and the number of classes of the released table, whoever made it.
+    """Compute k, l, p, t and the number of classes of the released table.
 
-    ``per_record``: ``class_size`` (n,), 0 for suppressed records, where the records are linked.
+    ``per_record``: ``class_size`` (n,), 0 for suppressed records; empty if the records are not linked.
     """
     columns = [released.frame[name] for name in spec.quasi_identifiers]
     classes = equivalence_classes(columns, len(released))
@@ -268,6 +270,7 @@ def anonymity(confidential: Microdata, released: Microdata, spec: AnonymitySpec,
         least = min(int(composition.distinct_counts().min()) for _, composition in found)
         estimates.append(Estimate("p", float(least), params={"sensitive": spec.sensitive}))
     else:
+        # Not computed, so that a limit on p cannot pass.
         estimates.append(Estimate.not_computed("p", "no variable is sensitive"))
     for variable, composition in found:
         estimates.extend(_diversity_estimates(variable, composition, spec.l))

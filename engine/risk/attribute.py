@@ -35,18 +35,19 @@ from ..wording import format_number
 
 
 def check_data(data: Microdata, target: str, spec: AttributeSpec, place: str) -> None:
-    """Raise BadInput where the confidential values do not suit a radius."""
+    """Raise BadInput if confidential values do not suit a radius on the log scale."""
     check_log_scale(data, spec.radius, place)
 
 
 def _learned_variables(spec: AttributeSpec) -> tuple[str, ...]:
-    """Return the variables that the intruder learns one by one, then an empty name for all together where there are several."""
+    """Return the sensitive variables and, if there are several, an empty name for all of them together."""
     return (*spec.sensitive, "") if len(spec.sensitive) > 1 else spec.sensitive
 
 
 def _matcher_and_windows(
     keys: Iterable[ExactKey | WindowKey], shape: tuple[int, int]
 ) -> tuple[RecordMatcher, list[WindowKey]]:
+    """Return the matcher for the exact keys, and the keys that are matched within a window."""
     exact, within = split_by_kind(keys)
     return RecordMatcher.from_keys(exact, shape), within
 
@@ -57,10 +58,14 @@ def _best_strategies(
     spec: AttributeSpec,
     shape: tuple[int, int],
 ) -> dict[str, tuple[float, IntruderStrategy]]:
-    """Return the largest risk over the subsets of the known variables and its strategy, of each of ``_learned_variables`` in its order."""
+    """Return the largest risk and its strategy for each of ``_learned_variables``.
+
+    The risk is the largest over subsets of the known variables.
+    """
     rows = np.arange(shape[0])
 
     def risks_by_variable(chosen: Subset) -> dict[str, float]:
+        """Return the risk of each learned variable with some of the known variables."""
         matcher, within = _matcher_and_windows((known[name] for name in known if name in chosen), shape)
         members = np.maximum(count_candidates(CachedMatcher(matcher, within), (), rows), 1)
         found = {}
@@ -75,7 +80,7 @@ def _best_strategies(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttributeSpec(Spec):
-    """Variables that the intruder knows and wants to learn, and how near counts as learnt."""
+    """Settings: known and sensitive variables, and how near counts as learned."""
 
     known: KnownUnlessSynthesised = ()
     sensitive: Annotated[
@@ -91,7 +96,7 @@ class AttributeSpec(Spec):
         return replace(self, known=known, sensitive=self.sensitive or rest)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """Raise BadInput when nothing is known or sensitive, a variable is both, or a radius is missing or out of place."""
+        """Raise BadInput if nothing is known or sensitive, a variable is both, or a radius is missing or unused."""
         full = self.for_release(schema, released)
         if not full.known:
             raise BadInput(f"{place}.known", 'the intruder knows no variable; give some the role "quasi_identifier"')
@@ -106,7 +111,7 @@ class AttributeSpec(Spec):
 
 
 def _draft_offer(case: Case) -> Offer | None:
-    """Offer to measure whether those who are alike in the kept variables reveal a person's synthesised values."""
+    """Offer the measure if some quasi-identifiers are kept and other variables are synthesised."""
     kept = [name for name in case.known if name not in case.released]
     guessed = [name for name in case.guessed_variables if name in case.released and name not in kept]
     if case.want == "anonymisation" or not kept or not guessed:
@@ -190,10 +195,9 @@ def _draft_offer(case: Case) -> Offer | None:
 def attribute(confidential: Microdata, released: Microdata, spec: AttributeSpec, run: Run) -> Measure:
     """Sum over the records p_i, the share of the matched set with similar sensitive values.
 
-    The confidential data are scored like any release, the record itself among its candidates: releasing them unchanged
-    gives the same ``risk``, and a ratio to it compares like with like. Their ``risk_excluding_self`` leaves record i out of
-    its own set unless the set has no other member; that gives the paper's 636, 658 and 817. ``per_record``: ``matched``
-    |M_i| and ``probability`` p_i, each (n,).
+    ``per_record``: size of the matched set ``matched`` |M_i| and ``probability`` p_i, (n,) each.
+    ``risk_excluding_self`` is given for the confidential data: it leaves record i out of its own set unless the set has
+    no other member.
     """
     try:
         known = IntruderKnowledge.from_variables(confidential, spec.known, spec.radius).keys_by_variable(released)
@@ -210,10 +214,13 @@ def attribute(confidential: Microdata, released: Microdata, spec: AttributeSpec,
     similar = matcher.split_groups(*alike).match_windows([*within, *near])
     probability = attribute_probabilities(matched, similar)
     estimates = [Estimate("risk", float(probability.sum()))]
+    # The data are scored like any release, the record itself among its candidates, so that ratios compare like with
+    # like. The published 636, 658 and 817 leave the record out.
     if released.origin == "confidential":
         others = attribute_probabilities(matched, similar, exclude_self=True)
         estimates.append(Estimate("risk_excluding_self", float(others.sum())))
     best = _best_strategies(known, sensitive, spec, shape)
+    # The last one is all sensitive variables together, as in ``risk``.
     value, strategy = best[_learned_variables(spec)[-1]]
     if value > float(probability.sum()) * (1 + VALUE_TOLERANCE):
         words = f"an intruder who ignores {', '.join(strategy.ignored)} learns those of {format_number(value)} records"

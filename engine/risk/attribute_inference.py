@@ -1,31 +1,18 @@
-"""Attribute inference: how much better sensitive values are guessed of people in a release than of people who are not in it.
+"""Attribute inference: excess accuracy of guesses at sensitive values of people in the data over people who are not.
 
-The intruder knows some variables of a person, takes the released records that are nearest in them, and guesses the person's sensitive
-value from
-theirs. The same guesses are made of control records, of which no release was made: what is right of the release's own records beyond
-these is a
-disclosure (Francis & Wagner 2025; Giomi et al. 2022, §3.1). The baseline is the one best guess for everybody, learned from the controls.
-``from_controls`` is what the same attack gets right of the same people with the control records in place of the release.
+The intruder knows some variables of a person, takes the released records nearest to the person in these, and guesses
+the sensitive value from theirs. The same guesses are made for control records, which the release was not made from.
+Right guesses beyond the rate of the controls are a disclosure (Francis & Wagner 2025; Giomi et al. 2022, §3.1). The
+baseline is the best constant guess, learned from the controls. ``from_controls`` is the success of the same attack on
+the same people with the controls in place of the release.
 
-**Why nearest records.** A model that smooths, such as boosted trees, learns what holds for many, which is right of controls as well,
-and averages
-away what a release reveals of one. With the nearest record a release that copies the data reveals every value, unless people with the
-same known
-values differ. Distances are Gower's by ranks, in which no variable counts more than 1. The nearest records are the k nearest and all
-that lie as near as
-the k-th. A level is guessed as the most frequent of theirs, a number or a date as that of their values that lies within the radius of
-most of theirs.
-Of equally good guesses one is picked at random, and its chance to be right counts. A missing value of a known variable is near a
-missing one alone; of
-levels it is a value that can be guessed; of numbers such records are not attacked, and not learned from.
+A level is guessed as the most frequent one of the neighbours, a number or date as the neighbour's value that lies
+within the radius of most of them. Ties are broken at random, and the probability of a right guess counts. A missing
+level is a value; records with a missing number are neither attacked nor learned from.
 
-**Without the release.** Members may be easier to guess than controls whatever is released. So both are guessed from controls alone too,
-each from a
-half of the controls that is drawn at random and does not have them: ``added_risk`` takes what is so guessed off (``_attack``).
-
-**The best choice of variables.** An intruder does better to ignore replaced values that mislead. Up to 4 known variables every set of
-them is tried; from
-5 on all of them, those that the release keeps, and all but one of those that it replaces (``_best_strategy``).
+``added_risk`` subtracts the success without the release: both members and controls are guessed from a random half of
+the controls that does not contain them (``_attack``). An intruder may ignore known variables, so that several sets of
+them are tried (``_best_strategy``).
 """
 
 from __future__ import annotations
@@ -78,31 +65,33 @@ from ._best_strategy import (
 )
 
 MOST_ASKED = 1_000_000
-"""Donor records that are looked at together, for all groups; a group with more is looked at by itself."""
+"""Largest number of donor records that are processed together; a larger group is a block of its own."""
 
 
 class TargetVariable(Protocol):
-    """Variable that is guessed: its values of r records to learn from, and of q records that are attacked."""
+    """Guessed variable: values of r records to learn from and of q records that are attacked."""
 
     def judge_guesses(
         self, nearest: Integers, group: Integers, attacked: Integers, group_of: Integers
     ) -> tuple[Floats, Floats]:
-        """Return the chance that each attacked record is guessed right, (a,), and how many of those asked agree with a group's guess, (g,).
+        """Return the probability of a right guess, (a,), and the number of donors that support it, (g,).
 
-        Of several guesses that are equally good one is picked at random.
+        There is one probability per attacked record, and one number per group of donors.
+
+        A tie between equally good guesses is broken at random.
 
         Args:
-            nearest: rows of the records that are asked, group after group, (m,).
-            group: their groups, from 0 to g - 1, ascending, each with at least one record, (m,).
+            nearest: rows of the donor records, group after group, (m,).
+            group: group of each donor, from 0 to g - 1, ascending, at least one donor per group, (m,).
             attacked: rows of the attacked records, (a,).
-            group_of: the group that each of these asks, (a,).
+            group_of: group of donors from which each attacked record is guessed, (a,).
         """
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class TargetLevels:
-    """Levels of the guessed variable as codes, equal for equal ones; a missing value is a level.
+    """Guessed categorical variable as codes that agree between the tables; a missing value is a level.
 
     offered: codes of the records to learn from, (r,)
     own: codes of the attacked records, (q,)
@@ -114,9 +103,10 @@ class TargetLevels:
     def judge_guesses(
         self, nearest: Integers, group: Integers, attacked: Integers, group_of: Integers
     ) -> tuple[Floats, Floats]:
-        """Return 1 / the number of most frequent levels where the record's own is among them, and how many records have one of them."""
+        """Return the probability that the donors' mode is the true level, and the frequency of the mode."""
         lowest = min(self.offered.min(initial=0), self.own.min(initial=0))  # missing and unknown levels are below 0
         offered, own = ((codes - lowest).astype(np.int64) for codes in (self.offered, self.own))
+        # One integer key per group and level, so that a single ``unique`` counts all groups.
         width = 1 + max(int(offered.max(initial=0)), int(own.max(initial=0)))
         levels, counts = np.unique(group * width + offered[nearest], return_counts=True)
         most, best = _largest_count_by_group(counts, levels // width)
@@ -126,12 +116,12 @@ class TargetLevels:
 
 @dataclass(frozen=True, eq=False)
 class TargetNumbers:
-    """Numbers of the guessed variable, without missing ones.
+    """Guessed numeric variable, without missing values.
 
-    offered: of the records to learn from, (r,)
-    around: lower and upper ends of the window around each of these, (r,) each; NaN where nothing is
-    own: of the attacked records, (q,)
-    window: lower and upper ends of the window around each of these, (q,) each; NaN where nothing is
+    offered: numbers of the records to learn from, (r,)
+    around: lower and upper ends of the window around each of these, (r,) each; NaN for an empty window
+    own: numbers of the attacked records, (q,)
+    window: lower and upper ends of the window around each of these, (q,) each; NaN for an empty window
     """
 
     offered: Floats
@@ -141,7 +131,7 @@ class TargetNumbers:
 
     @cached_property
     def _ranks_of_numbers(self) -> tuple[int, Integers, tuple[Integers, Integers], tuple[Integers, Integers]]:
-        """Return how many different numbers there are, the ranks of the offered ones, and those of the ends of both kinds of windows."""
+        """Return the number of distinct numbers, and the ranks of the offered ones and of all window ends."""
         ends = [end[~np.isnan(end)] for end in (*self.around, *self.window)]
         known = np.unique(np.concatenate([self.offered, *ends]))
         offered, *ranks = (np.searchsorted(known, one) for one in (self.offered, *self.around, *self.window))
@@ -150,7 +140,7 @@ class TargetNumbers:
     def judge_guesses(
         self, nearest: Integers, group: Integers, attacked: Integers, group_of: Integers
     ) -> tuple[Floats, Floats]:
-        """Return the share of the best values that lie in the record's window, and in how many windows the best lie."""
+        """Return the share of the best guesses in the record's window, and the number of donors that agree."""
         # ranks instead of numbers, so that a group and a number make one key without rounding
         width, offered, around, window = self._ranks_of_numbers
         values = np.unique(group * width + offered[nearest])
@@ -167,16 +157,20 @@ class TargetNumbers:
 
 
 def _largest_count_by_group(counts: Integers, group: Integers) -> tuple[Integers, Booleans]:
-    """Return the largest count of each group, groups ascending, (g,), and which of the counts are as large, (m,)."""
+    """Return the largest count of each group, (g,), and a mask of the counts that attain it, (m,)."""
     most = np.maximum.reduceat(counts, np.flatnonzero(np.diff(group, prepend=-1)))
     return most, counts == most[group]
 
 
 def windows_around(values: Floats, radius: Radius | None) -> tuple[Floats, Floats]:
-    """Return the ends of the window around each value (n,), (n,) and (n,), NaN for an empty one; without a radius the value alone."""
+    """Return the lower and upper ends of the window around each value, (n,) each, NaN if empty.
+
+    Without a radius the window is the value itself.
+    """
     if radius is None:
         return values, values
     unfit = radius.kind == "log_relative"
+    # Negative numbers have no logarithm.
     return radius.window(np.where(unfit & (values < 0), np.nan, values))
 
 
@@ -184,11 +178,11 @@ def windows_around(values: Floats, radius: Radius | None) -> tuple[Floats, Float
 class GuessAccuracy:
     """Accuracy of the guesses at q attacked records, (q,) each.
 
-    right: chance that the guess is right
+    right: probability that the guess is right
     distance: distance of the k-th nearest record
-    asked: number of donor records that the guess is made from
-    agreeing: number of these that agree with the guess
-    candidates: number of records that agree in all that is known
+    asked: number of donor records behind the guess
+    agreeing: number of donors that support the guess
+    candidates: number of records that agree on all known variables
     """
 
     right: Floats
@@ -198,24 +192,25 @@ class GuessAccuracy:
     candidates: Integers
 
     def is_most_confident(self, share: float) -> Booleans:
-        """Mark the records (q,) whose guess is among this share of the most confident, and all that are as confident as the last of them.
+        """Mark the given share of the most confident guesses, with ties at the end, (q,).
 
-        More confident is a guess from nearer records; of equally near ones, that with which more of the donors agree, one
-        more being counted against it.
+        A guess from nearer donors is more confident; at equal distance, one that a larger share of the donors supports.
         """
         if not len(self.right):
             return np.zeros(0, dtype=np.bool_)
+        # The added donor makes one donor of one less certain than ten of ten.
         doubt = 1 - self.agreeing / (self.asked + 1)
         order = np.lexsort((doubt, self.distance))
+        # Rounding of share * n must not add a record.
         last = order[max(int(np.ceil(share * len(order) - 1e-9)), 1) - 1]
         nearer = self.distance < self.distance[last]
         return np.asarray(nearer | ((self.distance == self.distance[last]) & (doubt <= doubt[last])))
 
 
 def guess_values(near: NearestRecords, target: TargetVariable) -> GuessAccuracy:
-    """Guess a variable of the attacked records from the values that the records nearest to each have, and return how accurate that is.
+    """Guess a variable of each attacked record from its nearest records and return the accuracy of the guesses.
 
-    Attacked records that agree in what is known are a group, which has the same nearest records.
+    Attacked records with equal known values form a group with the same nearest records.
     """
     group_of = near.searched.combination_of
     right, agreeing = np.zeros(len(group_of)), np.zeros(len(near.searched))
@@ -240,7 +235,7 @@ def guess_values(near: NearestRecords, target: TargetVariable) -> GuessAccuracy:
 
 
 def _blocks_of_groups(asked: Integers) -> Iterator[tuple[int, int]]:
-    """Yield the first group and the one after the last of every block of groups with few enough donors to be looked at together."""
+    """Yield the first and the end of each block of groups with at most about ``MOST_ASKED`` donors."""
     block = (np.cumsum(asked) - 1) // MOST_ASKED
     ends = [*np.flatnonzero(np.diff(block)).tolist(), len(asked) - 1]
     first = 0
@@ -251,7 +246,10 @@ def _blocks_of_groups(asked: Integers) -> Iterator[tuple[int, int]]:
 
 
 def chance_of_constant_guess(target: TargetVariable, offered: Integers, attacked: int) -> Floats:
-    """Return the chance that the one best guess for everybody is right, (attacked,), from all ``offered`` records."""
+    """Return the probability that the best constant guess is right, (attacked,).
+
+    The guess is learned from the ``offered`` records.
+    """
     one_group = np.zeros(len(offered), dtype=np.int64), np.zeros(attacked, dtype=np.int64)
     return target.judge_guesses(np.arange(len(offered)), one_group[0], np.arange(attacked), one_group[1])[0]
 
@@ -259,9 +257,9 @@ def chance_of_constant_guess(target: TargetVariable, offered: Integers, attacked
 def target_variable(
     learned: Microdata, attacked: Microdata, name: str, radius: Radius | None
 ) -> tuple[TargetVariable, Integers, Integers]:
-    """Return a variable as what is guessed of the records of ``attacked`` that have a value of it, and its rows in both tables.
+    """Return the guessed variable and the rows of both tables that can be used.
 
-    Raises NotComputable where the records to learn from have no value, or labels or means in place of values.
+    Raises NotComputable if no record to learn from has a value, or the release has labels or means in place of values.
     """
     if attacked.schema[name].kind.has_levels:
         alone = GowerDistance.from_tables([learned], [name])
@@ -276,19 +274,21 @@ def target_variable(
 
 
 def check_data(data: Microdata, target: str, spec: AttributeInferenceSpec, place: str) -> None:
-    """Raise BadInput where the confidential values do not suit a radius."""
+    """Raise BadInput if confidential values do not suit a radius on the log scale."""
     check_log_scale(data, spec.radius, place)
 
 
 def _draft_limits(case: Case, guessed: Sequence[str]) -> tuple[OfferedLimit, ...]:
-    """Return one limit for all variables where their intervals can decide it together, else one for each. The baseline is the share of the
-    commonest value.
+    """Return one limit for all guessed variables if the sample decides each, else one per variable.
+
+    The baseline of a variable is the share of its most frequent value.
     """
     found = [
         added_risk_limit("inference", case, max(0.5, case.table[name].commonest), series=len(guessed))
         for name in guessed
     ]
     if len(guessed) == 1 or all(one.detectable is None or one.detectable <= one.limit for one in found):
+        # The variable that is hardest to decide speaks for all.
         return (max(found, key=lambda one: one.detectable or 0.0),)
     return tuple(replace(one, target=name) for name, one in zip(guessed, found, strict=True))
 
@@ -296,9 +296,9 @@ def _draft_limits(case: Case, guessed: Sequence[str]) -> tuple[OfferedLimit, ...
 def _known_variable_sets(
     confidential: Microdata, released: Microdata, known: Sequence[str]
 ) -> tuple[IntruderStrategy, ...]:
-    """Return the sets of known variables that the intruder may use, the set of all first.
+    """Return the sets of known variables that the intruder may use; the first is the set of all.
 
-    From 5 known variables on these are all of them, those that the release keeps, and all but one of those that it replaces.
+    With 5 or more known variables these are all of them, the unchanged ones, and all but one of the replaced ones.
     """
     names = sorted(known)
     if is_every_subset_tried(len(names)):
@@ -313,9 +313,8 @@ def _known_variable_sets(
 def _attacked_rows(
     data: Microdata, controls: Microdata, spec: AttributeInferenceSpec, rng: np.random.Generator
 ) -> dict[TargetKind, tuple[Integers, Integers]]:
-    """Return the rows of the records and of the controls that are attacked, by the kind of target; the random ones are drawn first, asked
-    for or not.
-    """
+    """Draw the rows of the attacked records and controls for each kind of target."""
+    # Random targets are drawn even if not requested: the other draws must not depend on the request.
     found: dict[TargetKind, tuple[Integers, Integers]] = {
         "random": (draw_rows(data, spec.records, rng), draw_rows(controls, spec.records, rng))
     }
@@ -325,21 +324,22 @@ def _attacked_rows(
 
 
 def _sample_text(what: str, rows: Integers, data: Microdata) -> str:
+    """Return how many records were sampled, in words; empty if all were taken."""
     return f"{len(rows):,} of {len(data):,} {what}, at random" if len(rows) < len(data) else ""
 
 
 @dataclass(frozen=True, eq=False)
 class _VariableAttack:
-    """Attack on one variable: guesses about q people and c controls that have a value.
+    """Results of the attack on one variable: guesses at q people and c controls that have a value.
 
     rows: rows of the attacked people, (q,)
-    training: accuracy of the guesses about people
-    control: accuracy of those about controls
-    constant: chance of the one best guess for everybody to be right, (q,)
-    from_controls: chance of the attack from the control records to be right, (q,)
-    choices: strategies that were tried, all that is known first
-    by_choice: chances of people, (s, q), and of controls, (s, c), by each strategy
-    without: chances without the release by all that is known, (q,) and (c,)
+    training: accuracy of the guesses at people
+    control: accuracy of the guesses at controls
+    constant: probability that the best constant guess is right, (q,)
+    from_controls: probability of a right guess with the controls in place of the release, (q,)
+    strategies: sets of known variables that were tried, the full set first
+    by_strategy: probabilities of a right guess at people, (s, q), and at controls, (s, c), with each strategy
+    without_release: probabilities of a right guess without the release, (q,) and (c,)
     """
 
     rows: Integers
@@ -354,7 +354,7 @@ class _VariableAttack:
     def estimates(
         self, name: str, share: float | None, remarks: list[str], params: Mapping[str, str], rng: np.random.Generator
     ) -> Iterator[Estimate]:
-        """Yield the estimates of all guesses, and of the most confident where a ``share`` is asked for."""
+        """Yield the estimates of all guesses, and of the most confident ``share`` of them if this is not None."""
         words = "; ".join(filter(None, remarks))
         every = np.ones(len(self.rows), dtype=np.bool_), np.ones(len(self.control.right), dtype=np.bool_)
         yield from self._result_of(*every, rng).estimates(name, words, **params)
@@ -370,7 +370,7 @@ class _VariableAttack:
         yield from self._result_of(*sure, rng).estimates(name, words, guesses="confident", **params)
 
     def _result_of(self, own: Booleans, others: Booleans, rng: np.random.Generator) -> AttackResult:
-        """Return the attack's result by some of the people, (q,), and some of the controls, (c,)."""
+        """Return the attack result for marked people, (q,), and controls, (c,)."""
         right, of_controls = self.training.right, self.control.right
         rates = (_success_rate(right, own), _success_rate(self.constant, own), _success_rate(of_controls, others))
         added = right - self.without_release[0], of_controls - self.without_release[1]
@@ -384,16 +384,17 @@ def _success_rate(right: Floats, chosen: Booleans) -> SuccessRate:
 
 @dataclass(frozen=True, eq=False)
 class _AttackTables:
-    """Tables of an attack: who is attacked, and whose values are learned from.
+    """Tables of an attack: attacked records and records to learn from.
 
     training: attacked records of the data
     control: attacked control records
     controls: all control records
     released: released records
-    halves: the controls in two tables
-    of_half: from which half, 0 or 1, each training record and each control record is guessed without the release: one that does not have it
-    places: where the records of each attacker lie by all that is known
-    asked: donors by some of the known variables, kept for the next variable without missing values
+    halves: the controls, divided at random into two tables
+    of_half: half from which each training and each control record is guessed without the release; it does not contain
+        the record
+    places: cached positions of the records in all known variables, by pair of tables
+    nearest_records: cached nearest records, by pair of tables and set of known variables
     """
 
     training: Microdata
@@ -415,7 +416,7 @@ class _AttackTables:
         released: Microdata,
         rng: np.random.Generator,
     ) -> _AttackTables:
-        """Return the tables of an attack on some rows of the data and of the controls; ``rng`` divides the controls."""
+        """Create the tables for some rows of the data and of the controls; ``rng`` divides the controls."""
         first, members = draw_half_by_values(controls, rng), select_rows(data, own)
         halves = (select_rows(controls, np.flatnonzero(first)), select_rows(controls, np.flatnonzero(~first)))
         of_half = (draw_half_by_values(members, rng).astype(np.int64), first[others].astype(np.int64))
@@ -424,7 +425,7 @@ class _AttackTables:
     def attack_variable(
         self, name: str, spec: AttributeInferenceSpec, strategies: tuple[IntruderStrategy, ...]
     ) -> _VariableAttack:
-        """Attack one variable, by all that is known and by other ``strategies`` of it. Raises NotComputable where it cannot be attacked."""
+        """Attack one variable with each of the ``strategies``. Raises NotComputable if it cannot be attacked."""
         radius = spec.radius.get(name)
 
         known = sorted(spec.known)
@@ -432,7 +433,7 @@ class _AttackTables:
         def guess_from(
             which: str, learned: Microdata, attacked: Microdata, subsets: Sequence[Sequence[str]] = (known,)
         ) -> tuple[Integers, list[GuessAccuracy]]:
-            """Return the attacked records that have a value, and the guesses by each of these subsets of the known variables."""
+            """Return the attacked records that have a value, and the accuracy with each subset of variables."""
             what, offered, rows = target_variable(learned, attacked, name, radius)
             every = len(offered) == len(learned) and len(rows) == len(attacked)
             if which not in self.places:
@@ -445,7 +446,11 @@ class _AttackTables:
                 if near is None:
                     at = [known.index(one) for one in used]
                     sides = learned_places[offered][:, at], attacked_places[rows][:, at]
+                    # Nearest records rather than a smooth model such as boosted trees: a model learns what also holds
+                    # for controls and averages away what a release reveals about one person. If the release copies the
+                    # data, the nearest record reveals every value.
                     near = NearestRecords.from_places(gower.select_variables(used), sides[1], sides[0], spec.neighbours)
+                # Only tables without missing target values can share neighbours with the next variable.
                 if every:
                     self.nearest_records[which, used] = near
                 guesses.append(guess_values(near, what))
@@ -464,9 +469,7 @@ class _AttackTables:
         constant = chance_of_constant_guess(what, offered, len(rows))
 
         def chance_without_release(side: int, attacked: Microdata) -> Floats:
-            """Return each record's chance to be guessed by all that is known from the half of the controls without it, (records that have
-            a value,).
-            """
+            """Return the probability of a right guess from the half of the controls without the record."""
             found = np.full(len(attacked), np.nan)
             for half, learned in enumerate(self.halves):
                 at = np.flatnonzero(self.of_half[side] == half)
@@ -483,6 +486,8 @@ class _AttackTables:
             return np.asarray(np.nan_to_num(found[there]), dtype=np.float64)
 
         try:
+            # Members may be easier to guess than controls whatever is released, so both are guessed without the release
+            # too.
             without_release = chance_without_release(0, self.training), chance_without_release(1, self.control)
         except NotComputable:  # a half of few controls has no value of the variable
             without_release = np.zeros(len(rows)), np.zeros(len(control.right))
@@ -491,7 +496,7 @@ class _AttackTables:
         )
 
     def missing_value_remarks(self, name: str) -> Iterator[str]:
-        """Yield how many records of each table lack a number that is to be guessed, in words."""
+        """Yield for each table the number of records that lack the guessed number, in words."""
         if self.training.schema[name].kind.has_levels:
             return
         sides = (("training", self.training), ("controls", self.control), ("released", self.released))
@@ -502,7 +507,7 @@ class _AttackTables:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttributeInferenceSpec(Spec):
-    """Variables that the intruder knows and guesses, how near a right guess is, and from how many records it is made."""
+    """Settings: known and guessed variables, radius of a right guess, and number of donors."""
 
     known: Annotated[
         Known, Variant("variables the intruder knows; default: the quasi-identifiers that are not guessed")
@@ -537,7 +542,7 @@ class AttributeInferenceSpec(Spec):
         return replace(self, known=known, sensitive=sensitive)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """Raise BadInput when nothing is known or guessed, a variable is both, or a radius is missing or out of place."""
+        """Raise BadInput if nothing is known or guessed, a variable is both, or a radius is missing or unused."""
         full = self.for_release(schema, released)
         if not full.known:
             raise BadInput(
@@ -582,7 +587,7 @@ OUTPUTS = (
 
 
 def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
-    """Offer to measure whether sensitive values are guessed better of those in the data than of others."""
+    """Offer the measure if records are held out and sensitive variables and quasi-identifiers are named."""
     guessed = [name for name in case.guessed_variables if name not in case.known]
     if case.want != "synthesis":
         return None
@@ -637,10 +642,10 @@ def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
 def attribute_inference(
     confidential: Microdata, released: Microdata, spec: AttributeInferenceSpec, run: Run
 ) -> Measure:
-    """Measure the attack on each sensitive variable, of all guesses and of the most confident ones (``guesses`` in the parameters).
+    """Measure the attack on each sensitive variable, for all guesses and for the most confident ones.
 
-    ``per_record``: ``candidates``, ``right`` and ``from_controls``, (n,) each, NaN of records that are not attacked; of the variable whose
-    guess is the most probably right, of equal ones that of which the controls say least.
+    The parameter ``guesses`` tells them apart. ``per_record``: ``candidates``, ``right`` and ``from_controls``, (n,)
+    each, NaN for the largest probability of a right guess, among equal ones that with the smallest from the controls.
     """
     assert confidential.controls is not None
     rng = run.for_all

@@ -1,18 +1,18 @@
-"""Strongest intruder: the posterior of a record's values, given the release and all other records.
+"""Posterior of a confidential record's values for the strongest intruder, given the release and all other records.
 
-Reiter, Wang & Zhang, eq. 1: p(Y_i | Z, X, D_-i) is proportional to p(Z | Y_i, X, D_-i) p(Y_i | X, D_-i). The intruder knows every
-record but one, its values that are released unchanged, and the models of the release with their settings; each guess at the rest is weighed
-by how well the release supports it. R (eq. 2) is the share of the records whose most likely guess is the truth, where q guesses are
-equally likely 1/q of a record; PR (eq. 13) is the same by the prior alone. Against the paper's open problem nothing is fitted again for a
-guess: ``sfumato.engine.methods.release_models`` asks each model for all guesses of a record at once.
+Reiter, Wang & Zhang, eq. 1: p(Y_i | Z, X, D_-i) is proportional to p(Z | Y_i, X, D_-i) p(Y_i | X, D_-i). The intruder
+knows every record but one, the values of this one that are released unchanged, and the models of the release with their
+settings. Each guess at the other values is weighted by the likelihood of the release.
 
-An intruder who lacks several records averages over what they may be: p(Z | D_-S, Y_i) is the mean over draws of the other lacking records
-from what is known. ``own_record_risk`` is of an intruder who knows all other records and looks at what was released of the record
-itself alone. That one
-is weaker than one who weighs the whole release: every other released record tells of the fit too, which the record has moved.
+R (eq. 2) is the share of records whose most likely guess is the truth; a tie of q guesses counts 1/q. PR (eq. 13) is
+the same with the prior alone. Models are not refitted for each guess: ``sfumato.engine.methods.release_models`` asks
+each model for the likelihoods of all guesses at a record at once.
 
-A low R may mislead: an intruder with another prior, or a guess that ``observed`` leaves out, is not weighed here, and
-R says nothing of a record alone: ``posterior_of_truth`` and the records do.
+An intruder who lacks several records averages over draws of the other lacking records. ``own_record_risk`` belongs to a
+weaker intruder, who uses the released counterpart of the record alone and not the rest of the release.
+
+A low R may mislead: an intruder with another prior, or guesses that ``observed`` leaves out, are not covered, and R is
+an average: single records are described by ``posterior_of_truth`` and the arrays by record.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ NEARLY_CERTAIN = 0.95
 WITHOUT_RELEASE = "before the release"
 SMALL_STEP_ERROR = 0.05
 MAX_HEAVY_SHARE = 0.5
-"""Share of the records with too few supporting draws above which nothing is reported of any."""
+"""Share of records with too few supporting draws above which no result is reported."""
 
 
 BELIEFS = Beliefs(
@@ -74,34 +74,35 @@ BELIEFS = Beliefs(
     unknowing="uniform",
 )
 TOP_VALUES_KEY = "top."
-"""The stored arrays with the most likely guesses at a variable have this and its name as key."""
+"""Prefix of the keys of stored arrays with the values of the most likely guesses."""
 CELLS = 200_000
-"""Guesses times datasets that are weighed at a time."""
+"""Number of guesses times datasets that are evaluated together."""
 KEPT_GUESSES = 5
-"""Number of the most likely guesses of a record that are kept."""
+"""Number of most likely guesses stored for each record."""
 FIRST_GUESSES = 32
 NEGLIGIBLE_LOG_DIFFERENCE = 5.0
-"""A guess whose logarithm lies so far below the most likely one has a posterior below a hundredth of its."""
+"""Log difference below the most likely guess beyond which a posterior is less than a hundredth of it."""
 
 
 @dataclass(frozen=True, eq=False)
 class RecordPosteriors:
-    """Posteriors of t records by m datasets; every array has one row a record.
+    """Posteriors of t records from m datasets; each array has one row per record.
 
-    record: row of each in the data, (t,)
-    probability, prior: posterior and prior probability of the truth, (t,)
-    chance_right, prior_chance_right: chance that the most likely guess is the truth, with and without the release, (t,)
-    candidates: guesses that are at least as likely as the truth, (t,)
-    chance_right_by_dataset, candidates_by_dataset, probability_by_dataset: the same by each dataset alone, (t, m)
-    chance_right_by_first_datasets: the same by the first 1 to m datasets, (t, m)
-    effective_draws: draws of the other lacking records that support the posterior, (t,)
-    heavy: records of which too few draws support the posterior, (t,)
-    difference, prior_difference: expected value of each of v variables less the truth, (t, v)
-    is_upper_bound: records of which the posterior is an upper bound, (t,)
-    top_probability, top_prior: of the most likely guesses, (t, KEPT_GUESSES)
-    top_values: their values of each variable, (t, KEPT_GUESSES) each
-    own_chance_right_by_first_datasets, own_chance_right_by_dataset: chance that the guess is right by the own released record alone,
-        (t, m); None where it is not asked for
+    record: row of each record in the data, (t,)
+    probability, prior: posterior and prior probability of the true values, (t,)
+    chance_right, prior_chance_right: probability that the most likely guess is the truth, with and without the release,
+        (t,)
+    candidates: number of guesses that are at least as likely as the truth, (t,)
+    chance_right_by_dataset, candidates_by_dataset, probability_by_dataset: the same from each dataset alone, (t, m)
+    chance_right_by_first_datasets: the same from the first 1 to m datasets, (t, m)
+    effective_draws: effective number of draws of the other lacking records behind the posterior, (t,)
+    heavy: whether too few draws support the posterior, (t,)
+    difference, prior_difference: posterior and prior mean of each of v variables less the true value, (t, v)
+    is_upper_bound: whether the posterior is an upper bound because not all guesses were evaluated, (t,)
+    top_probability, top_prior: posterior and prior probability of the most likely guesses, (t, KEPT_GUESSES)
+    top_values: values of each variable in these guesses, (t, KEPT_GUESSES) each
+    own_chance_right_by_first_datasets, own_chance_right_by_dataset: chance_right from the record's released counterpart
+        alone, (t, m); None where it is not requested
     """
 
     record: NDArray[np.intp]
@@ -131,6 +132,7 @@ class RecordPosteriors:
             "record": self.record,
             "probability": self.probability,
             "prior": self.prior,
+            # Stored keys are older than the field names and must stay readable.
             "right": self.chance_right,
             "prior_right": self.prior_chance_right,
             "candidates": self.candidates,
@@ -154,7 +156,7 @@ class RecordPosteriors:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Create them from stored arrays."""
+        """Create the posteriors from stored arrays."""
         return cls(
             record=arrays["record"],
             probability=arrays["probability"],
@@ -189,18 +191,18 @@ class RecordPosteriors:
         return cls.from_arrays({key: np.concatenate([one[key] for one in arrays]) for key in arrays[0]})
 
     def select(self, rows: NDArray[np.bool_] | NDArray[np.intp]) -> Self:
-        """Keep some of the records."""
+        """Return the posteriors of the records that ``rows`` selects."""
         return self.from_arrays({key: array[rows] for key, array in self.to_arrays().items()})
 
     def most_likely_guesses(self) -> dict[str, NDArray[Any]]:
-        """Return the most likely guesses at each record as a run keeps them."""
+        """Return the arrays of the most likely guesses at each record that a run stores."""
         kept = ("record", "probability", "prior", "top_probability", "top_prior")
         return {key: array for key, array in self.to_arrays().items() if key in kept or key.startswith(TOP_VALUES_KEY)}
 
     def arrays_by_record(
         self, data: Microdata, probability: Floats, candidates: NDArray[Any]
     ) -> dict[str, NDArray[np.float64]]:
-        """Return the arrays of a ``Measure`` with one value for each record of ``data``, NaN of records that were not looked at."""
+        """Return the arrays of a ``Measure``: one value per record of ``data``, NaN if it was not attacked."""
         arrays = {"probability": probability, "candidates": candidates.astype(np.float64), "prior": self.prior}
         spread = {name: np.full(len(data), np.nan) for name in arrays}
         for name, values in arrays.items():
@@ -212,8 +214,8 @@ class RecordPosteriors:
 class PosteriorBlock:
     """Posteriors of one block of records.
 
-    posteriors: None where the block has no records
-    step_errors: errors of the steps from the fit, of the records at which models were fitted again, (r,)
+    posteriors: None if the block has no records
+    step_errors: errors of the one-step approximation at the records for which models were refitted, (r,)
     remarks: remarks of the models
     """
 
@@ -222,11 +224,13 @@ class PosteriorBlock:
     remarks: tuple[str, ...]
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all arrays by the keys under which they are stored."""
         arrays = self.posteriors.to_arrays() if self.posteriors is not None else {}
         return {**arrays, "step_error": self.step_errors, "remarks": np.array(self.remarks, dtype=str)}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Create the block from stored arrays."""
         posteriors = RecordPosteriors.from_arrays(arrays) if "record" in arrays else None
         return cls(posteriors, arrays["step_error"], tuple(map(str, arrays["remarks"])))
 
@@ -238,10 +242,11 @@ def summarise_posteriors(
     is_sample: bool,
     has_drawn_records: bool = False,
 ) -> WholeReleaseMeasure:
-    """Summarise the posteriors of all records together, and by ``groups``, a name and the group (n,) of each.
+    """Summarise the posteriors of all records together and for each group.
 
-    ``is_sample``: the targets are a random part of all records. ``has_drawn_records``: the other records that the intruder lacks were drawn, for each
-        block by itself.
+    ``groups``: name of the grouping variable, and the group of each record, (n,). ``is_sample``: the targets are a
+    random sample of all records. ``has_drawn_records``: the other records that the intruder lacks were drawn separately
+    for each block.
     """
     whole = [block.posteriors for block in blocks if block.posteriors is not None]
     found = RecordPosteriors.concatenate(whole)
@@ -299,7 +304,7 @@ def summarise_posteriors(
 def _records_by_group(
     groups: tuple[str, NDArray[Any]] | None, records: NDArray[np.intp]
 ) -> Iterator[tuple[dict[str, str], NDArray[np.bool_]]]:
-    """Yield the parameters of each group's rows, and which of the records (t,) are in it."""
+    """Yield for each group the parameters of its estimates and a mask of the records in it, (t,)."""
     if groups is not None:
         name, values = groups
         for value in sorted(set(values[records])):
@@ -310,8 +315,8 @@ def _records_by_group(
 class MeanUncertainty:
     """Sources of uncertainty of a mean over the t targets.
 
-    drawn: whether the targets were drawn from all records
-    blocks: block of each target, (t,), where each block has draws of its own; None without blocks
+    is_sample: whether the targets are a random sample of all records
+    blocks: block of each target, (t,), where each block draws its own background records; None without such draws
     """
 
     is_sample: bool
@@ -319,20 +324,22 @@ class MeanUncertainty:
 
     @property
     def is_exact(self) -> bool:
-        """Return whether nothing was drawn."""
+        """Return whether the mean involves no random draw."""
         return not self.is_sample and self.blocks is None
 
     def select(self, own: NDArray[np.bool_]) -> MeanUncertainty:
-        """Return the uncertainty of some of the records (t,)."""
+        """Return the uncertainty of a mean over the marked records, given a mask (t,)."""
         return self if self.blocks is None else replace(self, blocks=self.blocks[own])
 
     def mean_limits(self, values: Floats, within: Range = UNBOUNDED) -> Range:
-        """Return the 95 % limits of the mean of values (t,): the mean itself where nothing was drawn, none where one block was.
+        """Return the 95 % confidence limits of the mean of values (t,).
 
-        By blocks their means count as independent. Values of drawn records in [0, 1] have Wilson's, others those of Student.
+        The limits equal the mean if nothing was drawn, and are None if there is one block only. Shares of sampled
+        records have Wilson limits, other means Student limits.
         """
         mean = float(values.mean())
         if self.blocks is not None:
+            # Records of a block share their draws of the background, so only the block means are independent.
             values = np.array([values[self.blocks == one].mean() for one in np.unique(self.blocks)])
         elif not self.is_sample:
             return mean, mean
@@ -350,7 +357,7 @@ def _share_estimate(
     params: Mapping[str, Any],
     before: Floats | None = None,
 ) -> Estimate:
-    """Return a mean over the records of values in [0, 1], with its limits."""
+    """Return the mean of values in [0, 1] over the records as an estimate with limits."""
     value = float(right.mean())
     baseline = None if before is None else float(before.mean())
     return Estimate(name, value, "", *limits.mean_limits(right, SHARE), baseline=baseline, reason=remark, params=params)
@@ -359,7 +366,7 @@ def _share_estimate(
 def _belief_estimates(
     found: RecordPosteriors, limits: MeanUncertainty, remark: str, params: Mapping[str, Any]
 ) -> Iterator[Estimate]:
-    """Yield the estimates of all records, or of a group."""
+    """Yield the estimates of risk, prior risk and their cross-classification for all records or one group."""
     after, before = found.chance_right, found.prior_chance_right
     yield _share_estimate("posterior_risk", after, limits, remark, params, before)
     yield _share_estimate("prior_risk", before, limits, remark, params)
@@ -377,6 +384,7 @@ def _belief_estimates(
         lower, upper = (None if end is None else len(share) * end for end in limits.mean_limits(share, SHARE))
         ends = (value, value) if limits.is_exact else (lower, upper)
         yield Estimate(name, value, "", *ends, reason=remark, params=params)
+    # The prior of the truth can underflow to 0.
     ratio = own / np.maximum(prior, np.finfo(float).tiny)
     guessed = after > 0
     if guessed.any():
@@ -395,7 +403,7 @@ def _belief_estimates(
 def _distance_estimates(
     found: RecordPosteriors, schema: Schema, limits: MeanUncertainty, remark: str
 ) -> Iterator[Estimate]:
-    """Yield how far the posterior mean of each number is from the truth."""
+    """Yield for each numeric variable the mean distance of the posterior mean from the true value."""
     for v, name in enumerate(found.top_values):
         if schema[name].kind.has_levels:
             continue
@@ -410,7 +418,7 @@ def _distance_estimates(
 
 
 def _computation_estimates(blocks: Sequence[PosteriorBlock], found: RecordPosteriors) -> Iterator[Estimate]:
-    """Yield the error of the steps from the fit, and the draws that support the posterior."""
+    """Yield the error of the one-step approximation and the mean effective number of draws."""
     errors = np.concatenate([block.step_errors for block in blocks])
     if len(errors):
         near = int((errors < SMALL_STEP_ERROR).sum())
@@ -424,7 +432,10 @@ def _computation_estimates(blocks: Sequence[PosteriorBlock], found: RecordPoster
 
 
 def own_record_log_likelihoods(models: Sequence[ReleaseModel], guesses: IntruderGuesses) -> Floats:
-    """Return log p(own released record | guess) in each dataset, (t, g, m). Raises NotComputable where a model cannot give it."""
+    """Return log p(released counterpart of the record | guess) for each dataset, (t, g, m).
+
+    Raises NotComputable if a model cannot compute it.
+    """
     found = []
     for model in models:
         if not isinstance(model, OwnRecordModel):
@@ -437,7 +448,7 @@ def own_record_log_likelihoods(models: Sequence[ReleaseModel], guesses: Intruder
 
 
 def check_data(data: Microdata, targets: tuple[str, ...], spec: BayesianPosteriorSpec, place: str) -> None:
-    """Raise BadInput where a record would have too many guesses at the ``targets`` whose models can be asked."""
+    """Raise BadInput if a record has more guesses at the ``targets`` than ``spec.largest``."""
     if not targets:
         return
     try:
@@ -450,12 +461,12 @@ def check_data(data: Microdata, targets: tuple[str, ...], spec: BayesianPosterio
 class LogKernels:
     """Logarithms of unnormalised posteriors of t records with g guesses.
 
-    prior: before the release, (t, g)
-    alone: with each dataset alone, (t, g, m)
-    first: with the first 1 to m datasets, (t, g, m)
-    effective: number of draws of the other lacking records that support the last of them at the truth, 1 for an intruder who lacks one,
-        (t,)
-    heavy: records of which too few draws support the posterior, as ``Plausibility`` says it, (t,)
+    prior: log prior of each guess, (t, g)
+    by_dataset: log posterior kernel given each dataset alone, (t, g, m)
+    by_first_datasets: log posterior kernel given the first 1 to m datasets, (t, g, m)
+    effective_draws: effective number of draws of the other lacking records at the truth; 1 for an intruder who lacks
+        one record, (t,)
+    heavy: whether too few draws support the posterior, as ``Plausibility`` defines it, (t,)
     """
 
     prior: Floats
@@ -465,7 +476,7 @@ class LogKernels:
     heavy: NDArray[np.bool_]
 
     def append_guesses(self, other: LogKernels) -> LogKernels:
-        """Return the kernels with more guesses at the same records."""
+        """Return the kernels of the same records with the guesses of ``other`` appended."""
         return LogKernels(
             np.concatenate([self.prior, other.prior], axis=1),
             np.concatenate([self.by_dataset, other.by_dataset], axis=1),
@@ -475,7 +486,7 @@ class LogKernels:
         )
 
     def select(self, rows: NDArray[np.bool_]) -> LogKernels:
-        """Keep the records that ``rows`` marks."""
+        """Return the kernels of the records that ``rows`` marks."""
         return LogKernels(
             self.prior[rows],
             self.by_dataset[rows],
@@ -487,17 +498,17 @@ class LogKernels:
 
 @dataclass(frozen=True, eq=False)
 class _StrongestIntruder:
-    """Intruder with the fitted models of the release.
+    """Intruder who knows the fitted models of the release.
 
     spec: settings
-    models: models fitted to the data or, where several records are lacking, to each draw of the others' possible values
+    models: models fitted to the data or, if several records are lacking, to each draw of the other lacking records
     """
 
     spec: BayesianPosteriorSpec
     models: tuple[tuple[ReleaseModel, ...], ...]
 
     def log_kernels(self, opened: CandidateGuesses) -> LogKernels:
-        """Return the kernels of the guesses at some records."""
+        """Compute the log kernels of all guesses at some records, averaged over the draws of the background."""
         found = [total_plausibility(models, opened.guesses) for models in self.models]
         priors = [self._log_prior(one, opened) for one in found]
         alone = [prior[..., None] + one.likelihood for prior, one in zip(priors, found, strict=True)]
@@ -509,13 +520,19 @@ class _StrongestIntruder:
         )
 
     def _log_prior(self, found: Plausibility, opened: CandidateGuesses) -> Floats:
+        """Return the log prior of each guess according to the setting ``prior``, (t, g)."""
         if self.spec.prior == "model":
             return found.prior + opened.log_width
         flat = np.zeros(found.prior.shape) if self.spec.prior == "uniform" else np.log(opened.others + 1 / opened.size)
-        return np.asarray(np.where(np.isneginf(found.prior), -np.inf, flat))  # what cannot be is no guess
+        # Structural zeros of the model stay impossible under any prior.
+        return np.asarray(np.where(np.isneginf(found.prior), -np.inf, flat))
 
     def record_posteriors(self, opened: CandidateGuesses) -> RecordPosteriors:
-        """Return the posteriors of t records."""
+        """Compute the posteriors of t records.
+
+        With ``stop_after``, guesses are evaluated in growing batches, and a record is finished once enough guesses
+        outrank the truth.
+        """
         if self.spec.stop_after is None:
             kernels = self.refine_leading_guesses(opened, self.log_kernels(opened))
             found = _posteriors_from_kernels(opened, kernels)
@@ -533,6 +550,7 @@ class _StrongestIntruder:
         kernels = self.log_kernels(opened.select(rows, order[:, :1]))
         parts: list[tuple[NDArray[np.intp], RecordPosteriors]] = []
         while len(rows):
+            # Batches double, so the number of passes is logarithmic in the number of guesses.
             more = order[rows, upto : 2 * upto + FIRST_GUESSES]
             kernels = kernels.append_guesses(self.log_kernels(opened.select(rows, more))) if more.shape[1] else kernels
             upto += more.shape[1]
@@ -541,12 +559,14 @@ class _StrongestIntruder:
                 weighed = opened.select(rows[done], order[rows[done], :upto])
                 parts.append((rows[done], _posteriors_from_kernels(weighed, kernels.select(done))))
             rows, kernels = rows[~done], kernels.select(~done)
+        # Records finish in any order; this restores theirs.
         where = np.argsort(np.concatenate([rows for rows, _ in parts]))
         return RecordPosteriors.concatenate([part for _, part in parts]).select(where)
 
     def refine_leading_guesses(self, opened: CandidateGuesses, kernels: LogKernels) -> LogKernels:
-        """Return the kernels with the most likely guesses of each record but the truth weighed more exactly, where a model takes a step
-        from its fit.
+        """Return kernels in which the most likely guesses other than the truth are evaluated more exactly.
+
+        Only models that approximate a refit by one step from their fit are affected.
         """
         models = self.models[0]
         if len(self.models) > 1 or not any(model.approximate for model in models):
@@ -556,6 +576,7 @@ class _StrongestIntruder:
         open_ = np.arange(first.shape[1])[None, :] != opened.truth[:, None]
         for _ in range(self.spec.leaders):
             last = np.where(open_, first[..., -1], -np.inf)
+            # A guess far below the maximum cannot change who leads, whatever the error of the step.
             leader = last.argmax(axis=1)
             rows = every[last[every, leader] > first[..., -1].max(axis=1) - NEGLIGIBLE_LOG_DIFFERENCE]
             if not len(rows):
@@ -568,10 +589,15 @@ class _StrongestIntruder:
         return replace(kernels, by_dataset=alone, by_first_datasets=first)
 
     def _is_truth_outranked(self, kernels: LogKernels) -> NDArray[np.bool_]:
-        """Mark the records with ``stop_after`` guesses or more above the truth, in the first column, whichever part of the release is used."""
+        """Mark the records with at least ``stop_after`` guesses above the truth, (t,).
+
+        The truth is the first column. It must be outranked by the prior, by each dataset alone and by the first
+        datasets alike.
+        """
         asked = [
             kernels.by_dataset,
             kernels.by_first_datasets,
+            # A uniform prior ranks no guess above another, so the condition could never hold.
             *([kernels.prior[..., None]] if self.spec.prior != "uniform" else []),
         ]
         above = [(one > one[:, :1] + LOG_TOLERANCE).sum(axis=1).min(axis=1) for one in asked]
@@ -579,16 +605,17 @@ class _StrongestIntruder:
 
 
 def _effective_draws(first: Sequence[Floats], truth: NDArray[np.intp]) -> Floats:
-    """Return how many draws of the other lacking records support the release at the truth, (t,)."""
+    """Return the effective number of draws of the other lacking records at the truth, (t,)."""
     if len(first) == 1 or (truth < 0).any():
         return np.ones(len(truth))
     own = np.stack([np.take_along_axis(one[..., -1], truth[:, None], 1)[:, 0] for one in first])
     weight = np.exp(own - own.max(axis=0))
+    # Kish's effective sample size of importance weights.
     return np.asarray(weight.sum(axis=0) ** 2 / (weight**2).sum(axis=0))
 
 
 def _posteriors_from_kernels(opened: CandidateGuesses, kernels: LogKernels) -> RecordPosteriors:
-    """Return the posterior of the truth, whether it is the most likely guess, and the most likely guesses."""
+    """Normalise the kernels and return the posteriors of the records with their most likely guesses."""
     truth = opened.truth
     last = kernels.by_first_datasets[..., -1]
     posterior, prior = _normalise_logs(last), _normalise_logs(kernels.prior)
@@ -596,8 +623,9 @@ def _posteriors_from_kernels(opened: CandidateGuesses, kernels: LogKernels) -> R
     numbers = list(opened.guesses.values)
     after, before = (expected_values(opened.guesses.values, weight, numbers) for weight in (posterior, prior))
     own = np.column_stack([np.take_along_axis(v, truth[:, None], 1)[:, 0] for v in opened.guesses.values.values()])
+    # A stopped record has fewer columns than guesses, but its prior is spread over all of them.
     whole = opened.size
-    uniform = np.ptp(kernels.prior, axis=1) < LOG_TOLERANCE  # of what has not been looked at too
+    uniform = np.ptp(kernels.prior, axis=1) < LOG_TOLERANCE  # also over guesses not evaluated
     right = np.where(uniform, 1 / whole, chance_of_truth(kernels.prior[..., None], truth)[:, 0])
     return RecordPosteriors(
         record=opened.guesses.records,
@@ -626,20 +654,22 @@ def _posteriors_from_kernels(opened: CandidateGuesses, kernels: LogKernels) -> R
 
 
 def _normalise_logs(logs: Floats) -> Floats:
+    """Return probabilities that sum to 1 over the guesses of each record, given log kernels."""
     return np.asarray(np.exp(logs - logsumexp(logs, axis=1, keepdims=True)))
 
 
 def _value_of_truth(values: Floats, truth: NDArray[np.intp]) -> Floats:
+    """Return the value in the column of the truth of each record, (t,)."""
     return np.take_along_axis(values, truth[:, None], 1)[:, 0]
 
 
 def _pad_guesses(values: Floats) -> Floats:
-    """Pad to KEPT_GUESSES columns, NaN where there are fewer guesses."""
+    """Pad the guesses of each record with NaN to ``KEPT_GUESSES`` columns."""
     return np.pad(values, ((0, 0), (0, KEPT_GUESSES - values.shape[1])), constant_values=np.nan)
 
 
 def _log_mean(logs: Sequence[Floats]) -> Floats:
-    """Return the logarithm of the mean, given the logarithms of the values."""
+    """Return the logarithm of the mean of values that are given as logarithms."""
     return logs[0] if len(logs) == 1 else np.asarray(logsumexp(np.stack(logs), axis=0) - np.log(len(logs)))
 
 
@@ -649,7 +679,7 @@ def gather_blocks(
     spec: BayesianPosteriorSpec,
     blocks: Sequence[PosteriorBlock],
 ) -> WholeReleaseMeasure:
-    """Measure R and PR of all blocks, how beliefs moved, R of each dataset alone and of the first of them."""
+    """Join all blocks and compute R and PR, also by dataset and by the first datasets."""
     drawn = spec.records is not None and spec.records < len(confidential)
     groups = None
     if spec.by is not None:
@@ -666,8 +696,9 @@ def _fits_to_backgrounds(
     spec: BayesianPosteriorSpec,
     rng: np.random.Generator,
 ) -> Iterator[tuple[ReleaseModel, ...]]:
-    """Yield the models fitted to the data or, where the intruder lacks several records, to draws of the others from known ones of their
-    strata.
+    """Yield the models fitted to the data or, if the intruder lacks several records, to each draw of the others.
+
+    The other lacking records get the values of random known records of their stratum.
     """
     if spec.lacks == 1:
         yield fitted
@@ -698,8 +729,10 @@ def _fits_to_backgrounds(
 def _step_errors(
     intruder: _StrongestIntruder, space: GuessSpace, records: NDArray[np.intp], spec: BayesianPosteriorSpec
 ) -> Floats:
-    """Return by how much the log posterior of the truth, among it and the two most likely other guesses, differs from models that are
-    fitted again, (r,).
+    """Return the errors of the one-step approximation at some records, (r,).
+
+    The error is the absolute difference in the log posterior of the truth, among it and its two strongest rivals, from
+    refitted models.
     """
     fitted, data = intruder.models[0], space.data
     if len(intruder.models) > 1 or not any(model.approximate for model in fitted):
@@ -720,7 +753,7 @@ def _step_errors(
 
 
 def _refitted_log_likelihoods(fitted: tuple[ReleaseModel, ...], data: Microdata, guesses: IntruderGuesses) -> Floats:
-    """Return log p(Z | D_y) of one record's guesses, (g,), the first of them the truth, by models that are fitted again."""
+    """Return log p(Z | D_y) of one record's guesses by refitted models, (g,); the first guess is the truth."""
     found = [float(total_plausibility(fitted, guesses).likelihood[0, 0].sum())]
     for g in range(1, guesses.shape[1]):
         values = {name: own[:, g] for name, own in guesses.values.items()}
@@ -729,7 +762,9 @@ def _refitted_log_likelihoods(fitted: tuple[ReleaseModel, ...], data: Microdata,
         if all(model.absolute for model in fitted):
             own = IntruderGuesses(guesses.records, {name: value[:, None] for name, value in values.items()})
             found.append(float(total_refined_log_likelihoods(refitted, own).sum()))
-        else:  # the way back, from the other data
+        else:
+            # A relative model compares guesses only within one fit, so the refit is asked for the difference back to
+            # the truth.
             pair = IntruderGuesses(guesses.records, {name: own[:, [0, g]] for name, own in guesses.values.items()})
             back = total_plausibility(refitted, pair).likelihood[0].sum(axis=1)
             found.append(found[0] + float(back[1] - back[0]))
@@ -967,7 +1002,7 @@ OUTPUTS = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BayesianPosteriorSpec(Spec):
-    """The intruder's prior and guesses, the target records, and how many records the intruder lacks."""
+    """Settings: the intruder's prior and guesses, the targets, and the number of records that the intruder lacks."""
 
     prior: Annotated[
         Literal["model", "marginal", "uniform"],
@@ -1065,7 +1100,8 @@ def bayesian_posterior(
     block: int,
     run: Run,
 ) -> PosteriorBlock:
-    """Compute the posteriors of one block of records."""
+    """Compute the posteriors of one block of target records."""
+    # All blocks must draw the same targets, yet have random numbers of their own.
     choosing, *own = run.rng.spawn(1 + spec.blocks)
     rng = own[block]
     n = len(confidential)

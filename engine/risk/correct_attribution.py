@@ -1,27 +1,21 @@
-"""Correct attribution: what an intruder who knows the keys of a person attributes to them from the release, and how much is right.
+"""Correct attribution: how often who knows the keys learns the right sensitive value.
 
-The intruder takes the released records with the person's keys q and picks the target value t of one of them at random. With d_tq
-and s_tq the confidential and the released records of keys q and value t, d_q and s_q those of keys q, N the confidential records:
+The intruder takes the released records with the person's keys q and picks the target value t of one of them at random.
+d_tq and s_tq are the numbers of confidential and released records with keys q and value t, d_q and s_q those with keys
+q, N the number of confidential records, m that of released ones.
 
-    cap           sum s_tq^2 / s_q / m: the m released records attributed by the release itself       (Elliot 2014)
-    dcap          sum d_tq s_tq / s_q / N, a record whose keys no row has counting 0                  (Taub, Elliot, Pampaka & Smith 2018)
-    tcap          mean of d_tq / d_q over the released records whose keys have one value t alone (a WEAP of 1) and are some
-                  confidential record's: how often an intruder who attributes only when certain is right        (Taub & Elliot 2019)
-    disco         sum of d_tq with s_tq = s_q > 0, / N: certain and right                            (Raab, Nowok & Dibben 2024, Appendix 1)
-    disco_beyond  of these, what was not to be known anyway: margins and single keys (``_is_known_anyway``)           (the same)
-    shared_keys   sum of d_q with s_q > 0, / N: iS                                                     (the same, Appendix 1)
+    cap           sum s_tq^2 / s_q / m: the same for the released records themselves (Elliot 2014)
+    dcap          sum d_tq s_tq / s_q / N; a record whose keys are not released counts 0 (Taub, Elliot, Pampaka & Smith
+                  2018)
+    tcap          mean of d_tq / d_q over released records whose keys have one value only (WEAP 1) and occur in the data
+                  (Taub & Elliot 2019)
+    disco         sum of d_tq with s_tq = s_q > 0, / N: certain and right (Raab, Nowok & Dibben 2024, Appendix 1)
+    disco_beyond  disco without what margins or single keys reveal anyway (``_is_known_anyway``) (the same)
+    shared_keys   sum of d_q with s_q > 0, / N: iS (the same)
 
-Of the confidential data ``dcap`` is their own CAP (CAPd of synthpop) and ``disco`` its Dorig. ``tcap`` averages over released records;
-synthpop's TCAP is
-``disco`` / ``shared_keys``. Where few keys are unanimous the first is far larger (17.2 against 1.55 %). The baselines are what a
-release would have whose
-keys are these and whose target is drawn from the confidential margin (``_attribution_rates``); the interval is 1.96 of its exact
-standard deviations about
-the value, cut to [0, 1]. Where it holds the baseline, nothing speaks against a release that reveals no more than the margin.
-
-All records are attacked and nothing is linked. A missing value is a value. Numbers and dates are compared exactly, or by ``bins``. A
-continuous
-number without bins is attributed where values repeat; it is not computed where no released value equals a confidential one.
+The baselines are the expected values if targets were drawn from the confidential margin (``_attribution_rates``); the
+interval is 1.96 exact standard deviations of such draws. All records are attacked. A missing value is a value. Numbers
+and dates are compared exactly, or by ``bins``.
 """
 
 from __future__ import annotations
@@ -55,12 +49,12 @@ from ..wording import agreeing_word, count_noun
 from ._compared import comparison_codes
 
 OUTPUTS_WITH_LARGEST = ("dcap", "disco", "disco_beyond")
-"""Outputs by which an intruder who chooses the keys is judged.
+"""Outputs that an intruder who chooses the keys maximises.
 
-``tcap`` is no such risk: of a subset of keys that one released record has alone it is 0 or 1, whoever else is found.
+``tcap`` is left out: if a subset of keys makes one record certain, it is 0 or 1, whatever else is found.
 """
 MAX_UNBINNED_VALUES = 20
-"""A number with more different values is drafted in ten groups."""
+"""Number of distinct values above which a number is drafted with ten bins."""
 _BASELINE = "its baseline is that of values drawn from the confidential margin"
 MARGINS = "values drawn from the confidential margins"
 NO_MORE_THAN_MARGINS = "Good is no more than values drawn from the margins would give."
@@ -144,6 +138,7 @@ LABELS = {
 
 
 def _output(name: str, meaning: str, goal: Goal = "low") -> Output:
+    """Return the declaration of one output of this measure."""
     questions: tuple[Question, ...] = ("inference",) if goal == "low" else ()
     beyond: Literal["", "margin"] = "margin" if name == "disco_beyond" else ""
     return Output(
@@ -168,9 +163,13 @@ def _largest_estimates(
     *,
     interval: bool,
 ) -> Iterator[Estimate]:
-    """Yield what the best choice of keys attributes rightly, by the codes of each key and of the target in both tables."""
+    """Yield the largest attribution rates over subsets of the keys.
+
+    ``pairs`` and ``values`` are the codes of each key and of the target in both tables.
+    """
 
     def rates_by_output(chosen: Iterable[str]) -> dict[str, _AttributionRate]:
+        """Return the attribution rates with some of the keys, by output."""
         nothing = (np.zeros_like(values[0]), np.zeros_like(values[1]))
         used = [pairs[name] for name in sorted(chosen)] or [nothing]
         keys = joint_classes([ours for ours, _ in used], [theirs for _, theirs in used])
@@ -191,13 +190,17 @@ def _largest_estimates(
 
 
 def _is_unbinned_number(data: Microdata, name: str, spec: CorrectAttributionSpec) -> bool:
+    """Return whether the variable is continuous and has no bins."""
     return data.schema[name].kind is Kind.CONTINUOUS and name not in spec.bins
 
 
 def _reason_without_equal_values(
     confidential: Microdata, released: Microdata, name: str, spec: CorrectAttributionSpec
 ) -> str:
-    """Return why equal values say nothing of a continuous variable without bins: no released value equals a confidential one; empty otherwise."""
+    """Return why a continuous variable cannot be compared; empty if it can.
+
+    Without bins, some released value must equal a confidential one.
+    """
     if not _is_unbinned_number(confidential, name, spec) or released.schema[name].kind is not Kind.CONTINUOUS:
         return ""
     ours, theirs = confidential.present_numbers(name), released.present_numbers(name)
@@ -207,7 +210,7 @@ def _reason_without_equal_values(
 
 
 def _unique_values_remark(confidential: Microdata, name: str, spec: CorrectAttributionSpec) -> str:
-    """Return how many records have a value of a continuous variable without bins that is unique, in words; empty without any."""
+    """Return the number of records with a unique value of an unbinned number, in words; empty if none."""
     if not _is_unbinned_number(confidential, name, spec):
         return ""
     alone = int(np.count_nonzero(np.unique(confidential.present_numbers(name), return_counts=True)[1] == 1))
@@ -218,19 +221,19 @@ def _unique_values_remark(confidential: Microdata, name: str, spec: CorrectAttri
 
 @dataclass(frozen=True, eq=False)
 class _KeyValuePairs:
-    """Pairs of keys q and value t that confidential records have, C of them, of Q different keys.
+    """Combinations of keys q and value t in the confidential records: C combinations of Q different keys.
 
     key: number of q, from 0 to Q - 1, (C,)
     count: d_tq, (C,)
     total: d_q, (C,)
     released: s_q, (C,)
-    share: s_tq / s_q, 0 where s_q is 0, (C,)
-    certain: whether all s_q released records have t, (C,)
-    margin: p_t, (C,)
-    place: the pair of each record, (n,)
-    sizes: s_q by keys, (Q,)
-    unanimous: s_q of keys whose released records have one value and that are some confidential record's, else 0, (Q,)
-    margins: all p_t
+    share: s_tq / s_q, 0 if s_q is 0, (C,)
+    certain: whether all s_q > 0 released records have t, (C,)
+    margin: p_t, share of the confidential records with t, (C,)
+    pair_of_record: combination of each confidential record, (n,)
+    sizes: s_q by key, (Q,)
+    unanimous: s_q of keys that occur in the data and are released with one value only, else 0, (Q,)
+    margins: p_t of all values
     cap: CAP of the release
     """
 
@@ -249,7 +252,7 @@ class _KeyValuePairs:
 
     @classmethod
     def from_codes(cls, keys: tuple[Integers, Integers], values: tuple[Integers, Integers]) -> _KeyValuePairs:
-        """Count the pairs, from the codes of both tables' records, (n,) and (m,), of the keys and of the target."""
+        """Count the combinations, given the codes of keys and target in both tables, (n,) and (m,)."""
         width = int(max(map(np.max, values))) + 1
         groups = int(max(map(np.max, keys))) + 1
         own, place, count = np.unique(keys[0] * width + values[0], return_inverse=True, return_counts=True)
@@ -276,11 +279,11 @@ class _KeyValuePairs:
 
 @dataclass(frozen=True, slots=True)
 class _AttributionRate:
-    """Share that is attributed rightly, with the mean and the variance that it has where targets are drawn from the margin.
+    """Rate of right attribution, with its mean and variance if targets are drawn from the margin.
 
     measure: name of the output
-    value: the share; None where it is not computed
-    mean, variance: those of the margin's draws
+    value: the rate; None if it is not computed
+    mean, variance: moments under draws from the margin
     reason: why it is not computed, or a remark
     """
 
@@ -291,6 +294,7 @@ class _AttributionRate:
     reason: str = ""
 
     def estimate(self, target: str, remark: str, *, interval: bool) -> Estimate:
+        """Return the rate as an estimate with its baseline and, if requested, a 95 % interval cut to [0, 1]."""
         if self.value is None:
             return Estimate.not_computed(self.measure, self.reason, target)
         half = 1.96 * math.sqrt(max(self.variance, 0.0))
@@ -301,19 +305,19 @@ class _AttributionRate:
 
 
 def _attribution_rates(table: _KeyValuePairs, known: NDArray[np.bool_]) -> Iterator[_AttributionRate]:
-    """Yield dcap, tcap, disco and disco_beyond with mean and variance where targets are drawn from the margin p_t, whatever the keys.
+    """Yield dcap, tcap, disco and disco_beyond with their moments if targets were drawn from the margin p_t.
 
-    The means are sum d_tq p_t [s_q > 0] / N for dcap, which is sum p_t^2 (the univariate baseline) where all keys are shared; the mean
-    over t, by
-    p_t^s, of d_tq / d_q for tcap; and sum d_tq p_t^s / N with s = s_q for the others. ``known`` (C,) are the pairs that would be known
-    anyway.
+    The means are sum d_tq p_t [s_q > 0] / N for dcap; the mean over t, by p_t^s, of d_tq / d_q for tcap; and sum d_tq
+    p_t^s / N with s = s_q for the others. ``known`` marks the combinations that would be known anyway, (C,).
     """
     n, there = table.n_records, table.released > 0
+    # Where all keys are shared the mean of dcap is sum p_t^2, the univariate baseline.
     weight = np.where(there, table.margin, 0.0)
     mean, square = table.sum_by_key(table.count * weight), table.sum_by_key(table.count**2 * weight)
     variance = math.fsum((square - mean**2) / np.maximum(table.sizes, 1)) / n**2
     yield _AttributionRate("dcap", math.fsum(table.count * table.share) / n, math.fsum(mean) / n, variance)
     yield _tcap_rate(table)
+    # p_t^s by logarithms: s_q can be large.
     alone: Floats = np.where(there, np.exp(np.maximum(table.released, 1) * np.log(table.margin)), 0.0)
     for measure, kept in (("disco", np.ones(len(known), dtype=np.bool_)), ("disco_beyond", ~known)):
         count = table.count * kept
@@ -329,13 +333,16 @@ def _attribution_rates(table: _KeyValuePairs, known: NDArray[np.bool_]) -> Itera
 
 
 def _tcap_rate(table: _KeyValuePairs) -> _AttributionRate:
-    """Return TCAP: released records whose keys have one value, against the confidential records with those keys."""
+    """Return TCAP: the share of confidential records that have the only released value of their keys."""
     total = int(table.unanimous.sum())
     if not total:
         return _AttributionRate("tcap", None, reason="no keys that both tables have are released with one value alone")
+    # Averaged over released records. The TCAP of synthpop is disco / shared_keys, which differs widely where few keys
+    # are unanimous (17.2 against 1.55 %).
     s = table.unanimous[table.key]
     right: Floats = table.count / table.total
     p = table.margins[table.margins > 0]
+    # Scaled by the largest margin, so that p_t^s does not underflow.
     top = float(p.max())
     sizes, which = np.unique(np.maximum(s, 1), return_inverse=True)
     norm = np.array([math.fsum((p / top) ** size) for size in sizes])[which]
@@ -349,26 +356,24 @@ def _tcap_rate(table: _KeyValuePairs) -> _AttributionRate:
 def _is_known_anyway(
     table: _KeyValuePairs, single: list[Integers], values: Integers, spec: CorrectAttributionSpec
 ) -> NDArray[np.bool_]:
-    """Mark the pairs of keys and value, (C,), that the margin or one key alone would reveal.
+    """Mark the combinations of keys and value that the margin or one key alone would reveal, (C,).
 
-    Raab, Nowok & Dibben advise to leave these out, and to name them by hand. Here a rule does: the pair of q and t is left out where
-    more than ``obvious``
-    of all confidential records have t, or of those that agree with q in one of the keys, if these are ``obvious_records`` or more.
-    Fewer records
-    prove no rule: a unique one would excuse itself.
+    These are values t of more than ``obvious`` of all confidential records, or of those that agree with q in one key.
+    Raab, Nowok & Dibben name such combinations by hand; here this rule does.
     """
     first = first_records(table.pair_of_record, len(table.margin))
     known = (table.margin > spec.obvious) & (len(values) >= spec.obvious_records)
     for codes in single:
         pairs = distinct_rows([codes, values], len(values))
         size = np.bincount(codes)[codes]
+        # Fewer than ``obvious_records`` prove no rule: a unique record would excuse itself.
         known |= ((pairs.counts[pairs.combination_of] > spec.obvious * size) & (size >= spec.obvious_records))[first]
     return known
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CorrectAttributionSpec(Spec):
-    """Variables that the intruder knows, variables that are attributed, and what would be known anyway."""
+    """Settings: keys, sensitive variables, and what would be known anyway."""
 
     keys: Known = ()
     sensitive: Annotated[
@@ -398,7 +403,7 @@ class CorrectAttributionSpec(Spec):
         return replace(self, keys=keys, sensitive=sensitive)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """Raise BadInput when nothing is known or attributed, a variable is both, or a bin is out of place."""
+        """Raise BadInput if there is no key or sensitive variable, a variable is both, or a binning rule is unused."""
         full = self.for_release(schema, released)
         if not full.keys:
             raise BadInput(
@@ -416,7 +421,7 @@ class CorrectAttributionSpec(Spec):
 
 
 def _draft_offer(case: Case) -> Offer | None:
-    """Offer to measure what a release reveals of sensitive values by equal keys, where no records are held out to attack it with."""
+    """Offer the measure if no records are held out, which the stronger attacks need."""
     guessed = [name for name in case.guessed_variables if name not in case.known]
     if case.want == "anonymisation" or case.holdout or not case.known or not guessed:
         return None
@@ -486,11 +491,11 @@ def _draft_offer(case: Case) -> Offer | None:
 def correct_attribution(
     confidential: Microdata, released: Microdata, spec: CorrectAttributionSpec, run: Run
 ) -> Measure:
-    """Measure all of these shares for each target.
+    """Compute the attribution rates of each target.
 
-    ``per_record``, whosever the released records are: ``matched`` s_q and ``attributed`` s_tq / s_q, 0 where s_q is 0, of the
-    target where it is largest: (n,) each. Raises NotComputable where a release shows labels or means in place of values, or no
-    released value of a key equals a confidential one. Rows of a target of which that holds are not computed.
+    ``per_record``, whether or not the release is linked: ``matched`` s_q, and ``attributed`` s_tq / s_q of the target
+    where it is largest, (n,) each. Raises NotComputable if a key is released as labels or means, or no released value
+    of a key equals a confidential one. Targets of which this holds are not computed.
     """
     for name in spec.keys:
         if reason := _reason_without_equal_values(confidential, released, name, spec):

@@ -1,11 +1,8 @@
 """Exact copies: released records that equal a confidential one in every variable, or in its bin.
 
-``copies`` are the released records that some confidential record equals, ``lone_copies`` those that exactly one does. A copy shows that
-somebody like that is among the confidential records, not that anybody was copied: an independent sample of the same population repeats
-records too. How many is seen in the confidential data by leaving one out (Good 1953): a record that another one equals would have been
-repeated, and one whose only equal is left alone would have been a lone copy. These are the baselines. They are given where the released
-records are not linked to people; where variables are released unchanged, a record equals itself in those, and nothing so simple says
-what chance would do.
+``copies`` is the share of released records that equal some confidential record, ``lone_copies`` the share that equal
+exactly one. A copy shows that somebody like that is in the data, not that a record was copied: an independent sample
+repeats records too. The baselines estimate how many by leaving one confidential record out (Good 1953).
 
 Numbers and dates are compared exactly, or by ``bins``. A missing value equals a missing one.
 """
@@ -33,7 +30,7 @@ from ._compared import comparison_codes
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExactCopiesSpec(Spec):
-    """Variables that a copy agrees in, and bins."""
+    """Settings: compared variables and bins."""
 
     variables: Annotated[
         tuple[str, ...],
@@ -46,14 +43,13 @@ class ExactCopiesSpec(Spec):
     bins: BinsToAgree = field(default_factory=dict)
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Return these settings with all variables but identifiers and the survey weight, when none is named: a row is a person's own
-        whatever it stands for.
-        """
+        """Return these settings with all variables but identifiers and the survey weight if none is named."""
+        # A row is a person's own however many people it stands for.
         out = (Role.IDENTIFIER, Role.WEIGHT)
         return replace(self, variables=self.variables or tuple(v.name for v in schema if v.role not in out))
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """Raise BadInput when there is nothing to compare, or a bin is of no variable that is compared."""
+        """Raise BadInput if there is nothing to compare, or a binning rule for another variable."""
         names = self.for_release(schema, released).variables
         if not names:
             raise BadInput(f"{place}.variables", "there is no variable to compare; name some")
@@ -100,11 +96,12 @@ class ExactCopiesSpec(Spec):
     ),
 )
 def exact_copies(confidential: Microdata, released: Microdata, spec: ExactCopiesSpec, run: Run) -> Measure:
-    """Measure both shares of a released dataset. Raises NotComputable where it shows labels or means in place of values."""
+    """Compute the shares of copies. Raises NotComputable if the release shows labels or means in place of values."""
     own, drawn = comparison_codes(confidential, released, spec.variables, spec.bins)
     size = np.bincount(own, minlength=int(max(own.max(), drawn.max())) + 1)
     of_own, of_drawn, remark = size[own], size[drawn], learned_bins_text(spec.bins)
     shares = (
+        # Leaving one record out: it would be a copy if another equals it, a lone copy if exactly one other does.
         ("copies", of_drawn >= 1, of_own > 1),
         ("lone_copies", of_drawn == 1, of_own == 2),
     )
@@ -113,6 +110,7 @@ def exact_copies(confidential: Microdata, released: Microdata, spec: ExactCopies
             Estimate(
                 name,
                 float(np.mean(found)),
+                # If variables are released unchanged a record equals itself in those, and the baseline does not hold.
                 baseline=None if released.linked else float(np.mean(repeated)),
                 reason=remark,
             )

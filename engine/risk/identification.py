@@ -1,4 +1,4 @@
-"""Identification disclosure by matching: how often an intruder can tell which released record is the target's."""
+"""Identification disclosure by matching: how often an intruder finds the target's released record."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MAX_SHARE_FOUND = 0.05
 
 
 def check_data(data: Microdata, target: str, spec: IdentificationSpec, place: str) -> None:
-    """Raise BadInput where the confidential values do not suit a radius, no record is a target, or the intruder's file is not of these data."""
+    """Raise BadInput if a radius, the targets or the intruder's file do not fit the data."""
     check_log_scale(data, spec.radius, place)
     target_rows(data, spec.among, spec.targets, np.random.default_rng(0), place)
     if spec.external is not None and spec.key is not None:
@@ -54,7 +54,7 @@ def check_data(data: Microdata, target: str, spec: IdentificationSpec, place: st
 def _match_all(
     keys: Mapping[str, ExactKey | WindowKey], shape: tuple[int, int], own: Integers | None = None
 ) -> MatchResults:
-    """Return candidates and hits of all records by all keys; ``own`` as ``RecordMatcher.match`` has it."""
+    """Return candidates and hits of all records with all keys; ``own`` as in ``RecordMatcher.match``."""
     exact = [key for key in keys.values() if isinstance(key, ExactKey)]
     return RecordMatcher.from_keys(exact, shape).match_windows(
         [key for key in keys.values() if isinstance(key, WindowKey)], own
@@ -62,7 +62,8 @@ def _match_all(
 
 
 def _effective_cases(n_drawn: int, n_eligible: int) -> float:
-    """Return how many independent records ``n_drawn`` of those ``n_eligible``, without replacement, are worth; infinite where all are drawn."""
+    """Return the effective sample size of a draw without replacement; infinite if all are drawn."""
+    # Finite population correction of the variance, (N - n) / (N - 1).
     return math.inf if n_drawn >= n_eligible else n_drawn * (n_eligible - 1) / (n_eligible - n_drawn)
 
 
@@ -72,13 +73,14 @@ KNOWS_VALUES, HAS_FILE = "knows the confidential values", "has the file"
 def _intruder_records(
     confidential: Microdata, targets: NDArray[np.intp], spec: IdentificationSpec, rng: np.random.Generator
 ) -> IntruderRecords:
+    """Return the intruder's file: the given one linked to the data, or a simulated one."""
     if spec.external is not None and spec.key is not None:
         return spec.external.link_to_data(confidential, spec.matched_variables, spec.key, "measure")
     return simulate_file(confidential, targets, spec.coverage, spec.errors, rng)
 
 
 def _matches_by_record(data: Microdata, records: NDArray[np.intp], matches: MatchResults) -> dict[str, NDArray[Any]]:
-    """Return candidates and hits of some records at their places, NaN at those of the others, (n,)."""
+    """Return candidates and hits of some records as arrays over all records, NaN for the others, (n,)."""
     found: dict[str, NDArray[Any]] = {}
     for name, values in zip(("candidates", "hit"), matches, strict=True):
         found[name] = np.full(len(data), np.nan)
@@ -93,9 +95,9 @@ def _summary_estimates(
     cases: float,
     intruder: str = "",
 ) -> Iterator[Estimate]:
-    """Yield the papers' four summaries and the largest over strategies, with a remark on how many targets they rest on.
+    """Yield the four summaries and the largest over strategies, for targets worth ``cases`` independent cases.
 
-    They rest on ``cases`` independent cases, infinite where on all. The reason of a summary says what a better strategy finds.
+    The reason of a summary says what a better strategy finds.
     """
     params = {"intruder": intruder} if intruder else {}
     largest = dict(zip(SUMMARY_OF_LARGEST.values(), best, strict=True))
@@ -113,7 +115,7 @@ def _summary_estimates(
 
 
 def better_strategy_text(summary: str, best: BestStrategy[Any]) -> str:
-    """Return in words what the best strategy finds: ``an intruder who ignores income finds 11.1 %``."""
+    """Return what the best strategy finds, in words: ``an intruder who ignores income finds 11.1 %``."""
     value = format_percent(best.value) if summary == "true_match_rate" else f"{format_number(best.value)} on average"
     return f"an intruder who ignores {', '.join(best.strategy.ignored)} finds {value}"
 
@@ -121,7 +123,7 @@ def better_strategy_text(summary: str, best: BestStrategy[Any]) -> str:
 def _summary_estimate(
     name: str, summary: str, matches: MatchResults, remark: str, cases: float, params: Mapping[str, str]
 ) -> Estimate:
-    """Return a summary of some matches as the output ``name``."""
+    """Return a summary of the matches as an estimate of the output ``name``."""
     try:
         value = IDENTIFICATION_SUMMARIES[summary](matches)
     except NotComputable as error:
@@ -131,11 +133,9 @@ def _summary_estimate(
 
 
 def summary_limits(name: str, value: float, matches: MatchResults, cases: float) -> tuple[float, float]:
-    """Return the 95 % limits of a summary of some targets, as an estimate for all eligible ones; the value itself where all
-    are targets.
+    """Return the 95 % limits of a summary over sampled targets.
 
-    Each target adds between 0 and 1, so a share has a variance of p (1 - p) at most: Wilson's limits, by ``cases`` in place of the
-    number of targets.
+    They equal the value if all eligible records are targets.
     """
     targets = len(matches.candidates)
     if math.isinf(cases) or not targets:
@@ -143,6 +143,8 @@ def summary_limits(name: str, value: float, matches: MatchResults, cases: float)
     if name == "false_match_rate":
         unique = np.count_nonzero(matches.candidates == 1)
         return score_interval(value, cases * unique / targets)
+    # Each target contributes between 0 and 1, so the variance of a share is at most p (1 - p), and Wilson limits are
+    # conservative.
     scale = 1 if name == "true_match_rate" else targets
     low, high = score_interval(value / scale, cases)
     return scale * low, scale * high
@@ -151,7 +153,10 @@ def summary_limits(name: str, value: float, matches: MatchResults, cases: float)
 def candidate_rows(
     confidential: Microdata, released: Microdata, spec: IdentificationSpec, records: Sequence[int]
 ) -> list[NDArray[np.intp]]:
-    """Return for each chosen confidential record the rows of the released ones that match it; ``spec`` as ``for_release`` gives it."""
+    """Return the matching released rows of each chosen confidential record.
+
+    ``spec`` must come from ``for_release``.
+    """
     exact, within = IntruderKnowledge.from_variables(
         confidential, spec.matched_variables, spec.radius
     ).keys_and_windows(released)
@@ -275,7 +280,7 @@ LARGEST_OUTPUTS = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IdentificationSpec(Spec):
-    """Variables that the intruder knows, and how near a released value has to be."""
+    """Settings: variables that the intruder knows, radii, targets, and the intruder's file."""
 
     known: KnownUnlessSynthesised = ()
     synthesised: KnownThoughSynthesised = ()
@@ -317,18 +322,18 @@ class IdentificationSpec(Spec):
 
     @property
     def has_file(self) -> bool:
-        """Return whether the intruder has a file, given or made up, and not the confidential values themselves."""
+        """Return whether the intruder has a file, given or simulated, instead of the confidential values."""
         return self.external is not None or self.coverage < 1 or any(self.errors.values())
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Return these settings with known and synthesised variables filled in: of a given file those that it has."""
+        """Return these settings with known and synthesised variables filled in, restricted to those of a given file."""
         told = None if self.external is None else self.external.columns
         known = self.known or tuple(n for n in known_by_default(schema, released) if told is None or n in told)
         rest = tuple(name for name in released if name not in known and (told is None or name in told))
         return replace(self, known=known, synthesised=self.synthesised or (() if self.kept_only else rest))
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """Raise BadInput when nothing is matched, a radius is missing or out of place, or targets and file do not fit."""
+        """Raise BadInput if nothing is matched, a radius is missing or unused, or targets and file do not fit."""
         matched = self.for_release(schema, released).matched_variables
         if self.kept_only and (made := [name for name in matched if name in released]):
             raise BadInput(
@@ -373,9 +378,7 @@ class IdentificationSpec(Spec):
 
 
 def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
-    """Offer to measure whether an intruder who knows the quasi-identifiers, or of kept ones the synthesised values too, finds a person's
-    record.
-    """
+    """Offer the measure if there are quasi-identifiers and the release is linked to the data."""
     if case.want == "anonymisation":
         return None
     if not case.known:
@@ -423,14 +426,14 @@ def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
 )
 @drafts(_draft_offer)
 def identification(confidential: Microdata, released: Microdata, spec: IdentificationSpec, run: Run) -> Measure:
-    """Match the targets among the confidential records, N of n, against the released ones.
+    """Match the N targets among n confidential records against the released records.
 
-    ``per_record``: ``candidates`` c_i and ``hit`` T_i, each (n,), NaN of a record that is no target;
-    ``best_candidates`` and ``best_hit`` those by the variables with the most expected finds, left out where these are all. Where the
-    intruder has a file,
-    each number is reported twice: of an intruder who knows the values themselves, by whom single records are reported too, and of the
-    one with the file, whose targets are the records of the file; then ``file_candidates`` and ``file_hit`` say what the file finds.
+    ``per_record``: ``candidates`` c_i and ``hit`` T_i, (n,) each, NaN for other records; ``best_candidates`` and
+    ``best_hit`` with the best subset of variables, left out if this is the full set. If the intruder has a file, each
+    number is also reported for an intruder with that file, and ``file_candidates`` and ``file_hit`` describe its
+    matches.
     """
+    # One stream for all datasets and the confidential data, so that they have the same targets.
     draws = run.for_all.spawn(2)
     keys = IntruderKnowledge.from_variables(confidential, spec.matched_variables, spec.radius).keys_by_variable(
         released
@@ -472,6 +475,7 @@ def identification(confidential: Microdata, released: Microdata, spec: Identific
     }
     of_file = f"of {len(held):,} records of the file, {int(own.sum()):,} of them in the data"
     wrong = any(spec.errors.values())
+    # A given file is no sample. With random errors the targets are worth no more than their number.
     looked_at = math.inf if spec.external is not None else len(held) if wrong else _effective_cases(len(held), sought)
     known, by_the_file = (
         _summary_estimates(matches, best, said, alone, KNOWS_VALUES),

@@ -1,28 +1,20 @@
-"""Inference attacks (Park & Ghosh §4.4): an intruder who knows some values of a person infers another from the release.
+"""Inference attacks (Park & Ghosh §4.4): error of values inferred from known ones by the release.
 
-The intruder takes the released records that agree with the person on the known variables, and infers the most frequent of
-their values, where the sensitive variable has levels, or their mean, where it is a number or a date. Every confidential record is attacked:
+The intruder takes the released records that agree with the person on the known variables and infers their most frequent
+value (levels) or their mean (numbers, dates). Every confidential record is attacked.
 
-    misclassification    the share of the records whose value is inferred wrongly
-    mean_absolute_error  mean |inferred - true|, in the unit of the variable, of a date in days
+    misclassification    share of the records whose value is inferred wrongly
+    mean_absolute_error  mean |inferred - true|, in the unit of the variable, days for a date
 
-Of equally frequent values one is picked at random, and its chance to be right counts. Where no released record agrees on all known
-variables, the nearest
-are taken by default, those that agree on as many of the known variables as any does; with ``fallback = "all"`` all records are.
+If no released record agrees on all known variables, those that agree on the most are taken, or all records with
+``fallback = "all"``. The baseline is the mean error of the same attack from ``resamples`` bootstrap samples of the
+confidential records, as large as the release. ``guess_misclassification`` and ``guess_mean_absolute_error`` are the
+errors of an intruder who has the release and knows nothing of the person. An attack no better than that guess reveals
+nothing by the known variables; one as good as the baseline shows that the release protects nothing.
+``least_misclassification`` and ``least_mean_absolute_error`` are the least errors over subsets of the known variables.
 
-The baseline is what the same attack gets from bootstrap samples of the confidential records, of as many records as the release has, on
-average
-over ``resamples`` of them. ``guess_misclassification`` and ``guess_mean_absolute_error`` are what an intruder gets from the release who
-knows nothing
-of the person. A release whose attack is no better than that guess reveals nothing by the known variables; one as good as the baseline
-protects nothing. Errors have no interval of their own, since all records are attacked; that of an average is over the datasets.
-
-**The best choice of variables.** ``least_misclassification`` and ``least_mean_absolute_error`` are the least errors over the known
-variables that the
-intruder may use; with none of them it is the guess. All subsets of up to 6 variables are tried, of up to 12 where all records are used.
-A missing value of
-a known variable agrees with a missing one alone; of levels it is a value that can be inferred; of numbers such records are not attacked
-or learned from.
+A missing known value agrees with a missing one only; a missing level can be inferred; records with a missing number are
+left out.
 """
 
 from __future__ import annotations
@@ -62,16 +54,16 @@ KeyCodes = Sequence[Integers]
 ATTACK = "inference attack"
 LEAST = "least_"
 MAX_VARIABLES_ALL_SUBSETS = {"nearest": 6, "all": 12}
-"""Number of known variables up to which all subsets are tried: the nearest by k variables take up to 2^k groupings, so all subsets take 3^k."""
+"""Number of known variables up to which all subsets are tried; with "nearest", k variables need up to 2^k groupings."""
 _GUESS = "an intruder infers who has the release and knows nothing of a person"
 
 
 @dataclass(frozen=True, eq=False)
 class DonorRecords:
-    """Released records that each of n records is inferred from, summed by combination of known values.
+    """Sums over the released records from which each of n records is inferred, by combination of known values.
 
-    query: number of the combination of known values of each record, (n,)
-    sums: of each combination the number of donor records and the sums of their F features, (queries, 1 + F)
+    query: combination of known values of each record, (n,)
+    sums: for each combination the number of donors and the sums of their F features, (queries, 1 + F)
     candidates: number of released records that agree on all known variables, (n,)
     """
 
@@ -81,16 +73,13 @@ class DonorRecords:
 
     @classmethod
     def from_codes(cls, ours: KeyCodes, theirs: KeyCodes, features: sparse.csr_array, *, nearest: bool) -> DonorRecords:
-        """Sum features (m, F) for n records; where none agrees on all d variables, of the nearest, or else of all.
-
-        The nearest are those that agree on each set of a given size, and no record is in two of these, so counts and
-        sums over the sets add up: time and memory grow with the records, not with their product.
+        """Sum the features (m, F) of the donors of n records.
 
         Args:
-            ours: d codes (n,) each.
-            theirs: d codes (m,) each, m at least 1.
-            features: a row of F numbers a released record.
-            nearest: what is used where no record agrees on all: those that agree on most variables, or all.
+            ours: codes of the n records for each of d known variables, (n,) each.
+            theirs: codes of the m >= 1 released records, (m,) each.
+            features: features of the released records, (m, F).
+            nearest: whether records without full agreement use those that agree on most variables, or else all.
         """
         query, asked = _distinct_combinations(ours, len(ours[0]))
         cell, offered = _distinct_combinations(theirs, features.shape[0])
@@ -98,6 +87,8 @@ class DonorRecords:
         table = sparse.csr_array(_group_indicators(cell, len(offered[0])) @ counted)
         blocks, rows, left = [], [], np.arange(len(asked[0]))
         candidates = np.zeros(len(asked[0]), dtype=np.int64)
+        # At the largest size with any agreement no released record can be in two of the sets, so sums over the sets add
+        # up, and time and memory grow with the records and not with their product.
         for size in range(len(ours), -1, -1) if nearest else (len(ours), 0):
             found = _sums_agreeing_on(size, [codes[left] for codes in asked], offered, table)
             there = found[:, [0]].toarray().ravel()
@@ -114,14 +105,14 @@ class DonorRecords:
         return cls(query, sums, candidates[query])
 
     def mean_features(self) -> Floats:
-        """Return the mean of the one feature that there is, for each record (n,)."""
+        """Return the donors' mean of the only feature for each record, (n,)."""
         dense = self.sums.toarray()
         return np.asarray((dense[:, 1] / dense[:, 0])[self.query])
 
     def probability_of_mode(self, values: Integers) -> Floats:
-        """Return the probability that the most frequent feature is number ``values`` (n,), features being indicators.
+        """Return the probability that the donors' mode is level ``values``, (n,); ties share it.
 
-        One of several equally frequent ones is picked at random: 0, 1, or a fraction.
+        The features must be indicators.
         """
         width = self.sums.shape[1]
         row = np.repeat(np.arange(self.sums.shape[0]), np.diff(self.sums.indptr))
@@ -138,29 +129,29 @@ class DonorRecords:
 
 
 def indicator_features(values: Integers, width: int) -> sparse.csr_array:
-    """Return features (m, width): 1 in the column of each value (m,)."""
+    """Return the indicator matrix of values (m,), with shape (m, width)."""
     return sparse.csr_array((np.ones(len(values)), (np.arange(len(values)), values)), shape=(len(values), width))
 
 
 def number_feature(values: Floats) -> sparse.csr_array:
-    """Return one feature, the value itself: (m, 1)."""
+    """Return the values as one feature, (m, 1)."""
     return sparse.csr_array(values[:, None])
 
 
 def _distinct_combinations(codes: KeyCodes, records: int) -> tuple[Integers, list[Integers]]:
-    """Return the combination of each record, and the codes of each combination."""
+    """Return the number of each record's combination, and the codes of each distinct combination."""
     combination = equivalence_classes(codes, records)
     first = first_records(combination, int(combination.max(initial=-1)) + 1)
     return combination, [column[first] for column in codes]
 
 
 def _group_indicators(group: Integers, groups: int) -> sparse.csr_array:
-    """Return a matrix (groups, n) that is 1 where a record is of the group."""
+    """Return the matrix (groups, n) that is 1 where a record is in the group."""
     return sparse.csr_array((np.ones(len(group)), (group, np.arange(len(group)))), shape=(groups, len(group)))
 
 
 def _sums_agreeing_on(size: int, asked: KeyCodes, offered: KeyCodes, table: sparse.csr_array) -> sparse.csr_array:
-    """Sum the table over the offered combinations that agree on some ``size`` of the variables, each set of them by itself."""
+    """Sum the table over the offered combinations that agree on each set of ``size`` variables, and add up all sets."""
     queries: int = len(asked[0])
     total = sparse.csr_array((queries, table.shape[1]))
     for chosen in combinations(range(len(asked)), size):
@@ -172,11 +163,11 @@ def _sums_agreeing_on(size: int, asked: KeyCodes, offered: KeyCodes, table: spar
 
 
 CONTINUOUS_BINS = BinningRule.parse("10 equal count")
-"""Bins of continuous known variables that are synthesised, of which no value is met again."""
+"""Default bins of synthesised continuous variables, whose exact values never recur."""
 
 
 def check_data(data: Microdata, target: str, spec: InferenceAttackSpec, place: str) -> None:
-    """Raise BadInput where the confidential values do not suit a radius on the log scale."""
+    """Raise BadInput if confidential values do not suit a radius on the log scale."""
     if spec.within is not None:
         check_log_scale(data, {spec.sensitive: spec.within}, place)
 
@@ -184,12 +175,14 @@ def check_data(data: Microdata, target: str, spec: InferenceAttackSpec, place: s
 def _least_errors(
     target: _SensitiveLevels | _SensitiveNumbers, known: _KnownCodes, names: Sequence[str], guessed: _InferenceErrors
 ) -> dict[str, tuple[float, IntruderStrategy]]:
-    """Return the least error of each measure over subsets of the known variables ``names``, and the strategy that has it."""
+    """Return for each measure the least error over subsets of the known variables, and the strategy that attains it."""
 
     def negative_errors(chosen: Subset) -> dict[str, float]:
+        """Return minus the error of each measure with some of the known variables."""
         at = [place for place, name in enumerate(names) if name in chosen]
         some = _KnownCodes([known.ours[k] for k in at], [known.theirs[k] for k in at], nearest=known.nearest)
         attack = target.attack(some) if at else guessed
+        # The search maximises.
         return {measure: -error for measure, error in attack.errors.items()}
 
     found = find_best_subsets(names, negative_errors, MAX_VARIABLES_ALL_SUBSETS["nearest" if known.nearest else "all"])
@@ -198,11 +191,11 @@ def _least_errors(
 
 @dataclass(frozen=True, eq=False)
 class _KnownCodes:
-    """Known variables of both tables as codes, and whether the nearest are used where no record agrees on all.
+    """Known variables of both tables as codes.
 
     ours: codes of the confidential records, (n,) each
     theirs: codes of the released records, (m,) each
-    nearest: whether the nearest are used, else all
+    nearest: whether the nearest records are used if none agrees on all, else all records
     """
 
     ours: KeyCodes
@@ -210,13 +203,13 @@ class _KnownCodes:
     nearest: bool = True
 
     def donor_codes(self, rows: Integers | None) -> KeyCodes:
-        """Return the codes of the released records, or of a sample that has these confidential ``rows`` (m,)."""
+        """Return the codes of the released records or, given ``rows`` (m,), of a sample of confidential ones."""
         return self.theirs if rows is None else [codes[rows] for codes in self.ours]
 
 
 @dataclass(frozen=True, eq=False)
 class _InferenceErrors:
-    """Errors of an attack by measure, and arrays (n,) by name with its values for single records."""
+    """Errors of an attack by measure, and arrays (n,) by name with values for single records."""
 
     errors: Mapping[str, float]
     per_record: Mapping[str, Floats | Integers]
@@ -224,30 +217,31 @@ class _InferenceErrors:
 
 @dataclass(frozen=True, eq=False)
 class _SensitiveLevels:
-    """Values that have levels as codes, equal for equal ones of both tables: (n,) and (m,). A missing one is a level."""
+    """Sensitive categorical variable as codes of both tables, (n,) and (m,); missing is a level."""
 
     ours: Integers
     theirs: Integers
     remark: str = ""
 
     def attack(self, known: _KnownCodes, rows: Integers | None = None) -> _InferenceErrors:
-        """Attack all confidential records by the release, or by a sample that has these rows of them."""
+        """Attack all confidential records by the release or, given ``rows``, by a sample of confidential records."""
         values = self.theirs if rows is None else self.ours[rows]
         features = indicator_features(values, int(max(self.ours.max(), self.theirs.max())) + 1)
         agreeing = DonorRecords.from_codes(known.ours, known.donor_codes(rows), features, nearest=known.nearest)
         right = agreeing.probability_of_mode(self.ours)
+        # Sorted, so that the order of records does not change the last digits.
         wrong = max(0.0, 1 - float(np.mean(np.sort(right))))
         return _InferenceErrors({"misclassification": wrong}, {"candidates": agreeing.candidates, "right": right})
 
 
 @dataclass(frozen=True, eq=False)
 class _SensitiveNumbers:
-    """Numbers of both tables, (n,) and (m,), NaN where they are missing.
+    """Sensitive numeric variable of both tables, NaN for missing values.
 
     ours: numbers of the confidential records, (n,)
     theirs: numbers of the released records, (m,)
-    window: ends of the window of near enough values, (n,) each; None where that is not asked for
-    remark: records without a number, in words
+    window: ends of the window of values near enough, (n,) each; None if not requested
+    remark: number of records without a value, in words
     """
 
     ours: Floats
@@ -256,7 +250,7 @@ class _SensitiveNumbers:
     remark: str = ""
 
     def attack(self, known: _KnownCodes, rows: Integers | None = None) -> _InferenceErrors:
-        """Attack all confidential records that have a number; nothing where no record has a number to infer from."""
+        """Attack all confidential records that have a number; the result is empty if no donor has one."""
         values = self.theirs if rows is None else self.ours[rows]
         there, attacked = ~np.isnan(values), ~np.isnan(self.ours)
         if not there.any():
@@ -280,6 +274,7 @@ class _SensitiveNumbers:
 def _target_values(
     confidential: Microdata, released: Microdata, spec: InferenceAttackSpec
 ) -> _SensitiveLevels | _SensitiveNumbers:
+    """Return the sensitive variable of both tables. Raises NotComputable if no released record has a value."""
     name = spec.sensitive
     if confidential.schema[name].kind.has_levels:
         ours, theirs = comparable_categories(confidential, released, name, None)
@@ -298,7 +293,7 @@ def _target_values(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InferenceAttackSpec(Spec):
-    """Variables that the intruder knows and wants to learn, and what is done where no record agrees."""
+    """Settings: known and sensitive variables, and what is done if no record agrees."""
 
     sensitive: Annotated[str, Param("the variable that the intruder infers", names="variables")]
     known: Known = ()
@@ -325,8 +320,9 @@ class InferenceAttackSpec(Spec):
     resamples: Annotated[int, Param("bootstrap samples of the baseline", ge=1)] = 5
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Return these settings with the other quasi-identifiers as known, when none is named, and bins for continuous ones that are
-        synthesised.
+        """Return these settings with default known variables and bins.
+
+        The other quasi-identifiers are known by default. Continuous known variables that are synthesised get bins.
         """
         known = self.known or tuple(
             name for name in schema.names_by_role(Role.QUASI_IDENTIFIER) if name != self.sensitive
@@ -335,7 +331,7 @@ class InferenceAttackSpec(Spec):
         return replace(self, known=known, bins={**dict.fromkeys(unequal, CONTINUOUS_BINS), **self.bins})
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """Raise BadInput when nothing is known, what is inferred is known, or a variable needs bins or may have none."""
+        """Raise BadInput if known and sensitive variables, bins or radius do not fit."""
         known = self.for_release(schema, released).known
         if not known:
             raise BadInput(
@@ -461,10 +457,10 @@ class InferenceAttackSpec(Spec):
     ),
 )
 def inference_attack(confidential: Microdata, released: Microdata, spec: InferenceAttackSpec, run: Run) -> Measure:
-    """Measure the error of the attack, that from bootstrap samples, and that of a guess.
+    """Compute the error of the attack, of the same attack from bootstrap samples, and of a guess.
 
-    ``per_record``, whosever the released records are: ``candidates`` (n,), ``right`` (n,) the probability that the value is inferred,
-    ``guessed`` (n,) that it is what would be guessed of everybody, ``error`` (n,), NaN where the number is missing.
+    ``per_record``, whether or not the release is linked, (n,) each: ``candidates``; ``right``, the probability that the
+    value is inferred; ``guessed``, that it is the constant guess; ``error``, NaN if the number is missing.
     """
     names = sorted(spec.known)
     pairs = [comparison_codes(confidential, released, [name], spec.bins) for name in names]
@@ -472,6 +468,7 @@ def inference_attack(confidential: Microdata, released: Microdata, spec: Inferen
     nothing = _KnownCodes([np.zeros(len(confidential), dtype=np.int64)], [np.zeros(len(released), dtype=np.int64)])
     target = _target_values(confidential, released, spec)
     found, guessed = target.attack(known), target.attack(nothing)
+    # Sorted by value, so that the samples do not depend on the order of the file.
     order = np.lexsort([confidential.numbers(name) for name in (*names, spec.sensitive)])
     drawn = (order[run.rng.integers(0, len(order), len(released))] for _ in range(spec.resamples))
     samples = [target.attack(known, rows) for rows in drawn]

@@ -1,27 +1,17 @@
-"""Linkability: how well a release links what is known of a person from two places.
+"""Linkability: how well a release links two sets of variables of one person.
 
-An intruder has two disjoint sets of variables of one person, such as demographic ones and others, each from another source, and does
-not know that
-they belong together. For each set the k released records are sought that are nearest in its variables. Where a released record is
-among both, the intruder links the two (Giomi, Boenisch, Wehmeyer & Tasnádi 2022, §4.3 and Appendix). No released record has to be that
-of a person:
-the attack needs no pairing of rows, so it answers for shuffled and for fully synthetic releases too.
+An intruder has two disjoint sets of variables of one person from different sources and does not know that they belong
+together. For each set the k nearest released records are found. If a released record is among both, the intruder links
+the two (Giomi, Boenisch, Wehmeyer & Tasnádi 2022, §4.3 and Appendix). The attack needs no pairing of rows and so
+applies to shuffled and fully synthetic releases.
 
-What is linked of control records, of which no release was made, follows from how the variables go together in general and is no
-disclosure; what is
-linked of the release's own people beyond that is. The baseline links k records picked at random on either side. Distances are Gower's
-by ranks. Among
-records tied with the k-th nearest the missing ones are picked at random; the probability of a link counts (``link_probability``).
+Links of control records follow from how the variables go together in general; those of people in the data beyond that
+are a disclosure. The baseline links k random records on either side. Distances are Gower's by ranks. Records tied with
+the k-th nearest are picked at random, and the probability of a link counts (``link_probability``).
 
-**Without the release.** People of the data may be easier to link than controls through any table. So both are linked through controls
-too, each
-through a half of them that is drawn at random and does not have the person: ``added_risk`` takes what is so linked off (``_attack``).
-
-**The best choice of variables.** A released value that was replaced can lead away from the person, so an intruder may ignore some, on
-both sides.
-What the release keeps is always used. ``largest_excess_risk`` is the excess by the choice that works best, chosen on one half of the
-people and
-judged on the other (``_best_strategy``).
+``added_risk`` subtracts the links through a random half of the controls that does not contain the person (``_attack``).
+``largest_excess_risk`` is the excess with the best subset of the replaced variables, chosen on the other half of the
+people (``_best_strategy``).
 """
 
 from __future__ import annotations
@@ -65,7 +55,7 @@ from ._attacked_records import draw_half_by_values, draw_rows, independent_strea
 from ._best_strategy import kept_variables, largest_excess_estimates, largest_excess_outputs, subsets_to_try
 
 MAX_LINKED_BY_CHANCE = 0.01
-"""Share of the people linked at most below which a choice of variables is not tried: its excess is no larger."""
+"""Upper bound of the linked share below which a strategy is skipped: its excess cannot be larger."""
 
 
 def _linked_through_controls(
@@ -77,9 +67,10 @@ def _linked_through_controls(
     rows: Integers,
     through_second: Booleans,
 ) -> Floats:
-    """Return the probability, (q,), that each of some people is linked through a half of the controls in place of the release, by two ``sides`` of variables.
+    """Return the probability that each person is linked through a half of the controls in place of the release, (q,).
 
-    ``first`` says which controls are in the first half, ``through_second`` (q,) who is linked through the second one.
+    ``sides`` are the two sets of variables. ``first`` marks the controls of the first half, ``through_second`` (q,) the
+    people who are linked through the second half.
     """
     found = np.zeros(len(rows))
     for second in (False, True):
@@ -102,11 +93,11 @@ def _linked_through_controls(
 
 @dataclass(frozen=True)
 class _VariableChoices:
-    """Sets of variables that the intruder uses by each strategy.
+    """Sets of variables that the intruder uses in each strategy.
 
-    pairs: both sides' variables, each sorted, all variables first
-    strategies: the same as strategies
-    possible: how many strategies there are, tried or not
+    pairs: variables of both sides, each sorted; the first pair has all variables
+    strategies: the same as strategies with descriptions
+    n_possible: number of possible strategies, tried or not
     """
 
     pairs: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
@@ -115,6 +106,7 @@ class _VariableChoices:
 
     @classmethod
     def from_tables(cls, confidential: Microdata, released: Microdata, spec: LinkabilitySpec) -> _VariableChoices:
+        """List the strategies: all unchanged variables, and subsets of the replaced ones."""
         kept = kept_variables(confidential, released, sorted((*spec.known, *spec.other)))
         known, other = sorted(spec.known), sorted(spec.other)
         replaced = [[name for name in side if name not in kept] for side in (known, other)]
@@ -131,19 +123,19 @@ class _VariableChoices:
 
     @property
     def variable_sets(self) -> list[tuple[str, ...]]:
-        """Return the different sets of variables that a side has by some strategy."""
+        """Return the distinct sets of variables that any side has in any strategy."""
         return list(dict.fromkeys(side for pair in self.pairs for side in pair))
 
 
 @dataclass(frozen=True, eq=False)
 class _NearestOfPeople:
-    """Released records that may be among the k nearest of q people: pairs of a person and a released record, ascending by both.
+    """Released records that may be among the k nearest of q people: pairs of person and record, sorted by both.
 
-    row: the person of each pair, (p,)
-    column: its released record, (p,)
-    certain: whether it certainly is among the nearest, (p,)
-    picked: how many of the other pairs of a person are picked at random, (q,)
-    records: number of released records
+    row: person of each pair, (p,)
+    column: released record of each pair, (p,)
+    certain: whether the record is certainly among the nearest, (p,)
+    n_picked: number of the uncertain pairs of a person that are picked at random, (q,)
+    n_released: number of released records
     """
 
     row: Integers
@@ -154,20 +146,21 @@ class _NearestOfPeople:
 
     @classmethod
     def from_places(cls, gower: GowerDistance, own: Floats, table: Floats, k: int) -> _NearestOfPeople:
+        """Find the nearest records of people at the positions ``own``."""
         return _NearestOfPlaces.from_places(gower, own, table, k).expand_to_people()
 
 
 @dataclass(frozen=True, eq=False)
 class _NearestOfPlaces:
-    """Released records that may be among the k nearest of the different places that people have.
+    """Released records that may be among the k nearest of distinct positions of people.
 
-    row: the place of each pair, (p,)
-    column: its released record, (p,)
-    certain: whether it certainly is among the nearest, (p,)
-    which: the place of each person, (q,)
-    places: number of places
+    row: position of each pair, (p,)
+    column: released record of each pair, (p,)
+    certain: whether the record is certainly among the nearest, (p,)
+    place_of_person: position of each person, (q,)
+    n_places: number of distinct positions
     k: number of nearest records
-    records: number of released records
+    n_released: number of released records
     """
 
     row: Integers
@@ -180,6 +173,7 @@ class _NearestOfPlaces:
 
     @classmethod
     def from_places(cls, gower: GowerDistance, own: Floats, table: Floats, k: int) -> _NearestOfPlaces:
+        """Find the nearest records of the distinct positions among ``own``."""
         near = NearestRecords.from_places(gower, own, table, k)
         certain = near.distances < near.kth_distance[near.row]
         row, sure = np.repeat(near.row, near.record_counts), np.repeat(certain, near.record_counts)
@@ -191,17 +185,16 @@ class _NearestOfPlaces:
 
     @property
     def max_share_linked(self) -> float:
-        """Return the share of the people that can be linked at most, whatever is nearest on the other side.
-
-        That shares k records; each is among the nearest of this side with probability picked / ties at most, or certainly.
-        """
+        """Return an upper bound of the share of people linked, whatever is nearest on the other side."""
         sure = np.bincount(self.row[self.certain], minlength=self.n_places)
         ties = np.bincount(self.row[~self.certain], minlength=self.n_places)
+        # The other side has k records; each is among the nearest here with probability picked / ties at most, or
+        # certainly.
         each = np.where(sure > 0, 1.0, (self.k - sure) / np.maximum(ties, 1))
         return float(np.mean(np.minimum(1.0, self.k * each)[self.place_of_person]))
 
     def expand_to_people(self) -> _NearestOfPeople:
-        """Return the pairs of people in place of those of their places."""
+        """Return the pairs of each person instead of each distinct position."""
         start = np.searchsorted(self.row, np.arange(self.n_places + 1))
         sizes = np.diff(start)[self.place_of_person]
         person = np.repeat(np.arange(len(self.place_of_person)), sizes)
@@ -212,11 +205,11 @@ class _NearestOfPlaces:
 
 
 def link_probability(first: _NearestOfPeople, second: _NearestOfPeople) -> Floats:
-    """Return the probability that a released record is among the nearest of a person by both sets of variables, (q,).
+    """Return the probability that some released record is among the nearest of a person on both sides, (q,).
 
-    With S and T the records that are certainly and perhaps among the nearest by the first set, a of T being picked, and S', T' and b
-    those by the
-    second: where S and S' share a record the link is certain; else, with y of T in S', x of T' in S, and w in T and T',
+    S and T are the certain and the uncertain records of the first side, of which a of T are picked; S', T' and b those
+    of the second. If S and S' share a record the link is certain. Else, with y of T in S', x of T' in S, and w in T and
+    T',
 
         P(no link) = sum over j of  C(w, j) C(|T| - y - w, a - j) / C(|T|, a)  *  C(|T'| - x - j, b) / C(|T'|, b)
     """
@@ -231,13 +224,14 @@ def link_probability(first: _NearestOfPeople, second: _NearestOfPeople) -> Float
     )
     cases = np.stack([*sizes, first.n_picked, second.n_picked, y, x, w], axis=1)
     cases[both > 0] = 0  # nothing is left to pick
+    # Few distinct cases occur, and each takes a sum of its own.
     different = distinct_rows(cases.T, q)
     found = np.array([min(1.0, max(0.0, 1 - sum(_no_link_terms(*map(int, case))))) for case in cases[different.first]])
     return np.where(both > 0, 1.0, found[different.combination_of])
 
 
 def _no_link_terms(t: int, u: int, a: int, b: int, y: int, x: int, w: int) -> Iterator[float]:
-    """Yield the terms of P(no link) that are not 0."""
+    """Yield the nonzero terms of P(no link)."""
     for j in range(max(0, a - (t - y - w)), min(w, a) + 1):
         if t - y - w >= a - j >= 0 and u - x - j >= b:
             yield float(np.exp(_log_choose(w, j) + _log_choose(t - y - w, a - j) - _log_choose(t, a)
@@ -245,11 +239,12 @@ def _no_link_terms(t: int, u: int, a: int, b: int, y: int, x: int, w: int) -> It
 
 
 def _log_choose(n: int, k: int) -> float:
+    """Return the logarithm of the binomial coefficient."""
     return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
 
 
 def _chance_link(k: int, records: int) -> float:
-    """Return the probability that two random samples of k of all ``records`` share one."""
+    """Return the probability that two random samples of k of all ``records`` share a record."""
     if 2 * k > records:
         return 1.0
     return float(1 - np.exp(_log_choose(records - k, k) - _log_choose(records, k)))
@@ -257,7 +252,7 @@ def _chance_link(k: int, records: int) -> float:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LinkabilitySpec(Spec):
-    """Two sets of variables, and how many released records are nearest."""
+    """Settings: two sets of variables, and the number of nearest records."""
 
     known: Annotated[
         Known,
@@ -277,13 +272,13 @@ class LinkabilitySpec(Spec):
     vulnerable: VulnerableTargets = None
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Return these settings with quasi-identifiers on one side and all others but identifiers on the other, where none are named."""
+        """Return these settings with quasi-identifiers on one side and other variables on the other by default."""
         known = self.known or tuple(n for n in schema.names_by_role(Role.QUASI_IDENTIFIER) if n not in self.other)
         other = self.other or tuple(name for name in schema.non_identifiers if name not in known)
         return replace(self, known=known, other=other)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """Raise BadInput when a side has no variable, or a variable is on both."""
+        """Raise BadInput if a side has no variable, or both have the same one."""
         full = self.for_release(schema, released)
         if not full.known:
             raise BadInput(
@@ -298,7 +293,7 @@ class LinkabilitySpec(Spec):
 
 
 def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
-    """Offer to measure whether people in the data can be linked through the release more often than others."""
+    """Offer the measure if records are held out and there are two sets of variables."""
     if case.want != "synthesis":
         return None
     if not case.holdout:
@@ -332,7 +327,10 @@ OUTPUTS = (
 )
 @drafts(_draft_offer)
 def linkability(confidential: Microdata, released: Microdata, spec: LinkabilitySpec, run: Run) -> Measure:
-    """Measure the attack on people at random and on the most vulnerable. Raises NotComputable where a variable is generalised."""
+    """Measure the attack on random and on the most vulnerable people.
+
+    Raises NotComputable if a variable is generalised.
+    """
     assert confidential.controls is not None
     rng, controls = run.for_all, confidential.controls
     kinds: dict[TargetKind, tuple[Integers, Integers]] = {

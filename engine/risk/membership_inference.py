@@ -1,23 +1,19 @@
-"""Membership inference: whether a release reveals who is among the people it was made of.
+"""Membership inference: whether a release reveals who is in the data.
 
-The intruder has a person's values, the release, and records of other people, the reference. A person is the more likely among the data
-the denser the release is at their place, against the reference (``density_scores``; DOMIAS, van Breugel, Sun, Qian & van der Schaar 2023).
-The distance of the closest released record alone is no such measure: it is small for whoever is like many (Yao et al. 2025).
+The intruder has a person's values, the release, and the reference: records of other people. A person is the more likely
+in the data the denser the release is around them, relative to the reference (``density_scores``; DOMIAS, van Breugel,
+Sun, Qian & van der Schaar 2023).
 
-The controls are divided at random: a share of them is the reference, the others are scored like the records of the data, none of them
-being in the reference. Where the release owes nothing to single people, records and scored controls have scores of one distribution:
+The controls are divided at random into the reference and scored controls. If the release does not depend on single
+people, records of the data and scored controls have the same distribution of scores.
 
-    auc             chance that a record of the data scores above a control, equal ones counting half; 1/2 where nothing is revealed
-    attack_success  the share of the records of the data that score as high as few controls do: at most ``false_positives`` of these
+    auc             probability that a record scores above a control, ties counting half; 1/2 if nothing is revealed
+    attack_success  share of the records above a threshold that at most ``false_positives`` of the controls reach
 
-The second is about the people of whom the release reveals most, whom an average hides (Carlini et al. 2022). Of fewer than
-1 / ``false_positives`` scored controls one may reach its limit, which is a larger share, and the reason says so. ``added_risk`` takes
-off what is reached
-without the release. The baseline is the same attack by how far a person is from the reference alone: where it is off 1/2, the controls
-are other people than
-the data, and the attack says less than it seems to. All m datasets are scored together, as one release of m times as many records, and
-each alone. Values
-that a release keeps unchanged are among those that the intruder looks at, unless ``known`` leaves them out.
+``added_risk`` subtracts the success without the release. The baseline is the same attack with the distance to the
+reference alone; if it differs from 1/2, the controls differ from the data, and the attack says less than it seems to.
+The m datasets are scored jointly, as one release of m times as many records, and each alone. Values that are released
+unchanged are used too unless ``known`` leaves them out.
 """
 
 from __future__ import annotations
@@ -72,19 +68,20 @@ from ._attack import (
 from ._attacked_records import draw_rows, independent_stream, select_rows
 
 REFERENCE_SHARE, FALSE_POSITIVES = 0.5, 0.01
-"""The share of the controls that are the reference, and the share of those scored that may be taken for records of the data."""
+"""Share of the controls in the reference, and default false positive rate among the scored ones."""
 MIN_SCORED_CONTROLS = 2 * FEWEST_OF_HALF
-"""The fewest scored controls of which one may be taken for a record of the data; the family of attackers needs as many."""
+"""Fewest scored controls of which one may be taken for a record of the data; the family of attackers needs as many."""
 NO_LEAK = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class FamilyScores:
-    """Scores of q records and controls by the K attackers of the family.
+    """Membership scores of q records and controls by the K attackers of the family.
 
-    number: number of each among those of all blocks, (q,)
-    is_member: whether it is a record of the data, (q,)
-    score: scores by all datasets together and by each, (1 + m, q, K); (0, q, 0) where no control is left as a reference
+    number: number of each record among those of all blocks, (q,)
+    is_member: whether the record is in the data, (q,)
+    score: scores from all datasets together and from each, (1 + m, q, K); (0, q, 0) if no control is left as a
+        reference
     score_without_release: scores without the release, (q, K)
     """
 
@@ -95,7 +92,7 @@ class FamilyScores:
 
     @classmethod
     def join_blocks(cls, parts: Sequence[FamilyScores]) -> FamilyScores:
-        """Join the scores of all blocks, in the order of the numbers."""
+        """Concatenate the scores of all blocks, sorted by number."""
         number = np.concatenate([part.number for part in parts])
         order = np.argsort(number)
         return cls(
@@ -108,17 +105,17 @@ class FamilyScores:
 
 @dataclass(frozen=True, eq=False)
 class MembershipBlock:
-    """Scores of one block of q records of the data and of controls.
+    """Membership scores of one block of q records and controls.
 
-    number: number of each among those of all blocks, (q,)
-    row: its row, in the data or among the controls, (q,)
-    is_member: whether it is a record of the data, (q,)
-    score: density scores by all datasets together and by each, (1 + m, q, 2)
+    number: number of each record among those of all blocks, (q,)
+    row: row of the record in the data or among the controls, (q,)
+    is_member: whether the record is in the data, (q,)
+    score: density scores from all datasets together and from each, (1 + m, q, 2)
     score_without_release: scores without the release, (q,)
-    family_scores: scores by the family of attackers, for each kind of target: the same records and controls ("random"), or the most
-        vulnerable records and controls as vulnerable ("vulnerable")
-    drawn_halves: halves of the variables that attackers of the family look at, as ``draw_variable_halves`` draws them
-    seed: of the random numbers with which all blocks are judged together
+    family_scores: scores by the family of attackers for each kind of target: the same records and controls ("random"),
+        or the most vulnerable records and equally vulnerable controls ("vulnerable")
+    drawn_halves: random halves of the variables that attackers of the family use, from ``draw_variable_halves``
+    seed: seed of the random numbers of the joint evaluation of all blocks
     """
 
     number: Integers
@@ -131,6 +128,7 @@ class MembershipBlock:
     seed: int
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all fields as arrays by the keys under which they are stored."""
         arrays: dict[str, NDArray[Any]] = {
             "which": self.number,
             "row": self.row,
@@ -151,6 +149,7 @@ class MembershipBlock:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Create the block from stored arrays."""
         keys = ("which", "training", "family", "unreleased")
         family_scores = {
             kind: FamilyScores(*(arrays[f"{prefix}{key}"] for key in keys))
@@ -171,12 +170,12 @@ class MembershipBlock:
 
 @dataclass(frozen=True, eq=False)
 class _MembershipScores:
-    """Density scores of q records of the data and of controls.
+    """Density scores of q records and controls from all blocks.
 
-    row: row of each record, in the data or among the controls, (q,)
-    training: whether it is a record of the data, (q,)
-    score: scores as ``log_ratio`` gives them, by all datasets together and by each, (1 + m, q, 2)
-    alone: scores without the release, (q,)
+    row: row of each record in the data or among the controls, (q,)
+    is_member: whether the record is in the data, (q,)
+    score: density scores from all datasets together and from each, (1 + m, q, 2)
+    score_without_release: scores without the release, (q,)
     """
 
     row: Integers
@@ -186,6 +185,7 @@ class _MembershipScores:
 
     @classmethod
     def from_blocks(cls, blocks: Sequence[MembershipBlock]) -> _MembershipScores:
+        """Concatenate the scores of all blocks."""
         return cls(
             np.concatenate([block.row for block in blocks]),
             np.concatenate([block.is_member for block in blocks]),
@@ -194,23 +194,21 @@ class _MembershipScores:
         )
 
     def score_ranks(self, dataset: int) -> Integers:
-        """Return the order of the scores, (q,), equal ones equal: by all datasets (0), or by one of them."""
+        """Return the ranks of the scores, equal for ties, (q,): from all datasets (0) or from one of them."""
         return distinct_rows(self.score[dataset].T, self.score.shape[1]).combination_of
 
 
 @dataclass(frozen=True, slots=True)
 class _FalsePositives(SuccessRate):
-    """Share of the scored controls that reach the limit: it is the score of one of them, so that their number is no chance, but the limit is."""
+    """False positive rate of an attack whose threshold is the score of a control."""
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Return the 95 % limits of the share of K independent people without a release of theirs that reaches the j-th highest score of K
-        others.
-
-        That share is beta(j, K + 1 - j).
-        """
+        """Return the 95 % limits of the false positive rate of new people, given the threshold."""
         from scipy.stats import beta
 
+        # The threshold is the j-th highest score of K controls, so the rate is beta(j, K + 1 - j): the count is fixed,
+        # the threshold is random.
         j, k = int(self.successes), self.guesses
         low = float(beta.ppf(0.025, j, k + 1 - j)) if j else 0.0
         return min(self.value, low), max(self.value, float(beta.ppf(0.975, max(j, 1), k + 1 - max(j, 1))))
@@ -222,9 +220,10 @@ def gather_blocks(
     spec: MembershipInferenceSpec,
     blocks: Sequence[MembershipBlock],
 ) -> WholeReleaseMeasure:
-    """Measure areas and success rates of all datasets together, and of each alone.
+    """Compute AUC and success rates from all datasets together and from each alone.
 
-    ``per_record`` of the whole: ``above_controls`` (n,), NaN of records that are not scored.
+    ``per_record`` of the whole: ``above_controls``, the share of controls that score lower, (n,), NaN for records that
+    are not scored.
     """
     scored = _MembershipScores.from_blocks(blocks)
     ranks = [scored.score_ranks(k) for k in range(len(scored.score))]
@@ -253,10 +252,10 @@ def gather_blocks(
 class _AttackedBlock:
     """One block of attacked records and controls.
 
-    which: number of each among the records of all blocks, (q,)
-    row: its row in the data or among the controls, (q,)
-    training: whether it is a record of the data, (q,)
-    places: its place by the known variables, (q, d)
+    number: number of each record among those of all blocks, (q,)
+    row: row of the record in the data or among the controls, (q,)
+    is_member: whether the record is in the data, (q,)
+    places: positions in the known variables, (q, d)
     """
 
     number: Integers
@@ -267,7 +266,7 @@ class _AttackedBlock:
 
 @dataclass(frozen=True, eq=False)
 class _MembershipAttack:
-    """Data with their controls, and the places of each dataset and of the reference."""
+    """Data and controls, with the positions of the released and reference records in the known variables."""
 
     data: Microdata
     controls: Microdata
@@ -279,29 +278,36 @@ class _MembershipAttack:
     def from_tables(
         cls, data: Microdata, releases: Sequence[Microdata], reference: Integers, spec: MembershipInferenceSpec
     ) -> _MembershipAttack:
+        """Create the attack with the given rows of the controls as reference."""
         assert data.controls is not None
         outside = select_rows(data.controls, reference)
+        # The intruder does not have the data, so distances are scaled by the release and the reference alone.
         gower = GowerDistance.from_tables([*releases, outside], sorted(spec.known))
         return cls(data, data.controls, gower, tuple(map(gower.record_places, releases)), gower.record_places(outside))
 
     def attacked_block(self, own: Integers, controls: Integers, block: int, blocks: int) -> _AttackedBlock:
-        """Return one block of some records and controls, records first."""
+        """Return one block of the given records and controls, records first."""
         rows, training = np.concatenate([own, controls]), np.arange(len(own) + len(controls)) < len(own)
         mine = slice(block, None, blocks)
         rows, training = rows[mine], training[mine]
         parts = ((self.data, rows[training]), (self.controls, rows[~training]))
         places = np.concatenate([self.gower.record_places(select_rows(table, some)) for table, some in parts])
+        # ``places`` lists the records of the data first.
         order = np.argsort(~training, kind="stable")
         which = np.arange(len(own) + len(controls))[mine]
         return _AttackedBlock(which[order], rows[order], training[order], places)
 
     def attacker_family(self, drawn_halves: Booleans) -> AttackerFamily:
+        """Return the family of attackers on the known variables."""
         return _attacker_family(self.data.schema, self.gower.names, drawn_halves)
 
     def score_vulnerable(
         self, spec: MembershipInferenceSpec, block: int, drawn_halves: Booleans, rng: np.random.Generator
     ) -> FamilyScores:
-        """Score one block of the most vulnerable records and of controls as vulnerable; the reference are all other controls."""
+        """Score one block of the most vulnerable records and of equally vulnerable controls.
+
+        The reference is all other controls.
+        """
         own, others = draw_vulnerable_rows(self.data, self.controls, spec.vulnerable, spec.records, rng)
         side = self.attacked_block(own, others, block, spec.blocks)
         left = np.setdiff1d(np.arange(len(self.controls)), others)
@@ -321,6 +327,7 @@ class _MembershipAttack:
 
 
 def _attacker_family(schema: Schema, names: Sequence[str], drawn_halves: Booleans) -> AttackerFamily:
+    """Return the family of attackers for the named variables."""
     levelled = np.array([schema[name].kind.has_levels for name in names], dtype=np.bool_)
     return AttackerFamily.from_halves(levelled, names, drawn_halves)
 
@@ -328,7 +335,7 @@ def _attacker_family(schema: Schema, names: Sequence[str], drawn_halves: Boolean
 def _divide_controls(
     controls: Microdata, spec: MembershipInferenceSpec, rng: np.random.Generator
 ) -> tuple[Integers, Integers]:
-    """Return the rows of the controls that are the reference, and of those that are scored."""
+    """Return the rows of the reference controls and of the scored controls."""
     if len(controls) < 2:
         raise NotComputable("there is one control record; the reference and what is scored need one each")
     order = draw_rows(controls, len(controls), rng)
@@ -338,14 +345,14 @@ def _divide_controls(
 
 
 def _reference_size(controls: int, share: float) -> int:
-    """Return how many of the controls are the reference: one at least, and one at least is left."""
+    """Return the number of reference controls; at least one control is on either side."""
     return min(max(round(share * controls), 1), controls - 1)
 
 
 def _attack_estimates(
     scored: _MembershipScores, ranks: Integers, spec: MembershipInferenceSpec, rng: np.random.Generator
 ) -> Iterator[Estimate]:
-    """Yield the estimates of the attack by the ranks of the scores, (q,)."""
+    """Yield AUC and attack success, given the ranks of the scores, (q,)."""
     own, others = ranks[scored.is_member], ranks[~scored.is_member]
     without = scored.score_without_release[scored.is_member], scored.score_without_release[~scored.is_member]
     value = roc_area(own, others)
@@ -358,8 +365,10 @@ def _attack_estimates(
         if len(others) < min(needed, MIN_SCORED_CONTROLS):
             yield from AttackResult(SuccessRate(0, 0), None, SuccessRate(0, 0), exact=False).estimates(reason=lacking)
             return
-        # One control is a larger share than was asked for. Its limits are as wide as so few controls make them.
+        # One control is a larger share than requested. Its limits are as wide as so few controls make them.
         allowed, words = 1, f"{words}; one control is taken for a record of the data. {lacking}"
+    # The success at few false positives shows the people about whom the release reveals most, whom an average hides
+    # (Carlini et al. 2022).
     (told, false), (by_chance, _) = (
         _count_reaching_limit(own, others, allowed),
         _count_reaching_limit(*without, allowed),
@@ -378,21 +387,22 @@ def _attack_estimates(
 
 
 def _allowed_false_positives(share: float, controls: int) -> int:
-    """Return how many of the scored controls may be taken for records of the data."""
+    """Return the number of scored controls that may be taken for records of the data."""
+    # 0.01 * 100 must not be rounded down to 0.
     return math.floor(share * controls * (1 + 1e-12))
 
 
 def _count_reaching_limit(own: Integers | Floats, others: Integers | Floats, allowed: int) -> tuple[int, int]:
-    """Count the records of the data and the controls that reach the lowest score of a control that at most ``allowed`` controls reach.
-
-    Where more share the highest score, those that are above it.
-    """
+    """Count the records and the controls that reach the threshold of ``_score_limit``."""
     limit = _score_limit(others, allowed)
     return int(np.count_nonzero(own >= limit)), int(np.count_nonzero(others >= limit))
 
 
 def _score_limit(others: Integers | Floats, allowed: int) -> float:
-    """Return the lowest score of a control that at most ``allowed`` controls reach; above the highest, where more share that."""
+    """Return the lowest control score that at most ``allowed`` controls reach.
+
+    If more controls tie at the highest score, the threshold is just above it.
+    """
     scores, counts = np.unique(others, return_counts=True)
     reaching = np.cumsum(counts[::-1])[::-1]
     fit = np.flatnonzero(reaching <= allowed)
@@ -409,7 +419,10 @@ def _family_estimates(
     rng: np.random.Generator,
     without: float,
 ) -> Iterator[Estimate]:
-    """Yield what the family of attackers reaches by scores (1, q, K), or (0, q, K) where there is no reference."""
+    """Yield the estimates of the best attacker of the family.
+
+    ``scores`` has the shape (1, q, K), or (0, q, K) if there is no reference.
+    """
     people, controls = int(training.sum()), int((~training).sum())
     if not len(scores) or not has_enough_people(training):
         reason = (
@@ -437,7 +450,7 @@ def _family_estimates(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MembershipInferenceSpec(Spec):
-    """What the intruder has of a person, how densities are found, and how the controls are used."""
+    """Settings: known variables, density estimation, and use of the controls."""
 
     known: Annotated[Known, Variant("variables the intruder has of a person; default: all but identifiers")] = ()
     neighbours: Annotated[int, Param("which nearest record tells how dense a table is", ge=1)] = 1
@@ -456,11 +469,11 @@ class MembershipInferenceSpec(Spec):
         return tuple(map(float, range(self.blocks)))
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Return these settings with all variables but identifiers where none is named."""
+        """Return these settings with ``known`` set to all variables but identifiers if none is named."""
         return replace(self, known=self.known or schema.non_identifiers)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """Raise BadInput when the intruder has nothing of a person."""
+        """Raise BadInput if the intruder knows no variable."""
         known = self.for_release(schema, released).known
         if not known:
             raise BadInput(f"{place}.known", "all variables are identifiers; name what the intruder has of a person")
@@ -569,12 +582,13 @@ OUTPUTS = (
 
 
 def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
-    """Offer to measure whether the release reveals who is in the data."""
+    """Offer the measure if records are held out."""
     if case.want != "synthesis":
         return None
     if not case.holdout:
         return DeclinedOffer(WITHOUT_CONTROLS)
-    # The measure takes one control where there are fewer, but a draft holds out enough for the false positives that it asks for.
+    # The measure takes one control where there are fewer, but a draft holds out enough for the false positives that it
+    # asks for.
     limits, sizes = (
         limits_for_all_variables("membership", case, FALSE_POSITIVES, scored=REFERENCE_SHARE),
         planned_sizes(case, REFERENCE_SHARE),
@@ -620,7 +634,7 @@ def membership_inference(
     block: int,
     run: Run,
 ) -> MembershipBlock:
-    """Score one block of records and controls. Raises NotComputable where there are too few controls."""
+    """Compute the scores of one block of records and controls. Raises NotComputable if there are too few controls."""
     assert confidential.controls is not None
     reference, controls = _divide_controls(confidential.controls, spec, run.rng)
     own = draw_rows(confidential, spec.records, run.rng)
@@ -633,6 +647,8 @@ def membership_inference(
         inside.append(NeighbourDistances.from_places(attack.gower, sides.places, places, spec.neighbours))
         run.report(Progress(done, len(releases), "datasets"))
     elsewhere = NeighbourDistances.from_places(attack.gower, sides.places, attack.reference, spec.neighbours)
+    # The distance to the closest released record alone is no measure: it is small for everybody who resembles many (Yao
+    # et al. 2025).
     score = density_scores(inside, elsewhere, len(attack.gower.names), spec.neighbours)
     family_scores = {}
     if "random" in spec.people:

@@ -1,27 +1,18 @@
-"""Population uniqueness: how many of the records that are unique on a key in the sample are unique in the population.
+"""Population uniqueness: expected number of sample uniques that are unique in the population.
 
-The records are a sample: a ``fraction`` of the population, or each stands for as many people as its ``weight`` says. Of the sample uniques,
-``expected_uniques`` (τ_1) are population uniques, and ``expected_matches`` (τ_2) would be matched rightly by an intruder who
-picks one of the people with their key at random, by a Poisson log-linear model of the key's cells with all main effects or all
-two-way interactions (Skinner & Shlomo 2008; Elamir & Skinner 2006). The model is chosen by its specification test: main
-effects unless the test rejects them, else the model of the smaller statistics. Where the test rejects every model that is fitted, the
-estimate of the least rejected one is a point without an interval and its reason says *rejected*: it may be off either way. Models with
-few records
-a parameter are not fitted: they follow single records. In a tenth of Adult, 8 records a parameter of a two-way model, it found 118
-    population uniques
-of 152 and main effects 172; with 24 in three tenths, 403 of 425.
+The records are a sample: a ``fraction`` of the population, or each with a survey ``weight``. ``expected_uniques`` (τ_1)
+is the expected number of sample uniques that are population uniques, ``expected_matches`` (τ_2) the expected number of
+right matches when one of the people with the same key is picked at random. Both rest on a Poisson log-linear model of
+the key's cells with main effects or all two-way interactions (Skinner & Shlomo 2008; Elamir & Skinner 2006), chosen by
+its specification test. ``pitman_uniques`` and ``zayatz_uniques`` use the class sizes alone and assume a simple random
+sample.
 
-With weights (after the same, for complex designs) the means are fitted to the sums of weights F̂_k and π_k = f_k / F̂_k; the test uses
-the unweighted
-counts against the same margins; there is no interval. Intervals are of 95 % if the model holds. Datasets of one release rest on
-one sample, so the interval of their average is the average of their intervals. ``pitman_uniques`` and ``zayatz_uniques`` look at the
-sizes of the classes
-alone, and take the sample as drawn with equal chances.
+With weights (same paper, complex designs) the means are fitted to the sums of weights F̂_k, and π_k = f_k / F̂_k; the
+test compares unweighted counts with the same margins, and there is no interval. Intervals are 95 % intervals given the
+model.
 
-A release is looked at as if its values were true, in the population that the confidential data were drawn from: of synthesised
-values the figures say how rare the keys are that are shown, not whose they are. A person's own probabilities are 0 where the person's
-row was drawn
-with other keys.
+A release is treated as if its values were true: with synthesised values the figures tell how rare the released keys
+are, not whose they are.
 """
 
 from __future__ import annotations
@@ -58,31 +49,36 @@ ValueAndDerivatives = tuple[Floats, Floats, Floats]
 """Value of h at some x, and its first and second derivative by x."""
 ALPHA_STARTS = (0.05, 0.35, 0.65, 0.95)
 MAX_THETA_RATIO = 1e6
-"""Largest θ as a multiple of the number of records: beyond, the classes say nothing of their sizes in the population."""
+"""Largest θ per record; beyond it the sample says nothing about class sizes in the population."""
 MOST_CELLS = 1_000_000
 REJECTION_LIMIT = 1.96
 MAIN_EFFECTS_RECORDS = 5
-"""Records that a model of main effects must have for each parameter."""
+"""Fewest records per parameter of a main-effects model."""
 MODEL_NAMES: dict[Order, str] = {1: "main effects", 2: "two-way"}
 
 
 def chance_still_unique(x: Floats) -> ValueAndDerivatives:
-    """Return h_1 = P(F = 1 | f = 1) = exp(-x), with x more people expected in the cell, and its derivatives.
+    """Return h_1 = P(F = 1 | f = 1) = exp(-x), with x more people expected in the cell, and its first two derivatives.
 
-    Cell k of the key has F_k ~ Poisson(λ_k) people, of whom each is in the sample with probability π_k, so that f_k ~ Poisson(π_k λ_k) and
-    F_k - f_k ~ Poisson(x_k), x_k = (1 - π_k) λ_k, independent of f_k (Skinner & Shlomo 2008). τ_1 = Σ_{f_k = 1} h_1.
+    Cell k of the key has F_k ~ Poisson(λ_k) people. Each is in the sample with probability π_k, so that f_k ~
+    Poisson(π_k λ_k) and F_k - f_k ~ Poisson(x_k), x_k = (1 - π_k) λ_k, independent of f_k (Skinner & Shlomo 2008). τ_1
+    = Σ_{f_k = 1} h_1.
     """
     value = np.exp(-x)
     return value, -value, value
 
 
 def chance_of_right_match(x: Floats) -> ValueAndDerivatives:
-    """Return h_2 = E(1 / F | f = 1) = (1 - exp(-x)) / x, with x more people expected in the cell, and its derivatives. τ_2 = Σ_{f_k = 1} h_2."""
+    """Return h_2 = E(1 / F | f = 1) = (1 - exp(-x)) / x and its first two derivatives.
+
+    x more people are expected in the cell. τ_2 = Σ_{f_k = 1} h_2.
+    """
     return _exponential_moment(1, x), -_exponential_moment(2, x), _exponential_moment(3, x)
 
 
 def _exponential_moment(a: int, x: Floats) -> Floats:
     """Return ∫ t^(a-1) exp(-x t) dt over t from 0 to 1."""
+    # The closed form is 0 / 0 at x = 0; two terms of the series are exact there.
     small = x < 1e-5
     safe = np.where(small, 1.0, x)
     return np.asarray(np.where(small, 1 / a - x / (a + 1), gamma(a) * gammainc(a, safe) / safe**a))
@@ -99,6 +95,7 @@ def expected_inverse_square(x: Floats) -> Floats:
     for k in range(20):
         series += term / (k + 1) ** 2
         term = term * np.minimum(x, 1.0) / (k + 1)
+    # exp(-x) Ei(x) cancels at small x and overflows at large x, hence three ranges.
     middle = np.clip(x, 1.0, 500.0)
     exact = np.exp(-middle) * (expi(middle) - np.log(middle) - np.euler_gamma) / middle
     far = np.maximum(x, 1.0)
@@ -107,11 +104,11 @@ def expected_inverse_square(x: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ExpectedCount:
-    """Expected number of records of some sample that are unique, or matched rightly.
+    """Expected number of sample uniques that are population uniques or are matched rightly.
 
     name: name of the output
-    sides: chance of one record by x, with its derivatives
-    spread: variance of one record's contribution, by x
+    chance: probability for one record as a function of x, with two derivatives
+    variance: variance of one record's contribution as a function of x
     """
 
     name: str
@@ -130,12 +127,12 @@ EXPECTED_COUNTS = (EXPECTED_UNIQUES, EXPECTED_MATCHES)
 
 @dataclass(frozen=True, eq=False)
 class KeyModel:
-    """Fitted log-linear model of a key's cells, arrays of one shape.
+    """Fitted log-linear model of the cells of a key; all arrays have the shape of the table.
 
-    counts: records f of each cell
-    sample: fitted means πλ of the counts (``sample.fitted``)
-    people: people λ expected in each cell
-    present: π of the cells that have records, elsewhere nothing: sums of sampling weights give it of those alone
+    counts: sample frequencies f
+    sample: fitted log-linear model of the sample frequencies, with means πλ
+    people: expected population frequencies λ
+    sampling_fraction: π of nonempty cells, 0 elsewhere, since weights give it for these alone
     """
 
     counts: Floats
@@ -145,14 +142,18 @@ class KeyModel:
 
     @property
     def expected_others(self) -> Floats:
-        """Return of each cell x = (1 - π) λ, people expected besides those in the sample."""
+        """Return the expected number of people outside the sample in each cell, x = (1 - π) λ."""
         return np.asarray((1 - self.sampling_fraction) * self.people)
 
     def expected_count(self, count: ExpectedCount) -> float:
+        """Return the sum of the chances over the sample uniques."""
         return float(count.chance(self.expected_others[self.counts == 1])[0].sum())
 
     def half_width(self, count: ExpectedCount) -> float:
-        """Return 1.96 standard errors of τ less what is true of this sample: who else is in the cells, and the means being fitted."""
+        """Return 1.96 prediction standard errors of the count.
+
+        They cover the unseen people of the cells and the estimation of the means.
+        """
         unique = self.counts == 1
         x = self.expected_others[unique]
         slope = np.zeros(self.counts.shape)
@@ -161,17 +162,13 @@ class KeyModel:
         return 1.96 * math.sqrt(float(count.variance(x).sum() + fitting))
 
     def specification_statistic(self, count: ExpectedCount) -> float | None:
-        """Return B over its standard error; None where nothing varies, as where the sample is the population.
+        """Return B over its standard error, about standard normal under the model; None if the variance is 0.
 
-        B is the bias that means off by little would bring, over all cells (Skinner & Shlomo 2008; the variance without the part of the
-        residuals that
-        the fit takes away):
+        B is the bias that slightly wrong means would cause over all cells (Skinner & Shlomo 2008):
 
             B_j = Σ_k λ_k exp(-π_k λ_k) {-h_j'(λ_k) (f_k - π_k λ_k) + h_j''(λ_k) [(f_k - π_k λ_k)² - f_k] / (2 π_k)}
 
-        The statistic is about standard normal where the model holds. Above 0 cells differ more than the model says, as where
-        interactions are left
-        out; below 0 less, as where it has a term for every few records.
+        A positive value means missing terms, such as interactions; a negative one means overfitting.
         """
         f, mean = self.counts, self.sample.fitted_means
         share = np.minimum(np.divide(mean, self.people, out=np.ones_like(mean), where=self.people > 0), 1.0)
@@ -180,20 +177,23 @@ class KeyModel:
         first = -weight * slope * (1 - share)
         second = weight * curve * (1 - share) ** 2 / (2 * share)
         bias = np.sum(first * (f - mean) + second * ((f - mean) ** 2 - f))
+        # The variance leaves out the part of the residuals that the fit takes away.
         left = first - self.sample.project(first)
         variance = float(np.sum(left**2 * mean) + 2 * np.sum(second**2 * mean**2))
         scale = float(np.sum(first**2 * mean) + 2 * np.sum(second**2 * mean**2))
+        # Where the sample is the population nothing varies, and the variance is rounding error.
         return float(bias) / math.sqrt(variance) if variance > 1e-16 * scale and scale > 0 else None
 
 
 def pitman_log_likelihood(alpha: float, theta: float, sizes: Integers) -> tuple[float, float, float]:
-    """Return the log likelihood of class sizes (u,) by the Pitman model, and its derivatives by α and θ; 0 <= α < 1, θ > -α.
+    """Return the Pitman log likelihood of class sizes (u,), and its derivatives by α and θ.
 
-    A further record joins a class of j with chance (j - α) / (n + θ), else makes a new one (Pitman 1995). The likelihood is (Hoshino 2001)
+    0 <= α < 1, θ > -α. A further record joins a class of size j with probability (j - α) / (n + θ), else forms a new
+    one (Pitman 1995). The likelihood is (Hoshino 2001)
 
         ∏_{i=1}^{u-1} (θ + iα) / ∏_{i=1}^{n-1} (θ + i) · ∏_j [∏_{i=1}^{j-1} (i - α)]^{s_j}
 
-    with s_j classes of j records in the sample; n records in u classes.
+    with n records in u classes, s_j of them of size j.
     """
     n, i = int(sizes.sum()), np.arange(1, len(sizes))
     j, s = np.unique(sizes, return_counts=True)
@@ -206,10 +206,10 @@ def pitman_log_likelihood(alpha: float, theta: float, sizes: Integers) -> tuple[
 
 
 def fit_pitman(sizes: Integers) -> tuple[float, float]:
-    """Return the most likely α and θ of class sizes (u,).
+    """Return the maximum likelihood estimates of α and θ from class sizes (u,).
 
     Raises:
-        NotComputable: where all records are unique or all alike, or the likelihood has no largest value.
+        NotComputable: if all records are unique or all are equal, or the likelihood has no maximum.
     """
     from scipy.optimize import minimize
 
@@ -218,10 +218,12 @@ def fit_pitman(sizes: Integers) -> tuple[float, float]:
         raise NotComputable("the Pitman model needs records that share a key and keys that differ")
 
     def cost(point: Floats) -> tuple[float, Floats]:
+        """Return minus the log likelihood per record, and its gradient by α and log(θ + α)."""
         alpha, apart = point[0], np.exp(point[1])
         value, by_alpha, by_theta = pitman_log_likelihood(alpha, apart - alpha, sizes)
         return -value / n, -np.array([by_alpha - by_theta, by_theta * apart]) / n
 
+    # θ + α is optimised on the log scale, since θ > -α.
     bounds = [(0.0, 1 - 1e-9), (np.log(1e-9), np.log(MAX_THETA_RATIO * n))]
     tried = [
         minimize(
@@ -232,15 +234,16 @@ def fit_pitman(sizes: Integers) -> tuple[float, float]:
     ]  # fmt: skip
     best = min(tried, key=lambda found: float(found.fun))
     alpha, apart = float(best.x[0]), float(np.exp(best.x[1]))
+    # The optimum near the bound means that the likelihood grows without end in θ.
     if apart > 0.01 * MAX_THETA_RATIO * n:
         raise NotComputable("too few records share a key for the Pitman model")
     return alpha, apart - alpha
 
 
 def pitman_share(alpha: float, theta: float, n: int, population: float) -> float:
-    """Return the share of the sample's uniques that are unique in a population of ``population`` >= n, by the Pitman model.
+    """Return the share of sample uniques that are population uniques under the Pitman model.
 
-    A class of 1 is still one of 1 in the population of N with probability
+    The population has at least n people. A class of size 1 is still of size 1 in a population of N with probability
 
         ∏_{i=n}^{N-1} (θ + α + i - 1) / (θ + i) = Γ(θ+α+N-1) Γ(θ+n) / (Γ(θ+α+n-1) Γ(θ+N)).
     """
@@ -250,13 +253,14 @@ def pitman_share(alpha: float, theta: float, n: int, population: float) -> float
 
 
 def zayatz_share(sizes: Integers, population: float) -> float:
-    """Return the share of the sample's uniques that are population uniques, from class sizes (u,) of the sample, some of them 1.
+    """Return the share of sample uniques that are population uniques by Zayatz (1991).
 
-    Zayatz (1991): the population's classes have sizes distributed as the sample's, so that the share is
+    Some of the class sizes (u,) of the sample must be 1. The population's class sizes are assumed to be distributed as
+    the sample's, so that the share is
 
         s_1 H(1) / Σ_j s_j H(j),    H(j) = j C(N-j, n-1) / C(N, n)
 
-    Population classes are larger than the sample's, so it finds too many where the fraction is small.
+    Population classes are larger than the sample's, so the estimate is too high if the sampling fraction is small.
     """
     from scipy.stats import hypergeom
 
@@ -269,7 +273,7 @@ TEST_OF_COUNT = {EXPECTED_UNIQUES.name: "specification_uniques", EXPECTED_MATCHE
 
 
 def check_data(data: Microdata, target: str, spec: PopulationUniquenessSpec, place: str) -> None:
-    """Raise BadInput where a record has no sampling weight, or one that no record can have."""
+    """Raise BadInput if a record has no sampling weight or a weight below 1."""
     spec = spec.for_release(data.schema, ())
     if spec.weight is None:
         return
@@ -287,15 +291,17 @@ def check_data(data: Microdata, target: str, spec: PopulationUniquenessSpec, pla
 
 
 def average_one_sample(rows: Sequence[Row], records: int | None = None) -> list[Row]:
-    """Average the rows over the datasets, each with the average of their intervals, or without one where one dataset has none."""
+    """Average the rows over the datasets, with averaged interval limits; no interval if one dataset has none."""
     return [_with_mean_interval(average_series(group, records), group) for group in group_by_series(rows)]
 
 
 def _with_mean_interval(row: Row, rows: Sequence[Row]) -> Row:
+    """Return the averaged row with the mean of the interval limits of its datasets."""
     if row.measure in TEST_OF_COUNT.values():
         return row
     ends = [(one.lower, one.upper) for one in rows if one.value is not None]
     lower, upper = ([one for one in end if one is not None] for end in zip(*ends, strict=True)) if ends else ([], [])
+    # All datasets rest on one sample, so averaging them does not narrow the interval.
     if not ends or len(lower) < len(ends) or len(upper) < len(ends):
         return replace(row, lower=None, upper=None)
     return replace(row, lower=float(np.mean(lower)), upper=float(np.mean(upper)))
@@ -304,9 +310,9 @@ def _with_mean_interval(row: Row, rows: Sequence[Row]) -> Row:
 def _weights_and_population(
     confidential: Microdata, released: Microdata, spec: PopulationUniquenessSpec
 ) -> tuple[Floats, float]:
-    """Return how many people each released record stands for, (n,), and how many the population has.
+    """Return the number of people each released record represents, (n,), and the population size.
 
-    They add up to what the confidential records stand for, whatever a release suppresses or adds.
+    The weights are scaled to the total of the confidential records, whatever records a release suppresses or adds.
     """
     if spec.weight is None:
         assert spec.fraction is not None
@@ -324,7 +330,7 @@ def _weights_and_population(
 
 
 def _class_size_estimate(name: str, sizes: Integers, population: float, remark: str) -> Estimate:
-    """Return the estimate by the Pitman model, or Zayatz's."""
+    """Return the estimated number of population uniques by the Pitman model or by Zayatz's estimator."""
     uniques = int(np.sum(sizes == 1))
     try:
         if not uniques:
@@ -339,10 +345,12 @@ def _class_size_estimate(name: str, sizes: Integers, population: float, remark: 
 
 
 def _fit_key_model(codes: list[Integers], weights: Floats, order: Order, least: int) -> KeyModel:
-    """Fit the model of a key whose variables have the codes (n,) each, from at least ``least`` records a parameter.
+    """Fit the log-linear model of a key, given the codes (n,) of each key variable.
+
+    ``least`` is the smallest number of records per parameter.
 
     Raises:
-        NotComputable: where the table of the key has too many cells, or the model too many parameters.
+        NotComputable: if the table of the key has too many cells, or the model too many parameters.
     """
     if len(codes) <= order:
         need = "two variables" if order == 1 else "three variables"
@@ -372,25 +380,24 @@ def _fit_key_model(codes: list[Integers], weights: Floats, order: Order, least: 
 
 
 def _largest_statistic(found: list[float | None]) -> float:
+    """Return the largest absolute test statistic, 0 without any."""
     return max((abs(one) for one in found if one is not None), default=0.0)
 
 
 def _choose_order(found: Mapping[Order, list[float | None]]) -> Order:
-    """Return main effects if the test does not reject them, else the model of the smaller statistics."""
+    """Choose main effects unless the test rejects them, else the model with the smaller statistics."""
     if 1 in found and _largest_statistic(found[1]) <= REJECTION_LIMIT:
         return 1
     return min(found, key=lambda order: _largest_statistic(found[order]))
 
 
 def _rejection_text(order: Order, found: Mapping[Order, list[float | None]]) -> str:
-    """Return that the test rejects every fitted model, the chosen one with the smallest statistics; empty where one is not rejected.
-
-    It stands alone: an average shows the first reason that its datasets have.
-    """
+    """Return the reason why there is no interval: the test rejects every fitted model; empty if a model is accepted."""
     if _largest_statistic(found[order]) <= REJECTION_LIMIT:
         return ""
     largest = max((one for one in found[order] if one is not None), key=abs)
     why = "terms are missing" if largest > 0 else "it has too many terms"
+    # The text must stand alone: an average shows the first reason that its datasets have.
     least = "the least rejected one, " if len(found) > 1 else ""
     return (
         f"rejected: the specification test rejects every log-linear model that is fitted; {least}of {MODEL_NAMES[order]}, gives this "
@@ -404,6 +411,7 @@ def _test_estimate(count: ExpectedCount, order: Order, value: float | None, why:
 
 
 def _count_estimate(model: KeyModel, count: ExpectedCount, words: str, *, interval: bool) -> Estimate:
+    """Return the expected count as an estimate, with a 95 % interval cut to [0, number of sample uniques]."""
     value, uniques = model.expected_count(count), float(np.sum(model.counts == 1))
     if not interval or uniques == 0:
         return Estimate(count.name, value, reason=words)
@@ -418,12 +426,16 @@ def _chances_by_record(
     model: KeyModel,
     codes: list[Integers],
 ) -> dict[str, Floats]:
-    """Return what the model says of each confidential record's released version, (n,) each."""
+    """Return frequency and match probabilities of each record's released counterpart, (n,) each.
+
+    Empty if nothing links the release to the data.
+    """
     if not released.linked or (released.classes is None and len(released) != len(confidential)):
         return {}
     cell = np.ravel_multi_index(codes, model.counts.shape)
     counts, others = model.counts.ravel()[cell], model.expected_others.ravel()[cell]
     _, first, which = np.unique(cell, return_index=True, return_inverse=True)
+    # A counterpart that was drawn with other keys does not lead to the person.
     own = has_own_keys(confidential, released, spec.keys, spec.bins)
     values = {
         "frequency": counts,
@@ -438,7 +450,7 @@ def _chances_by_record(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PopulationUniquenessSpec(Spec):
-    """Key of the records, how the sample was drawn, and the model."""
+    """Settings: key variables, sampling design and model."""
 
     keys: KeyVariables = ()
     fraction: Annotated[
@@ -457,6 +469,8 @@ class PopulationUniquenessSpec(Spec):
         Literal["chosen", "main_effects", "two_way"],
         Param("terms of the log-linear model, or chosen by the specification test"),
     ] = "chosen"
+    # Sparse two-way models follow single records: on a tenth of Adult, 8 records a parameter gave 118 population
+    # uniques of 152 (main effects 172); with 24, in three tenths, 403 of 425.
     two_way_records: Annotated[
         int,
         Param(
@@ -467,10 +481,10 @@ class PopulationUniquenessSpec(Spec):
     bins: BinsOfKey = field(default_factory=dict)
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Return these settings with a key and a weight filled in.
+        """Return these settings with default key and weight filled in.
 
-        The quasi-identifiers are the key when none is named, never the weight; the survey weight counts where nothing says how the
-        sample was drawn.
+        The default key consists of the quasi-identifiers without the weight. The survey weight is the default if no
+        fraction is given.
         """
         weight = self.weight or next(iter(schema.names_by_role(Role.WEIGHT) if self.fraction is None else ()), None)
         out = (weight, *schema.names_by_role(Role.WEIGHT))
@@ -478,12 +492,12 @@ class PopulationUniquenessSpec(Spec):
         return replace(self, keys=keys, weight=weight)
 
     def settings(self, schema: Schema, released: tuple[str, ...]) -> dict[str, Any]:
-        """Return the settings of any measure, and the survey weight where it is what says how the sample was drawn."""
+        """Return the settings to report, with the survey weight if it describes the sampling design."""
         weight = self.for_release(schema, released).weight
         return {**Spec.settings(self, schema, released), **({"weight": weight} if weight else {})}
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """Raise BadInput when there is no key, not one of fraction and weight, or a bin is of no variable of the key."""
+        """Raise BadInput if the key, the sampling design or a binning rule is missing or contradictory."""
         full = self.for_release(schema, released)
         keys, weight = full.keys, full.weight
         if not keys:
@@ -502,6 +516,7 @@ class PopulationUniquenessSpec(Spec):
 
     @property
     def model_orders(self) -> tuple[Order, ...]:
+        """Return the interaction orders of the models to fit."""
         both: dict[str, tuple[Order, ...]] = {"main_effects": (1,), "two_way": (2,)}
         return both.get(self.model, (1, 2))
 
@@ -623,12 +638,10 @@ class PopulationUniquenessSpec(Spec):
 def population_uniqueness(
     confidential: Microdata, released: Microdata, spec: PopulationUniquenessSpec, run: Run
 ) -> Measure:
-    """Measure the uniques of the released table that are expected to be population uniques.
+    """Estimate how many uniques of the released table are population uniques.
 
-    ``per_record``: ``frequency`` f, ``chance_of_right_match`` E(1/F | f) and ``population_unique`` P(F = 1 | f), each (n,), NaN of records
-    that are suppressed; none where nothing says whose a released record is, or the log-linear model is not computed. The last two are 0
-    of a
-    person whose drawn row has other keys.
+    ``per_record``: ``frequency`` f, ``right_match`` E(1/F | f) and ``population_unique`` P(F = 1 | f), (n,) each, NaN
+    for suppressed records; none if the release is not linked to the data or no log-linear model was fitted.
     """
     remark = learned_bins_text(spec.bins)
     columns = [
@@ -644,6 +657,7 @@ def population_uniqueness(
     models: dict[Order, KeyModel] = {}
     why: dict[Order, str] = {}
     codes = [equivalence_classes([column], len(released)) for column in columns]
+    # A constant variable adds no cells but counts as a factor of the model.
     cells = [code for code in codes if code.max() > 0]
     for order in spec.model_orders:
         try:

@@ -1,32 +1,22 @@
-"""Audit of single records by shadow releases of the run's own recipe: what a release reveals of a person.
+"""Audit of single records by shadow releases of the run's own recipe: what a release reveals about a person.
 
-For the most vulnerable people and for people at random, shadow releases are made with and without their record (``adversary.shadows``),
-each is reduced to
-what an intruder sees of the person (``adversary.shadow_features``), and a cross-fitted classifier separates the two kinds as well as it can
-(``adversary.cross_fitted``). Where all models can say how probable a release is and the intruder knows all other records, the logarithm
-of the
-likelihood ratio stands in place of the classifier: no test is more powerful (Neyman & Pearson 1933).
+Shadow releases are made with and without the records of the most vulnerable people and of random people
+(``adversary.shadows``). Each is reduced to the features an intruder sees of the person (``adversary.shadow_features``),
+and a cross-fitted classifier separates the two kinds (``adversary.cross_fitted``).
 
-    auc, largest_auc   mean over the targets, and of the target who stands out most, with an interval that holds for all targets at once
-    given_away         how many targets have such an interval above 1/2
-    tpr, advantage     share of the shadows with the person found at ``false_positives``; true less false positives at the classifier's
-    own limit
-    reconstruction     share of a target's sensitive values guessed right with its record in the data; baseline: without it;
-    memorisation: the difference
-    epsilon_lower      the largest privacy loss that the attack proves (``adversary.audit_bounds``; mu_lower: of Gaussian differential
-    privacy)
-    epsilon_guesses    that which all guesses at canaries prove together, in few shadows (Steinke, Nasr & Jagielski 2023)
+    auc, largest_auc   mean over the targets, and the largest, with a simultaneous interval for all targets
+    given_away         number of targets whose simultaneous interval lies above 1/2
+    tpr, advantage     true positive rate at ``false_positives``; true less false positive rate at the classifier's own
+                       threshold
+    reconstruction     share of sensitive values guessed right with the target's record in the data; the baseline is
+                       without it
+    memorisation       the difference between these two
+    epsilon_lower      largest privacy loss that the attack proves (``adversary.audit_bounds``); mu_lower for Gaussian
+                       privacy
+    epsilon_guesses    privacy loss proved by all guesses at canaries together (Steinke, Nasr & Jagielski 2023)
 
-**How it could mislead.** *False safe*: an attacker with other features may do better, so that the audit bounds the risk from below
-    alone; few shadows or
-targets miss a leak (``detectable_auc``). *False alarm*: what is kept unchanged shows who is in the data, so of partly synthetic tables
-the ``question`` is
-about their values by default. The largest of many areas is large by chance: its interval is simultaneous, by permutations.
-
-The result names people by their record numbers; it stays inside, as confidential as the data. Random numbers are bound to data and key,
-with a
-stream for each shadow. Of background "half" a shadow serves all targets: its cost is ``shadows`` fits, of "all" that times the number
-of targets.
+A low result is only a lower bound of the risk: other features may attack better, and few shadows or targets can miss a
+leak (``detectable_auc``). The result contains record numbers and is as confidential as the data.
 """
 
 from __future__ import annotations
@@ -74,7 +64,7 @@ from ..wording import count_noun
 
 _DEFAULT_TARGETS = 20
 SHADOWS_TOGETHER, AT_ONCE = 50, 100_000
-"""Shadows that are made together, and the records of all of them."""
+"""Largest number of shadows, and of their records in all, that are made together."""
 NO_LEAK = 0.5
 COUNTS_FEATURE = "counts of the published tables"
 AUDIT_LEVERS = (
@@ -88,17 +78,17 @@ ROW_DEFAULTS = (("people", "random"),)
 
 @dataclass(frozen=True, eq=False)
 class _AuditSetup:
-    """Audited records and the design of the shadows.
+    """Targets of the audit and the design of the shadows.
 
-    data: records in the order of their values
+    data: records sorted by their values
     order: row of each in the file, (n,)
     targets: rows of the T targets in ``data``
-    kinds: which of the targets are of each kind, (T,) each
+    kinds: mask of the targets of each kind, (T,) each
     design: design of the shadows
-    looked: features of a shadow that the intruder sees
-    exact: whether likelihood ratios are exact
-    publishes: whether the release publishes tables of counts
-    datasets: number of datasets of a shadow
+    features: computes the features of a target that the intruder sees in a shadow
+    is_exact: whether exact likelihood ratios replace the classifier
+    publishes_tables: whether the release publishes tables of counts
+    n_datasets: number of datasets of a shadow
     """
 
     data: Microdata
@@ -120,6 +110,8 @@ class _AuditSetup:
         spec: RecordAuditSpec,
         rng: np.random.Generator,
     ) -> _AuditSetup:
+        # Draws then depend on the values alone and not on the order of the file.
+        """Draw the targets and design the shadows. Raises NotComputable if there are too few records."""
         order = np.lexsort([confidential.numbers(name) for name in sorted(confidential.schema.names)])
         data = replace(
             confidential,
@@ -134,7 +126,9 @@ class _AuditSetup:
             kind: _draw_targets(data, kind, min(spec.targets, n // 4), rng) for kind in spec.people
         }
         targets = np.unique(np.concatenate([*groups.values()]))
+        # Values that are kept unchanged show who is in the data, so such a release is asked about values only.
         question = spec.question or ("values" if refits.kept_variables else "record")
+        # By Neyman & Pearson (1933) no test is more powerful than the likelihood ratio.
         exact = (
             spec.exact
             and spec.background == "all"
@@ -163,9 +157,7 @@ class _AuditSetup:
     def shadow_rows(
         self, shadow: ShadowSample, shown: ShadowRelease, refits: ShadowReleases
     ) -> Iterator[tuple[int, int, Floats, float]]:
-        """Yield of one shadow every target that it is about, whether it is present, its features, and the log likelihood ratio (NaN
-        without one).
-        """
+        """Yield the number, presence, features (F,) and log likelihood ratio (NaN if none) of each target."""
         asked = np.flatnonzero(shadow.target_present >= 0)
         looked = self.features if len(asked) > 1 else self.features.select_target(int(asked[0]))
         features = looked.extract_features(shown.datasets)
@@ -185,11 +177,11 @@ class _AuditSetup:
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """Return what each feature is, in words."""
+        """Return the names of the features."""
         return (*self.features.feature_names, *((COUNTS_FEATURE,) if self.publishes_tables else ()))
 
     def log_likelihood_ratio(self, target: int, releases: Sequence[Microdata], refits: ShadowReleases) -> float:
-        """Return the logarithm of p(Z | the record) / p(Z | another record in its place), the other one being any of the pool."""
+        """Return log p(Z | target's record) - log p(Z | a record of its replacement pool), averaged over the pool."""
         models = refits.fit_models(self.data, releases)
         row, pool = int(self.targets[target]), list(self.design.pools[target])
         names = [name for model in models for name in model.targets]
@@ -199,7 +191,7 @@ class _AuditSetup:
 
 
 def _draw_targets(data: Microdata, kind: str, number: int, rng: np.random.Generator) -> Integers:
-    """Return the rows of the targets of a kind."""
+    """Draw the rows of the targets of one kind."""
     if kind == "vulnerable":
         some = score_vulnerability(data, data.select_rows([])).select_most_vulnerable(number)[0]
         return draw_rows(some, data, number, rng)
@@ -208,22 +200,22 @@ def _draw_targets(data: Microdata, kind: str, number: int, rng: np.random.Genera
 
 @dataclass(frozen=True, eq=False)
 class AuditBlock:
-    """One block of shadows: r pairs of a shadow and one of the T targets, with F features of each.
+    """Results of one block of shadows: r pairs of a shadow and one of the T targets, with F features each.
 
     shadow: number of the shadow, (r,)
     target: number of the target, (r,)
-    is_present: whether the record of the target is in the shadow, (r,)
-    features: what the intruder sees of the target in the shadow, (r, F)
-    log_likelihood_ratios: of the record against another one in its place, (r,), NaN without one
+    is_present: whether the target's record is in the shadow, (r,)
+    features: features of the target that the intruder sees in the shadow, (r, F)
+    log_likelihood_ratios: log likelihood ratio of the target's record against a replacement, NaN if none, (r,)
     records: record numbers of the targets, (T,)
-    kinds: which of the targets are of each kind, (T,) each
+    kinds: mask of the targets of each kind, (T,) each
     feature_names: names of the features, (F,)
-    guess_features: features that say whether sensitive values are guessed right
-    is_exact: whether the likelihood ratios are there
-    claim: privacy loss that the steps claim; None without one
-    seed: of the random numbers with which all blocks are judged together
-    remark: how many shadows there are, in words
-    output_prefix: what the names of the areas begin with
+    guess_features: columns of the features that tell whether sensitive values are guessed right
+    is_exact: whether likelihood ratios are available
+    claim: privacy loss claimed by the synthesis steps; None without a claim
+    seed: seed of the random numbers of the joint evaluation of all blocks
+    remark: description of the shadows in words
+    output_prefix: prefix of the names of the AUC outputs
     """
 
     shadow: Integers
@@ -242,6 +234,7 @@ class AuditBlock:
     output_prefix: str
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all fields as arrays by the keys under which they are stored."""
         return {
             "shadow": self.shadow,
             "target": self.target,
@@ -261,6 +254,7 @@ class AuditBlock:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Create the block from stored arrays."""
         claim = NoiseGuarantee(*map(float, arrays["claimed"]))
         return cls(
             shadow=arrays["shadow"],
@@ -286,11 +280,11 @@ def gather_blocks(
     spec: RecordAuditSpec,
     blocks: Sequence[AuditBlock],
 ) -> WholeReleaseMeasure:
-    """Judge all shadows together.
+    """Evaluate the attack on the shadows of all blocks together.
 
-    ``per_record`` of the whole: risk, AUC and simultaneous limits of each target, (n,), NaN of all other records.
-    ``guesses``: of the T targets their ``record``, the ``weight`` (T, F) of each feature in the classifier, and the names of these,
-        ``feature`` (F,).
+    ``per_record`` of the whole holds the risk, AUC and simultaneous limits of each target, (n,), NaN for other records.
+    ``guesses`` holds the ``record`` number of each target, (T,), the classifier's ``weight`` of each feature, (T, F),
+    and the ``feature`` names, (F,).
     """
     found = _ScoredShadows.from_blocks(blocks, spec)
     estimates: list[Estimate] = []
@@ -299,6 +293,7 @@ def gather_blocks(
     arrays = {}
     low, high = found.evaluation.area_limits(simultaneous=True)
     named = {
+        # The lower limit, since the largest of many estimated AUCs is large by chance.
         "audited_risk": np.maximum(2 * low - 1, 0.0), "audited_auc": found.evaluation.areas[0], "audited_lower": low, "audited_upper": high,
     }  # fmt: skip
     for name, values in named.items():
@@ -311,19 +306,19 @@ def gather_blocks(
 
 @dataclass(frozen=True, eq=False)
 class _ScoredShadows:
-    """All shadows of T targets, K_t of each, judged together.
+    """Attack on all shadows of T targets, K_t of each.
 
     features: features of each shadow, (K_t, F) for each target
-    present: whether the target is in it, (K_t,)
-    odds: log likelihood ratios, (K_t,)
-    judged: evaluation of the attack on all targets
+    present: whether the target is in it, (K_t,) for each target
+    log_likelihood_ratios: log likelihood ratios, (K_t,) for each target
+    evaluation: evaluation of the attack on all targets
     records: record numbers of the targets, (T,)
-    kinds: which of the targets are of each kind, (T,) each
-    names: names of the features, (F,)
-    guessed: features that say whether sensitive values are guessed right
-    claim: privacy loss that the steps claim; None without one
-    words: how many shadows there are, in words
-    prefix: what the names of the areas begin with
+    kinds: mask of the targets of each kind, (T,) each
+    feature_names: names of the features, (F,)
+    guess_features: columns of the features that tell whether sensitive values are guessed right
+    claim: privacy loss claimed by the synthesis steps; None without a claim
+    remark: description of the shadows in words
+    output_prefix: prefix of the names of the AUC outputs
     """
 
     features: Sequence[Floats]
@@ -340,12 +335,17 @@ class _ScoredShadows:
 
     @classmethod
     def from_blocks(cls, blocks: Sequence[AuditBlock], spec: RecordAuditSpec) -> _ScoredShadows:
+        """Join the shadows of all blocks and evaluate the attack.
+
+        Raises NotComputable if a target has too few shadows of one kind.
+        """
         first = blocks[0]
         target = np.concatenate([block.target for block in blocks])
         is_present = np.concatenate([block.is_present for block in blocks])
         features = np.concatenate([block.features for block in blocks])
         log_ratios = np.concatenate([block.log_likelihood_ratios for block in blocks])
         rng = np.random.default_rng(first.seed)
+        # Folds and permutations go by position, so the shadows must not depend on how they were divided into blocks.
         order = np.argsort(np.concatenate([block.shadow for block in blocks]), kind="stable")
         which = [order[target[order] == t] for t in range(len(first.records))]
         held = [features[rows].astype(np.float64) for rows in which]
@@ -368,6 +368,7 @@ class _ScoredShadows:
 
     @property
     def is_exact(self) -> bool:
+        """Return whether all shadows have a likelihood ratio."""
         return not bool(np.isnan(self.log_likelihood_ratios[0]).any())
 
     @property
@@ -380,12 +381,13 @@ class _ScoredShadows:
 
     @property
     def feature_weights(self) -> Floats:
-        """Return the weight of each standardised feature in the fit to all shadows of each target, (T, F)."""
+        """Return the ridge coefficients of the standardised features, fitted to all shadows of each target, (T, F)."""
         return np.stack(
             [ridge_coefficients(x, np.where(y, 1.0, -1.0)) for x, y in zip(self.features, self.present, strict=True)]
         )
 
     def estimates(self, kind: str, spec: RecordAuditSpec) -> Iterator[Estimate]:
+        """Yield all estimates for the targets of one kind."""
         some, found = self.kinds[kind], self.evaluation
         params = {} if kind == "random" else {"people": kind}
         number = int(some.sum())
@@ -399,6 +401,7 @@ class _ScoredShadows:
         yield estimate(f"{self.output_prefix}auc", *found.mean_area(some), NO_LEAK)
         low, high = found.area_limits(simultaneous=True)
         rows = np.flatnonzero(some)
+        # The lower limit decides; the AUC itself breaks ties.
         most = int(rows[np.argmax(low[rows] + 1e-9 * found.areas[0, rows])])
         yield estimate(
             f"{self.output_prefix}largest_auc",
@@ -425,6 +428,7 @@ class _ScoredShadows:
         yield estimate("tpr", tpr, *score_interval(tpr, cases), float(found.allowed_false_positive_rates[rows].mean()))
         yield estimate("advantage", *found.mean_advantage(some), 0.0)
         yield from self._reconstruction_estimates(rows, estimate, params)
+        # Bonferroni: the largest of the bounds is reported.
         bounds = [self._privacy_bound(int(t), audit_bounds.BOUND_LEVEL / number) for t in rows]
         epsilon, mu = max(one.epsilon for one in bounds), max(one.mu for one in bounds)
         base = None if self.claim is None or np.isnan(self.claim.mu) else self.claim.mu
@@ -437,6 +441,7 @@ class _ScoredShadows:
         yield estimate("detectable_auc", found.detectable_area(some))
 
     def _reconstruction_estimates(self, rows: Integers, said: Any, params: Mapping[str, Any]) -> Iterator[Estimate]:
+        """Yield the share of sensitive values guessed right, and its excess over the share without the target."""
         if self.guess_features.start == self.guess_features.stop:
             reason = "no sensitive variable, or no quasi-identifier, is among those the intruder looks at"
             for name in ("reconstruction", "memorisation"):
@@ -457,9 +462,9 @@ class _ScoredShadows:
     def _guess_bound_estimates(
         self, rows: Integers, spec: RecordAuditSpec, said: Any, params: Mapping[str, Any]
     ) -> Iterator[Estimate]:
-        """Yield the bound by all guesses together.
+        """Yield the lower bound of epsilon from the guesses at all canaries together.
 
-        Classifiers, and how certain a guess has to be, are by the first half of the shadows; guesses are counted on the second.
+        Steinke, Nasr & Jagielski (2023).
         """
         if spec.background != "canaries":
             yield Estimate.not_computed("epsilon_guesses", 'needs background = "canaries"', **params)
@@ -471,6 +476,7 @@ class _ScoredShadows:
                 **params,
             )
             return
+        # Choosing the classifier and the threshold on the shadows that are counted would invalidate the bound.
         first, second = [], []
         for t in rows:
             x, y = self.features[t], np.where(self.present[t], 1.0, -1.0)
@@ -490,8 +496,10 @@ class _ScoredShadows:
         yield said("epsilon_guesses", value, value, None, self.claimed_epsilon)
 
     def _privacy_bound(self, target: int, level: float) -> audit_bounds.PrivacyLossBound:
-        """Return the bound of one target: classifier and threshold by the first half of its shadows, counted on the second."""
+        """Return the lower bound of the privacy loss from the attack on one target."""
         present = self.present[target]
+        # Classifier and threshold are chosen on the first half and counted on the second: otherwise the bound is too
+        # high.
         half = len(present) // 2
         first, second = slice(0, half), slice(half, None)
         if self.is_exact:
@@ -509,7 +517,7 @@ class _ScoredShadows:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecordAuditSpec(Spec):
-    """Targets, number of shadows, and what the intruder knows."""
+    """Settings of the audit: targets, number of shadows, and the intruder's knowledge."""
 
     known: Annotated[Known, Variant("variables the intruder looks at; default: all but identifiers")] = ()
     targets: Annotated[int, Param("targets of each kind", ge=1, le=1000, reported=True)] = _DEFAULT_TARGETS
@@ -541,16 +549,16 @@ class RecordAuditSpec(Spec):
         return tuple(map(float, range(self.blocks)))
 
     def shadows_a_task(self) -> float:
-        """Return the shadows of a block."""
+        """Return the number of shadow releases that one block makes."""
         own = self.targets * len(self.people) if self.background == "all" else 1
         return self.shadows * own / self.blocks
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Return these settings with all variables but identifiers where none is named."""
+        """Return these settings with ``known`` set to all variables but identifiers if none is named."""
         return replace(self, known=self.known or schema.non_identifiers)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """Raise BadInput when the intruder knows no variable of a person, or none that the release changes."""
+        """Raise BadInput if the intruder knows no variable of a person, or none that the release changes."""
         known = self.for_release(schema, released).known
         if not known:
             raise BadInput(f"{place}.known", "all variables are identifiers; name what the intruder has of a person")
@@ -632,7 +640,7 @@ VALUE_AREA_OUTPUTS = tuple(
 )
 
 
-"""The areas where the question is about values."""
+"""AUC outputs for the question about values."""
 
 
 OUTPUTS = (
@@ -801,7 +809,8 @@ OUTPUTS = (
 
 
 def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
-    """Offer the audit where it is requested, since it takes as long as hundreds of runs; the gate judges what it finds, by the lower limit."""
+    """Offer the audit only on request."""
+    # The audit takes as long as hundreds of runs.
     if not case.audit or case.want == "evaluation":
         return None
     most = (case.table.records - (case.controls or 0)) // 8  # of two kinds: a quarter of the records at most
@@ -849,9 +858,10 @@ def record_audit(
     block: int,
     run: Run,
 ) -> AuditBlock:
-    """Compute one block of shadows: of each target its features, whether the record is in the shadow, and the log likelihood ratio."""
+    """Make the shadow releases of one block and return the features and likelihood ratios of the targets."""
     audit = _AuditSetup.from_data(confidential, len(releases), refits, spec, run.rng)
     seed = run.rng.integers(2**63)
+    # One stream per shadow, so that a shadow does not depend on the number of blocks.
     streams = run.rng.spawn(audit.design.n_releases)
     mine = list(range(block, audit.design.n_releases, spec.blocks))
     shadow, target, present, features, odds = [], [], [], [], []

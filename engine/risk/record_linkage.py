@@ -1,35 +1,21 @@
-"""Record linkage: which released record is most likely a person's, and how often that is right.
+"""Record linkage: which released record is most likely a person's, and how often this is right.
 
-The intruder has a file with the confidential values of the ``keys`` of every person, knows that each was released, and links
-to each the released record of the largest match weight (``sfumato.engine.matching.linkage``). Only pairs that agree on ``blocks`` are
-compared: by
-default the keys that are released unchanged. Levels, counts and dates are equal or not; with a ``radius`` also within it, or within
-``near`` times as much.
+The intruder has a file with the confidential values of the ``keys`` of every person, knows that each was released, and
+links each to the released record with the largest match weight (``sfumato.engine.matching.linkage``). Only pairs that
+agree on ``blocks`` are compared, by default the keys that are released unchanged. Keys are compared exactly or, with a
+``radius``, in levels of nearness.
 
-    linked_share            sum over the records of [own record among the best links] / (best links), / N
-    linked_share_informed   the same with weights from the true pairs: the most that weights of this form are likely to find, a little
-    above the
-                            baseline where nothing leaks, since they are tried on the pairs that they are learned from. Single records
-                            are judged by them
-    largest_linked_share    the largest share linked by an intruder who may leave keys out of the comparison, or knows how often true
-    pairs agree
-    uniquely_linked         share of the records whose one best link is their own
-    precision, recall       of the links with a calibrated probability (``_link_calibration``) of ``probabilities`` or more: share that
-    is right; right ones of N
+    linked_share            mean over the records of [own record among the best links] / number of best links
+    linked_share_informed   the same with weights learned from the true pairs
+    largest_linked_share    the largest share over subsets of the compared keys and the informed intruder
+    uniquely_linked         share of the records whose only best link is their own
+    precision, recall       of links with a calibrated probability (``_link_calibration``) of ``probabilities`` or more
 
-**Two intruders.** Pairs teach which agreements are telling by those that come together. Where one variable alone is near the truth
-nothing does, so
-``linked_share`` at its baseline says nothing by itself; a release is judged by the larger of the two. Keys that were replaced can
-outvote one that
-tells the truth, so all keys, those of the blocks alone, all but one, and single ones are tried (``_best_strategy``), with weights
-learned each time.
+Judge a release by the larger of the first two: weights learned from pairs alone fail where a single variable is near
+the truth, since nothing agrees with it. The baseline is a random released record of the block.
 
-**Baseline.** A released record of the block picked at random: mean of 1 / (records of the block). It is, exactly, what the same linkage
-finds on
-average where the released records of each block are shuffled. The interval of ``linked_share`` (``_share_estimate``) says how far
-chance moves that.
-Released record i is taken for that of confidential record i; where every variable is drawn, the row says so. Past ``pairs`` pairs fewer
-are targets.
+Released record i is assumed to be that of confidential record i. Above ``pairs`` pairs, only a sample of the records is
+linked.
 """
 
 from __future__ import annotations
@@ -65,19 +51,19 @@ from ._best_strategy import subsets_to_try
 from ._link_calibration import calibrate_links
 
 NORMAL_FROM_LINKS = 1e6
-"""Number of links by chance, in units of their dispersion, from which it is as good as normal."""
+"""Number of chance links, in units of their dispersion, above which the normal interval is accurate."""
 _BASELINE = "its baseline is a released record of the block picked at random"
 
 
 def check_data(data: Microdata, target: str, spec: RecordLinkageSpec, place: str) -> None:
-    """Raise BadInput where the confidential values do not suit a radius."""
+    """Raise BadInput if confidential values do not suit a radius on the log scale."""
     check_log_scale(data, spec.radius, place)
 
 
 def _weights_by_keys(
     comparisons: Sequence[VariableComparison], blocks: ComparisonBlocks, counts: PatternCounts
 ) -> dict[Subset, LevelWeights]:
-    """Return the learned weights by which keys the intruder compares, all of them first; a key that is left out has weights of 0."""
+    """Return the learned weights for each subset of keys, the full set first; keys left out have weight 0."""
     found: dict[Subset, LevelWeights] = {}
     for used in subsets_to_try([[one.name for one in comparisons]]):
         at = [k for k, one in enumerate(comparisons) if one.name in used]
@@ -89,12 +75,10 @@ def _weights_by_keys(
 def _largest_share_estimate(
     best: RecordLinks, informed: RecordLinks, remark: str, choices: int, sample: float, *, interval: bool
 ) -> Estimate:
-    """Return the largest share linked, by the best of ``choices`` strategies or by who knows how often true pairs agree.
-
-    The interval is of the first, simultaneous for all choices; its upper end is no smaller than the value.
-    """
+    """Return the largest share linked, by the best of ``choices`` strategies or by the informed intruder."""
     share = _share_estimate(best, remark, sample=sample, interval=interval, choices=choices)
     value = max(share.value or 0.0, _mean_in_any_order(informed.link_chance))
+    # The interval is that of the best strategy, simultaneous for all; the informed intruder may lie above it.
     upper = None if share.upper is None else max(share.upper, value)
     lower = (
         None
@@ -105,15 +89,14 @@ def _largest_share_estimate(
 
 
 def _chance_excess(links: RecordLinks, choices: int) -> float:
-    """Return how far above its mean the share lies by chance with probability .025 / ``choices``, where records are shuffled.
+    """Return the excess over the mean that shuffled records reach with probability .025 / ``choices``.
 
-    Few records are linked by chance, and their number is skewed: its multiple with the same mean and variance is Poisson's. 0 where
-    they are numerous enough for
-    the standard deviations of the interval.
+    Returns 0 if chance links are numerous enough for the normal interval.
     """
     mean, variance = float(links.random_link_chance.sum()), links.variance
     if mean <= 0 or mean**2 > NORMAL_FROM_LINKS * variance:
         return 0.0
+    # Chance links are few and skewed: a multiple of a Poisson count has the same mean and variance.
     scale = variance / mean
     rare = mean / scale
     number = np.arange(int(rare + 10 * np.sqrt(rare)) + 50)
@@ -122,18 +105,19 @@ def _chance_excess(links: RecordLinks, choices: int) -> float:
 
 
 def _mean_in_any_order(values: NDArray[Any]) -> float:
-    """Return the mean of values of the targets, equal in whatever order these come."""
+    """Return the mean of the values, independent of their order."""
+    # Rounding of a sum depends on the order.
     return float(np.mean(np.sort(values)))
 
 
 def _share_estimate(links: RecordLinks, remark: str, *, sample: float, interval: bool, choices: int = 1) -> Estimate:
-    """Return the share linked, with the interval of a release whose records are shuffled, simultaneous for ``choices`` choices.
+    """Return the share linked with a 95 % interval, simultaneous for ``choices`` strategies.
 
-    The interval is 1.96 exact standard deviations (Hoeffding 1951) about the value, cut to [0, 1], with the error of the sample where
-    only some records
-    are targets. Where it holds the baseline, nothing speaks against a release that is no more of a person than of another in the block.
+    The interval is 1.96 exact standard deviations of shuffled records (Hoeffding 1951) about the value, cut to [0, 1].
+    An interval that contains the baseline is compatible with a release that links records by chance only.
     """
     value, n = _mean_in_any_order(links.link_chance), len(links.link_chance)
+    # The second term is the sampling error of the targets, 0 if all records are linked.
     spread = links.variance / n**2 + (1 - sample) * value * (1 - value) / n
     quantile = 1.96 if choices == 1 else NormalDist().inv_cdf(1 - 0.025 / choices)
     half = quantile * float(np.sqrt(max(spread, 0.0)))
@@ -144,8 +128,10 @@ def _share_estimate(links: RecordLinks, remark: str, *, sample: float, interval:
 
 
 def _precision_and_recall(links: RecordLinks, probabilities: tuple[float, ...], remark: str) -> Iterator[Estimate]:
+    """Yield precision and recall of the links at each probability threshold."""
     probability = calibrate_links(links)
     for least in probabilities:
+        # A probability that equals the threshold must not be lost by rounding.
         made = probability >= least - 1e-9
         told: dict[str, Any] = {"probability": least}
         if made.any():
@@ -163,6 +149,7 @@ def _precision_and_recall(links: RecordLinks, probabilities: tuple[float, ...], 
 
 
 def _linkage_remarks(confidential: Microdata, released: Microdata, targets: int) -> Iterator[str]:
+    """Yield remarks on sampled targets and on releases without unchanged variables."""
     if targets < len(confidential):
         yield f"{targets:,} of {len(confidential):,} records are targets"
     if not any(released.frame[name].equals(confidential.frame[name]) for name in confidential.schema.names):
@@ -171,7 +158,7 @@ def _linkage_remarks(confidential: Microdata, released: Microdata, targets: int)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecordLinkageSpec(Spec):
-    """What the intruder's file has, what a pair has to agree on, and how the rest is compared."""
+    """Settings: keys of the intruder's file, blocks, and how keys are compared."""
 
     keys: Annotated[
         Known, Variant("variables of the intruder's file; default: the quasi-identifiers and the synthesised variables")
@@ -201,6 +188,7 @@ class RecordLinkageSpec(Spec):
     ] = 25_000_000
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
+        """Return these settings with default keys and blocks filled in."""
         keys = self.keys or tuple(
             name for name in schema.names if schema[name].role is Role.QUASI_IDENTIFIER or name in released
         )
@@ -208,7 +196,7 @@ class RecordLinkageSpec(Spec):
         return replace(self, keys=keys, blocks=self.blocks or kept)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """Raise BadInput when there is no key, a block is not a key, or a radius is missing or out of place."""
+        """Raise BadInput if there is no key, a block is not a key, or a radius is missing or unused."""
         full = self.for_release(schema, released)
         if not full.keys:
             raise BadInput(
@@ -358,10 +346,10 @@ class RecordLinkageSpec(Spec):
     ),
 )
 def record_linkage(confidential: Microdata, released: Microdata, spec: RecordLinkageSpec, run: Run) -> Measure:
-    """Link every confidential record to the released one that it most likely is.
+    """Link every confidential record to its most likely released record.
 
-    ``per_record``: ``best_links`` and ``linked``, (n,) each, NaN of records that are no targets. Raises NotComputable where nothing says
-    whose a released record is, or where values are released that equal none.
+    ``per_record``: ``best_links`` and ``linked``, (n,) each, NaN for records that are not linked. Raises NotComputable
+    if the release is not linked to the data, or a key has no equal values.
     """
     require_own_records(released)
     for name in spec.keys:
@@ -379,6 +367,7 @@ def record_linkage(confidential: Microdata, released: Microdata, spec: RecordLin
         ordered, max(n * MAX_TRAINING_PAIRS // max(int(blocks.released_counts[blocks.confidential_blocks].sum()), 1), 1)
     )
     counts = PatternCounts.from_records(comparisons, blocks, among)
+    # Learned from the pairs they are tried on, so slightly above the baseline where nothing leaks.
     informed_weights = true_pair_weights(comparisons, blocks, ordered, counts)
     choices = _weights_by_keys(comparisons, blocks, counts)
     tried = find_best_links(comparisons, blocks, take_evenly(targets, len(among)), list(choices.values()))
@@ -412,5 +401,6 @@ def record_linkage(confidential: Microdata, released: Microdata, spec: RecordLin
         Estimate("blocked_away", away, reason=remark),
     ]
     ties, linked = np.full(n, np.nan), np.full(n, np.nan)
+    # Single records are judged by the informed weights, the most that weights of this form find.
     ties[targets], linked[targets] = informed.ties, informed.link_chance
     return Measure(tuple(estimates), {"best_links": ties, "linked": linked})

@@ -1,31 +1,22 @@
-"""Singling out: how often predicates made from the release hold of exactly one of the people it was made from.
+"""Singling out: how often predicates made from the release hold for exactly one person in the data.
 
-The intruder makes predicates that hold of exactly one released record (``PredicateSet``). Each is a guess that the predicate holds of
-exactly one of the
-people. A rare predicate singles somebody out by chance: the risk is the difference between the success rate for these people and that
-for people whom
-the release has never seen (Giomi et al. 2022, §3).
+The intruder makes predicates that hold for exactly one released record (``PredicateSet``), and guesses that each holds
+for exactly one person. Rare predicates single people out by chance, so the risk is the difference between the success
+rate for the people and that for controls, whom the release has never seen (Giomi et al. 2022, §3).
 
-**Controls of another number.** The number of records that a predicate singles out depends on the number of records. So of n
-confidential records
-n' = min(n, n_c), drawn at random, are replaced by n' controls. A guess is right of controls where it holds of exactly one record of
-this table and this
-record is a control. A release that is independent of the people singles out any n' of them equally often, so that c has the expectation
-of a:
+The numbers n of people and n_c of controls may differ, and the number of records that are singled out depends on it. So
+n' = min(n, n_c) random people are replaced by n' controls, and a guess is right for controls if it holds for exactly
+one record of this table, which is a control. If the release is independent of the people, the expected rate for
+controls equals that for people:
 
-    c = n / n' * 1/N * sum over the N predicates of  P(1 | k_c) * h(k_t),     h(k) = product over i < k of (n' - i) / (n - i)
+    c = n / n' * 1/N * sum over the N predicates of  P(1 | k_c) * h(k_t)
+    h(k) = product over i < k of (n' - i) / (n - i)
 
-k_t and k_c are the numbers of confidential and control records that a predicate holds of, h is the probability that none of the former
-is among the n - n'
-that stay, P(1 | k_c) that one of the latter is among n' of the n_c. Both are exact averages over all such draws.
+k_t and k_c are the numbers of people and controls for which a predicate holds, h is the probability that none of the
+former stays in the table, and P(1 | k_c) that exactly one of the latter enters it. Both are exact averages over all
+draws.
 
-**Without the release.** Predicates of the same form whose values are drawn at random are compared with people and controls alike:
-``added_risk`` takes off
-what these single out (``_attack``). **The interval of the excess.** Predicates are not independent. If the release is independent of
-the people, people
-and controls are exchangeable: permuting who is a control gives the null distribution of the residual risk. The limits are the estimate
-    minus the
-quantiles of the permuted risks; where few predicates are right they are at least as wide as for independent guesses.
+``added_risk`` subtracts the success of predicates of the same form with random values (``_attack``).
 """
 
 from __future__ import annotations
@@ -76,23 +67,24 @@ from ._attacked_records import independent_stream, select_rows
 
 EQUAL, AT_MOST, AT_LEAST, MISSING = range(4)
 CELLS = 4_000_000
-"""Predicates times records that are looked at together."""
+"""Largest number of predicates times records evaluated together."""
 MAX_PIECES, FEWEST = 64, 500
-"""Pieces of a table at most, and records of a piece at least, after each of which predicates that hold of too many are left."""
+"""Most pieces of a table, and fewest records of a piece; predicates with two matches are dropped after each piece."""
 TRIES_PER_PREDICATE = 10
-"""Multivariate predicates that are tried for each that is wanted."""
+"""Number of multivariate candidates per predicate wanted."""
 PERMUTATION_COUNT = 1000
 FEW_RIGHT_GUESSES = 10
-"""With fewer right guesses than this, of people and controls together, permutations say too little."""
+"""Number of right guesses, of people and controls together, below which the limits are widened."""
 MAX_MATCHED_RECORDS = 40
-"""A predicate that holds of more records, of as many confidential ones and controls, singles no one out in any permutation (40 / 2^40)."""
+"""Matches above which a predicate never singles out a record in a permutation (40 / 2^40 with equal groups)."""
 
 
 @dataclass(frozen=True, eq=False)
 class PredicateSet:
-    """P predicates, each a conjunction of k clauses on one variable each: equal to a value, at most it, at least it, or missing.
+    """P predicates, each a conjunction of k clauses on one variable: equal to, at most or at least a value, or missing.
 
-    A predicate that holds of exactly one record singles that record out (Cohen & Nissim 2020, PNAS 117(15); Giomi et al. 2022, §3.2).
+    A predicate that holds for exactly one record singles it out (Cohen & Nissim 2020, PNAS 117(15); Giomi et al. 2022,
+    §3.2).
 
     variable: position of the variable of each clause, (P, k)
     operation: operation of each clause, (P, k)
@@ -111,12 +103,13 @@ class PredicateSet:
 
     @classmethod
     def empty(cls, clauses: int) -> PredicateSet:
+        """Create a set without predicates."""
         nothing = np.empty((0, clauses))
         return cls(nothing.astype(np.int64), nothing.astype(np.int64), nothing)
 
     @classmethod
     def concatenate(cls, parts: Sequence[PredicateSet]) -> PredicateSet:
-        """Concatenate predicates of as many clauses each."""
+        """Concatenate predicates with the same number of clauses."""
         return cls(
             np.concatenate([part.variable for part in parts]),
             np.concatenate([part.operation for part in parts]),
@@ -125,18 +118,20 @@ class PredicateSet:
 
     @property
     def distinct_predicates(self) -> PredicateSet:
-        """Return each predicate once, in the order in which they first come; clauses stand in the order of their variables."""
+        """Return the predicates without duplicates, in order of first occurrence, with clauses sorted by variable."""
         order = np.argsort(self.variable, axis=1, kind="stable")
         sorted_ = PredicateSet(
             np.take_along_axis(self.variable, order, axis=1),
             np.take_along_axis(self.operation, order, axis=1),
             np.take_along_axis(self.value, order, axis=1),
         )
+        # NaN would differ from NaN; the operation already tells a missing value from 0.
         columns = [*sorted_.variable.T, *sorted_.operation.T, *np.nan_to_num(sorted_.value, nan=0.0).T]
         return sorted_[np.sort(distinct_rows(columns, len(self)).first)]
 
     def matches_records(self, records: Floats) -> NDArray[np.bool_]:
-        """Return whether each predicate holds of each of the records (n, d), (P, n): a block of few predicates at a time is meant."""
+        """Return whether each predicate holds for each of the records (n, d), as a mask (P, n)."""
+        # Dense in memory: callers pass few predicates at a time.
         found = np.ones((len(self), len(records)), dtype=np.bool_)
         for clause in range(self.variable.shape[1]):
             for variable in np.unique(self.variable[:, clause]):
@@ -147,13 +142,12 @@ class PredicateSet:
         return found
 
     def is_singling_out(self, records: Floats) -> NDArray[np.bool_]:
-        """Mark the predicates that hold of exactly one of the records (n, d), (P,).
-
-        Those that hold of two are not looked at any further. Records that are alike stand together, so each piece has some from everywhere.
-        """
+        """Mark the predicates that hold for exactly one of the records (n, d), (P,)."""
         counts, left = np.zeros(len(self), dtype=np.int64), np.arange(len(self))
         pieces = max(1, min(MAX_PIECES, len(records) // FEWEST))
         for first in range(pieces):
+            # Records are sorted, so every k-th one is a cross-section in which most predicates already match twice and
+            # are dropped.
             piece = np.ascontiguousarray(records[first::pieces])
             step = max(1, CELLS // max(1, len(piece)))
             for start in range(0, len(left), step):
@@ -163,8 +157,9 @@ class PredicateSet:
         return np.asarray(counts == 1)
 
     def count_and_match(self, records: Floats, most: int) -> tuple[Integers, Integers, Integers]:
-        """Count how many records (n, d) each predicate holds of, (P,), and return pairs of predicate and record, of predicates with at
-        most ``most``.
+        """Return the number of records (n, d) each predicate holds for, (P,), and the pairs of predicate and record.
+
+        Pairs are returned for predicates that hold for at most ``most`` records.
         """
         counts, pairs = np.zeros(len(self), dtype=np.int64), [np.empty((2, 0), dtype=np.int64)]
         step = max(1, CELLS // max(1, len(records)))
@@ -179,7 +174,7 @@ class PredicateSet:
 
 
 def _compare_column(column: Floats, operation: int, values: Floats) -> NDArray[np.bool_]:
-    """Compare a column (n,) with values (p,), (p, n); nothing compares with a missing value."""
+    """Compare a column (n,) with values (p,) and return a mask (p, n); a missing value satisfies no comparison."""
     if operation == MISSING:
         return np.broadcast_to(np.isnan(column), (len(values), len(column)))
     if operation == EQUAL:
@@ -190,9 +185,9 @@ def _compare_column(column: Floats, operation: int, values: Floats) -> NDArray[n
 
 
 def tables_as_floats(tables: Sequence[Microdata], names: Sequence[str]) -> list[Floats]:
-    """Return the variables of each table as floats, (n, d), in an order of records that their values alone decide.
+    """Return the variables of each table as floats, (n, d), with level codes that agree between the tables.
 
-    Levels have one code in all tables. Raises NotComputable like ``Microdata.numbers``.
+    Raises NotComputable like ``Microdata.numbers``.
     """
     columns: list[list[Floats]] = [[] for _ in tables]
     for name in names:
@@ -206,17 +201,18 @@ def tables_as_floats(tables: Sequence[Microdata], names: Sequence[str]) -> list[
             here = levels.get_indexer(pd.Index(table.column(name).cat.categories)).astype(np.float64)
             own.append(np.where(np.isnan(codes), np.nan, here[np.nan_to_num(codes).astype(np.intp)]))
     found = [np.column_stack(own) for own in columns]
+    # Sorted by value, so that random draws do not depend on the order of the file.
     return [table[np.lexsort(table.T[::-1])] for table in found]
 
 
 def univariate_predicates(
     records: Floats, ordered: NDArray[np.bool_], most: int, rng: np.random.Generator
 ) -> PredicateSet:
-    """Return predicates on one variable that hold of exactly one of the ``records`` (n, d): a value that no other has, and the ends of
-    ordered ones.
+    """Return predicates on one variable that hold for exactly one of the ``records`` (n, d).
 
-    At most ``most``, and of each variable at most its share of them, so that none with many values outnumbers all others.
+    These are unique values, and unique minima and maxima of ordered variables.
     """
+    # An equal share per variable, so that one with many values does not crowd out the others.
     each = max(1, -(-most // records.shape[1]))
     parts = [PredicateSet.empty(1)]
     for variable in range(records.shape[1]):
@@ -245,14 +241,11 @@ def multivariate_predicates(
     rng: np.random.Generator,
     among: Floats | None = None,
 ) -> PredicateSet:
-    """Return at most ``most`` predicates on ``clauses`` variables that hold of exactly one of the ``records`` (n, d), from at most
-    ``tries`` candidates.
+    """Return at most ``most`` predicates on ``clauses`` variables that hold for exactly one of the ``records`` (n, d).
 
-    Each is made from one record and some variables, all of them where there are no more than ``tries``, else drawn at random: its level
-    or that it has none,
-    and of a number at least it where it is above the
-    median of the records, at most it otherwise (Giomi et al. 2022, §4.2). The one record is of ``among`` (k, d), some of the records,
-    where these are given.
+    Each candidate is made from one record of ``among`` (k, d), by default of ``records``, and some variables: all
+    combinations if there are at most ``tries``, else ``tries`` random ones. Levels must be equal; numbers above the
+    median of the records must be at least the record's number, others at most (Giomi et al. 2022, §4.2).
     """
     chosen = records if among is None else among
     size, d = chosen.shape
@@ -273,10 +266,12 @@ def multivariate_predicates(
 def random_predicates(
     like: PredicateSet, records: Floats, whole: NDArray[np.bool_], levels: Integers, rng: np.random.Generator
 ) -> PredicateSet:
-    """Return predicates of the form of others whose values are drawn at random: evenly from the ``levels`` (d,), or between the ends of
-    ``records``.
+    """Return predicates of the same form with random values.
 
-    ``levels`` is 0 for what has none; of ``whole`` variables (d,) numbers are whole.
+    Levels are uniform, numbers uniform between the extremes of ``records``.
+
+    ``levels`` is the number of levels of each variable, 0 without levels, (d,); ``whole`` marks integer variables,
+    (d,).
     """
     low, high = (np.array([own(one[~np.isnan(one)], initial=0.0) if np.isnan(one).all() else own(one[~np.isnan(one)])
                            for one in records.T]) for own in (np.min, np.max))  # fmt: skip
@@ -289,7 +284,7 @@ def random_predicates(
 
 
 def _vulnerable_released_rows(released: Microdata, names: Sequence[str], requested: float | None) -> Integers:
-    """Return the rows of the released records that are the most vulnerable among the released ones."""
+    """Return the rows of the most vulnerable released records."""
     return score_vulnerability(
         released, select_rows(released, np.zeros(0, dtype=np.int64)), names
     ).select_most_vulnerable(vulnerable_target_count(requested, len(released)))[0]
@@ -302,6 +297,7 @@ def _is_comparable(name: str, confidential: Microdata, released: Microdata) -> b
 
 
 def _too_few_predicates_reason(predicates: PredicateSet) -> str:
+    """Return why the predicates are too few, in words; empty if they are enough."""
     if not len(predicates):
         return "no predicate holds of exactly one released record"
     return (
@@ -312,7 +308,7 @@ def _too_few_predicates_reason(predicates: PredicateSet) -> str:
 
 
 def _dominating_variable_remark(predicates: PredicateSet, names: list[str]) -> str:
-    """Return that most univariate predicates are of one variable, where others have any; empty otherwise."""
+    """Return a remark if most univariate predicates are on one of several variables; empty otherwise."""
     counts = np.bincount(predicates.variable[:, 0], minlength=len(names))
     first = int(counts.argmax())
     if len(names) < 2 or counts[first] * 2 <= len(predicates):
@@ -322,13 +318,13 @@ def _dominating_variable_remark(predicates: PredicateSet, names: list[str]) -> s
 
 @dataclass(frozen=True, eq=False)
 class _PredicateCounts:
-    """Numbers of records that each of P predicates holds of.
+    """Numbers of people and controls for whom each of P predicates holds.
 
-    people: number n of people
-    controls: number n_c of controls
-    of_people: how many people each predicate holds of, (P,)
-    of_controls: how many controls, (P,)
-    pairs: which of all records, numbered from 0, those predicates hold of that hold of few, (P, r)
+    n_people: number n of people
+    n_controls: number n_c of controls
+    people_counts: number of people each predicate holds for, (P,)
+    control_counts: number of controls, (P,)
+    predicate_records: indicator of predicates that hold for few records, by record, (P, r)
     """
 
     n_people: int
@@ -339,10 +335,12 @@ class _PredicateCounts:
 
     @classmethod
     def from_predicates(cls, predicates: PredicateSet, people: Floats, controls: Floats) -> _PredicateCounts:
+        """Count the people and the controls each predicate holds for."""
         n, others = len(people), len(controls)
         most = MAX_MATCHED_RECORDS * max(1, -(-others // n))
         of_people, first, record = predicates.count_and_match(people, most)
         of_controls, second, other = predicates.count_and_match(controls, most)
+        # Only these can single somebody out in a permutation; the others would fill memory.
         few = of_people + of_controls <= most
         which = np.concatenate([first, second])
         at = np.concatenate([record, other + n])[few[which]]
@@ -355,8 +353,9 @@ class _PredicateCounts:
     def attack_result(
         self, some: NDArray[np.bool_], by_chance: NDArray[np.bool_], rng: np.random.Generator, without: _PredicateCounts
     ) -> AttackResult:
-        """Return the attack's result by some of the predicates (P,); ``without`` are predicates of the same form that are drawn without
-        the release.
+        """Return the attack result for the marked predicates, (P,).
+
+        ``without`` are predicates of the same form with random values.
         """
         total, same = int(some.sum()), min(self.n_people, self.n_controls)
         right = int((self.people_counts[some] == 1).sum())
@@ -366,6 +365,8 @@ class _PredicateCounts:
         if not total or control.value >= 1:
             return AttackResult(attack, baseline, control)
         risk = residual_risk(attack.value, control.value)
+        # Predicates are dependent, so binomial limits are too narrow. If the release is independent of the people,
+        # people and controls are exchangeable, and permuted labels give the null distribution of the risk.
         dealt = self._permuted_risks(some, rng)
         low, high = risk - np.quantile(dealt, (0.975, 0.025))
         if right + of_controls < FEW_RIGHT_GUESSES:
@@ -383,29 +384,30 @@ class _PredicateCounts:
         dealt: Floats,
         rng: np.random.Generator,
     ) -> AddedSuccess:
-        """Return what the release adds.
+        """Return the success that the release adds over predicates with random values.
 
-        ``reach`` is how far the limits of the excess are below and above it, ``dealt`` (PERMUTATION_COUNT,) the permuted excess.
-        The predicates without the release are permuted by themselves, as if independent of those of the release.
+        ``reach``: distances of the limits below and above the excess; ``dealt``: excess under permutations,
+        (PERMUTATION_COUNT,).
         """
         total, control = int(some.sum()), self._control_rate(some)
         left = 1 - control
         members = (int((self.people_counts[some] == 1).sum()) - int((without.people_counts[some] == 1).sum())) / total
         controls = control - without._control_rate(some)
         apart = without._permuted_risks(some, rng)
+        # The predicates without the release are permuted separately, as if independent of those of the release.
         more = Z_95 * float(np.std(apart))
         p_value = randomised_p_value((members - controls) / left, dealt - apart, rng)
         ends = math.hypot(reach[0], more), math.hypot(reach[1], more)
         return AddedSuccess(members, controls, (ends[0] + ends[1]) / (2 * Z_95) * left, p_value, ends)
 
     def _control_rate(self, some: NDArray[np.bool_]) -> float:
-        """Return how often some of the predicates (P,) single out a control in place of one of the people."""
+        """Return the rate c at which the marked predicates (P,) single out a control."""
         scale = self.n_people / min(self.n_people, self.n_controls)
         terms = float(self._control_terms(self.people_counts[some], self.control_counts[some]).sum())
         return min(1.0, scale * terms / int(some.sum()))
 
     def _permuted_risks(self, some: NDArray[np.bool_], rng: np.random.Generator) -> Floats:
-        """Return the residual risk with permuted labels of people and controls, (PERMUTATION_COUNT,)."""
+        """Return the residual risk under random relabelling of people and controls, (PERMUTATION_COUNT,)."""
         pairs, records = self.predicate_records[np.flatnonzero(some)], self.predicate_records.shape[1]
         held, total, scale = (
             np.asarray(pairs.sum(axis=1)).ravel(),
@@ -415,6 +417,7 @@ class _PredicateCounts:
         found = np.zeros(PERMUTATION_COUNT)
         step = max(1, 4_000_000 // max(1, records, total))
         among = (
+            # Only the matched records matter; how many of these are controls is hypergeometric.
             rng.hypergeometric(self.n_controls, self.n_people, records, PERMUTATION_COUNT)
             if records
             else np.zeros(PERMUTATION_COUNT, dtype=np.int64)
@@ -433,7 +436,7 @@ class _PredicateCounts:
         return found
 
     def _control_terms(self, of_people: Integers, of_controls: Integers) -> Floats:
-        """Return P(1 | k_c) h(k_t) of each predicate: how probably it singles out a control that stands among the people, of their shape."""
+        """Return P(1 | k_c) h(k_t) of each predicate, in the shape of the counts."""
         same = min(self.n_people, self.n_controls)
         one = _hypergeometric_chance(self.n_controls, of_controls, same, 1)
         none = _hypergeometric_chance(self.n_people, of_people, self.n_people - same, 0)
@@ -441,8 +444,9 @@ class _PredicateCounts:
 
 
 def _hypergeometric_chance(records: int, marked: Integers, drawn: int, wanted: int) -> Floats:
-    """Return the probability that a sample of ``drawn`` of all ``records``, without replacement, has exactly ``wanted`` of the ``marked``
-    ones, in their shape.
+    """Return the probability that a sample contains exactly ``wanted`` of the ``marked`` records.
+
+    ``drawn`` of ``records`` are sampled without replacement; the result has the shape of ``marked``.
     """
     from scipy.stats import hypergeom
 
@@ -453,7 +457,7 @@ def _hypergeometric_chance(records: int, marked: Integers, drawn: int, wanted: i
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SinglingOutSpec(Spec):
-    """Variables that predicates are made of, and how many."""
+    """Settings: variables of the predicates, and number of predicates."""
 
     variables: Annotated[
         tuple[str, ...],
@@ -470,12 +474,12 @@ class SinglingOutSpec(Spec):
     vulnerable: VulnerableTargets = None
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> SinglingOutSpec:
-        """Return these settings with all variables but identifiers, where none are named."""
+        """Return these settings with all variables but identifiers if none are named."""
         names = self.variables or schema.non_identifiers
         return replace(self, variables=names)
 
     def check(self, schema: Schema, place: str) -> None:
-        """Raise BadInput where there is no variable."""
+        """Raise BadInput if there is no variable."""
         super(SinglingOutSpec, self).check(schema, place)
         names = self.for_release(schema, ()).variables
         if not names:
@@ -483,7 +487,7 @@ class SinglingOutSpec(Spec):
 
 
 def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
-    """Offer to measure whether the release reveals what is true of one person alone."""
+    """Offer the measure if records are held out."""
     if case.want != "synthesis":
         return None
     if not case.holdout:
@@ -504,9 +508,9 @@ def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
 )
 @drafts(_draft_offer)
 def singling_out(confidential: Microdata, released: Microdata, spec: SinglingOutSpec, run: Run) -> Measure:
-    """Compare univariate and multivariate predicates that hold of one released record each with people, controls, and random predicates.
+    """Compare how often predicates made from the release and random ones single out people and controls.
 
-    Raises NotComputable where all variables are generalised.
+    Raises NotComputable if all variables are generalised.
     """
     controls = confidential.controls
     assert controls is not None

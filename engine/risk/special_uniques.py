@@ -1,26 +1,22 @@
-"""Special uniques (SUDA2): records that are unique already by few of the keys, and which keys and values make them so.
+"""Special uniques (SUDA2): records that are unique on few keys, and the keys and values that make them so.
 
-A minimal sample unique (MSU) of a record is a set of keys by which it is unique in its table while it is not by any part of the set
-(Elliot,
-Manning & Ford 2002; Manning, Haglin & Keane 2008). The smaller the set, the more probable it is that the person is unique in the
-population, too. With A keys and sets of up to M:
+A minimal sample unique (MSU) of a record is a set of keys on which it is unique in its table while it is not on any
+proper subset (Elliot, Manning & Ford 2002; Manning, Haglin & Keane 2008). The smaller the set, the more probable it is
+that the person is unique in the population too. With A keys and sets of up to M:
 
-    score           of a record: the sum over its MSUs, of size k, of prod_{i=k}^{min(M, A-1)} (A - i)     (Elliot et al. 2005; (A - k)!
-        where M = A)
-    dis             U f / (U f + P (1 - f)), f the sampling fraction, U the records unique by all keys, P those that agree with one
-                    other: how probable it is that a unique match is the right person               (Skinner & Elliot 2002)
-    dis of a record 1 / (1 + (U / dis - U) / (score^h sum_j score_j^-h)), h = 1 + (8 - A) / 20: ``dis`` divided by score
-                    (Elliot, Manning, Mayes, Gurd & Bane 2005, as sdcMicro computes it); U here are the records with a score
+    score           sum over the record's MSUs, of size k, of prod_{i=k}^{min(M, A-1)} (A - i) (Elliot et al. 2005)
+    dis             U f / (U f + P (1 - f)), f the sampling fraction, U the number of records unique on all keys, P of
+                    those that agree with one other: probability that a unique match is right (Skinner & Elliot 2002)
+    dis of a record 1 / (1 + (U / dis - U) / (score^h sum_j score_j^-h)), h = 1 + (8 - A) / 20; U are the records with a
+                    score (Elliot, Manning, Mayes, Gurd & Bane 2005, as sdcMicro computes it)
 
-``attribute_contribution`` is the share of all scores that comes from MSUs with the key in them, ``level_contribution`` the share that
-comes from
-those of records with that value. An MSU of three keys counts in each, so that contributions do not add up to 1.
+``attribute_contribution`` is the share of all scores that comes from MSUs containing the key, ``level_contribution``
+the share from those of records with that value. An MSU of three keys counts for each, so that contributions do not add
+up to 1.
 
-The measure is about one table: of a release about the released records. Unique records of a release are not people by that: a synthetic
-    one may have many
-and reveal no one. A person's ``dis`` is 0 where the person's row was drawn with other keys. The sampling fraction is 1 where it is not
-given: everybody of the
-population is in the table. A missing value is a value, equal to a missing one. Numbers and dates are compared exactly, or by ``bins``.
+The measure describes one table. Unique records of a synthetic release need not be people. The sampling fraction is 1 by
+default: the table is the population. A missing value is a value. Numbers and dates are compared exactly, or by
+``bins``.
 """
 
 from __future__ import annotations
@@ -69,23 +65,21 @@ MISSING_LABEL = "missing value"
 
 
 def find_minimal_uniques(codes: Integers, largest: int) -> Iterator[SetWithRecords]:
-    """Yield all sets of up to ``largest`` variables on which records have a minimal sample unique, with these records (Elliot, Manning &
-    Ford 2002).
+    """Yield all sets of up to ``largest`` variables on which records have an MSU, with these records.
 
-    A record has one on a set of variables where no other record agrees with it on all of them, and on
-    every proper subset some other does. The search goes down the subsets of the variables depth first, those with most different values
-    first, and leaves behind what can have no more of them, as SUDA2 does for items (Manning, Haglin & Keane 2008):
+    The search visits the subsets of variables depth first (Elliot, Manning & Ford 2002) and prunes like SUDA2 (Manning,
+    Haglin & Keane 2008):
 
         a record that is unique on a subset has no MSU on larger sets, and agrees there with no other;
         records that agree with no record that is unique on all variables rule out no MSU;
         of records that agree on everything one stands for all.
 
     Args:
-        codes: (n, a), equal where records agree on a variable.
-        largest: most variables of a set.
+        codes: codes of the variables, equal where records agree, (n, a).
+        largest: largest number of variables of a set.
 
     Raises:
-        NotComputable: where the number of sets is so large that the search would not end, or not fit into memory.
+        NotComputable: if there are too many sets for time or memory.
     """
     classes = equivalence_classes(list(codes.T), len(codes))
     single = class_sizes(classes) == 1
@@ -108,15 +102,18 @@ def find_minimal_uniques(codes: Integers, largest: int) -> Iterator[SetWithRecor
 
 
 class _SubsetSearch:
-    """Search through the subsets of the variables of n different records.
+    """Depth-first search through the subsets of variables of n distinct records.
 
-    Subsets are bit sets in ascending order, so that all subsets of one come before it. ``codes`` are (n, a), ``single`` (n,) marks
-    those that occur once.
+    codes: codes of the records, (n, a)
+    single: whether the record occurs once, (n,)
+    largest: largest size of a subset
     """
 
     def __init__(self, codes: Integers, single: NDArray[np.bool_], largest: int) -> None:
+        """Create the search for sets of up to ``largest`` variables."""
         self.codes, self.single, self.largest = codes, single, largest
         self.width = codes.max(axis=0) + 1
+        # Subsets are bit masks in ascending order, so that all subsets of a mask are visited before it.
         self.unique: dict[int, PackedBits] = {}
         self.everybody = np.packbits(single)
 
@@ -128,7 +125,10 @@ class _SubsetSearch:
     def _search_below(
         self, mask: int, chosen: list[int], lowest: int, rows: Integers, group: Integers
     ) -> Iterator[tuple[list[int], Integers]]:
-        """Yield the sets of a ``mask`` and more bits below its ``lowest``; ``rows`` (r,) agree on it with those of their ``group`` (r,)."""
+        """Yield the sets of the bits in ``mask`` and more bits below ``lowest``.
+
+        ``rows`` (r,) agree on the mask with the other rows of their ``group`` (r,).
+        """
         for bit in range(lowest):
             bits = [*chosen, bit]
             own = mask | 1 << bit
@@ -149,41 +149,41 @@ class _SubsetSearch:
                 yield from self._search_below(own, bits, bit, some[stay], refined[stay])
 
     def _is_unique_on_subset(self, mask: int, bits: list[int]) -> NDArray[np.bool_]:
-        """Mark the records that are unique on a proper subset, (n,): those unique on a set of one variable less.
-
-        A set that was not reached is one by which everybody is unique who can be.
-        """
+        """Mark the records that are unique on a proper subset, (n,)."""
         packed = np.zeros_like(self.everybody)
         for bit in bits:
+            # Sets with one variable less suffice. One that was not reached was pruned: all records that can be unique
+            # on it are.
             if smaller := mask & ~(1 << bit):
                 packed |= self.unique.get(smaller, self.everybody)
         return np.unpackbits(packed, count=len(self.codes)).astype(np.bool_)
 
     @staticmethod
     def _has_candidate_in_group(group: Integers, candidates: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Mark the records, (r,), in whose group somebody may still be found unique."""
+        """Mark the records, (r,), whose group contains a record that may still be found unique."""
         return (np.bincount(group[candidates], minlength=int(group.max(initial=-1)) + 1) > 0)[group]
 
 
 def _key_codes(confidential: Microdata, released: Microdata, name: str, rule: BinningRule | None) -> Integers:
-    """Return a key of the released table as codes, (m,): its bins, or its values, labels of a generalisation among them."""
+    """Return the codes of a key in the released table, (m,): bins or values; labels of a generalisation are values."""
     if rule is not None:
         return np.asarray(comparable_categories(confidential, released, name, rule)[1])
     return equivalence_classes([released.frame[name]], len(released))
 
 
 def _remark_text(remark: str, unscored: int, largest: int) -> str:
+    """Return the remark with the number of unique records that sets of this size do not reach."""
     few = f"{unscored:,} more records are unique, but by no set of {largest} keys or fewer" if unscored else ""
     return "; ".join(filter(None, (remark, few)))
 
 
 @dataclass(frozen=True, eq=False)
 class _SudaScores:
-    """SUDA scores of m records by A keys.
+    """SUDA scores of m records with A keys.
 
     score: score of each record, (m,)
-    by_key: part of it that comes from sets with each key, (m, A)
-    times: number of sets of each size
+    by_key: part of the score from sets with each key, (m, A)
+    sets_by_size: number of MSUs of each size
     """
 
     score: Floats
@@ -192,7 +192,7 @@ class _SudaScores:
 
     @classmethod
     def from_codes(cls, codes: Integers, largest: int) -> _SudaScores:
-        """Compute the scores from codes (m, A), by sets of up to ``largest`` keys."""
+        """Compute the scores from codes (m, A) and sets of up to ``largest`` keys."""
         records, keys = codes.shape
         score, by_key, times = np.zeros(records), np.zeros((records, keys)), [0] * largest
         for chosen, rows in find_minimal_uniques(codes, largest):
@@ -204,13 +204,13 @@ class _SudaScores:
 
 
 def _table_dis(sizes: Integers, fraction: float) -> float | None:
-    """Return the DIS of a table whose classes have these sizes; None where no record is unique."""
+    """Return the DIS of a table with these class sizes; None if no record is unique."""
     unique, paired = int(np.sum(sizes == 1)), 2 * int(np.sum(sizes == 2))
     return unique * fraction / (unique * fraction + paired * (1 - fraction)) if unique else None
 
 
 def _dis_by_record(score: Floats, whole: float | None, keys: int) -> Floats:
-    """Return the DIS of each record, (m,): 0 without a score."""
+    """Return the DIS of each record, (m,); 0 for a record without a score."""
     dis = np.zeros(len(score))
     some = score > 0
     if whole is None or not some.any():
@@ -223,6 +223,7 @@ def _dis_by_record(score: Floats, whole: float | None, keys: int) -> Floats:
 
 
 def _dis_estimates(whole: float | None, dis: Floats, remark: str) -> Iterator[Estimate]:
+    """Yield the DIS of the table and the largest DIS of a record."""
     if whole is None:
         for name in ("dis", "largest_dis"):
             yield Estimate.not_computed(name, "no record is unique by all keys")
@@ -234,7 +235,7 @@ def _dis_estimates(whole: float | None, dis: Floats, remark: str) -> Iterator[Es
 def _contribution_estimates(
     released: Microdata, names: list[str], found: _SudaScores, remark: str
 ) -> Iterator[Estimate]:
-    """Yield the contribution of every key, and of every level of those that have levels in the table."""
+    """Yield the contribution of each key, and of each level of categorical keys."""
     total = math.fsum(found.score)
     for name, part in zip(names, found.by_key.T, strict=True):
         levels = _records_by_level(released, name)
@@ -251,7 +252,7 @@ def _contribution_estimates(
 
 
 def _records_by_level(released: Microdata, name: str) -> dict[str, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
-    """Return the levels of a variable and which records have each, (m,); nothing of numbers and dates."""
+    """Return a mask of the records, (m,), for each level of a categorical variable; empty for numbers and dates."""
     values = released.frame[name]
     if not isinstance(values.dtype, pd.CategoricalDtype) or released.schema[name].kind not in (
         Kind.CATEGORICAL,
@@ -267,7 +268,7 @@ def _records_by_level(released: Microdata, name: str) -> dict[str, np.ndarray[tu
 
 
 def _arrays_by_record(n: int, released: Microdata, agreeing: Integers, score: Floats, dis: Floats) -> dict[str, Floats]:
-    """Return the arrays by confidential record, (n,)."""
+    """Return the arrays by confidential record, (n,) each, NaN for suppressed records."""
     found = {}
     for name, values in (("agreeing", agreeing), ("score", score), ("dis", dis)):
         found[name] = np.full(n, np.nan)
@@ -277,7 +278,7 @@ def _arrays_by_record(n: int, released: Microdata, agreeing: Integers, score: Fl
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SpecialUniquesSpec(Spec):
-    """Keys, how many of them together, and the share of the population that is in the data."""
+    """Settings: keys, size of the sets, and sampling fraction."""
 
     keys: KeyVariables = ()
     largest: Annotated[int | None, Param("most keys of a set; left out, all of them", ge=1)] = None
@@ -287,11 +288,11 @@ class SpecialUniquesSpec(Spec):
     bins: BinsOfKey = field(default_factory=dict)
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Return these settings with the known variables as keys, when none is named."""
+        """Return these settings with the quasi-identifiers as keys if none are named."""
         return replace(self, keys=self.keys or schema.names_by_role(Role.QUASI_IDENTIFIER) or released)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """Raise BadInput when there are no keys or too many, or a bin is of no key."""
+        """Raise BadInput if there are no keys or too many, or a binning rule for another variable."""
         keys = self.for_release(schema, released).keys
         if not keys:
             raise BadInput(f"{place}.keys", 'no variable is a key; name some, or give them the role "quasi_identifier"')
@@ -439,11 +440,10 @@ class SpecialUniquesSpec(Spec):
     ),
 )
 def special_uniques(confidential: Microdata, released: Microdata, spec: SpecialUniquesSpec, run: Run) -> Measure:
-    """Measure the minimal sample uniques of the released table, their scores, and what keys and levels contribute.
+    """Compute minimal sample uniques and scores of the released table, and the contributions of keys and levels.
 
-    ``per_record``: ``agreeing``, ``score`` and ``dis`` (n,), NaN of suppressed records; none where the records are not linked. ``dis``
-        is 0 of a
-    person whose drawn row has other keys.
+    ``per_record``: ``agreeing``, ``score`` and ``dis``, (n,) each, NaN for suppressed records; none if the records are
+    not linked.
     """
     names, remark = list(spec.keys), learned_bins_text(spec.bins)
     codes = np.stack([_key_codes(confidential, released, name, spec.bins.get(name)) for name in names], axis=1)
@@ -468,5 +468,6 @@ def special_uniques(confidential: Microdata, released: Microdata, spec: SpecialU
     ]
     if not released.linked or len(released.linked_records) != len(released) or len(released) > len(confidential):
         return Measure(tuple(estimates))
+    # A synthetic row with other keys does not lead to its person.
     right = np.where(has_own_keys(confidential, released, names, spec.bins), dis, 0.0)
     return Measure(tuple(estimates), _arrays_by_record(len(confidential), released, agreeing, found.score, right))

@@ -1,13 +1,13 @@
-"""Uniqueness: records that no other shares its key with, and how large the equivalence classes of a key are.
+"""Uniqueness: records that are unique on a key, and the sizes of the equivalence classes.
 
-``sample_uniques`` are records of the table whose key no other record has (Dale & Elliot 2001; Park & Ghosh §4.4).
-``population_uniques`` are released records whose key exactly one confidential record has, the confidential data standing for the
-population. Noise spreads records over keys that few have and so raises both (Park & Ghosh, Figure 9): neither says by itself
-that somebody is disclosed. ``replicated_uniques`` is repU of synthpop (Raab, Nowok & Dibben 2024): confidential records whose
-key is unique in the confidential data and unique in the release too. ``share_in_small_groups`` gives the distribution of k: the
-share of the records whose key at most ``size`` records have.
+``sample_uniques`` is the number of records of the table that are unique on the key (Dale & Elliot 2001; Park & Ghosh
+§4.4). ``population_uniques`` is the share of released records whose key exactly one confidential record has, with the
+confidential data as the population. Noise spreads records over rare keys and so raises both (Park & Ghosh, Figure 9):
+neither alone shows a disclosure. ``replicated_uniques`` is repU of synthpop (Raab, Nowok & Dibben 2024): the share of
+confidential records that are unique in both tables. ``share_in_small_groups`` is the share of records in classes of at
+most ``size`` records.
 
-Numbers and dates of the key are compared exactly, or by ``bins`` (``sfumato.engine.design.binning``).
+Numbers and dates are compared exactly, or by ``bins`` (``sfumato.engine.design.binning``).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from ..partition.equivalence_classes import class_sizes, equivalence_classes, jo
 def _key_columns(
     confidential: Microdata, released: Microdata, spec: UniquenessSpec
 ) -> tuple[list[Values] | NotComputable, list[Values]]:
-    """Return the key's columns of both tables, and instead of the confidential ones an error where the release cannot be compared with them."""
+    """Return the key columns of both tables; an error in place of the confidential ones if they cannot be compared."""
     ours, theirs, why = list[Values](), list[Values](), None
     for name in spec.keys:
         if rule := spec.bins.get(name):
@@ -48,6 +48,7 @@ def _key_columns(
             own, other = confidential.frame[name], released.frame[name]
             try:
                 released.column(name)
+                # A key that can equal no confidential value would look safe.
                 require_equal_values(confidential, released, name)
             except NotComputable as error:
                 why = why or error
@@ -73,7 +74,7 @@ def _uniques_of_both_tables(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UniquenessSpec(Spec):
-    """Key of the equivalence classes, and the class sizes to report."""
+    """Settings: key of the equivalence classes, and class sizes to report."""
 
     keys: KeyVariables = ()
     sizes: Annotated[
@@ -82,11 +83,11 @@ class UniquenessSpec(Spec):
     bins: BinsOfKey = field(default_factory=dict)
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Return these settings with the known variables as key, when none is named."""
+        """Return these settings with the quasi-identifiers as key if none is named."""
         return replace(self, keys=self.keys or schema.names_by_role(Role.QUASI_IDENTIFIER) or released)
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """Raise BadInput when there is no key, or a bin is of no variable of the key."""
+        """Raise BadInput if there is no key, or a binning rule for another variable."""
         keys = self.for_release(schema, released).keys
         if not keys:
             raise BadInput(
@@ -96,7 +97,7 @@ class UniquenessSpec(Spec):
 
 
 def _draft_offer(case: Case) -> Offer | None:
-    """Offer to count who is unique by the quasi-identifiers that a synthesis keeps; None without any."""
+    """Offer to count the records that are unique on the quasi-identifiers that a synthesis keeps; None without any."""
     kept = [name for name in case.known if name not in case.released]
     if case.want == "anonymisation" or not kept:
         return None
@@ -178,7 +179,7 @@ def _draft_offer(case: Case) -> Offer | None:
 )
 @drafts(_draft_offer)
 def uniqueness(confidential: Microdata, released: Microdata, spec: UniquenessSpec, run: Run) -> Measure:
-    """Measure the uniques of the released table, those that are or repeat confidential ones, and the distribution of class sizes."""
+    """Count unique records of the released table and of both tables, and the class sizes."""
     ours, theirs = _key_columns(confidential, released, spec)
     remark = learned_bins_text(spec.bins)
     classes = equivalence_classes(theirs, len(released))
