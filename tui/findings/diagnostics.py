@@ -285,7 +285,7 @@ def read_traces(workspace: Workspace, run_id: int) -> TracedModels:
 
     models = {model.target: model for model in read_traces(workspace, run_id)}
     shapes = {
-        # The last trace is of the log density, which stands for all parameters of the model.
+        # The last trace is of the log posterior, which stands for all parameters of the model.
         (target, ALL_PARAMETERS if name == model.trace.parameters[-1] else name): sparkline_values(model.trace, j)
         for target, model in models.items()
         if isinstance(model.trace, ChainTrace | ImportanceTrace)

@@ -1,4 +1,6 @@
-"""Dialog with the quality board: every column by every measure of data quality, compared with the minimum data quality."""
+"""Dialog with the quality board: every column by every measure of data quality, compared with the minimum data
+quality.
+"""
 
 from __future__ import annotations
 

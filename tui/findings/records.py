@@ -211,7 +211,9 @@ class RecordDialog(RevealsValues, OffersExport):
 def candidates_explanation(
     candidates: MatchingCandidates, records: int, own_values: Values | None, width: int
 ) -> Content:
-    """Describe how many records match, whether the own record is among them, and what each known variable contributes."""
+    """Describe how many records match, whether the own record is among them, and what each known variable
+    contributes.
+    """
     matching = len(candidates.matching)
     among = {
         None: "their owners are unknown: no released record is linked to a person",

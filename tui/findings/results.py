@@ -439,7 +439,6 @@ def shortened_among(names: tuple[str, ...], width: int) -> Mapping[str, str]:
 @lru_cache(maxsize=16)
 def names_in_recipe(toml: str) -> tuple[str, ...]:
     """Return the human names of all numbers that a recipe's methods may give."""
-    # The recipe was valid when the run started, so it is read without checks.
     table = tomllib.loads(toml)
     steps = [*table.get("synthesis", []), *table.get("measure", []), *table.get("study", [])]
     methods = [method_by_key(key) for key in dict.fromkeys(str(step.get("method")) for step in steps)]

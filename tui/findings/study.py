@@ -184,7 +184,9 @@ class StudiesPane(ExplainsPoint, RunPane):
         self._axis: tuple[str, AxisUnit] = "", "number"
 
     def compose(self) -> ComposeResult:
-        """Yield the answer, the heading, the plot or its numbers, the axis of the planes, and the text at the cursor."""
+        """Yield the answer, the heading, the plot or its numbers, the axis of the planes, and the text at the
+        cursor.
+        """
         yield Line(name="study-answer")
         yield Line(name="study-head")
         with ContentSwitcher(initial=PLOT):

@@ -35,7 +35,9 @@ UNIT = (0.0, 1.0)
 
 @dataclass(frozen=True)
 class CombinedCurvesView(StudyView):
-    """View of a study of curves along an axis, all of them in one picture: measures along it, then against each other."""
+    """View of a study of curves along an axis, all of them in one picture: measures along it, then against each
+    other.
+    """
 
     study: StudyResult
 
@@ -86,8 +88,6 @@ class CombinedCurvesView(StudyView):
         """Return an answer as text: ``≥ 5``, ``≤ 10``, or that there is none."""
         if row.value is None:
             return f"{sign_for('not computed')} none"
-        # Of a measure whose high values are good the answer is the highest point that is good enough, and all points
-        # below are.
         sign = sign_for("at most" if self.study.method.output(row.measure).goal == "high" else "at least")
         return f"{sign} {number(row.value)}"
 
@@ -272,7 +272,9 @@ def _point_text(value: float) -> str:
 
 
 def answer_text(study: StudyResult) -> Content:
-    """Return each answer in words, ``✓ 1,250 records are enough: …`` or why it is missing, and later points that fail."""
+    """Return each answer in words, ``✓ 1,250 records are enough: …`` or why it is missing, and later points that
+    fail.
+    """
     said: list[Content] = []
     for output in study.method.answer_outputs:
         found = study.find_answer(output.name)
@@ -358,7 +360,9 @@ def _judge_value(value: float | None, limit: float) -> str:
 
 @dataclass(frozen=True)
 class PlaneView(StudyView):
-    """View of a study whose measures are drawn against each other, a curve at a time, with a movable place on the axis."""
+    """View of a study whose measures are drawn against each other, a curve at a time, with a movable place on the
+    axis.
+    """
 
     study: StudyResult
 
@@ -396,7 +400,9 @@ class PlaneView(StudyView):
 
 
 def suggested_place(study: StudyResult, name: str) -> int:
-    """Return the index of the first point not below the curve's answer on the axis; the middle one without an answer."""
+    """Return the index of the first point not below the curve's answer on the axis; the middle one without an
+    answer.
+    """
     found = study.answer_on_axis(name)
     if found is None or found.value is None:
         return len(study.points) // 2

@@ -105,12 +105,14 @@ class CurveView(StudyView):
     def study_axis(self) -> Axis:
         """Return the study's axis."""
         method = method_by_key(self.measures[0][0].key)
-        # A method of a package that is no longer installed has no declaration.
+        # This version may not have the method of an older run.
         return (method.study.axis if method else None) or Axis("level", "the level of the study")
 
     @property
     def title(self) -> str:  # type: ignore[override]
-        """Return the title ``price, log_normal, income ±5%``: uncertain variable, its distribution, and match radius."""
+        """Return the title ``price, log_normal, income ±5%``: uncertain variable, its distribution, and match
+        radius.
+        """
         first = self.measures[0][0]
         named = [str(first.params[key]) for key in self.study_axis.uses if key in first.params]
         radius = params_text({key: value for key, value in first.params.items() if key == "radius"})
