@@ -158,6 +158,7 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
 
     def _freeze_modules(self) -> None:
         """Exclude imported modules from garbage collection."""
+        # Screens import libraries as they open, so freezing is repeated when new modules have come.
         if self.owns_process and len(sys.modules) > self._spared:
             self._spared = len(sys.modules)
             # A collection over the objects of numerical libraries takes 50 ms.

@@ -59,6 +59,7 @@ def _original_file(draft: PlanDraft | None) -> str:
     except tomllib.TOMLDecodeError:
         return ""
     file = data.get("file", "") if isinstance(data, Mapping) else ""
+    # Imported data outlive their file, which may have been moved or deleted.
     return file if isinstance(file, str) and Path(file).is_file() else ""
 
 

@@ -108,5 +108,6 @@ def format_from_answers(answers: Mapping[str, Any]) -> dict[str, Any]:
     try:
         TextFormat.from_table(table)
     except BadInput as error:
+        # The form marks its fields by the plain name of a setting.
         raise BadInput(error.place.removeprefix("data.format."), error.message) from None
     return table

@@ -147,6 +147,7 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
             return
         if self._view is None or self._view.stored != answer.stored:
             self.forget_values()
+        # A plan that was read before an edit was stored would undo the edit on the screen.
         history = self.history_with_read_plan(answer.draft)
         if history is not None or self._view is None or self._view.stored != answer.stored:
             self._history = history or self._history
@@ -270,6 +271,7 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         if history is None or view is None or not changes:
             return
         try:
+            # The columns of the file keep their order in the plan when one is included again.
             toml = change_variables(history.now.toml, changes, tuple(view.stored.columns))
         except BadInput as error:
             self.sfumato.say(str(error), severity="error")

@@ -134,6 +134,7 @@ def variable_series(variable: Variable, profile: DistributionProfile) -> tuple[S
         return Series("records", centres, profile.counts, marker="bars"), {}
     order = range(len(profile.levels))
     if len(profile.levels) > MOST_BARS:
+        # Hundreds of bars could not be told apart; the frequent levels say most.
         order = sorted(order, key=lambda i: -profile.counts[i])[:MOST_BARS]  # type: ignore[assignment]
     # A level of one or two records is withheld, and its name with it.
     names = [variable.labels.get(profile.levels[i], profile.levels[i]) if profile.counts[i] else "" for i in order]

@@ -107,6 +107,7 @@ class ReadsValues(WorkspaceReader):
         """Store the profiles and show them, then go on."""
         dataset_id, variables, found = answer
         self._reading = False
+        # Other data have been imported while the process was reading.
         if self._view is None or dataset_id != self._view.stored.dataset_id:
             return
         by_name = {column.name: column for column in found}

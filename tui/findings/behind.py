@@ -64,6 +64,7 @@ def find_basis(workspace: Workspace, run_id: int, axis: MapAxis) -> NumberBasis:
     from sfumato.workspace.views.records import record_measures
 
     method, family = method_key_of_measure(axis.key), axis.key.partition(".")[0]
+    # A point of a study is a number over all records, at one level of what an intruder knows or of noise.
     if axis.level is not None or family == "studies":
         return NumberBasis("study")
     of_method = [(place, one) for place, one in enumerate(record_measures(workspace, run_id)) if one.key == method]
@@ -71,6 +72,7 @@ def find_basis(workspace: Workspace, run_id: int, axis: MapAxis) -> NumberBasis:
     uses = [place for place, one in of_method if len(of_method) == 1 or _matches_settings(one, axis.settings)]
     if uses:
         return NumberBasis("records", measure=uses[0])
+    # A score over all columns stands on the board; a score of one column leads to the values of that column.
     if family == "quality" and not axis.target:
         return NumberBasis("quality")
     if axis.target in {variable.name for variable in find_run(workspace, run_id).recipe.schema}:

@@ -131,6 +131,7 @@ class BeliefsDialog(Dialog[None], OffersExport):
         """Show all parts in a wide terminal, one in a narrow one, and focus the current part."""
         narrow = self.app.size.width < NARROW
         self.query_one("#beliefs-parts").set_class(narrow, "-narrow")
+        # Hidden parts keep their contents, so that a resize needs no reading.
         for place, part in enumerate(self._parts):
             part.display = not narrow or place == self._part
         self._parts[self._part].focus()
@@ -213,6 +214,7 @@ def belief_change_text(beliefs: MeasureBeliefs, x: float) -> str:
 
 def guess_share_text(beliefs: MeasureBeliefs, x: float) -> str:
     """Describe the share guessed right with that many datasets, and the share before."""
+    # Between whole numbers of datasets nothing was computed, so the nearest one is read.
     row = beliefs.right_by_first_datasets.get(round(x))
     if row is None:
         return HINT

@@ -231,6 +231,7 @@ def _points_to_draw(x: NDArray[np.float64], seen: Limits | None) -> NDArray[np.i
     """Return the indices of points to draw: evenly spaced over all, closer together in ``seen``, and the last."""
     inside = np.flatnonzero((x >= seen[0]) & (x <= seen[1])) if seen else np.empty(0, dtype=np.intp)
     steps = [part[:: max(1, part.size // MOST_POINTS)] for part in (np.arange(x.size), inside)]
+    # The last step always belongs to the points, so that the end of the chain is where the axis ends.
     return np.unique(np.concatenate([*steps, [x.size - 1]])).astype(np.intp)
 
 
@@ -375,6 +376,7 @@ class DiagnosticsPane(RunPane):
         if self.line is None:
             return
         run_id = self.line.run.id
+        # Traces of the previous run must not be drawn beside statistics of this one.
         if run_id != self._traced_run:
             self._traced = TracedModels()
         # The statistics come first: a trace is long, and the tab would be empty while it is read.
@@ -384,6 +386,7 @@ class DiagnosticsPane(RunPane):
     def _show_statistics(self, run_id: int, lines: Sequence[Diagnostic]) -> None:
         """Show the statistics with failed ones first, unless another run is shown by now."""
         if self.line is not None and run_id == self.line.run.id:
+            # Broken rules come first; a statistic without a rule counts as not broken.
             self._lines = sorted(lines, key=lambda line: line.passed is not False)
             self._show_views()
 
@@ -544,6 +547,7 @@ class DiagnosticsPane(RunPane):
 
     def action_statistic(self, step: int) -> None:
         """Draw the next statistic or the previous one."""
+        # The filter may have removed the drawn statistic; the first remaining one is drawn then.
         names = list(group_by_statistic(self.shown_statistics))
         if names:
             at = names.index(self.drawn_statistic[0].name)
@@ -578,6 +582,7 @@ class DiagnosticsPane(RunPane):
 def group_by_statistic(lines: Sequence[Diagnostic]) -> Mapping[str, list[Diagnostic]]:
     """Group the rows by the name of their statistic, those that have a rule first."""
     found: dict[str, list[Diagnostic]] = {}
+    # Sorting is stable, so statistics with and without a rule both keep their order.
     for line in sorted(lines, key=lambda line: not line.rule):
         found.setdefault(line.name, []).append(line)
     return found
@@ -590,6 +595,7 @@ def statistic_text(line: Diagnostic) -> str:
 
 def rule_limit(rule: str) -> float | None:
     """Return the number in a rule such as ``at most 1.01``; None without a number."""
+    # Rules are texts of methods, such as "at most 1,000": the comma groups thousands.
     found = re.search(r"-?\d[\d.]*(?:e[+-]?\d+)?", rule.replace(",", ""))
     return float(found.group()) if found else None
 

@@ -156,6 +156,7 @@ async def open_records_behind(app: AppProtocol, dataset_id: int, run_id: int | N
     """Show the records behind a bar or cell, after the user confirms."""
     from sfumato.workspace.store.workspace import Workspace
 
+    # Only names of variables are read here; values are read when a page is shown.
     with Workspace.open(app.directory, read_only=True) as workspace:
         names = workspace.find_dataset(dataset_id).schema.names
     # Which records they are reveals their values, so not even their numbers are shown before the question.
@@ -322,6 +323,7 @@ class DistributionsDialog(Dialog[None], OffersExport):
     def _show_answer(self, event: DistributionReady) -> None:
         """Show a computed picture, and keep the cursor and the view if its axes are those of the previous one."""
         before, shown = self._shown, event.answer
+        # A picture that was not possible was replaced; later steps start from the one that is shown.
         self._shown, self._wanted = shown, shown.final_query
         same = before is not None and has_same_axes(before, shown)
         if isinstance(shown.figure_data, JointDistribution):
@@ -450,6 +452,7 @@ class DistributionsDialog(Dialog[None], OffersExport):
         if self._shown is None:
             return None
         drawn = self.query_one(ContentSwitcher).current != NUMBERS
+        # The proposed file has the format of what is shown: a plot or its numbers.
         return replace(export_answer(self._shown, self._run_id), is_plot_shown=drawn)
 
     def action_picture(self, step: int) -> None:
@@ -471,6 +474,7 @@ class DistributionsDialog(Dialog[None], OffersExport):
     def action_second(self, step: int) -> None:
         """Show the next second variable; after the last, none."""
         if self._wanted is not None:
+            # None among the choices lets the same key remove the second variable.
             others = [None, *(name for name in self._variable_names if name != self._wanted.x)]
             place = others.index(self._wanted.y) + step
             self._request_new_axes(change_second(self._wanted, others[place % len(others)]))

@@ -73,6 +73,7 @@ def find_subject(workspace: Workspace, project_id: int, run_id: int | None) -> D
     if dataset_id is None:
         return None
     draws = 0 if run is None else len(released_dataset_hashes(workspace, run.id))
+    # A run that has not drawn a dataset yet has nothing to compare.
     return DistributionSubject(
         dataset_id, tuple(workspace.find_dataset(dataset_id).schema), run if draws else None, draws
     )
@@ -373,6 +374,7 @@ def export_answer(shown: DistributionAnswer, run_id: int | None) -> ScreenExport
     """Return the picture and its numbers as files that are marked as confidential."""
     where = "" if run_id is None else f"run-{run_id}-"
     name = "-".join([*(column.name for column in shown.columns), shown.final_query.picture.replace(" ", "-")])
+    # Names of variables come from files and may have slashes or worse.
     safe = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name)
     return ScreenExport(f"confidential-{where}{safe}", lambda: answer_rows(shown), lambda: answer_figure(shown))
 
@@ -430,6 +432,7 @@ def _cell_rows(shown: DistributionAnswer, found: JointDistribution) -> ExportTab
     for up in range(len(own.y)):
         for across in range(len(own.x)):
             values = [None if one is None else float(one.shares[up, across]) for one in parts]
+            # Empty bins of a fine grid would be most of the file.
             if any(values):
                 rows.append((*_bin_ends(own.x, across), *_bin_ends(own.y, up), *values))
     heads = [head for column in shown.columns for head in (f"{column.name}, from", f"{column.name}, below")]

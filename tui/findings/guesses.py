@@ -89,6 +89,7 @@ class GuessesDialog(TableDialog[Sequence[Any], None], RevealsValues, OffersExpor
             f"record {found.record:,} of run {self._records.run_id} · {measure.key} · all {len(measure.draw_hashes)} datasets"
         )
         self.query_one("#guesses-why", Static).update(belief_explanation(found))
+        # Without values the table has only the columns of ranks and probabilities.
         made = ranked_guess_table(found)
         widths = (RANK, SHARE, SHARE, 15, VERDICT)
         named = [*widths, *(VALUE for _ in made.columns[len(widths) :])]

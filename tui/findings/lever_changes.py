@@ -28,6 +28,7 @@ def _double(value: Any) -> Any:
 
 def _halve(value: Any) -> Any:
     """Return half the value, of a whole number rounded up and at least 1."""
+    # Counts of datasets, classes or draws below 1 are not valid.
     return max(1, -(-value // 2)) if isinstance(value, int) else value / 2
 
 
@@ -91,6 +92,7 @@ def _change_setting(toml: str, setting: str, change: Change, target: str, table:
         return replace_sections(toml, {"release": {**release, "m": change(now)}}) if isinstance(now, int) else toml
     if setting == "recode":
         return replace_sections(toml, {"release": _widen_recoding(table)})
+    # Steps that do not have the setting are left unchanged, as for a lever of one method among several.
     for place, step in _matching_steps(table, target):
         value = step.get(setting, _default_setting(place, step, setting))
         if value is not None and (after := change(value)) != value:
@@ -127,6 +129,7 @@ def _default_setting(place: StepPlace, step: Mapping[str, Any], setting: str) ->
     """Return the default of a setting that a step leaves out; None if its method has no such setting."""
     from sfumato.engine.methods.registry import method_by_key
 
+    # The key of a method has its family, which steps of synthesis and anonymisation leave out.
     method = method_by_key(f"{place.section}.{step.get('method')}")
     info = next((one for one in method.spec.params() if one.name == setting), None) if method else None
     return None if info is None or info.is_required else info.default

@@ -56,6 +56,7 @@ def axis_limits(verdicts: Sequence[Verdict], axis: MapAxis, own_value: float | N
     """
     found = []
     for one in verdicts:
+        # A threshold without a target holds for every target.
         same = (one.value, one.level) == (axis.key, axis.level) and one.target in ("", axis.target)
         if not same or (
             one.params and computing_parameters(one.value.rpartition(".")[0], one.params) != dict(axis.settings)
@@ -97,6 +98,7 @@ def _is_near_values(limit: float, values: Sequence[float]) -> bool:
 def _padded_range(values: Sequence[float]) -> tuple[float, float]:
     """Return the least and the greatest value, with some room on both sides if they are equal."""
     low, high = min(values), max(values)
+    # Equal values, such as of a single run, still need a line with a length.
     room = 0.0 if high > low else abs(low) / 2 or 1.0
     return low - room, high + room
 
@@ -218,6 +220,7 @@ class MapPane(RunPane):
             return None
         known = {axis.ident: axis for axis in self._found.axes}
         state, (x, y) = self.sfumato.state, self._found.most_shared_axes
+        # Another project may not have measured the remembered number.
         return known.get(state.across, x), known.get(state.up, y)
 
     def _draw_map(self, *, keep_view: bool = False) -> None:
@@ -273,6 +276,7 @@ class MapPane(RunPane):
         ]
         drawn = {one.name for one in map_limit_series(self.shown_limits, self._points)}
         parts += [
+            # A limit must not seem to be missing because its line is too far away.
             said if said in drawn else f"{said} (beyond the picture)"
             for way, limits in zip(("x", "y"), self.shown_limits, strict=True)
             for said in (f"{way} limit {bound_text(one)}" for one in limits)
@@ -396,6 +400,7 @@ def axis_name(axis: MapAxis) -> str:
 
 def map_point_series(points: Sequence[MapPoint]) -> list[Series]:
     """Return the runs as series: those that no other run dominates, and the others."""
+    # A measure without a better direction dominates nothing: those runs are marked neither way.
     parts = ((EFFICIENT, [p for p in points if p.is_efficient]), (OTHERS, [p for p in points if p.is_efficient is False]),
              ("runs", [p for p in points if p.is_efficient is None]))  # fmt: skip
     return [

@@ -151,6 +151,7 @@ def verdict_reason(board: QualityBoard) -> str:
         for name, one in board.scores_with_limit.items()
         if one.outcome == "not met"
     ]
+    # What was not computed or not measured is never passed over in silence.
     said += [f"{name} not computed" for name, one in board.scores_with_limit.items() if one.outcome == "not computed"]
     said += [f"{name} not measured" for name in board.missing_metrics]
     left_out: dict[str, list[str]] = {}
@@ -222,6 +223,7 @@ def board_row_text(board: QualityBoard, index: int) -> str:
 
 def deciding_column(board: QualityBoard) -> str | None:
     """Return the variable with the minimum of the first measure that fails, otherwise of the first with any score."""
+    # The measure that fails decides; without one the first measure with a score.
     for metric in sorted(board.metrics, key=lambda one: board.table_scores[one.name].outcome != "not met"):
         scored = {
             column: score.value

@@ -228,6 +228,7 @@ def candidates_explanation(
         if driver is None
         else f"Driver: {driver_text(driver).partition(' (')[0]}. Without it {number(driver.without)} would match."
     )
+    # Names give way first: bins and counts are what explains the risk.
     name_width = max(8, min(NAME, width - WITHIN - WITHOUT - 6))
     heads = f"{fit_text('known variable', name_width)}  {fit_text('must be', WITHIN)}  {fit_text('would match', WITHOUT, 'right')}"
     lines = [wrap_paragraphs([said, drives], width), Content("")]
@@ -324,6 +325,7 @@ class RecordsPane(RunPane, SplitView):
         if self.line is None:
             return
         run_id, measure, draw = self.line.run.id, self._measure, self._draw
+        # The first measure of another run, over all its datasets.
         if self._records is not None and self._records.run_id != run_id:
             # Another run has other measures and datasets.
             measure = draw = self._measure = self._draw = 0
@@ -379,6 +381,7 @@ class RecordsPane(RunPane, SplitView):
             return None
         (line,) = records.lines(grid.cursor, 1)
         measure, draw, record = records.measure, records.draw, line.record
+        # An audit attacks shadow releases, so no released dataset has the record's candidates.
         if not measure.draw_hashes:  # of shadow releases, no dataset has it
 
             def read_audit(workspace: Workspace) -> LaidOut:

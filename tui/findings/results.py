@@ -108,6 +108,7 @@ class SelectedResults:
 
 def _is_judged(row: Row) -> bool:
     """Return whether verdicts can be about a row: not if it is of the confidential data or of a single dataset."""
+    # Thresholds are about the average over the released datasets.
     return row.draw is None and row.dataset != "confidential"
 
 
@@ -188,6 +189,7 @@ class ResultsPane(RunPane, SplitView):
     def command_words(self) -> tuple[str, ...]:
         """Return the command for the same numbers, with the single datasets if they are shown."""
         words = super().command_words()
+        # The command has to print the same rows as the screen.
         return (*words, "--draws") if words and self.sfumato.state.draws else words
 
     @property

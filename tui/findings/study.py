@@ -125,6 +125,7 @@ class StudyPlanes(Container, can_focus=True):
         """Draw every plane with a mark at its place on the axis, and write the tables."""
         plots = [part for part in self._parts if isinstance(part, Plot)]
         spare = [Panel("", ())] * len(plots)
+        # A study may have fewer planes than the one for which the plots were mounted.
         for plot, one in zip(plots, [*view.plane_panels(picture, at), *spare], strict=False):
             unit = series_on_axis(one)[1]
             plot.set_series(
@@ -207,6 +208,7 @@ class StudiesPane(ExplainsPoint, RunPane):
             def query(workspace: Workspace) -> StudiesPane.StudiesReady:
                 """Read the curves and studies."""
                 own = [] if answering else read_study_curves(workspace, run_id)
+                # The shown run may be marked too; its curves would be drawn twice.
                 over = {other: read_study_curves(workspace, other) for other in marked if other != run_id}
                 return self.StudiesReady(run_id, own, read_studies(workspace, run_id), over)
 
@@ -415,6 +417,7 @@ class StudiesPane(ExplainsPoint, RunPane):
             name = self.current_view.pictures[self._picture]
             self._study = (self._study + step) % len(self._views)
             names = list(self.current_view.pictures)
+            # Only measures along a curve have the same meaning in another study.
             self._picture = names.index(name) if name in names and isinstance(self.current_view, CurveView) else 0
             self._set_suggested_place()
             self._draw_study()

@@ -129,6 +129,7 @@ class CombinedCurvesView(StudyView):
     def reading_at(self, picture: int, x: float) -> str:
         """Return the values of every curve at the point nearest to ``x``."""
         series = self.panel_at(picture).series
+        # Points of a path have no order along x, so each path is read at its own nearest point.
         if any(one.stops for one in series):
             return "   ".join(_nearest_stop_text(one, x, self.study.axis.label) for one in series if one.stops)
         levels = sorted({value for one in series for value in one.x.tolist()})
@@ -301,6 +302,7 @@ def answer_text(study: StudyResult) -> Content:
 
 def _failing_points_text(study: StudyResult, criterion: str, answer: float) -> str:
     """Return the remark that points above the answer fail nevertheless; empty if none does."""
+    # The answer is the smallest point that passes; that larger ones fail must not be hidden.
     held = study.values.get(("", criterion), ())
     failing = [point for point, value in zip(study.points, held, strict=False) if point > answer and value != 1]
     if not failing:

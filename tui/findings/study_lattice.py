@@ -61,6 +61,7 @@ class LatticeView(StudyView):
         """Return the highest and the lowest risk among subsets of each size, and the point of the known variables."""
         measure, sizes = self.measure_names[picture], range(len(self.lattice.variables) + 1)
         series = []
+        # There are 2^k subsets of k variables, so each size is shown by its two extremes.
         for own, whose in ((True, "confidential"), (False, "release")):
             bands = [[v for v in self._values_of_size(size, measure, own=own) if v is not None] for size in sizes]
             told = [(size, values) for size, values in zip(sizes, bands, strict=True) if values]

@@ -52,6 +52,7 @@ class LimitField(EntryField):
 
     def check_consume_key(self, key: str, character: str | None) -> bool:
         """Return whether the field takes a key; not q."""
+        # No number has a q, and q closes every other screen.
         return key != "q" and super().check_consume_key(key, character)
 
 
@@ -146,6 +147,7 @@ class LimitTrial(Dialog[None]):
 
     def _judge_trial(self) -> None:
         """Judge the rows by the tried limits in a thread."""
+        # Bound now: the user may type another limit before the thread has started.
         tried, rows = self._tried, self._rows
 
         def query(_: Workspace) -> Sequence[Verdict]:

@@ -170,6 +170,7 @@ class VerdictsPane(RunPane, SplitView):
         """Return what the board shows of the gate."""
         if self.line is None or self.line.run.state is not RunState.DONE:
             return GateLines()
+        # Until the gate has answered the board says so, and nothing on it is green.
         if (known := self._examined) is None:
             return GateLines(text=UNEXAMINED.format(self._why_unexamined) if self._why_unexamined else EXAMINING)
         leads = known.lead_findings
@@ -189,6 +190,7 @@ class VerdictsPane(RunPane, SplitView):
             open_findings = [one for one in self._gate_lines.findings if is_open(one) and one.status != "not checked"]
             gate = [SHORT_ANSWERS[self._examined.release_answer.may_leave], finding_counts_text(open_findings)]
         limits = limits_text(self._verdicts)
+        # The gate's answer is never dropped: it decides whether the release may leave.
         shorter = (" · ".join(filter(None, parts)) for parts in ([*gate, limits], [gate[0], limits], [gate[0]]))
         room = self.list_width - BESIDE_COUNT
         return next((text for text in shorter if cell_len(text) <= room), gate[0])

@@ -60,6 +60,7 @@ class BadKeymap(Exception):
 def read_keymap(file: Path) -> dict[str, str]:
     """Return the keys by name of act, as ``App.set_keymap`` takes them; empty without a file. Raises BadKeymap."""
     try:
+        # Links are followed: many people keep such files in a folder of their own.
         text = read_plain(file, MOST_BYTES, follow=True).decode("utf-8") if file.exists() else ""
     except StrangeFile as error:
         raise BadKeymap(f"{file}: it is {error.kind}, not a file of keys") from None

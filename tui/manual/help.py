@@ -84,6 +84,7 @@ def filter_acts(entries: Iterable[HelpAct], words: str) -> list[HelpAct]:
     wanted, listed = words.lower().split(), list(entries)
     by_key = [one for one in listed if words and (words in one.keys or words in one.keys_text.split())]
     texts = {one: f"{one.label} {one.act.description} {one.group}".lower() for one in listed}
+    # A typed letter may be a key as well as a part of a word; the key comes first.
     return [*by_key, *(one for one in listed if one not in by_key and all(word in texts[one] for word in wanted))]
 
 

@@ -37,6 +37,7 @@ def current_topics(screens: Sequence[Screen[object]]) -> list[str]:
     below.
     """
     found: list[str] = []
+    # A dialog without topics of its own lies above the screen that has them.
     for screen in reversed(screens):
         for node in (screen.focused or screen).ancestors_with_self:
             topics = getattr(node, "manual_topics", None)

@@ -101,10 +101,6 @@ def _lay_out_block(block: list[str], width: int) -> Iterator[PageLine]:
         yield from map(
             PageLine,
             textwrap.wrap(
-                words,
-                room,
-                initial_indent=item[1] if item else "",
-                subsequent_indent=indent,
-                break_on_hyphens=False,
+                words, room, initial_indent=item[1] if item else "", subsequent_indent=indent, break_on_hyphens=False
             ),
         )

@@ -166,6 +166,7 @@ class ChoiceDialog(Dialog[int]):
     def _search_choices(self, words: list[str]) -> None:
         """Find the choices that contain all words."""
         worker = get_current_worker()
+        # A range: there may be thousands of entries, whose texts are made only for a search.
         places: Sequence[int] = range(self._total)
         if words:
             self._searched = self._searched or [self._name_of(place).lower() for place in places]

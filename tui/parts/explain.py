@@ -178,6 +178,7 @@ def number_facts(
     key.
     """
     row = found.row
+    # Results of synthesis, such as a privacy budget, are of all datasets together.
     together = "all released datasets together" if row.family == "synthesis" else "average over the released datasets"
     draws = together if row.draw is None else f"released dataset {row.draw}"
     of = "the confidential data themselves" if row.dataset == "confidential" else f"{row.dataset} data, {draws}"

@@ -223,6 +223,7 @@ def read_fields(fields: Sequence[FormField], texts: Mapping[str, str]) -> dict[s
         text = texts[field.name].strip()
         if not text:
             continue
+        # A choice always has a text; left at the default it is not part of the recipe.
         if field.choices and field.value is None and text == value_text(field.default):
             continue
         table[field.name] = parse_value(text, field.kind, field.name)

@@ -247,6 +247,7 @@ class Form(Dialog[dict[str, Any]]):
     @on(FieldsChecked)
     def _show_check(self, event: FieldsChecked) -> None:
         """Show the result of a check, and close the form if it was accepted."""
+        # An earlier check says nothing about the present texts.
         if event.number != self._number:
             return
         warning = "" if event.problem else event.remark.warning

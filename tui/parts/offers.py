@@ -47,6 +47,7 @@ def _rank_offer(words: Sequence[str], offer: OfferedValue) -> Rank | None:
     """Return the rank of the worst match of all words; None if one word does not match."""
     value, beside = offer.value.lower(), f"{offer.note} {offer.explanation}".lower()
     ranks = [_rank_word(word, value, beside) or _rank_in_note(word, offer.note.lower()) for word in words]
+    # All words must match, so the worst match decides.
     return None if None in ranks else max((rank for rank in ranks if rank is not None), default=None)
 
 

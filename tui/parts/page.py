@@ -266,6 +266,7 @@ class WorkspaceReader(ShowsErrors, Widget):
             return
         except (sqlite3.Error, EngineError, WorkspaceError) as error:
             message = refuse(str(error))
+        # A later call has replaced this one; its answer would overwrite the newer one.
         if message is not None and not worker.is_cancelled:
             self.post_message(message)
 

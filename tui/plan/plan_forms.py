@@ -384,6 +384,7 @@ def step_form(view: PlanView, place: StepPlace, step: Mapping[str, Any], edit: E
     if place.section != "threshold":
         return Form(title, fields, check, topic=topic), apply_step
     first = next((offer.value for offer in measured_offers(view.table)), "")
+    # The value of a new threshold was chosen from a list, so the limit is what is missing.
     start = "limit" if step.get("value") and not {*BOUNDS} & {*step} else ""
     form = Form(
         title,

@@ -34,6 +34,7 @@ class PlanHistory:
 
     def after_edit(self, draft: PlanDraft) -> PlanHistory:
         """Return the history after an edit; the same history if the edit changes nothing."""
+        # A new edit drops the undone ones, as in every editor.
         return self if _same_plan(draft, self.now) else PlanHistory(draft, (*self.past, self.now))
 
     def after_undo(self) -> PlanHistory:
@@ -126,6 +127,7 @@ class EditsPlan(PlanPane):
             self.load_run()
         elif self._history is not None:
             self._revision = event.draft.revision
+            # Edits made while this one was stored are stored together now.
             behind = not _same_plan(self._history.now, event.draft)
             self._history = self._history.with_revision(event.draft.revision)
             if behind:

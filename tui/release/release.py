@@ -650,6 +650,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         waive = {} if self._looked is None else dict(self._looked.waiver_reasons)
         waived = (word for check, why in waive.items() for word in ("--waive", f"{check}={why}"))
         said = ("--reason", reason) if reason else ()
+        # The command is copied into scripts, which may run in another directory.
         where = str(Path(directory).expanduser().absolute())
         self._command = ("release", str(run_id), "-o", where, *said, *waived, "--format", form)
 

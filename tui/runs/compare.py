@@ -106,6 +106,7 @@ class ComparisonDialog(TableDialog[int, None], OffersExport, SplitView):
 
     def show_answer(self, answer: RunComparison | tuple[str, str]) -> None:
         """Show the comparison, or why the runs are not compared."""
+        # Numbers of different data differ for reasons other than the plan, so the user must ask for it.
         self._refused = isinstance(answer, tuple)
         self.refresh_bindings()
         if isinstance(answer, tuple):
@@ -155,6 +156,7 @@ class ComparisonDialog(TableDialog[int, None], OffersExport, SplitView):
         self._show_line("compare-tally", f"[{self._view}] {_TALLIES.get(self._view, _numbers_tally)(found)}")
         view, (table, count) = self._view, _VIEWS[self._view](found)
         self.grid.set_empty_text(NONE)
+        # Keys have the view, so that a row of the previous view is not taken for one of this.
         first = None if view == self._shown else (view, 0)
         self.show_rows(replace(table, key=lambda place: (view, place)), range(count), first)
         self._shown = view

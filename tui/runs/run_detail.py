@@ -57,6 +57,7 @@ def brief_run_text(
     said += _first_lines("not met", unmet, MOST_UNMET)
     levers = dict.fromkeys(lever for one in detail.unmet_verdicts for lever in label_by_key(one.value).levers)
     said += _first_lines("what to change", [(lever, "") for lever in levers], MOST_UNMET)
+    # The plan is the least urgent part, so it comes only if a short list leaves room.
     if room > len(said) + 1:
         said += [*([("", "", "")] if said else []), *((name, line, "") for name, line in plan)]
     most, text_width = max(room, least), max(20, width - LONG_NAME - 1)

@@ -207,6 +207,7 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
     def show_runs(self, lines: Sequence[RunSummary], want: int | None = None) -> None:
         """Show the current state of the runs, with the cursor on ``want`` or where it was."""
         self._lines = lines
+        # The project may know its runs before the tab is mounted.
         if not self.is_mounted:
             self.call_later(self.show_runs, lines, want)
             return
@@ -241,6 +242,7 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
         """Show the brief of the run under the cursor if there is room."""
         self._update_keys()
         here = self.current_row
+        # In a low terminal the brief would leave no rows of the table.
         if not self._lines or self.size.height < LEAST_HEIGHT or (self.is_split and self._spare_lines < LEAST_SPARE):
             self.query_one("#glance").display = False
         elif here is not None and here != self._seen:

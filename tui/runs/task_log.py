@@ -104,6 +104,7 @@ class TaskLog(TableDialog[TaskRow, None]):
         self.set_head(
             Content.assemble((f"Run {run.id} {run.label}", "bold"), f"  {run.state}  {tasks_done_text(run)} tasks")
         )
+        # Only at first: later the cursor belongs to the user.
         want = next((task.key for task in answer.tasks if task.state in ("running", "failed")), None) if first else None
         self.show_rows(TABLE, answer.tasks, want)
         self._show_entries()

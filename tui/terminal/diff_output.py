@@ -71,6 +71,7 @@ class TerminalImage:
             cells, looks = _strip_cells(strip, system)
             # A strip whose cells are not known one by one is sent whole.
             if looks is None:
+                # What the terminal shows there is unknown from now on, so the next strip is sent whole.
                 self._replace_cells(y, x, [None] * strip.cell_length)
                 rendered = strip.render(console)
                 text = "".join(map(ascii_sign, rendered)) if self._ascii_only else rendered

@@ -32,6 +32,7 @@ def editor_command(environment: Mapping[str, str]) -> list[str]:
     if named is None:
         raise NotEdited(NO_EDITOR)
     try:
+        # Split here and run without a shell, so that nothing in a path is expanded.
         return shlex.split(environment[named])
     except ValueError as error:
         raise NotEdited(f"{named} cannot be read as a command: {error}") from None
@@ -70,7 +71,9 @@ def edit_text(text: str, name: str, command: Sequence[str]) -> str:
 def _read_edited(file: Path) -> str:
     """Return the text that the editor left. Raises NotEdited."""
     try:
+        # An editor may have replaced the file by a link or a device.
         content = read_plain(file, MOST_BYTES)
+        # Editors of other systems add a byte order mark and line ends of their own.
         return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except StrangeFile as error:
         raise NotEdited(f"what the editor left is {error.kind}: the text is as it was") from None

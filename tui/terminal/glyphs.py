@@ -52,6 +52,7 @@ def ascii_sign(character: str) -> str:
         return character
     if character in _ALIKE:
         return _ALIKE[character]
+    # The braille and block characters that plots are drawn with.
     if 0x2800 <= ord(character) <= 0x28FF or 0x2580 <= ord(character) <= 0x259F:
         return "*"
     base = unicodedata.normalize("NFKD", character)[0]

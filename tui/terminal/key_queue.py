@@ -84,6 +84,7 @@ class KeyQueue(App[None]):
 
     async def _wait_for_follower(self, key: int, seconds: float) -> None:
         """Handle the next key once ``seconds`` are over; until then send a lost follower again."""
+        # A lost follower must delay the next key, never block all keys.
         if key == self._key and seconds <= 0:
             await self._take_next()
         elif key == self._key:

@@ -83,6 +83,7 @@ def _clip_segments(segments: Floats, shape: Shape) -> tuple[Floats, Floats, Mask
     near, far = np.zeros(len(segments)), np.ones(len(segments))
     for axis, extent in ((0, shape[1]), (1, shape[0])):
         start, step = segments[:, axis], segments[:, axis + 2]
+        # A segment parallel to a side never crosses it; the divisor 1 only avoids a division by 0.
         flat = step == 0
         divisor = np.where(flat, 1.0, step)
         with np.errstate(over="ignore"):
@@ -103,6 +104,7 @@ def _thin_line(x: Floats, y: Floats, columns: int) -> tuple[Floats, Floats]:
     if x.size <= 8 * columns:
         return x, y
     missing = np.isnan(x)
+    # A line that turns back in x visits a column more than once, in which first and last mean nothing.
     if np.any(np.diff(x[~missing]) < 0):
         return x, y
     column = np.floor(np.where(missing, np.inf, x) + 0.5)

@@ -66,6 +66,7 @@ def draw_series(one: Series, order: int, series: Sequence[Series], frame: PlotFr
     x, y = frame.x_scale.to_dots(one.x), frame.y_scale.to_dots(one.y)
     empty = np.zeros(frame.dot_shape, dtype=np.bool_)
     if one.marker == "points":
+        # Many marks would cover each other; without colour they are needed to tell series apart.
         few = not look.glyphs.is_coarse and _has_marks(one, look)
         dots = empty if few else rasterise_points(x, y, frame.dot_shape)
         return SeriesMasks(dots | _draw_whiskers(one, x, frame), empty, _point_cells(x, y, frame) if few else ())
@@ -303,6 +304,7 @@ def _draw_traces(draft: PictureDraft, frame: PlotFrame, series: Sequence[Series]
     inks, fills, characters = draft.inks[area], draft.fills[area], draft.characters[area]
     for order, one in enumerate(traces):
         if look.shade == "background":
+            # A fill colours whole cells, so a cell counts if half of its dots are in the band.
             fills[covered_cells(one.band, glyphs)] = order + 1
             continue
         own = glyphs.cell_bits(one.band & hatch_pattern(frame.dot_shape, glyphs, order))

@@ -238,6 +238,7 @@ class TomlText(TextArea):
         """Return a line with its colours."""
         line = super().get_line(line_index)
         for found in TOML.finditer(line.plain):
+            # Partial, so that the line under the cursor keeps its background.
             colours = self.get_component_rich_style(f"toml--{found.lastgroup}", partial=True)
             line.stylize(colours, found.start(), found.end())
         return line
@@ -253,5 +254,6 @@ class TomlText(TextArea):
             self.move_cursor((rows[index], 0))
             shown_at = self.wrapped_document.location_to_offset((rows[index], 0)).y
             top, lines = round(self.scroll_y), self.size.height
+            # Scrolling with every step of the cursor in the list would be hard to follow.
             if not top <= shown_at <= top + lines - LEAST_OF_TABLE:
                 self.scroll_to(y=max(0, shown_at - 1), animate=False)

@@ -166,6 +166,7 @@ def lay_out_frame(
     y_scale = DotScale(*y, rows * glyphs.dots_down, downward=True, log=labels.log_y)
     y_ticks = _y_ticks(y_scale, rows, glyphs, labels.y_unit)
     left = max((len(label) for _, label in y_ticks), default=0) + 1
+    # Labels that leave no room to draw are dropped with their ticks.
     if width - left < LEAST_COLUMNS:
         left, y_ticks = min(1, width - 1), ()
     columns = width - left
@@ -185,6 +186,7 @@ def _is_named_by_axis(series: Sequence[Series], labels: PlotLabels) -> bool:
 
 def _lay_out_legend(series: Sequence[Series], width: int, most_rows: int) -> PlotLegend:
     """Lay out the legend within a number of rows, with intervals only if no entry is left out for them."""
+    # Thin series are single datasets, which look like the series of the same name.
     series = [one for one in series if not one.thin]
     name = min(LONGEST_NAME, max((cell_len(replace_unprintable(s.name)) for s in series), default=0))
     if any(s.lower is not None for s in series):

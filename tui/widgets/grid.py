@@ -354,6 +354,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
     def action_select(self) -> None:
         """Choose the row under the cursor, as soon as it has been read."""
         row = self.row_at(self.cursor)
+        # Enter on a row that is still being read opens it once it has come.
         self._choosing = row is None
         if row is not None:
             self.post_message(self.RowSelected(self, self.cursor, row))
@@ -511,5 +512,6 @@ class LiveGrid(Grid):
     def _restore_cursor(self) -> None:
         """Put the cursor on the row that it follows."""
         if self._followed in self._keys:
+            # Rows may have been added above; the cursor stays with its row, not with its number.
             self.cursor = self._keys.index(self._followed)
         self._followed = self.row_key

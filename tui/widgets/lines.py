@@ -199,6 +199,7 @@ def keys_that_fit(named: Sequence[FooterKey], width: int) -> Sequence[FooterKey]
 
     found = list(named)
     if not is_short_enough(found):
+        # Shorter words are better than missing keys.
         found = [replace(one, description=SHORT.get(one.description, one.description)) for one in found]
     own = [one for one in found if one.reach == 0][:0:-1]
     spare = [

@@ -75,6 +75,7 @@ class MarkedGrid(LiveGrid):
         """Show the ``rows`` whose ``fields`` (by title) contain the words; marks of keys that are gone are removed."""
         self._columns, self._rows, self._all, self._fields = columns, rows, tuple(keys), fields
         known = set(keys)
+        # A deleted run must not stay marked, or the next act would fail on it.
         if any(key not in known for key in self._marked):
             self.set_marks(tuple(key for key in self._marked if key in known))
         self._show_rows(want)

@@ -133,6 +133,7 @@ class PageRequest:
     def fetch_page(self) -> PageDelivery:
         """Read the page, or the last one if the table ends before it. Raises what the source raises."""
         count = self.source.count() if self.count is None else self.count
+        # The table may have become shorter than the row that was asked for.
         page = max(0, min(self.index, count - 1)) // PAGE
         return PageDelivery(self.source, count, page, self.source.rows(page * PAGE, PAGE) if count else ())
 

@@ -43,5 +43,6 @@ def _height_sign(value: float, low: float, high: float, signs: str) -> str:
     """Return the sign of a value between ``low`` and ``high``; blank if it is missing."""
     if not math.isfinite(value):
         return " "
+    # A constant is drawn at half height.
     share = (value - low) / (high - low) if high > low else 0.5
     return signs[min(len(signs) - 1, int(share * len(signs)))]
