@@ -128,6 +128,7 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
         for theme in THEMES.values():
             self.register_theme(theme)
         self.theme = initial_theme(self.state.theme, no_color=self.no_color)
+        # Only the contrast of our own themes and the terminal's is tested on every screen.
         for name in set(self.available_themes) - set(THEMES):
             self.unregister_theme(name)
 
@@ -140,8 +141,10 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
         self._workspace = Workspace.open(self.directory, read_only=True)
         self._version = self._workspace.data_version
         self._watch.newly_ended_runs(self._workspace.connection)
+        # In tests there is no terminal whose loss could end the app.
         self._has_terminal = not self.is_headless and has_terminal()
         self.set_interval(POLL_SECONDS, self._poll_workspace)
+        # Another program may have written on the terminal while the app was suspended.
         self.app_resume_signal.subscribe(self, lambda _: self.action_redraw())
         self.theme_changed_signal.subscribe(self, lambda theme: self.remember(theme=theme.name))
         self.call_after_refresh(self._import_screens)
@@ -212,6 +215,7 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
         # Also without a change, now and then: a worker that has died writes nothing.
         if version != self._version or self._polls % POLLS_PER_SWEEP == 0:
             self._version = version
+            # Polling lets the system remove a worker that has ended; otherwise it would stay as a zombie.
             self._started = [worker for worker in self._started if worker.poll() is None]
             way = notification_way(os.environ, self.state.notify, otherwise="bell")
             send_to_terminal(
@@ -245,6 +249,7 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
         """Show a project above the list of projects."""
         from .project import ProjectScreen
 
+        # The remembered row belongs to the project that was open last.
         row = self.state.row if project_id == self.state.project else ""
         self.remember(project=project_id, run=run_id, tab=tab, row=row)
         await self.open(ProjectScreen(project_id, run_id, tab))
@@ -567,6 +572,7 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
         self._workspace = Workspace.open(self.directory, read_only=True)
         self._version = self._workspace.data_version
         self._watch = EndedRunWatch()
+        # Theme and notification are choices of the user, everything else is of the workspace.
         self.state = replace(load_state(self.directory), theme=self.state.theme, notify=self.state.notify)
         self.refresh_page()
 

@@ -184,6 +184,7 @@ def _step_after_run(standing: ProjectStage, line: RunSummary, tab: str) -> str:
     tally, run_id = line.verdicts, line.run.id
     answer = standing.answers.get(run_id, "")
     open_ = tally.total - tally.met
+    # A released run needs no further step, whatever its verdicts are.
     if run_id in standing.released:
         return f"run {run_id} was released; {{report}} writes its report, {{compare}} in Runs compares runs"
     if answer == "no":

@@ -187,6 +187,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         self._show_place_names()
         self.pane.take_focus()
         self.return_to_row()
+        # Elsewhere, as in tests, tabs are mounted when they are first shown.
         if self.sfumato.owns_process:
             self.run_worker(self._mount_all_panes(), exit_on_error=False)
 
@@ -264,6 +265,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
     def run_id(self) -> int | None:
         """Return the run that the tabs show: the chosen one, otherwise the newest."""
         known = [line.run.id for line in self._lines]
+        # The chosen run may have been deleted.
         return self._run_id if self._run_id in known else next(iter(known), None)
 
     def read_query(self) -> Callable[[Workspace], ProjectRuns]:

@@ -134,6 +134,7 @@ class ProjectsScreen(TableScreen[ProjectSummary], FilteredList, PageScreen):
         """Show the keys to begin with in place of an empty table."""
         grid, welcome = self.query_one(ProjectGrid), self.query_one("#welcome", Static)
         grid.display, welcome.display = bool(self._lines), not self._lines
+        # The table was hidden while it was empty, and a hidden widget cannot keep the focus.
         if self._lines and self.focused is None:
             grid.focus()
         ways = [

@@ -343,6 +343,7 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         if not lines:
             return
         if self.grid.cursor == 0:
+            # Only a walk from the first variable to the last ends with the offer of a draft.
             self._asks_all = not several
 
         def apply_role(role: str | None) -> None:

@@ -104,6 +104,7 @@ class OpensRecords(WorkspaceReader):
 
     @on(BasisRequested)
     def _find_basis(self, event: BasisRequested) -> None:
+        """Find what the number is computed from, and show that."""
         run_id, axis = event.run_id, event.axis
         self.compute(lambda workspace: find_basis(workspace, run_id, axis), partial(self._open_basis, run_id))
 

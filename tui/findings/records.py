@@ -169,6 +169,7 @@ class RecordDialog(RevealsValues, OffersExport):
         self._show_record()
 
     def on_resize(self) -> None:
+        """Lay the explanation out for the new width."""
         # The width of the dialog is known only after the layout.
         self.call_after_refresh(self._show_explanation)
 

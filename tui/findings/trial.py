@@ -151,6 +151,7 @@ class LimitTrial(Dialog[None]):
         tried, rows = self._tried, self._rows
 
         def query(_: Workspace) -> Sequence[Verdict]:
+            """Judge the rows; the engine is imported here, in the thread."""
             from sfumato.engine.recipe.thresholds import judge_thresholds
 
             return judge_thresholds(tried, rows)

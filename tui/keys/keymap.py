@@ -43,6 +43,7 @@ def long_key_name(key: str) -> str:
     """Return Textual's name for a key, such as ``question_mark`` for ``?``."""
     if len(key) > 1:
         return key
+    # Textual converts a character into the name of its key only when it reads a list of bindings.
     return BLANKS.get(key) or next(iter(Binding.make_bindings([Binding(key, "name")]))).key
 
 
@@ -118,6 +119,7 @@ def _key_problem(key: str) -> str:
 
 def _key_clashes(asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the acts with a key that would have two meanings."""
+    # ``?`` and ``question_mark`` are the same key.
     own = {name: {long_key_name(key) for key in _listed_keys(value)} for name, value in asked.items()}
     now = {act.name: own.get(act.name, set(act.keys)) for act in ACTS}
     for name in own:

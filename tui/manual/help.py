@@ -66,6 +66,7 @@ def available_acts(screen: Screen[Any]) -> list[HelpAct]:
             keys, *_ = found.setdefault(entry, ([], active.binding.description, active.node))
             keys.append(active.binding.key)
     here = [
+        # Acts without a key are bound to one that no terminal sends.
         HelpAct(BY_NAME[name], label, tuple(key for key in keys if not key.startswith("act:")), (action, node))
         for (name, action, _), (keys, label, node) in found.items()
     ]

@@ -133,6 +133,7 @@ class ManualDialog(Dialog[None]):
             lines += [*page_lines(text, width), PageLine("")]
         if chosen.term:
             starts = (number for number, line in enumerate(lines) if number > at and _defines(line.text, chosen.term))
+            # A term without an item of its own is at the heading of its section.
             at = next(starts, at)
         self.post_message(self.PageLaidOut(chosen, width, lines, at))
 

@@ -57,6 +57,7 @@ def _split_blocks(markdown: str) -> Iterator[list[str]]:
     """Yield the lines of each heading, paragraph, list item, table and piece of code."""
     block: list[str] = []
     fenced = False
+    # The empty line at the end closes the last block.
     for line in [*markdown.splitlines(), ""]:
         if line.startswith("```"):
             fenced = not fenced

@@ -70,6 +70,8 @@ class TableScreen(_WidgetMixin, Generic[Row]):
         here = self.current_row
         return None if here is None else self.detail_of_row(here)
 
+    # Named handlers, not decorated ones: Textual looks for decorated handlers in widgets alone, and this is a plain
+    # mixin.
     def on_grid_row_highlighted(self) -> None:
         self.show_row_text()
 

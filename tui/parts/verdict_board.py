@@ -212,7 +212,7 @@ def group_heading(group: str, verdicts: Sequence[Verdict]) -> Content:
 
 @dataclass(frozen=True)
 class GateLines:
-    """What the board shows of the gate.
+    """Gate's answer and findings as the board shows them.
 
     answer: the answer; None before there is one
     findings: the findings that lead others, the worst first

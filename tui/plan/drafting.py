@@ -185,6 +185,7 @@ def _consequence_lines(variables: Sequence[Variable], answers: Mapping[str, Any]
     # Limits for the public apply to every kept column, other limits to quasi-identifiers alone.
     judged = kept if answers.get("audience") == "public" else [name for name in kept if name in known]
     if want == "evaluation" or answers.get("audience") == "enclave":
+        # Nothing is made coarser for an evaluation, or for users who see the data in an enclave.
         judged = []
     elif want == "anonymisation" and answers.get("audience") == "public":
         judged = [name for name in kept if name not in sensitive]

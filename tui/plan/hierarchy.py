@@ -93,6 +93,7 @@ class HierarchyEditor(TableScreen["HierarchyNodeLine"], Dialog["EditedHierarchy"
             self._lines = []
             self.sfumato.say(str(error), severity="error")
         keys = [_node_key(line.node) for line in self._lines]
+        # An edit may have removed marked nodes.
         self._marked = [key for key in self._marked if key in keys]
         self.show_rows(self._node_table, self._lines, want)
         self._show_description()
@@ -266,6 +267,7 @@ class HierarchyEditor(TableScreen["HierarchyNodeLine"], Dialog["EditedHierarchy"
     def action_propose(self) -> None:
         """Start again from the proposed hierarchy; the next time from the next proposal."""
         offered = self._now.proposals
+        # An edited hierarchy first returns to its proposal; only an unchanged one goes on to the next.
         if self._now.origin == offered[self._proposal].description:
             self._proposal = (self._proposal + 1) % len(offered)
         self._set_hierarchy(self._now.with_proposal(offered[self._proposal]))
@@ -303,6 +305,7 @@ def _released_cell(level: int, line: HierarchyNodeLine) -> str:
 
 def _fit_to_longest(most: int, columns: Columns[HierarchyNodeLine], width: int) -> Columns[HierarchyNodeLine]:
     """Fit the columns into the width, at most ``most`` cells."""
+    # In a wide terminal the numbers would stand far from their nodes.
     return fit_columns(columns, min(width, most))
 
 

@@ -367,6 +367,7 @@ class PlanTab(EditQueue):
             self.query_one(StepGrid).show_table(TABLE, [])
         elif not self._is_typed and (history := self.history_with_read_plan(draft)) is not None:
             self._set_plan(history, save=False)
+            # A plan that came before the stored one was read is an edit of that, so that u restores the stored one.
             waiting, self._waiting = self._waiting, None
             if first and waiting is not None:
                 self.show_edited_plan(waiting)
@@ -543,6 +544,7 @@ class PlanTab(EditQueue):
     def _apply_typed_text(self) -> None:
         """Make the typed text the plan, once it is known to be valid."""
         text = self.query_one(TomlText).text
+        # A text that has not been checked yet becomes the plan when its check has come.
         self._due = self._view is None or self._view.toml != text
         if self._history is not None and self._is_typed and not self._due:
             self._history = self._history.after_edit(self._history.now.with_text(text))

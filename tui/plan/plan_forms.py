@@ -108,6 +108,7 @@ def _level_offers(table: Mapping[str, Any]) -> tuple[OfferedValue, ...]:
         except BadInput:
             continue
         for level in grid:
+            # Studies may share levels; each is offered once.
             found.setdefault(value_text(level), OfferedValue(value_text(level), method.title))
     return tuple(found.values())
 

@@ -470,6 +470,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
     def _show_examination(self, looked: ExaminedRun) -> None:
         """Show the findings and waivers, and keep them for the other places."""
         self._looked = looked
+        # A check that is waived here is shown as waived in Findings too.
         self.sfumato.gate_memory.store_examination(looked)
         self.query_one(f"#{REASON}", Input).placeholder = looked.reason_hint
         self.refresh_bindings()
@@ -573,6 +574,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
     def _list_width(self) -> int:
         """Return the width in cells for text above the list, as the style sheet of this screen leaves it."""
         width = self.size.width - 4
+        # The same width and share as in DEFAULT_CSS.
         return width if self.size.width < EXPLANATION_MIN_WIDTH else width - max(38, (width + 2) * 30 // 100)
 
     def _question_headline(self, looked: ExaminedRun) -> str:
@@ -647,6 +649,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
     def _write_release(self, directory: str, reason: str) -> None:
         """Write the release in a thread, and store the equivalent command."""
         run_id, form = self._run_id, self._form
+        # A copy: the reasons may be edited while the thread writes.
         waive = {} if self._looked is None else dict(self._looked.waiver_reasons)
         waived = (word for check, why in waive.items() for word in ("--waive", f"{check}={why}"))
         said = ("--reason", reason) if reason else ()

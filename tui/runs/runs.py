@@ -453,6 +453,7 @@ def brief_run_and_plan(run_id: int, workspace: Workspace, *, beside: bool) -> tu
     )
 
     verdicts = read_verdicts(workspace, run_id)
+    # The run in full has all verdicts.
     met = [one for one in verdicts if one.outcome == "met" and not beside]
     facts = [("" if at else "met", line) for at, line in enumerate(labelled_verdict_lines(met))]
     return read_run_detail(workspace, run_id), [
