@@ -29,8 +29,7 @@ class ReadingForm(Form):
     """Form for how a text file is read.
 
     It returns the fields of a format, which ``format_from_answers`` converts. ``head`` are the first lines of the file
-    and ``found`` is
-    the detected format.
+    and ``found`` is the detected format.
     """
 
     manual = "recipe data.format"

@@ -48,8 +48,7 @@ class BeliefsDialog(Dialog[None], OffersExport):
     """Dialog about an intruder's beliefs by one measure of a run at a time.
 
     It shows the posterior belief in the truth against the prior, the share guessed right by number of datasets, and
-    tables. All parts are
-    shown if there is room, otherwise one at a time.
+    tables. All parts are shown if there is room, otherwise one at a time.
     """
 
     manual = "app strongest intruder"

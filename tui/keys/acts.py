@@ -1,8 +1,7 @@
 """Table of the acts of the app and their keys: a key has the same meaning everywhere.
 
 Screens and widgets bind acts of this table by ``bind_act`` and have no keys of their own. An act without a key is run
-from ``?`` of its
-place and from the palette; users can give it a key in ``keys.toml``.
+from ``?`` of its place and from the palette; users can give it a key in ``keys.toml``.
 """
 
 from __future__ import annotations

@@ -39,8 +39,7 @@ def answer_lines(answer: ReleaseAnswer, width: int, most: int) -> list[Content]:
     """Return title, sentence and what is not examined in at most ``most`` lines of ``width`` cells.
 
     The title has the ink and the sign of the answer and is never cut. Cut texts end with an ellipsis. What is not
-    examined
-    has at least one line unless the sentence needs the only one.
+    examined has at least one line unless the sentence needs the only one.
     """
     title, *texts = answer.lines
     sign, ink = sign_for(STATE_SIGNS[answer.may_leave]), STATE_INKS[answer.may_leave]

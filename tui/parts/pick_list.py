@@ -30,8 +30,7 @@ class PickList(Dialog[tuple[str, ...]]):
     """Dialog that returns the chosen values: one, or with ``several`` the marked ones in the order of marking.
 
     Typed text searches. With ``free`` a text without a match may be chosen as typed. ``joined`` is a sign that may join
-    two marked
-    values, as in the interaction ``a:b``.
+    two marked values, as in the interaction ``a:b``.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -59,8 +59,7 @@ def draw_gauge(verdict: Verdict, style: str, width: int = GAUGE) -> Content:
     """Return a gauge such as ``├──■━━━━━┃──┤`` from 0 to twice the limit: value, interval and limit.
 
     Gauges of least and of largest values run the same way. What lies beyond an end is drawn at it. The gauge is blank
-    without an
-    observed value or if the limit is not positive.
+    without an observed value or if the limit is not positive.
     """
     inner = width - 2
     if verdict.observed is None or verdict.limit <= 0 or inner < 6:
@@ -111,10 +110,8 @@ def verdict_lines(
     """Return the heads of the columns and a line for each verdict: state, name, value, gauge and limit.
 
     Outcomes that are met are green only with ``safe``: if the gate lets the release leave. In a narrow board numbers of
-    people are left
-    out of the values, limits are abbreviated, then gauges left out; names are shortened, no two alike. With ``below``
-    gauges and numbers
-    of people that do not fit into the line stand in a second line.
+    people are left out of the values, limits are abbreviated, then gauges left out; names are shortened, no two alike.
+    With ``below`` gauges and numbers of people that do not fit into the line stand in a second line.
     """
     state = max(map(cell_len, ("verdict", *(outcome_text(one.outcome) for one in verdicts))))
     names, limits = labels_of(verdicts), [limit_text(one.bound, one.limit, one.value) for one in verdicts]

@@ -1,8 +1,7 @@
 """Screen to release a run in three steps: the gate's findings with their justifications, the contents, and a question.
 
 Findings that block can be justified if the policy lets this account waive them. Afterwards the screen shows what was
-released,
-when and by whom.
+released, when and by whom.
 """
 
 from __future__ import annotations

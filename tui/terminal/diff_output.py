@@ -2,8 +2,7 @@
 
 Textual repaints whole regions, often several times for one key; over a slow connection that is most of the waiting.
 Codes of select graphic rendition (SGR, ECMA-48) are those that Rich gives a style: ``1;38;2;255;0;0;48;5;16``; empty is
-the
-terminal's own style.
+the terminal's own style.
 """
 
 from __future__ import annotations

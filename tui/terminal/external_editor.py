@@ -42,8 +42,7 @@ def edit_text(text: str, name: str, command: Sequence[str]) -> str:
     """Return the text after editing it in a file called ``name``. Raises NotEdited.
 
     The directory belongs to the user alone (0700), is in memory if the session has a place there, and is removed with
-    everything that the
-    editor leaves in it.
+    everything that the editor leaves in it.
     """
     with tempfile.TemporaryDirectory(
         prefix="sfumato-", dir=_session_directory(os.environ), ignore_cleanup_errors=True

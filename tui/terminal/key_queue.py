@@ -1,8 +1,7 @@
 """Queue of keys: a key that was typed ahead waits until the effects of the previous one are complete.
 
 Textual hands each key to the widget that has the focus when it comes. Over a slow connection several come at once, and
-keys
-typed after one that moves the focus or opens a screen would go to the widget, or the screen, that was left.
+keys typed after one that moves the focus or opens a screen would go to the widget, or the screen, that was left.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Screens and widgets that are painted no more often, and through no more steps, than their picture needs.
 
 Textual styles a screen that opens for no particular width and again for the terminal's, lays it out when it resumes and
-again
-when it learns its size, and repaints all of it for every layout. It puts each line of a widget through steps for
-borders,
-padding, tint and opacity, which take longer than drawing it.
+again when it learns its size, and repaints all of it for every layout. It puts each line of a widget through steps for
+borders, padding, tint and opacity, which take longer than drawing it.
 """
 
 from __future__ import annotations

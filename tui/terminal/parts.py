@@ -1,8 +1,8 @@
 """Parts of the app that rely on private names of Textual, and whether each is on.
 
 Each part declares the names that it needs. It is off under a version of Textual that it was not checked with, if a name
-is missing or has
-other parameters, or with ``SFUMATO_PLAIN_TEXTUAL=1``. The app then behaves as Textual does, only slower.
+is missing or has other parameters, or with ``SFUMATO_PLAIN_TEXTUAL=1``. The app then behaves as Textual does, only
+slower.
 """
 
 from __future__ import annotations

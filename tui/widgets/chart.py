@@ -408,8 +408,7 @@ def draw_chart_text(
     """Draw the chart as ``height`` lines of at most ``width`` cells, with ANSI colours if ``colour``.
 
     ``colour_system`` is Rich's name of the colours. ``glyphs`` is braille, block or ascii (default: SFUMATO_GLYPHS,
-    else braille).
-    Raises ValueError for another.
+    else braille). Raises ValueError for another.
     """
     look = ChartStyle(find_glyphs(glyphs), colour, "background" if colour else "dots")
     labels = PlotLabels(title, x_label, y_label, tuple(x_names), log_y, x_unit)

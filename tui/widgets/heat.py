@@ -119,8 +119,7 @@ def draw_heat_map(
     """Draw the panes in a picture of ``size`` (width, height).
 
     With ``colour`` fills 1 to 9 are shades, 10 to 13 negative and 14 to 17 positive differences; otherwise signs stand
-    for them.
-    ``empty`` is the text if there is nothing to draw.
+    for them. ``empty`` is the text if there is nothing to draw.
     """
     draft = PictureDraft(size[0], size[1], glyphs.ellipsis)
     if not panes or size[0] < 4 or size[1] < ROWS_AROUND + 1:

@@ -190,8 +190,7 @@ def keys_that_fit(named: Sequence[FooterKey], width: int) -> Sequence[FooterKey]
     """Return the keys that fit in ``width`` cells.
 
     Long words become short ones. Then keys that cannot be used now are dropped, then those of the focused widget except
-    its first, from
-    the last, then those of the screen. Keys of the app stay.
+    its first, from the last, then those of the screen. Keys of the app stay.
     """
 
     def is_short_enough(keys: Sequence[FooterKey]) -> bool:

@@ -26,8 +26,7 @@ class PageSource(Protocol):
     """Table of known length that is read a page at a time.
 
     ``count`` and ``rows`` are called off the event loop, from one thread at a time, though not always the same one;
-    rows keep their
-    order between calls.
+    rows keep their order between calls.
     """
 
     @property
@@ -189,8 +188,7 @@ class PageFeed:
         """Store a delivered page, unless its source is no longer wanted, and return what changed.
 
         If it opens another source with as many rows as the last, and ``keep``, the rows read before are shown until
-        they have been
-        read again.
+        they have been read again.
         """
         self._waiting = False
         opened = self._opening is not None and delivery.source is self._opening.source
