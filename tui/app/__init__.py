@@ -1,1 +1,1 @@
-"""The terminal app: its first screens, its theme, its palette of acts."""
+"""The terminal app: its first screens, its themes, and its palette of acts."""

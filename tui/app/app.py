@@ -63,19 +63,21 @@ from .themes import THEMES, initial_theme
 POLL_SECONDS = 1.0
 POLLS_PER_SWEEP = 10
 GC_THRESHOLDS = (10_000, 20, 20)
-"""Allocations, and collections of younger objects, before Python looks for garbage: by default it holds up every key."""
+"""Thresholds of Python's garbage collection, by generation; with the defaults a collection delays every key."""
 KEYS_PER_COLLECTION = 10
 """Number of keys after which the app collects garbage at the next pause without a key."""
 SWITCH_SECONDS = 0.0005
-"""For how long a thread that computes may keep the event loop waiting: for each key it waits several times."""
+"""Longest time that a computing thread keeps the event loop waiting, which happens several times for each key."""
 
 
 class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
+    """Terminal app over a workspace."""
+
     owns_process = False
-    """Whether the process is there for nothing but the app, which then may settle how its memory is looked after."""
+    """Whether the process is used by the app alone, which may then change memory and thread settings of Python."""
     TITLE = "Sfumato"
     ALLOW_SELECT = False
-    """A double click opens a row; Textual would also select text on the screen that comes, and cannot draw that yet."""
+    """A double click opens a row; Textual would also select text on the screen that opens, and cannot draw that yet."""
     CSS_PATH = "app.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012  (Textual declares it)
     VERTICAL_BREAKPOINTS = [(0, "-low"), (30, "-high")]  # noqa: RUF012
@@ -99,7 +101,10 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
     ]
 
     def __init__(self, directory: Path, run_id: int | None = None) -> None:
-        """Open the app on a workspace. Raises NotAWorkspace, and NotFound where there is no such run."""
+        """Create the app for a workspace.
+
+        Raises NotAWorkspace, and NotFound if there is no run with this number.
+        """
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self.directory = directory
         self.state = _initial_state(directory, run_id)
@@ -114,13 +119,16 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
         self._watch = EndedRunWatch()
         self._keys_seen = self._keys_collected = 0
         self._use_own_themes()
+        # Every step of an animation would be sent over the connection.
         if os.environ.get("SSH_CONNECTION") or os.environ.get("SSH_TTY"):
             self.animation_level = "none"
 
     def _use_own_themes(self) -> None:
+        """Register the app's themes in place of Textual's own."""
         for theme in THEMES.values():
             self.register_theme(theme)
         self.theme = initial_theme(self.state.theme, no_color=self.no_color)
+        # Only the contrast of our own themes and the terminal's is tested on every screen.
         for name in set(self.available_themes) - set(THEMES):
             self.unregister_theme(name)
 
@@ -133,8 +141,10 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
         self._workspace = Workspace.open(self.directory, read_only=True)
         self._version = self._workspace.data_version
         self._watch.newly_ended_runs(self._workspace.connection)
+        # In tests there is no terminal whose loss could end the app.
         self._has_terminal = not self.is_headless and has_terminal()
         self.set_interval(POLL_SECONDS, self._poll_workspace)
+        # Another program may have written on the terminal while the app was suspended.
         self.app_resume_signal.subscribe(self, lambda _: self.action_redraw())
         self.theme_changed_signal.subscribe(self, lambda theme: self.remember(theme=theme.name))
         self.call_after_refresh(self._import_screens)
@@ -143,15 +153,18 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
 
     @work(thread=True, exit_on_error=False)
     def _import_screens(self) -> None:
-        """Import the other screens in a thread, so that neither the first picture nor the first key waits for them."""
+        """Import the other screens in a thread."""
+        # Neither the first picture nor the first key waits for these imports.
         importlib.import_module("sfumato.tui.app.project")
         self._freeze_modules()
         self._load_own_keys()
 
     def _freeze_modules(self) -> None:
-        """Exclude imported modules from garbage collection, which would take 50 ms with numerical libraries."""
+        """Exclude imported modules from garbage collection."""
+        # Screens import libraries as they open, so freezing is repeated when new modules have come.
         if self.owns_process and len(sys.modules) > self._spared:
             self._spared = len(sys.modules)
+            # A collection over the objects of numerical libraries takes 50 ms.
             gc.freeze()
 
     def _collect_when_idle(self) -> None:
@@ -176,27 +189,33 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
 
     @on(KeymapLoaded)
     def _apply_own_keys(self, event: KeymapLoaded) -> None:
+        """Apply the user's own keys."""
         self.set_keymap(event.keymap)
 
     def set_keymap(self, keymap: Mapping[str, str]) -> None:
+        """Store and apply the user's own keys."""
         self.own_keys = keymap
         super().set_keymap(keymap)
 
     def on_unmount(self) -> None:
+        """Close the workspace and the file of the app's state."""
         self._workspace.close()
         self._keeper.close()
 
     def _poll_workspace(self) -> None:
-        """Make the screens read again when the workspace was written, and now and then in case a worker has died."""
+        """Make the screens read again if the workspace was written; exit if the terminal is gone."""
         if self._has_terminal and not has_terminal():
+            # Textual would read the end of the terminal's input forever, so the process ends at once.
             self._keeper.close()
             os._exit(HUNG_UP)
         self._freeze_modules()
         self._collect_when_idle()
         self._polls += 1
         version = self._workspace.data_version
+        # Also without a change, now and then: a worker that has died writes nothing.
         if version != self._version or self._polls % POLLS_PER_SWEEP == 0:
             self._version = version
+            # Polling lets the system remove a worker that has ended; otherwise it would stay as a zombie.
             self._started = [worker for worker in self._started if worker.poll() is None]
             way = notification_way(os.environ, self.state.notify, otherwise="bell")
             send_to_terminal(
@@ -208,7 +227,8 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
             self.refresh_page()
 
     def refresh_page(self) -> None:
-        """Make the current screen read the workspace again. Screens below it do so when they return: Textual would paint them now."""
+        """Make the current screen read the workspace again."""
+        # Screens below read when they return: Textual would paint them now.
         if self.screen_stack:  # none is left while the app ends
             self.screen.post_message(WorkspaceChanged())
 
@@ -229,6 +249,7 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
         """Show a project above the list of projects."""
         from .project import ProjectScreen
 
+        # The remembered row belongs to the project that was open last.
         row = self.state.row if project_id == self.state.project else ""
         self.remember(project=project_id, run=run_id, tab=tab, row=row)
         await self.open(ProjectScreen(project_id, run_id, tab))
@@ -239,13 +260,13 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
         self.screen.refresh()
 
     def get_key_display(self, binding: Binding) -> str:
-        """Return the name of a key whose sign is in few fonts, and nothing for an act without a key."""
+        """Return the displayed name of a key; empty for an act without a key."""
         if binding.key.startswith(KEYLESS):
             return ""
         return NAMES.get(binding.key) or super().get_key_display(binding)
 
     async def on_key(self, event: events.Key) -> None:
-        """Show a message where a key does nothing: no widget has taken it, and no act of this place has it."""
+        """Show a message if a key does nothing here."""
         active = self.screen.active_bindings.get(event.key)
         if event.key not in MODIFIERS and (active is None or not active.enabled):
             from ..manual.help import no_effect_message
@@ -254,18 +275,18 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
             self.say(f"{no_effect_message(event.key)}; {current_key(self, 'keys')} lists the keys that do", seconds=2)
 
     async def action_close_place(self) -> None:
-        """Close the screen; at the top ask whether to quit when something runs."""
+        """Close the screen; on the first screen ask whether to quit if something runs."""
         if len(self.screen_stack) > 1:
             await self._close_screen_after_asking()
             return
         await self._quit_after_asking()
 
     async def action_quit(self) -> None:
-        """Quit after the same question as at the top, on every screen (``ctrl+q``)."""
+        """Quit from any screen, after the same question as on the first screen (``ctrl+q``)."""
         await self._quit_after_asking()
 
     async def _quit_after_asking(self) -> None:
-        """Quit; ask first where a run would continue or text would be lost."""
+        """Quit; ask first if a run would continue or text would be lost."""
         unsaved = self._unsaved_warning()
         running = self._active_run_ids()
         if not running and not unsaved:
@@ -273,6 +294,7 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
             return
         from ..parts.dialogs import ConfirmDialog
 
+        # The key pressed again answers the question.
         if isinstance(self.screen, ConfirmDialog):
             self.exit()
             return
@@ -284,7 +306,7 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
         await self.open(question, lambda yes: self.exit() if yes else None)
 
     def _unsaved_warning(self) -> str:
-        """Return what of the screens would be lost, in a sentence; empty where nothing would."""
+        """Return what would be lost by quitting, in a sentence; empty if nothing would be."""
         return next(filter(None, (getattr(screen, "unsaved", "") for screen in self.screen_stack)), "")
 
     def _active_run_ids(self) -> list[int]:
@@ -293,7 +315,7 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
         return [int(row[0]) for row in rows if not RunState(row[1]).is_final]
 
     async def _close_screen_after_asking(self) -> None:
-        """Leave the screen; ask first where what was typed there would be lost."""
+        """Close the screen; ask first if typed text would be lost."""
         unsaved = str(getattr(self.screen, "unsaved", ""))
         if not unsaved:
             await self._leave_screen()
@@ -303,37 +325,40 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
         question = ConfirmDialog("Discard the text?", unsaved, "Discard")
 
         def leave_if_confirmed(yes: bool | None) -> None:
+            """Close the screen if the user has confirmed."""
             if yes:
                 self.call_later(self._leave_screen)
 
         await self.open(question, leave_if_confirmed)
 
     async def _leave_screen(self) -> None:
+        """Close the screen, and remember that no project is open."""
         await self.pop_screen()
         self.remember(project=None)
 
     async def action_leave(self) -> None:
-        """Leave the screen; on the list of projects show how to quit instead."""
+        """Close the screen; on the list of projects show how to quit instead."""
         if len(self.screen_stack) == 1:
             self.say(f"{current_key(self, 'close')} quits; runs keep running")
         else:
             await self._close_screen_after_asking()
 
     async def action_keys(self) -> None:
-        """List the acts of this place, and run one."""
+        """List the acts of this place, and run the chosen one."""
         from ..manual.help import HelpAct, KeysDialog, available_acts
 
         if isinstance(self.screen, KeysDialog):
             return
 
         def run_chosen_act(chosen: HelpAct | None) -> None:
+            """Run the chosen act on the screen below."""
             if chosen is not None and chosen.run is not None:
                 self.call_later(self.run_action, *chosen.run)
 
         await self.open(KeysDialog(available_acts(self.screen)), run_chosen_act)
 
     def action_command_palette(self) -> None:
-        """Show the palette, once."""
+        """Show the palette, unless it is open."""
         from .palette import ActPalette
 
         if not isinstance(self.screen, ActPalette):
@@ -344,6 +369,7 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
         from .command_line import CommandLine, TypedCommand
 
         def run_command(found: TypedCommand | None) -> None:
+            """Run the typed command."""
             if found is not None:
                 self.call_later(self._run_typed_command, found.act, found.words, found.run.run)
 
@@ -376,7 +402,7 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
             await self.open(ManualDialog(current_topics(self.screen_stack)))
 
     def action_when_run_ends(self) -> None:
-        """Choose what happens when a run ends: nothing, the bell, a message of the desktop."""
+        """Choose the next reaction to the end of a run: none, the bell, or a message of the desktop."""
         ways = list(NOTIFICATION_WAYS)
         now = notification_way(os.environ, self.state.notify, otherwise="bell")
         self.remember(notify=ways[(ways.index(now) + 1) % len(ways)])
@@ -391,6 +417,7 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
         await self.open(*computing_form(self.say))
 
     def action_keys_file(self) -> None:
+        """Show the path of the file of own keys."""
         self.say(f"{keys_file()} changes keys; sfumato keys prints one to start from")
 
     async def action_notices(self) -> None:
@@ -400,15 +427,17 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
         await self.open(NoticesDialog(self.notices))
 
     async def action_audit(self) -> None:
-        """Show every act that changed the workspace, and whether the audit log was changed."""
+        """Show every act that changed the workspace, and whether the audit log was tampered with."""
         from .audit import AuditLogDialog
 
         await self.open(AuditLogDialog())
 
     async def action_new_run(self) -> None:
+        """Ask for a recipe and run it."""
         from ..parts.dialogs import NewRun
 
         def start(answer: tuple[str, str | None] | None) -> None:
+            """Start the chosen run."""
             if answer is not None:
                 self.job(partial(jobs.run_unless_companions, self.directory, *answer))
 
@@ -424,13 +453,14 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
         starts = (jobs.run_with_companions, jobs.run_recipe)
 
         def start_chosen_runs(place: int | None) -> None:
+            """Start the recipe with or without its companions."""
             if place is not None:
                 self.job(partial(starts[place], self.directory, event.recipe, event.data))
 
         await self.open(ChoiceDialog(f"Run {event.recipe}", 2, answers.__getitem__, 0), start_chosen_runs)
 
     async def action_evaluate(self) -> None:
-        """Ask for files of another tool, and score them."""
+        """Ask for files of another tool, and evaluate them."""
         from .evaluation import evaluation_form, project_draft
         from .project import ProjectScreen
 
@@ -439,12 +469,12 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
         await self.open(*evaluation_form(self, draft))
 
     def note_command(self, words: Words) -> None:
-        """Remember the command that is equivalent to the last act."""
+        """Store the command that is equivalent to the last act."""
         if words:
             self._commands.append(command_text(self.directory, words))
 
     def note_change(self, text: str) -> None:
-        """Remember the line of a recipe that was just changed."""
+        """Store the line of a recipe that was just changed."""
         self._commands.append(replace_unprintable(text))
 
     async def action_commands(self) -> None:
@@ -470,12 +500,15 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
         await root.action_import()
 
     def run_again(self, run_id: int) -> None:
+        """Run the recipe of a run again."""
         self.job(partial(jobs.run_again, self.directory, run_id))
 
     def resume_run(self, run_id: int) -> None:
+        """Resume a run."""
         self.job(partial(jobs.resume_run, self.directory, run_id))
 
     def interrupt_run(self, run_id: int) -> None:
+        """Interrupt a run."""
         self.job(partial(jobs.interrupt_run, self.directory, run_id))
 
     @work(thread=True, group="jobs", exit_on_error=False)
@@ -490,6 +523,7 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
 
     @on(JobDone)
     async def _handle_finished_job(self, event: JobDone) -> None:
+        """Report a finished job, and show the run or project that it created."""
         from .project import ProjectScreen
 
         if event.worker is not None:
@@ -503,6 +537,7 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
             if event.tab:
                 await project.action_show_tab(event.tab)
         elsewhere = project is not None and project is self.screen and event.project_id != project.project_id
+        # The project is opened only if the user is at the list of projects or in another project, not inside a dialog.
         if event.project_id is not None and (len(self.screen_stack) == 1 or elsewhere):
             if elsewhere:
                 await self.pop_screen()
@@ -519,6 +554,7 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
         from .reading import ReadingForm, format_from_answers
 
         def import_as_answered(answers: dict[str, Any] | None) -> None:
+            """Import the file in the chosen format."""
             if answers is not None:
                 said = format_from_answers(answers)
                 self.reading_notice.begin(event.file)
@@ -528,28 +564,32 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
 
     @on(WorkspaceOpened)
     async def _show_opened_workspace(self, event: WorkspaceOpened) -> None:
-        """Show another workspace, from its list of projects."""
+        """Show the list of projects of another workspace."""
         self._workspace.close()
         self.directory = event.directory
+        # Numbers of runs are those of the workspace, so answers of the gate must not be kept.
         self.gate_memory = GateMemory()
         self._workspace = Workspace.open(self.directory, read_only=True)
         self._version = self._workspace.data_version
         self._watch = EndedRunWatch()
+        # Theme and notification are choices of the user, everything else is of the workspace.
         self.state = replace(load_state(self.directory), theme=self.state.theme, notify=self.state.notify)
         self.refresh_page()
 
     @on(ErrorMessage)
     def _show_error(self, event: ErrorMessage) -> None:
+        """Show an error, and end the notice about a file being read."""
         self.reading_notice.end()
         self.say(event.text, severity="error")
 
     def say(self, text: str, severity: Any = "information", seconds: float | None = None) -> None:
-        """Show a message for some seconds, and keep it in the list of notices."""
+        """Show a message for some seconds, and store it in the list of messages."""
         text = replace_unprintable_in_lines(text)
         self.notices.append(text)
         self.notify(text, severity=severity, timeout=seconds, markup=False)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Yield the entries of the palette."""
         from .palette import palette_commands
 
         yield from palette_commands(self, screen)
@@ -564,15 +604,17 @@ def _initial_state(directory: Path, run_id: int | None) -> AppState:
             ended = "verdicts" if line.verdicts.total else "results"
             tab = ended if line.run.state.is_final else "runs"
             return replace(state, project=line.run.project_id, run=run_id, tab=tab, row="")
+        # The project may have been deleted by another session.
         known = workspace.connection.execute("SELECT 1 FROM project WHERE id = ?", (state.project,)).fetchone()
         return state if known else replace(state, project=None, run=None)
 
 
 def launch_app(directory: Path, run_id: int | None = None, mouse: bool = True) -> None:
-    """Run the app on a workspace until the user leaves; ``run_id`` is the run to show first.
+    """Run the app on a workspace until the user quits; ``run_id`` is the run to show first.
 
-    Raises NotAWorkspace, and NotFound where there is no such run.
+    Raises NotAWorkspace, and NotFound if there is no such run.
     """
+    # The limit has to be set before the first thread is started.
     limit_malloc_arenas()
     app = SfumatoApp(directory, run_id)
     app.owns_process = True

@@ -1,4 +1,4 @@
-"""The audit log: every act that changed the workspace, and whether the log is as it was written."""
+"""Dialog with the audit log: every act that changed the workspace, and whether the log was tampered with."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sfumato.workspace.store.workspace import Workspace
 
 VerifiedLog = tuple[Sequence[AuditRow], bool, str]
-"""The rows, whether they are whole, and what there is to say."""
+"""Rows of the log, whether the log is intact, and the report of the verification."""
 TABLE: GridTable[AuditRow] = GridTable(
     (
         TableColumn("number", "row", 6, "right", cell=lambda row: row.number),
@@ -39,7 +39,7 @@ TABLE: GridTable[AuditRow] = GridTable(
 
 
 class AuditLogDialog(TableDialog[AuditRow, None], OffersExport):
-    """The audit log, newest first; verified when it is opened and on request."""
+    """Dialog with the audit log, newest row first; it is verified when opened and on request."""
 
     manual = "operations audit and seals"
     id_prefix = "audit"
@@ -48,6 +48,7 @@ class AuditLogDialog(TableDialog[AuditRow, None], OffersExport):
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("run", "verify", "Verify", show=True)]
 
     def __init__(self) -> None:
+        """Create the dialog."""
         super().__init__()
         self._rows: Sequence[AuditRow] = ()
         self._asked = False
@@ -78,17 +79,20 @@ class AuditLogDialog(TableDialog[AuditRow, None], OffersExport):
         self.show_rows(TABLE, self._rows, None if whole else _broken_row_number(said))
 
     def describe_row(self, row: AuditRow) -> str:
+        """Return number, hash and details of a row."""
         return f"row {row.number}, sha256 {row.hash[:16]}: {replace_unprintable(details_text(row.details))}"
 
     def command_words(self) -> tuple[str, ...]:
         return ("audit", "list")
 
     def make_exportable(self) -> ScreenExport | None:
+        """Return the log for export, oldest row first."""
         rows = self._rows[::-1]
         return ScreenExport("audit-log", lambda: table_of_records(AuditRow, rows)) if rows else None
 
 
 def _read_verified_log(workspace: Workspace) -> VerifiedLog:
+    """Read the log, and verify it together with the seals."""
     return audit_rows(workspace.connection), *verify_sealed_workspace(workspace, None)
 
 

@@ -1,4 +1,4 @@
-"""The line to type a command in: a place with words to filter its rows by, or with a run, or any act by its name."""
+"""Line to type a command in: a place with words to filter its rows by, or with a run, or any act by its name."""
 
 from __future__ import annotations
 
@@ -25,20 +25,25 @@ from ..parts.page import Dialog
 from .themes import THEMES
 
 SYNONYMS = {"numbers": "results", "studies": "sweep", "help": "manual", "quit": "close"}
-"""Other names of acts."""
+"""Other names of acts that can be typed."""
 ACTS_WITHOUT_COMMAND = frozenset({"open", "back", "command", "palette", "next_pane"})
 ARGUMENTS: Mapping[str, Sequence[str]] = {
     "runs": tuple(state.value for state in RunState),
     "theme": tuple(THEMES),
     "data": ("role:sensitive", "role:quasi-identifier", "kind:categorical", "kind:continuous"),
 }
-"""What completes the words behind a command."""
+"""Completions of the words after a command."""
 PLACEHOLDER = "a place or an act, such as runs failed, findings 2, report"
 
 
 @dataclass(frozen=True)
 class TypedCommand:
-    """An act by its name, and the words after it."""
+    """Typed act with the words after it.
+
+    act: name of the act
+    words: the words
+    run: the act on the screen
+    """
 
     act: str
     words: str
@@ -46,7 +51,7 @@ class TypedCommand:
 
 
 def available_commands(screen: Screen[Any]) -> dict[str, HelpAct]:
-    """Return the acts of a screen that a command can name, by the typed name, in the order of their table."""
+    """Return the acts of a screen that can be typed, by typed name, in the order of their table."""
     known = {
         one.act.name.replace("_", "-"): one
         for one in available_acts(screen)
@@ -56,10 +61,11 @@ def available_commands(screen: Screen[Any]) -> dict[str, HelpAct]:
 
 
 def parse_command(text: str, known: Mapping[str, HelpAct]) -> TypedCommand | str:
-    """Return the command of a typed line, or why it is not valid. A name may be cut short where only one begins so."""
+    """Return the command of a typed line, or the problem as text. A name may be shortened if it stays unambiguous."""
     name, _, words = text.strip().removeprefix(":").strip().partition(" ")
     if not name:
         return "Type the name of a place or an act"
+    # Synonyms of one act begin alike without being ambiguous.
     begun = [one for one in known if one.startswith(name)]
     found = name if name in known else begun[0] if len({known[one].act for one in begun}) == 1 else ""
     if found:
@@ -70,14 +76,15 @@ def parse_command(text: str, known: Mapping[str, HelpAct]) -> TypedCommand | str
 
 
 class CommandSuggester(Suggester):
-    """A suggester that completes the name of a command, then the words that the command knows."""
+    """Suggester that completes the name of a command, then the words that the command knows."""
 
     def __init__(self, known: Sequence[str]) -> None:
+        """Create the suggester with the names of commands."""
         super().__init__(use_cache=False, case_sensitive=True)
         self._known = known
 
     async def get_suggestion(self, value: str) -> str | None:
-        """Return the line with its last word completed; None where nothing begins so."""
+        """Return the line with its last word completed; None if no completion begins so."""
         name, blank, rest = value.partition(" ")
         offered = ARGUMENTS.get(name, ()) if blank else self._known
         begun = rest.rpartition(" ")[2] if blank else name
@@ -86,7 +93,7 @@ class CommandSuggester(Suggester):
 
 
 class CommandLine(Dialog[TypedCommand]):
-    """The field for a command, which it answers. Tab or right completes it."""
+    """Dialog with a field for a command, which it returns. Tab or right completes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("next_pane", "complete", "Complete")]
     AUTO_FOCUS = "Input"
@@ -95,6 +102,7 @@ class CommandLine(Dialog[TypedCommand]):
     """
 
     def __init__(self, screen: Screen[Any]) -> None:
+        """Create the dialog with the acts of a screen."""
         super().__init__()
         self._known = available_commands(screen)
 
@@ -108,15 +116,18 @@ class CommandLine(Dialog[TypedCommand]):
         self._show_completions("")
 
     def _show_text(self, text: str) -> None:
+        """Show a text below the field."""
         self.query_one("#command-offers", Line).set_text(text)
 
     def _show_completions(self, value: str) -> None:
+        """Show the completions of a line."""
         name, blank, _ = value.partition(" ")
         offered = ARGUMENTS.get(name, ()) if blank else [one for one in self._known if one.startswith(name)]
         self._show_text("  ".join(offered))
 
     @on(Input.Changed)
     def _update_completions(self, event: Input.Changed) -> None:
+        """Show the completions of the typed line."""
         self._show_completions(event.value)
 
     async def action_complete(self) -> None:
@@ -129,6 +140,7 @@ class CommandLine(Dialog[TypedCommand]):
 
     @on(Input.Submitted)
     def _answer_command(self, event: Input.Submitted) -> None:
+        """Close the dialog with the command, or show the problem."""
         found = parse_command(event.value, self._known)
         if isinstance(found, str):
             self._show_text(found)

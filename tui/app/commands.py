@@ -1,4 +1,4 @@
-"""The commands equivalent to what this screen shows and to what was done in this session, to be copied into a script."""
+"""Dialog with the commands equivalent to what the screen shows and to what was done in this session."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ NONE = "Nothing has been done yet that a command does too."
 
 
 class CommandGrid(LiveGrid):
+    """Grid of commands in which enter copies one."""
+
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Copy", show=True), bind_act("copy", "select")]
 
 
@@ -35,31 +37,38 @@ TABLE: GridTable[tuple[str, str]] = GridTable(
 
 
 class EquivalentCommands(TableDialog[tuple[str, str], None]):
-    """The command that shows the same as the screen below, then what was done, newest first; enter copies one."""
+    """Dialog with the command that shows the same as the screen below, then what was done, newest first; enter copies
+    one.
+    """
 
     id_prefix = "commands"
     DEFAULT_CSS = "CommandGrid #commands-reading { height: auto; max-height: 50%; padding: 0 1; background: $surface; }"
 
     def __init__(self, shows: str, done: Sequence[str]) -> None:
+        """Create the dialog; ``shows`` is empty if no command shows the same."""
         super().__init__()
         here = [("shows this", shows)] if shows else []
         self._lines = [*here, *(("did this", text) for text in reversed(done))]
 
     def make_grid(self) -> CommandGrid:
+        """Return the grid of commands."""
         return CommandGrid(empty=NONE)
 
     def compose_below_table(self) -> Iterator[Widget]:
-        """The whole of the command under the cursor."""
+        """Yield the text for the whole command under the cursor."""
         yield Static("", id="commands-reading", markup=False)
 
     def on_mount(self) -> None:
+        """Show the title and the commands."""
         self.set_head("Equivalent commands (a line with + or - changes the plan)")
         self.show_rows(TABLE, self._lines)
 
     def describe_row(self, row: tuple[str, str]) -> str:
+        """Return the whole command."""
         return replace_unprintable(row[1])
 
     async def open_row(self, row: tuple[str, str]) -> None:
+        """Copy the command."""
         text, app = row[1], self.sfumato
         osc52 = partial(app.call_from_thread, app.copy_to_clipboard)
         app.job(

@@ -1,4 +1,4 @@
-"""The form for where runs are computed, and with how much memory, until the app ends."""
+"""Form for where runs are computed, and with how much memory, until the app ends."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ def computing_form(say: Callable[[str], None]) -> tuple[Form, Callable[[dict[str
     now = {"memory": memory_setting(), "dask": dask_address()}
 
     def settle(answer: dict[str, Any] | None) -> None:
+        """Apply the answers and report them."""
         if answer is not None:
             set_computing(str(answer.get("dask", "")), str(answer.get("memory", "")))
             say(computing_text())
@@ -39,6 +40,7 @@ def computing_form(say: Callable[[str], None]) -> tuple[Form, Callable[[dict[str
 
 
 def _check_computing(table: dict[str, Any]) -> None:
+    """Raise BadInput unless memory and address are valid or empty."""
     if memory := str(table.get("memory", "")).strip():
         parse_memory(memory, "memory")
     if dask := str(table.get("dask", "")).strip():

@@ -1,4 +1,4 @@
-"""Problems of the installation, the terminal and the workspace; and repairs that can be made here."""
+"""Dialog with problems of the installation, the terminal and the workspace, and with the repairs possible here."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ TABLE: GridTable[WorkspaceCheck] = GridTable(
 
 
 class DoctorDialog(TableDialog["WorkspaceCheck", None], OffersExport):
-    """The checks of installation, terminal and workspace, problems first; run when opened and on request."""
+    """Dialog with the checks of installation, terminal and workspace, problems first; they run when opened and on
+    request.
+    """
 
     manual = "operations disk"
     id_prefix = export_file = "doctor"
@@ -46,22 +48,26 @@ class DoctorDialog(TableDialog["WorkspaceCheck", None], OffersExport):
     ]
 
     def __init__(self) -> None:
+        """Create the dialog."""
         super().__init__()
         self._asked = False
 
     def on_mount(self) -> None:
+        """Run the checks."""
         self._run_checks()
 
     def action_again(self) -> None:
-        """Run all checks again, and show that this was done."""
+        """Run all checks again, and report that this was done."""
         self._asked = True
         self._run_checks()
 
     def _run_checks(self) -> None:
+        """Run the checks in a thread."""
         self.set_head("Looking at the installation, the terminal and the workspace …")
         directory = self.sfumato.directory
 
         def checks(_: Workspace) -> Sequence[WorkspaceCheck]:
+            """Import and run the checks."""
             from sfumato.tui.session.doctor_checks import all_checks
 
             return all_checks(directory)
@@ -69,6 +75,7 @@ class DoctorDialog(TableDialog["WorkspaceCheck", None], OffersExport):
         self.compute(checks, self.show_answer)
 
     def show_answer(self, found: Sequence[WorkspaceCheck]) -> None:
+        """Show the checks and count their results."""
         counts = {state: sum(check.state == state for check in found) for state in ORDER}
         names = {"problem": ("problem", "problems"), "note": ("note", "notes"), "ok": ("in order", "in order")}
         said = [f"{count} {names[state][count != 1]}" for state, count in counts.items() if count]
@@ -79,12 +86,14 @@ class DoctorDialog(TableDialog["WorkspaceCheck", None], OffersExport):
         self._asked = False
 
     def describe_row(self, row: WorkspaceCheck) -> str:
+        """Return the finding of a check."""
         return replace_unprintable(row.text)
 
     async def action_fix(self) -> None:
         """Ask, then remove the files that no run needs, and check again."""
 
         def remove(workspace: Workspace) -> int:
+            """Remove the files and return their number."""
             from sfumato.workspace.upkeep.maintenance import remove_orphans
 
             return remove_orphans(workspace)
@@ -95,15 +104,18 @@ class DoctorDialog(TableDialog["WorkspaceCheck", None], OffersExport):
         )
 
         def remove_if_confirmed(yes: bool | None) -> None:
+            """Remove the files if the user has confirmed."""
             if yes:
                 self.compute(remove, self._report_removed_files)
 
         await self.sfumato.open(question, remove_if_confirmed)
 
     def _report_removed_files(self, removed: int) -> None:
+        """Report the number of removed files, and check again."""
         self.sfumato.note_command(("doctor", "--fix"))
         self.sfumato.say(f"{count_noun(removed, 'file')} removed that no run needed")
         self._run_checks()
 
     def command_words(self) -> tuple[str, ...]:
+        """Return the command that runs the same checks."""
         return ("doctor",)

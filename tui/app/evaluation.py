@@ -1,4 +1,4 @@
-"""Files of another tool, scored with a recipe or a project's plan: which recipe, the original, the released files."""
+"""Form to evaluate files of another tool with a recipe or a project's plan."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLAN = "the plan of this project"
 
 
 def evaluation_form(app: AppProtocol, draft: PlanDraft | None) -> tuple[Form, Callable[[dict[str, Any] | None], None]]:
-    """Return the form, for the plan of a project where there is one, and the function that handles its answer."""
+    """Return the form, for the plan of a project if there is one, and the function that handles its answer."""
     original = _original_file(draft)
     fields = [
         FormField("recipe", "a recipe file, or one that ships; right completes the path", value=PLAN if draft else None, completes_paths=True),
@@ -35,6 +35,7 @@ def evaluation_form(app: AppProtocol, draft: PlanDraft | None) -> tuple[Form, Ca
     ]  # fmt: skip
 
     def start_evaluation(table: dict[str, Any] | None) -> None:
+        """Start the evaluation with the answers of the form."""
         if table is not None:
             app.say("The files are being read")
             plan = draft if draft is not None and table["recipe"] == PLAN else None
@@ -47,20 +48,23 @@ def evaluation_form(app: AppProtocol, draft: PlanDraft | None) -> tuple[Form, Ca
 
 
 def project_draft(project_id: int, workspace: Workspace) -> PlanDraft | None:
+    """Return the plan of a project; None without one."""
     return find_draft(workspace, project_id)
 
 
 def _original_file(draft: PlanDraft | None) -> str:
-    """Return the file that the plan names, where it still exists."""
+    """Return the file that the plan names, if it still exists; otherwise empty."""
     try:
         data = {} if draft is None else tomllib.loads(draft.toml).get("data", {})
     except tomllib.TOMLDecodeError:
         return ""
     file = data.get("file", "") if isinstance(data, Mapping) else ""
+    # Imported data outlive their file, which may have been moved or deleted.
     return file if isinstance(file, str) and Path(file).is_file() else ""
 
 
 def _released_files(table: Mapping[str, Any]) -> Sequence[str]:
+    """Return the patterns of released files."""
     return [str(one) for one in table.get("released", [])]
 
 

@@ -28,9 +28,9 @@ MAKERS = ("synthesis", "anonymisation")
 
 @dataclass(frozen=True)
 class PlanStage:
-    """How complete a plan is.
+    """Completeness of a plan.
 
-    has_roles: its variables have roles
+    has_roles: whether its variables have roles
     makers, measures, thresholds: number of steps of each kind
     """
 
@@ -42,15 +42,16 @@ class PlanStage:
 
 @dataclass(frozen=True)
 class ProjectStage:
-    """How far a project has come.
+    """Progress of a project.
 
-    plan: stage of its plan, None where it has no data or cannot be read
+    plan: completeness of its plan; None if there are no data or the plan cannot be read
+    has_data: whether the project has data
     released: runs that were released
     toml: text of the plan
-    datasets: tables of the file that the plan is for, all its records and those that runs drew
+    datasets: tables of the plan's file: all its records, and those that runs drew
     plan_run: newest run of the plan
-    answers: the gate's answers by run, ``no``, ``to be judged`` or ``yes``, where they are known
-    stamp: stamp under which the answers hold
+    answers: the gate's answers by run, ``no``, ``to be judged`` or ``yes``, if known
+    stamp: stamp for which the answers are valid
     """
 
     plan: PlanStage | None = None
@@ -63,21 +64,23 @@ class ProjectStage:
     stamp: str = ""
 
     def with_plan_run(self, lines: Sequence[RunSummary], sha256: str = "") -> ProjectStage:
-        """Return the stage with the run of the plan among these runs, which are listed newest first.
+        """Return the progress with the newest run of the plan among these runs, which are listed newest first.
 
-        It is the run of the same recipe, by its fingerprint where that is known, on records of the same file; the recipe says which.
+        ``sha256`` is the fingerprint of the plan's recipe, if known.
         """
         return replace(self, plan_run=next((line for line in lines if self._is_plan_run(line.run, sha256)), None))
 
     def _is_plan_run(self, run: StoredRun, sha256: str) -> bool:
+        """Return whether a run is of the plan, on records of the same file, and not failed or interrupted."""
         if run.dataset_id not in self.datasets or (run.state.is_final and run.state is not RunState.DONE):
             return False
+        # Texts that differ in formatting or defaults have one fingerprint; without it equal tables must do.
         return run.recipe_sha256 == sha256 if sha256 else _same_table(run.recipe_toml, self.toml)
 
 
 @lru_cache(maxsize=8)
 def stage_of_plan(toml: str) -> PlanStage | None:
-    """Return how complete a plan is; None where its text is unfinished."""
+    """Return the completeness of a plan; None if its text cannot be read."""
     try:
         table = tomllib.loads(toml)
     except tomllib.TOMLDecodeError:
@@ -92,7 +95,7 @@ def stage_of_plan(toml: str) -> PlanStage | None:
 
 @lru_cache(maxsize=64)
 def _same_table(one: str, other: str) -> bool:
-    """Whether two texts are the same TOML table; False where one is unfinished."""
+    """Return whether two texts are the same TOML table; False if one cannot be read."""
     try:
         return tomllib.loads(one) == tomllib.loads(other)
     except tomllib.TOMLDecodeError:
@@ -100,15 +103,18 @@ def _same_table(one: str, other: str) -> bool:
 
 
 def _mapping_or_empty(value: object) -> Mapping[str, Any]:
+    """Return a mapping unchanged, and an empty one for any other value."""
     return value if isinstance(value, Mapping) else {}
 
 
 def _count_steps(table: Mapping[str, Any], section: str) -> int:
+    """Return the number of steps in a section of a plan."""
     value = table.get(section)
     return len(value) if isinstance(value, list) else 0
 
 
 def stage_of_project(workspace: Workspace, project_id: int) -> ProjectStage:
+    """Read the progress of a project."""
     draft = find_draft(workspace, project_id)
     query = """SELECT run.id FROM run JOIN audit ON audit.act = ? AND audit.subject = 'run ' || run.id
                WHERE run.project_id = ?"""
@@ -116,6 +122,7 @@ def stage_of_project(workspace: Workspace, project_id: int) -> ProjectStage:
     released = frozenset(int(row[0]) for row in rows)
     if draft is None:
         return ProjectStage(None, has_data=False, released=released)
+    # A run with a sample or hold-out is of a table of its own, which comes from the same file.
     same = (
         """SELECT other.id FROM dataset JOIN dataset AS other USING (project_id, source_sha256) WHERE dataset.id = ?"""
     )
@@ -124,7 +131,7 @@ def stage_of_project(workspace: Workspace, project_id: int) -> ProjectStage:
 
 
 def next_step_text(stage: ProjectStage, line: RunSummary | None, tab: str) -> str:
-    """Return what to do next in a project at this stage, for the run ``line`` and the tab ``tab``; bindings stand in braces."""
+    """Return what to do next in a project, for the run ``line`` and the tab ``tab``; names of acts stand in braces."""
     if tab in ("data", "plan") and (of := stage.plan_run) is not None:
         if line is None or line.run.id != of.run.id:  # keys that release or report are for the run that the tabs show
             return f"this plan is run {of.run.id}, {'done' if of.run.state.is_final else 'under way'}: {{runs}} Runs shows it"
@@ -148,12 +155,12 @@ def next_step_text(stage: ProjectStage, line: RunSummary | None, tab: str) -> st
 
 
 def _key_hint(name: str, tab: str) -> str:
-    """Return `` (1)`` unless that tab is shown."""
+    """Return the key of a tab in brackets, such as `` (1)``; empty if the tab is shown."""
     return "" if tab == name else f" ({{{name}}})"
 
 
 def _step_before_run(standing: ProjectStage, tab: str) -> str:
-    """Return the next step while there is a plan to make."""
+    """Return the next step until the plan can be run."""
     plan, key = standing.plan, _key_hint("plan", tab)
     if not standing.has_data:
         return (
@@ -173,10 +180,11 @@ def _step_before_run(standing: ProjectStage, tab: str) -> str:
 
 
 def _step_after_run(standing: ProjectStage, line: RunSummary, tab: str) -> str:
-    """Return the next step after a run that is done. Only the gate's answer leads to a release, never thresholds that are met."""
+    """Return the next step after a run that is done."""
     tally, run_id = line.verdicts, line.run.id
     answer = standing.answers.get(run_id, "")
     open_ = tally.total - tally.met
+    # A released run needs no further step, whatever its verdicts are.
     if run_id in standing.released:
         return f"run {run_id} was released; {{report}} writes its report, {{compare}} in Runs compares runs"
     if answer == "no":
@@ -192,6 +200,7 @@ def _step_after_run(standing: ProjectStage, line: RunSummary, tab: str) -> str:
         return f"next: {{findings}} Findings says why {these} {agreeing_word(lack, 'is', 'are')} {became}"
     if not tally.total:
         return f"next: run {run_id} has no limits: {{add}} in Plan{_key_hint('plan', tab)} adds one"
+    # Only the gate's answer leads to a release, never thresholds that are met.
     if answer == "yes":
         return "next: {release_run} releases; {report} writes the report"
     if answer:
@@ -206,7 +215,7 @@ def _step_after_run(standing: ProjectStage, line: RunSummary, tab: str) -> str:
 
 
 def step_with_keys(app: App[Any], step: str) -> Content:
-    """Return a step with the keys that its bindings have now."""
+    """Return a step with the present keys of its acts."""
     parts = [
         (current_key(app, part), "bold") if at % 2 else part
         for at, part in enumerate(re.split(r"\{([a-z_.]+)\}", step))

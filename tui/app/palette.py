@@ -1,4 +1,4 @@
-"""The entries of the command palette: every act of the place below by name, with its key, and functions that are no act."""
+"""Entries of the command palette: every act of the place below with its key, and functions that are not acts."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from ..keys.own_keys import key_text
 from ..manual.help import HelpAct, available_acts
 
 GAP = "   "
-"""Between a command and its key."""
+"""Gap between a command and its key."""
 ACTS_LEFT_OUT = frozenset({"open", "back", "close", "palette", "command"})
-"""Acts that need no search."""
+"""Acts that nobody needs to search for."""
 
 
 class ActPalette(CommandPalette):
-    """Textual's palette, which fails where a page is to be turned and its list has no line."""
+    """Palette that does not fail if a page is turned while its list has no line, as Textual's does."""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether a key may move in the list."""
+        """Disable keys of the list while it has no line."""
         found = next(iter(self.query(OptionList)), None)
         return not (action == "command_list" and found is not None and not found.scrollable_content_region)
 
 
 def palette_commands(app: App[Any], screen: Screen[Any]) -> Iterator[SystemCommand]:
-    """Yield the acts of the place, then the functions that are no act."""
+    """Yield the acts of the place, then the functions that are not acts."""
     titles: set[str] = set()
     in_footer = getattr(screen, "in_footer", lambda _: True)
     for one in available_acts(screen):
@@ -51,11 +51,15 @@ def palette_commands(app: App[Any], screen: Screen[Any]) -> Iterator[SystemComma
 
 
 def _title_with_key(title: str, one: HelpAct) -> str:
+    """Return a title followed by the act's first key."""
     return f"{title}{GAP}{key_text(one.keys[0])}" if one.keys else title
 
 
 def _functions_without_act(app: App[Any]) -> Iterator[tuple[str, str, Callable[[], Any]]]:
+    """Yield (title, description, function) for each function that is not an act."""
+
     def act(name: str) -> Callable[[], Any]:
+        """Return the function that runs an action of the app."""
         return partial(app.run_action, f"app.{name}")
 
     yield "Own keys", "Which file changes keys", act("keys_file")

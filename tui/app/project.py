@@ -1,4 +1,4 @@
-"""The screen of a project: its runs, and in the other tabs what the chosen run found."""
+"""Screen of a project: data, plan, runs, and in the other tabs the findings of the chosen run."""
 
 from __future__ import annotations
 
@@ -71,32 +71,34 @@ PLACES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     ),
     "release": ("Release", {}),
 }
-"""The places of a project in the order of the work, each with its tabs by name; a release has a screen of its own that looks like them."""
+"""Places of a project in the order of the work, each with its tabs by name; a release has a screen of its own that
+looks like them.
+"""
 TABS = {name: title for _, tabs in PLACES.values() for name, title in tabs.items()}
 PLACE_BY_TAB = {name: place for place, (_, tabs) in PLACES.items() for name in tabs}
 TITLES = {"data": "Data", "plan": "Plan", "runs": "Runs", "sweep": "Studies", "results": "Results"}
-"""What the manual calls tabs, where that is not what stands above them."""
+"""Names of tabs in the manual, if they differ from the titles."""
 RUN_TABS = frozenset({"results", "verdicts", "sweep", "diagnostics", "records", "map"})
 PROJECT_TABS = frozenset({"data", "plan"})
-"""What they show is not of the run that the other tabs show."""
+"""Tabs whose contents do not depend on the run that the other tabs show."""
 NO_RUN = """No runs yet, so there is nothing to show here.
 
   {plan}   the plan of this project; {run} there runs it
   {runs}   the runs; {new} there runs a recipe (built in or your own)"""
 VIEWS = ("quality", "planes", "limits", "beliefs", "pairs")
-"""Screens above the tabs, for the runs that have something to show there."""
+"""Screens above the tabs, for runs that have something to show there."""
 
 
 LEAST_TITLE = 12
-"""Cells of the project's name that stay where the state of its run needs room."""
+"""Cells of the project's name that stay if the state of its run needs room."""
 PAUSE_SECONDS = 0.1
 REST_SECONDS = 0.3
-"""The row of the cursor is remembered once it has stood still for so long."""
+"""Seconds that the cursor must rest on a row before the row is remembered."""
 ProjectRuns = tuple[str, Sequence[RunSummary], Mapping[int, frozenset[str]], ProjectStage]
 
 
 def _views_with_content(workspace: Workspace, run: StoredRun) -> frozenset[str]:
-    """Return which of ``VIEWS`` have something to show for a run; none before it is done."""
+    """Return which of ``VIEWS`` have something to show for a run."""
     asked = {
         "quality": has_quality_results,
         "planes": has_study_answers,
@@ -108,7 +110,7 @@ def _views_with_content(workspace: Workspace, run: StoredRun) -> frozenset[str]:
 
 
 class ProjectPanes(Backdrop, ContentSwitcher):
-    pass
+    """Switcher between the tabs."""
 
 
 def _place_description(title: str, tabs: Mapping[str, str]) -> str:
@@ -117,7 +119,7 @@ def _place_description(title: str, tabs: Mapping[str, str]) -> str:
 
 
 class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
-    """The runs of a project, its data, and ways to look at one of its runs."""
+    """Screen with the places of a project: data, plan, runs, and the findings of one run."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *(
@@ -137,12 +139,13 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
 
     @dataclass
     class PlanFingerprint(Message, bubble=False):
-        """The fingerprint of the recipe in a text; empty for a text that is no recipe."""
+        """Message with the fingerprint of the recipe in a text; empty for a text that is not a recipe."""
 
         toml: str
         sha256: str
 
     def __init__(self, project_id: int, run_id: int | None, tab: str) -> None:
+        """Create the screen; ``run_id`` is the run to show first, ``tab`` the tab."""
         super().__init__()
         self._project_id, self._run_id = project_id, run_id
         self._tab = tab if tab in TABS else "runs"
@@ -170,10 +173,12 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         self._resting: Timer | None = None
 
     def compose_body(self) -> ComposeResult:
+        """Yield the places, the tabs, their contents, and the next step."""
         yield TabLine({place: title for place, (title, _) in PLACES.items()})
         yield TabEdge()
         with FrameSides():
             yield Static(id="no-run")
+            # The other tabs are mounted later: a project opens as fast as one tab.
             yield ProjectPanes(self.pane, initial=self._tab, id="panes")
         yield FrameEdge(name="next-step", lower=True)
 
@@ -182,18 +187,22 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         self._show_place_names()
         self.pane.take_focus()
         self.return_to_row()
+        # Elsewhere, as in tests, tabs are mounted when they are first shown.
         if self.sfumato.owns_process:
             self.run_worker(self._mount_all_panes(), exit_on_error=False)
 
     def manual_topics(self) -> Sequence[str]:
+        """Return the topics of the tab."""
         return (*self.pane.manual_topics(), f"app {TITLES.get(self._tab, TABS[self._tab])}")
 
     @property
     def project_id(self) -> int:
+        """Return the number of the project."""
         return self._project_id
 
     @property
     def pane(self) -> RunPane:
+        """Return the shown tab."""
         return self._panes[self._tab]
 
     def ask_roles(self) -> None:
@@ -204,17 +213,18 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
 
     @property
     def unsaved(self) -> str:
-        """Return what would be lost if the project were left, in a sentence."""
+        """Return what would be lost if the project were closed, in a sentence."""
         plan = self._panes["plan"]
         return plan.unsaved if isinstance(plan, PlanTab) and plan.is_attached else ""
 
     @property
     def _shown_grid(self) -> Grid | None:
+        """Return the grid of the shown tab; None if it has none."""
         return next(iter(self.pane.query(Grid)), None)
 
     @property
     def row_to_remember(self) -> str:
-        """Return the row that is to be remembered; empty without one."""
+        """Return the place of the row to remember; empty without a row."""
         return self._shown_grid.cursor_place if self._shown_grid is not None and self._shown_grid.row_count else ""
 
     def return_to_row(self) -> None:
@@ -224,18 +234,21 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
 
     @on(Grid.RowHighlighted)
     def _handle_cursor_move(self) -> None:
+        """Show the next step for the row, and remember the row once the cursor rests."""
         self._show_next_step()
         if self._resting is not None:
             self._resting.stop()
         self._resting = self.set_timer(REST_SECONDS, self._remember_row)
 
     def _remember_row(self) -> None:
+        """Remember the row under the cursor."""
         if self.row_to_remember:
             self.sfumato.remember(row=self.row_to_remember)
 
     async def _mount_pane(self, name: str) -> RunPane:
-        """Return a tab, mounted when it is first needed: a project opens as fast as one tab."""
+        """Return a tab, mounting it when it is first needed."""
         pane = self._panes[name]
+        # Two keys in a row may need the same tab, which must be mounted once.
         async with self._bringing:
             if not pane.is_attached:
                 pane.display = False
@@ -243,15 +256,16 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         return pane
 
     async def _mount_all_panes(self) -> None:
-        """Mount the other tabs while no key is pressed."""
+        """Mount the other tabs, with pauses for keys."""
         for name in TABS:
             await asyncio.sleep(PAUSE_SECONDS)
             await self._mount_pane(name)
 
     @property
     def run_id(self) -> int | None:
-        """Return the run that the tabs show: the chosen one, else the newest."""
+        """Return the run that the tabs show: the chosen one, otherwise the newest."""
         known = [line.run.id for line in self._lines]
+        # The chosen run may have been deleted.
         return self._run_id if self._run_id in known else next(iter(known), None)
 
     def read_query(self) -> Callable[[Workspace], ProjectRuns]:
@@ -259,6 +273,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         project_id, seen, memory = self._project_id, self._views, self.sfumato.gate_memory
 
         def query(workspace: Workspace) -> ProjectRuns:
+            """Read the project; views of finished runs are not read twice, as they do not change."""
             names, lines = (
                 {line.id: line.name for line in list_project_summaries(workspace)},
                 summarise_runs(workspace, project_id),
@@ -277,6 +292,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         return query
 
     def show_answer(self, answer: ProjectRuns) -> None:
+        """Show the runs, and the chosen one in the other tabs."""
         first, self._is_read = not self._lines, True
         self._title, self._lines, self._views, self._standing = answer
         runs = self._panes["runs"]
@@ -286,6 +302,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         self._identify_plan()
 
     def _show_run(self) -> None:
+        """Show the run in the title, the tab and the next step."""
         line = self._shown_line
         self._show_run_title(line)
         self._show_run_hint()
@@ -294,11 +311,11 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
 
     @property
     def _shown_line(self) -> RunSummary | None:
-        """Return the run that the tabs show."""
+        """Return the run that the tabs show; None without runs."""
         return next((line for line in self._lines if line.run.id == self.run_id), None)
 
     def _show_run_title(self, line: RunSummary | None) -> None:
-        """Name the run in the title line, with the gate's answer where that is known, else with its limits."""
+        """Show the run in the title line, with the gate's answer if known, otherwise with its limits."""
         into = f" {sign_for('into')} "
         if line is None:
             self.set_title(into, self._title)
@@ -333,7 +350,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         self.reload()
 
     def _show_next_step(self) -> None:
-        """Show the next step with its keys, of the run under the cursor or the one that the tab shows."""
+        """Show the next step with its keys, for the run under the cursor or the one that the tab shows."""
         if self._is_read and self.is_mounted:
             toml, sha256 = self._examined
             known = self._tab == "plan" or toml == self._standing.toml
@@ -345,6 +362,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
             step = step_with_keys(self.app, next_step_text(standing, self.current_run_line, self._tab))
             self.query_one("#next-step", Line).set_text(step)
             offered = tuple(map(self.in_footer, ("export", "release", "distributions"))), self.views
+            # Reading the bindings again takes long enough to be left out if nothing has changed.
             if offered != self._offered:
                 self._offered = offered
                 self.refresh_bindings()
@@ -356,25 +374,29 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         self._show_next_step()
 
     def _identify_plan(self) -> None:
-        """Find the fingerprint of a plan whose text is no run's recipe: a recipe leaves out defaults."""
+        """Find the fingerprint of a plan whose text is not the recipe of any run."""
         toml, standing = self._standing.toml, self._standing.with_plan_run(self._lines)
+        # A run's recipe may differ in text from its plan, since it leaves out defaults.
         if toml and toml != self._examined[0] and standing.plan_run is None and self._lines:
             self._examined = toml, ""
             self._find_fingerprint(toml)
 
     @work(thread=True, exclusive=True, group="fingerprint", exit_on_error=False)
     def _find_fingerprint(self, toml: str) -> None:
+        """Parse the plan in a thread and post its fingerprint."""
         from sfumato.workspace.plan.edits import parse_plan
 
         self.post_message(self.PlanFingerprint(toml, parse_plan(toml).sha256))
 
     @on(PlanFingerprint)
     def _note_fingerprint(self, event: PlanFingerprint) -> None:
+        """Store the fingerprint, unless the plan was edited since."""
         if self._examined == (event.toml, ""):
             self._examined = event.toml, event.sha256
             self._show_next_step()
 
     def show_broken_seal(self) -> None:
+        """Show in the title that the run differs from its seal."""
         self._show_run()
 
     @property
@@ -393,7 +415,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
             self.query_one(TabLine).focus()
 
     def select_run(self, run_id: int) -> None:
-        """Make the tabs show this run; the cursor of the runs goes there when it is known."""
+        """Make the tabs show this run; the cursor of the runs goes there once the run is listed."""
         self._run_id = run_id
         self.sfumato.remember(run=run_id)
         self.reload()
@@ -401,6 +423,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
     @on(RunsTab.RunChosen)
     @on(MapPane.MapRunChosen)
     async def _open_chosen_run(self, event: RunsTab.RunChosen | MapPane.MapRunChosen) -> None:
+        """Open the run that was chosen in the list or the map."""
         line = next(line for line in self._lines if line.run.id == event.run_id)
         await self.open_run(event.run_id, "verdicts" if line.verdicts.total else "results")
 
@@ -416,15 +439,18 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
 
     @on(ResultsPane.PictureRequested)
     async def _show_distribution(self, event: ResultsPane.PictureRequested) -> None:
+        """Show the distributions of the requested variable."""
         await self.action_distributions(event.variable)
 
     @on(RunsTab.RunDuplicated)
     async def _plan_from_run(self, event: RunsTab.RunDuplicated) -> None:
+        """Make the plan that of a run, with weights if they are given."""
         await self.action_show_tab("plan")
         self.query_one(PlanTab).start_from_run(event.run_id, event.weights)
 
     @on(DataTab.PlanDrafted)
     async def _use_draft(self, event: DataTab.PlanDrafted) -> None:
+        """Make the drafted text the plan."""
         from ..plan.drafting import draft_text
 
         await self.action_show_tab("plan")
@@ -432,11 +458,12 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
 
     @on(VerdictBoard.NumbersSelected)
     async def _show_results_tab(self) -> None:
+        """Show all numbers of the run."""
         await self.action_show_tab("results")
 
     @on(VerdictsPane.LeverChosen)
     async def _apply_lever(self, event: VerdictsPane.LeverChosen) -> None:
-        """Change the plan by a lever and show the difference; or show the plan, where a person decides how."""
+        """Change the plan by a lever and show the difference; show the plan alone if the user must decide how."""
         from ..findings.levers import PlanChange
 
         await self.action_show_tab("plan")
@@ -447,6 +474,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         plan.replace_text(lever.toml, f"The plan has changed: {lever.text} (u undoes)")
 
         def run_or_undo(answer: str | None) -> None:
+            """Run the changed plan or undo the change."""
             if answer is not None:
                 self.call_later(plan.action_run if answer == "run" else plan.action_undo)
 
@@ -454,24 +482,27 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
 
     @on(RunsTab.RunsMarked)
     def _overlay_marked_runs(self, event: RunsTab.RunsMarked) -> None:
+        """Draw the studies of marked runs together."""
         sweep = self._panes["sweep"]
         assert isinstance(sweep, StudiesPane)
         sweep.overlay_runs(event.run_ids)
 
     @on(RunsTab.MapRequested)
     async def _show_map(self) -> None:
+        """Show the map."""
         await self.action_show_tab("map")
 
     @on(TabLine.TabChosen)
     @on(TabEdge.EdgeTabChosen)
     async def _open_chosen_tab(self, event: TabLine.TabChosen | TabEdge.EdgeTabChosen) -> None:
+        """Go to the clicked place or tab."""
         if event.name == "release":
             await self.action_release()
         else:
             await self._switch_tab(event.name if event.name in TABS else self._last[event.name])
 
     async def action_place(self, name: str) -> None:
-        """Go to a place, at the tab that it showed last; where it is shown already, to its next tab."""
+        """Go to a place, at the tab that it showed last; if it is shown already, to its next tab."""
         tabs = list(PLACES[name][1])
         again = PLACE_BY_TAB[self._tab] == name
         await self.action_show_tab(tabs[(tabs.index(self._tab) + 1) % len(tabs)] if again else self._last[name])
@@ -494,7 +525,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
             sift(words)
 
     def _show_place_names(self) -> None:
-        """Name the place and its tabs, the present one marked."""
+        """Show the name of the place and its tabs, with the present one marked."""
         place = PLACE_BY_TAB[self._tab]
         self._last[place] = self._tab
         self.query_one(TabLine).active = place
@@ -503,6 +534,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
 
     @on(RunPane.CountChanged)
     def _update_counts(self) -> None:
+        """Show the changed count of the tab."""
         if self.is_mounted:
             self._show_place_names()
 
@@ -513,6 +545,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
             self.pane.take_focus()
 
     async def _switch_tab(self, name: str) -> None:
+        """Show a tab, mounting it if needed, and remember it."""
         await self._mount_pane(name)
         self._tab = name
         self._show_place_names()
@@ -521,6 +554,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         self._show_run()
 
     def make_exportable(self) -> ScreenExport | None:
+        """Return what the tab exports."""
         return self.pane.make_exportable()
 
     def command_words(self) -> tuple[str, ...]:
@@ -529,7 +563,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
 
     @property
     def current_run_line(self) -> RunSummary | None:
-        """Return the line of the run under the cursor, or of the one that the tabs show."""
+        """Return the run under the cursor, or the one that the tabs show."""
         pane = self.pane  # a key may come while the app is closing, when the list is gone
         return (
             pane.current_row
@@ -539,16 +573,18 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
 
     @property
     def views(self) -> frozenset[str]:
-        """Return which of ``VIEWS`` that run has something to show in."""
+        """Return which of ``VIEWS`` have something to show for that run."""
         here = self.current_run_line if self.is_mounted else None
         return frozenset() if here is None else self._views.get(here.run.id, frozenset())
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return False for a view that would be empty."""
+        """Disable a view that would be empty."""
         return parameters[0] in self.views if action == "view" else super().check_action(action, parameters)
 
     def in_footer(self, action: str) -> bool:
-        """Return whether the footer shows an action: a release where the run is done, distributions where there are data."""
+        """Return whether the footer shows an action: a release for a run that is done, distributions if
+        there are data.
+        """
         if action in ("release", "report"):
             return (
                 self.is_mounted
@@ -561,7 +597,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
 
     @property
     def can_export(self) -> bool:
-        """Whether the tab has a table or a plot to export."""
+        """Return whether the tab has a table or a plot to export."""
         return self.pane.can_export and not self._is_run_missing
 
     async def action_view(self, name: str) -> None:
@@ -586,7 +622,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         await ask_and_start_minimisation(self.sfumato, self._project_id)
 
     async def action_distributions(self, variable: str | None = None) -> None:
-        """Show the confidential values beside the released ones, of the variable under the cursor."""
+        """Show the distributions of the variable under the cursor, with the released values if the run is done."""
         from ..findings.distribution import DistributionsDialog
 
         here, data = self.current_run_line, self.pane
@@ -608,7 +644,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         await self.sfumato.open(*report_form(self.sfumato, here.run.id))
 
     async def action_release(self) -> None:
-        """Show what a release of the run would contain: of the one under the cursor, or the one that the tabs show."""
+        """Show what a release of the run would contain."""
         from ..release.release import ReleaseScreen
 
         here = self.current_run_line
@@ -620,6 +656,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         release = ReleaseScreen(here.run.id, places, where if isinstance(where, Content) else str(where))
 
         def show_chosen_place(place: str | None) -> None:
+            """Go to the place for which the release was left."""
             if place is not None:
                 self.call_later(self.action_show_tab, self._last[place])
 

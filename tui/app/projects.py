@@ -1,4 +1,4 @@
-"""The first screen: every project, its size, and the state of its newest run."""
+"""First screen: every project, its size, and the state of its newest run."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ FIRST_STEPS = (
     ("workspace", "Open or create a workspace"),
     ("keys", "All keys (works on every screen)"),
 )
-"""What can be done while there is nothing: an act and what it does."""
+"""Acts that are possible without projects, each with a description."""
 
 
 FIRST_TABS = {"data": "data", "plan": "plan", "runs": "runs", "findings": "verdicts"}
-"""The places of a project that its digits open, each with the tab that is shown there first."""
+"""Places of a project that its digits open, each with the tab shown first."""
 
 
 def _newest_run_cell(cell: Callable[[RunSummary], object]) -> Callable[[ProjectSummary], object]:
-    """Return the function for a cell of the project's newest run; empty where it has none."""
+    """Return the function for a cell of the project's newest run; empty if it has none."""
     return lambda line: cell(line.last) if line.last else ""
 
 
@@ -81,10 +81,14 @@ TABLE: GridTable[ProjectSummary] = GridTable(
 
 
 class ProjectGrid(MarkedGrid):
+    """Grid of projects in which enter opens one."""
+
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Open", show=True)]
 
 
 class ProjectsScreen(TableScreen[ProjectSummary], FilteredList, PageScreen):
+    """Screen with the list of projects; the root screen."""
+
     manual = "tutorial"
     export_file = "projects"
 
@@ -100,6 +104,7 @@ class ProjectsScreen(TableScreen[ProjectSummary], FilteredList, PageScreen):
     DEFAULT_CSS = "#welcome { display: none; padding: 1 2; }"
 
     def __init__(self) -> None:
+        """Create the screen."""
         super().__init__()
         self._lines: list[ProjectSummary] = []
 
@@ -113,9 +118,11 @@ class ProjectsScreen(TableScreen[ProjectSummary], FilteredList, PageScreen):
         yield FrameEdge(lower=True)
 
     def read_query(self) -> Callable[[Workspace], list[ProjectSummary]]:
+        """Return the query for all projects."""
         return list_project_summaries
 
     def show_answer(self, answer: list[ProjectSummary]) -> None:
+        """Show the projects, and the directory of the workspace."""
         self._lines = answer
         self.refresh_bindings()
         self.show_rows(TABLE, answer)
@@ -127,6 +134,7 @@ class ProjectsScreen(TableScreen[ProjectSummary], FilteredList, PageScreen):
         """Show the keys to begin with in place of an empty table."""
         grid, welcome = self.query_one(ProjectGrid), self.query_one("#welcome", Static)
         grid.display, welcome.display = bool(self._lines), not self._lines
+        # The table was hidden while it was empty, and a hidden widget cannot keep the focus.
         if self._lines and self.focused is None:
             grid.focus()
         ways = [
@@ -137,10 +145,11 @@ class ProjectsScreen(TableScreen[ProjectSummary], FilteredList, PageScreen):
 
     @property
     def can_export(self) -> bool:
+        """Return whether there are projects to export."""
         return bool(self._lines)
 
     def action_demo(self) -> None:
-        """Run the shipped study and show it."""
+        """Run the built-in study and show it."""
         self.sfumato.say("The demo is being prepared: 20,190 person-years of the RAND Health Insurance Experiment")
         self.sfumato.job(partial(jobs.open_demo, self.sfumato.directory))
 
@@ -149,6 +158,7 @@ class ProjectsScreen(TableScreen[ProjectSummary], FilteredList, PageScreen):
         from ..parts.form import Form
 
         def import_chosen_file(table: dict[str, Any] | None) -> None:
+            """Detect the format of the chosen file."""
             if table is not None:
                 self.sfumato.reading_notice.begin(table["file"])
                 self.sfumato.job(
@@ -172,6 +182,7 @@ class ProjectsScreen(TableScreen[ProjectSummary], FilteredList, PageScreen):
         from ..parts.form import Form
 
         def open_chosen_workspace(table: dict[str, Any] | None) -> None:
+            """Open the chosen workspace."""
             if table is not None:
                 directory = Path(table["directory"]).expanduser().resolve()
                 self.sfumato.job(partial(jobs.open_workspace, directory))
@@ -182,11 +193,11 @@ class ProjectsScreen(TableScreen[ProjectSummary], FilteredList, PageScreen):
         await self.sfumato.open(Form("Open a workspace", [field], check_workspace_form), open_chosen_workspace)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return False for opening or deleting where there are no projects."""
+        """Disable opening and deleting if there are no projects."""
         return bool(self._lines) if action in ("delete", "place") else super().check_action(action, parameters)
 
     async def action_delete(self) -> None:
-        """Ask, then delete the marked projects, or else the one under the cursor."""
+        """Ask, then delete the marked projects, or the one under the cursor if none is marked."""
         from ..parts.dialogs import ConfirmDialog
 
         chosen = self.query_one(ProjectGrid).chosen_keys
@@ -195,6 +206,7 @@ class ProjectsScreen(TableScreen[ProjectSummary], FilteredList, PageScreen):
             return
 
         def delete_if_confirmed(yes: bool | None) -> None:
+            """Delete the projects if the user has confirmed."""
             if yes:
                 ids = tuple(line.id for line in lines)
                 self.sfumato.job(partial(jobs.delete_projects, self.sfumato.directory, ids))
@@ -213,7 +225,7 @@ class ProjectsScreen(TableScreen[ProjectSummary], FilteredList, PageScreen):
         await self.sfumato.open(ConfirmDialog(f"Delete {what}?", consequence, "Delete"), delete_if_confirmed)
 
     async def take_words(self, act: str, words: str) -> None:
-        """Show the projects that have these words."""
+        """Show the projects that contain these words."""
         if act == "projects":
             self.filter_rows(words)
         else:
@@ -225,6 +237,7 @@ class ProjectsScreen(TableScreen[ProjectSummary], FilteredList, PageScreen):
             await self.sfumato.open_project(row.id, tab=tab)
 
     async def open_row(self, row: ProjectSummary) -> None:
+        """Open the chosen project."""
         await self.sfumato.open_project(row.id)
 
 
@@ -236,7 +249,7 @@ def check_import_file(table: dict[str, Any]) -> None:
 
 
 def check_workspace_form(table: dict[str, Any]) -> None:
-    """Raise BadInput unless a form names a workspace or a place for one."""
+    """Raise BadInput unless a form names a workspace, or a directory for a new one."""
     given = table.get("directory", "")
     directory = Path(given).expanduser()
     if not given:

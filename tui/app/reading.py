@@ -1,4 +1,6 @@
-"""How a text file is read, asked before anything is stored: what was found and why, and the first rows as they would be read."""
+"""Form for how a text file is read, shown before anything is stored: the detected format with reasons, and the first
+rows.
+"""
 
 from __future__ import annotations
 
@@ -24,27 +26,32 @@ YES = ("yes", "no")
 
 
 class ReadingForm(Form):
-    """The form for how a text file is read.
+    """Form for how a text file is read.
 
-    It answers the fields of a format (``format_from_answers`` makes it one). ``head`` are the first lines of the file and ``found`` the
-    detected format.
+    It returns the fields of a format, which ``format_from_answers`` converts. ``head`` are the first lines of the file
+    and ``found`` is the detected format.
     """
 
     manual = "recipe data.format"
 
     def __init__(self, name: str, head: bytes, found: DetectedFormat) -> None:
+        """Create the form for the file called ``name``."""
         self._head, self._shown, self._first = head, found, found
         super().__init__(f"How {name} is read", format_fields(found), self._check_format)
 
     def compose_extra(self) -> ComposeResult:
+        """Yield the text for the first rows."""
         yield Static(id="reading-rows", markup=False)
 
     def _check_format(self, answers: dict[str, Any]) -> None:
+        """Detect the rest of the format given the answers. Raises BadInput."""
         self._shown = detect_text_format(self._head, format_from_answers(answers))
 
     @on(Form.FieldsChecked)
     def _show_first_rows(self) -> None:
+        """Show the uncertain settings and the first rows in the present format."""
         now, before = self._shown.format.to_table(), self._first.format.to_table()
+        # A setting that the user has changed is no longer uncertain.
         unsettled = (one for one in self._first.doubtful_settings if now.get(one.key) == before.get(one.key))
         doubts = [f"? {SETTING_NAMES[one.key]}: {_reason_text(one)}" for one in unsettled]
         below = self.query_one("#reading-rows", Static)
@@ -57,10 +64,11 @@ class ReadingForm(Form):
 
 
 def format_fields(found: DetectedFormat) -> list[FormField]:
-    """Return a field for each key of a format, with the reason for its value; uncertain ones say so."""
+    """Return a field for each key of a format, with the reason for its value."""
     form, reasons = found.format, {one.key: one for one in found.reasons}
 
     def reason_for(key: str, otherwise: str) -> str:
+        """Return the reason for a setting; ``otherwise`` if there is none."""
         one = reasons.get(key)
         return otherwise if one is None else _reason_text(one)
 
@@ -78,12 +86,13 @@ def format_fields(found: DetectedFormat) -> list[FormField]:
 
 
 def _reason_text(one: SettingReason) -> str:
+    """Return the reason for a setting, with other possible values."""
     others = f"; may be {', '.join(map(visible_sign, one.alternatives))}" if one.alternatives else ""
     return f"{one.explanation}{others}"
 
 
 def format_from_answers(answers: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert the answers to keys of ``[data.format]``. Raises BadInput."""
+    """Return the keys of ``[data.format]`` for the answers. Raises BadInput."""
     table = {
         "delimiter": SIGN_BY_TEXT.get(answers["separator"], answers["separator"]),
         "encoding": answers.get("encoding", ""),
@@ -98,5 +107,6 @@ def format_from_answers(answers: Mapping[str, Any]) -> dict[str, Any]:
     try:
         TextFormat.from_table(table)
     except BadInput as error:
+        # The form marks its fields by the plain name of a setting.
         raise BadInput(error.place.removeprefix("data.format."), error.message) from None
     return table

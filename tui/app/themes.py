@@ -1,4 +1,4 @@
-"""The themes: dark, light, high contrast, and the terminal's own colours."""
+"""Themes of the app: dark, light, high contrast, and the terminal's own colours."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ THEMES: Mapping[str, Theme] = {
 
 
 def initial_theme(saved: str, *, no_color: bool) -> str:
-    """Return the theme to start with. Without colour an ansi theme: Textual's filter for the others cannot draw every widget."""
+    """Return the name of the theme to start with."""
+    # Textual's filter that removes the colours of other themes cannot draw every widget.
     if no_color:
         return WITHOUT_COLOUR
     return saved if saved in THEMES else "dark"

@@ -1,4 +1,4 @@
-"""The tab Data: every column of the project's file, its settings in the plan, and its values."""
+"""Tab Data: every column of the project's file, its settings in the plan, and its values."""
 
 from __future__ import annotations
 
@@ -49,17 +49,21 @@ GIVEN_ROLES = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.IDENTIFIER, Role.WEIG
 
 
 PROFILE_MIN_WIDTH = 110
-"""Columns of a terminal from which on the profile stands beside the variables: 70 for name, role, kind, missing and histogram, 38 for it."""
+"""Width of a terminal from which the profile stands beside the variables: 70 for name, role, kind, missing and
+histogram, 38 for it.
+"""
 
 
 class ProfilePane(Vertical):
-    """The values of the variable under the cursor."""
+    """Pane with the values of the variable under the cursor."""
 
     DEFAULT_CLASSES = SECOND
     pane_title = "Profile"
 
 
 class VariableGrid(MarkedGrid):
+    """Grid of variables in which enter edits one."""
+
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("open", "select", "Edit", show=True),
         bind_act("draft", "draft", "Draft", show=True),
@@ -67,20 +71,21 @@ class VariableGrid(MarkedGrid):
 
     @dataclass
     class DraftRequested(Message):
-        pass
+        """Message that the user wants a draft of the plan."""
 
     def action_draft(self) -> None:
+        """Request a draft of the plan."""
         self.post_message(self.DraftRequested())
 
 
 @dataclass(frozen=True)
 class _SheetRow:
-    """A row of the sheet.
+    """Row of the sheet.
 
     line: the variable and its settings in the plan
-    found: what was found in its values, None before they are read
-    cells: the cells of the row
-    words: the words that a filter looks in
+    found: profile of its values; None before they are read
+    cells: cells of the row
+    words: texts that filters search
     """
 
     line: VariableLine
@@ -90,7 +95,10 @@ class _SheetRow:
 
 
 class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
-    """The tab Data: a table of variables, and a profile of the one under the cursor. Each act is one edit of the plan, which u undoes."""
+    """Tab with a table of variables, and a profile of the one under the cursor.
+
+    Each act is one edit of the plan, which u undoes.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("role", "choose_role", "Role", show=True),
@@ -107,6 +115,7 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
     export_file = "variables"
 
     def __init__(self, project_id: int) -> None:
+        """Create the tab of a project."""
         super().__init__(project_id, "data")
         self._rows: dict[str, _SheetRow] = {}
         self._ask_when_read = self._asks_all = False
@@ -124,7 +133,9 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         yield from self.compose_filter()
 
     def read_query(self) -> Callable[[Workspace], DataView | None]:
-        """Return the query for the stored plan and the database's description of its data; None for a project without data."""
+        """Return the query for the stored plan and the database's description of its data; None for a project without
+        data.
+        """
         return partial(_read_data_view, self._project_id)
 
     def show_answer(self, answer: DataView | None) -> None:
@@ -136,6 +147,7 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
             return
         if self._view is None or self._view.stored != answer.stored:
             self.forget_values()
+        # A plan that was read before an edit was stored would undo the edit on the screen.
         history = self.history_with_read_plan(answer.draft)
         if history is not None or self._view is None or self._view.stored != answer.stored:
             self._history = history or self._history
@@ -144,19 +156,22 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
 
     @property
     def export_name(self) -> str:
+        """Return the name of the exported file."""
         return self.export_file_name(self.export_file)
 
     def on_resize(self) -> None:
-        """Show the profile where there is room for it, and read the values of newly visible columns."""
+        """Show the profile if there is room for it, and read the values of newly visible columns."""
         self.query_one(TwoPanes).arrange_panes()
         if self._view is not None:
             self.call_after_refresh(self.read_soon)
 
     @property
     def grid(self) -> VariableGrid:
+        """Return the grid of variables."""
         return self.query_one(VariableGrid)
 
     def _show_sheet(self) -> None:
+        """Show the variables, the summary and the profile."""
         lines = self._view.lines if self._view else ()
         longest = max((len(line.variable.name) for line in lines), default=0)
         self.show_rows(
@@ -173,14 +188,16 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         self._draw_profile()
 
     def _sheet_row(self, line: VariableLine) -> _SheetRow:
-        """Return a row of the sheet, built again only where it has changed."""
+        """Return a row of the sheet, built again only if it has changed."""
         found, known = self.found_column(line), self._rows.get(line.variable.name)
+        # A row has a histogram and a list of levels, which are built for changed rows only.
         if known is None or (known.line, known.found) != (line, found):
             known = _SheetRow(line, found, row_values(line, found), filter_fields(line))
             self._rows[line.variable.name] = known
         return known
 
     def _show_summary(self) -> None:
+        """Show the summary and the number of included variables."""
         grid, said = self.grid, ""
         if self._view is not None:
             said = sheet_summary(self._view, self._found, len(grid.marked_keys), grid.hidden_marks)
@@ -189,18 +206,22 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         self.query_one("#data-head", Line).set_text(said)
 
     def show_read_values(self) -> None:
+        """Show the values that were read."""
         self._show_sheet()
 
     def show_filter_result(self) -> None:
+        """Show the summary of the filtered rows."""
         self._show_summary()
 
     @on(MarkedGrid.MarksChanged)
     def _update_marks(self) -> None:
+        """Show the number of marked rows."""
         self._show_summary()
 
     @on(Grid.RowHighlighted)
     @on(Grid.SourceOpened)
     def _draw_profile(self) -> None:
+        """Draw the values of the variable under the cursor, and read values that have come into view."""
         here, plot = self.current_row, self.query_one(Plot)
         found = None if here is None else self.found_column(here)
         if here is None or found is None or found.profile is None:
@@ -215,6 +236,7 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
 
     @on(Plot.CursorMoved)
     def _show_bar_reading(self, event: Plot.CursorMoved) -> None:
+        """Stop the message: the profile shows no readings."""
         event.stop()
 
     def action_profile(self) -> None:
@@ -223,14 +245,15 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         (self.grid if plot.has_focus else plot).focus()
 
     def _selected_lines(self) -> list[VariableLine]:
-        """Return the columns that an act applies to: the marked ones, else the one under the cursor."""
+        """Return the columns that an act applies to: the marked ones, otherwise the one under the cursor."""
         chosen = set(self.grid.chosen_keys)
         return [line for line in (self._view.lines if self._view else ()) if line.variable.name in chosen]
 
     def _selected_planned_lines(self) -> list[VariableLine]:
-        """Return the selected columns that are in the plan; only ``x`` includes a column, an identifier least of all."""
+        """Return the selected columns that are in the plan, with a warning if there are none."""
         chosen = self._selected_lines()
         planned = [line for line in chosen if line.is_planned]
+        # Only x includes a column: setting a role must not bring an excluded identifier back.
         if chosen and not planned:
             one = chosen[0].variable.name if len(chosen) == 1 else "These columns"
             self.sfumato.say(
@@ -240,11 +263,15 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         return planned
 
     def _change_variables(self, changes: Mapping[str, Mapping[str, Any] | None], what: str = "") -> None:
-        """Change these columns in the plan, None excludes one; after ``what`` was done to marked ones, report it and unmark them."""
+        """Change these columns in the plan; None excludes one.
+
+        With ``what``, the name of the change, changed marked columns are reported and unmarked.
+        """
         history, view, grid = self._history, self._view, self.grid
         if history is None or view is None or not changes:
             return
         try:
+            # The columns of the file keep their order in the plan when one is included again.
             toml = change_variables(history.now.toml, changes, tuple(view.stored.columns))
         except BadInput as error:
             self.sfumato.say(str(error), severity="error")
@@ -268,13 +295,14 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         self.store_plan()
 
     def action_role(self, role: str) -> None:
+        """Give the selected variables a role."""
         tables = {
             line.variable.name: {**line.variable.to_table(), "role": role} for line in self._selected_planned_lines()
         }
         self._change_variables(tables, role_text(role))
 
     def action_in_or_out(self) -> None:
-        """Exclude the columns from the plan; include them where all of them are excluded."""
+        """Exclude the selected columns from the plan; include them if all of them are excluded."""
         chosen = self._selected_lines()
         planned = [line.variable.name for line in chosen if line.is_planned]
         if planned:
@@ -288,32 +316,38 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
 
     @on(Grid.SourceOpened)
     def _ask_first_role(self) -> None:
+        """Ask for the role of the first variable after an import."""
         if self._ask_when_read and self.current_row is not None:
             self._ask_when_read = False
             if not self._has_roles and self.display and self.screen.is_current:  # nobody has gone elsewhere meanwhile
                 self.call_later(self.action_choose_role)
 
     async def offer_draft(self) -> None:
-        """Offer a draft: every variable has been asked about."""
+        """Offer a draft, since every variable has been asked about."""
         self._asks_all = False
         if self._has_roles:
             await self._ask_draft()
 
     @property
     def _has_roles(self) -> bool:
+        """Return whether a variable has a role that a draft uses."""
         return any(line.variable.role in DRAFT_ROLES for line in (self._view.lines if self._view else ()))
 
     async def action_choose_role(self) -> None:
-        """Ask for a role, and give it to the marked variables; without marks to the one under the cursor, then to the next, and so on."""
+        """Ask for a role and give it to the marked variables; without marks to the one under the cursor, then to the
+        next, and so on.
+        """
         from .variable_forms import EXCLUDE, NEXT, choose_role
 
         lines, several = self._selected_lines(), bool(self.grid.marked_keys)
         if not lines:
             return
         if self.grid.cursor == 0:
+            # Only a walk from the first variable to the last ends with the offer of a draft.
             self._asks_all = not several
 
         def apply_role(role: str | None) -> None:
+            """Give the role, then ask for that of the next variable."""
             if role is None:
                 self._asks_all = False
                 return
@@ -331,7 +365,7 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         await self.sfumato.open(choose_role(_names_or_count(lines), now, several=several), apply_role)
 
     async def action_kind(self) -> None:
-        """Ask for a kind, and give it to the variables."""
+        """Ask for a kind, and give it to the selected variables."""
         from sfumato.workspace.plan.variables import change_kind
 
         from .variable_forms import choose_kind
@@ -341,6 +375,7 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
             return
 
         def apply_kind(kind: Kind | None) -> None:
+            """Give the kind to the variables."""
             if kind is None:
                 return
             try:
@@ -353,7 +388,7 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         await self.sfumato.open(choose_kind(_names_or_count(lines), lines[0].variable.kind), apply_kind)
 
     async def action_codes(self) -> None:
-        """Ask for the missing codes of the variables."""
+        """Ask for the missing codes of the selected variables."""
         from .variable_forms import missing_codes_form, with_missing_codes
 
         variables = [line.variable for line in self._selected_planned_lines()]
@@ -361,16 +396,18 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
             return
 
         def apply_codes(table: dict[str, Any] | None) -> None:
+            """Give the missing codes to the variables."""
             if table is not None:
                 self._change_variables({one.name: with_missing_codes(one, table) for one in variables}, "missing codes")
 
         await self.sfumato.open(missing_codes_form(variables), apply_codes)
 
     async def action_hierarchy(self) -> None:
-        """Edit the tree or the intervals of the quasi-identifier under the cursor."""
+        """Edit the hierarchy of the quasi-identifier under the cursor."""
         from ..plan.hierarchy import edit_hierarchy, hierarchy_edit
 
         def save(opened: EditedHierarchy) -> None:
+            """Put the hierarchy into the plan."""
             if (history := self._history) is not None:
                 now, changed = history.now, hierarchy_edit(opened)
                 self.compute(
@@ -382,12 +419,13 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
             await edit_hierarchy(self, history.now, None, here.variable.name, save)
 
     async def open_row(self, row: VariableLine) -> None:
-        """Edit the variable."""
+        """Edit all settings of a variable."""
         from .variable_forms import variable_form, with_open_ends
 
         name = row.variable.name
 
         def apply_variable(table: dict[str, Any] | None) -> None:
+            """Put the settings into the plan."""
             if table is not None:
                 self._change_variables({name: with_open_ends(table)})
 
@@ -397,12 +435,13 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
 
     @on(VariableGrid.DraftRequested)
     async def _ask_draft(self) -> None:
-        """Ask for the goal of a plan, and have it drafted."""
+        """Ask for the goal of a plan, and draft it."""
         history, view = self._history, self._view
         if history is None or view is None:
             return
 
         def start_draft(table: dict[str, Any] | None) -> None:
+            """Draft the plan for the answers."""
             if table is not None:
                 self.draft_in_process(draft_request_from_answers(table), history.now.toml)
 
@@ -410,12 +449,14 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         await self.sfumato.open(DraftForm(variables, history.now.toml, view.stored.records), start_draft)
 
     def action_undo(self) -> None:
+        """Undo the last edit of the plan."""
         if self._history is not None and self._history.past:
             self._set_plan(self._history.after_undo())
         else:
             self.sfumato.say(NOTHING_TO_UNDO)
 
     def action_redo(self) -> None:
+        """Apply the undone edit again."""
         if self._history is not None and self._history.future:
             self._set_plan(self._history.after_redo())
         else:
@@ -423,9 +464,11 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
 
 
 def _names_or_count(lines: Sequence[VariableLine]) -> str:
+    """Return the name of a single variable, or the number of several."""
     return lines[0].variable.name if len(lines) == 1 else f"{count_noun(len(lines), 'variable')}"
 
 
 def _read_data_view(project_id: int, workspace: Workspace) -> DataView | None:
+    """Read the plan and its data; return None for a project without data."""
     draft = find_draft(workspace, project_id)
     return None if draft is None else read_data_view(workspace, draft)

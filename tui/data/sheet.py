@@ -1,4 +1,4 @@
-"""The sheet of variables: the cells of the grid of the tab Data, and the texts about all columns and about one."""
+"""Sheet of variables: the cells of the grid in the tab Data, and the texts about all columns and about one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sfumato.workspace.views.data_view import DataView, ProfiledColumn, Variable
 MOST_BARS = 60
 MOST_LISTED_LEVELS = 12
 MOST_FREQUENT_LEVELS = 6
-"""With more levels the others are not named in the grid, whatever its width."""
+"""Number of levels named in the text about a variable."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LEFT_OUT = "left out"
 SPARKLINE_WIDTH = 10
@@ -39,13 +39,13 @@ COLUMNS: Columns[VariableLine] = (
     TableColumn("title", "label", 24, drop_order=2, grow_order=1),
 )
 LEAST_LEVELS_WIDTH, MOST_NAME_WIDTH = 16, 24
-"""Cells that levels keep, and that names may have of theirs."""
+"""Least width of levels, and greatest width of names at the expense of levels, in cells."""
 FoundByReading = Mapping[tuple[object, ...], ProfiledColumn]
-"""What was found of columns, by ``VariableLine.reading``."""
+"""Profiles of columns, by ``VariableLine.reading_key``."""
 
 
 def sheet_columns(width: int, longest: int) -> tuple[TableColumn[VariableLine], ...]:
-    """Return the columns in ``width`` cells; a name of ``longest`` letters takes what it needs of the spare room of the levels."""
+    """Return the columns in ``width`` cells; a name of ``longest`` letters takes what levels can spare."""
     columns = fit_columns(COLUMNS, width)
     by_name = {column.name: column.width for column in columns}
     lack = min(longest, MOST_NAME_WIDTH) - by_name["name"]
@@ -55,6 +55,7 @@ def sheet_columns(width: int, longest: int) -> tuple[TableColumn[VariableLine], 
 
 
 def row_values(line: VariableLine, found: ProfiledColumn | None) -> dict[str, object]:
+    """Return the cells of a variable by column."""
     variable, profile = line.variable, found.profile if found else None
     missing = line.missing if found is None or found.missing is None else found.missing
     return {
@@ -73,7 +74,7 @@ def row_values(line: VariableLine, found: ProfiledColumn | None) -> dict[str, ob
 
 
 def filter_fields(line: VariableLine) -> dict[str, object]:
-    """Return the texts that a filter looks in, known before any values are read."""
+    """Return the texts that filters search, which are known before any values are read."""
     variable = line.variable
     role = f"{variable.role.value} {role_text(variable.role.value)} {'' if line.is_planned else LEFT_OUT}"
     return {
@@ -87,11 +88,12 @@ def filter_fields(line: VariableLine) -> dict[str, object]:
 
 
 def column_problem(line: VariableLine, found: ProfiledColumn | None) -> str:
-    """Return why a column cannot be read as the plan has it; empty where it can, or is left out."""
+    """Return why a column cannot be read as the plan declares it; empty if it can, or is excluded."""
     return line.problem or (found.problem if found and line.is_planned else "")
 
 
 def _bounds_text(variable: Variable) -> str:
+    """Return the bounds of a variable as text; an open end is empty."""
     if variable.bounds is None:
         return ""
     return " .. ".join("" if end is None else number(end) for end in variable.bounds)
@@ -100,6 +102,7 @@ def _bounds_text(variable: Variable) -> str:
 def _levels_text(variable: Variable, profile: DistributionProfile) -> str:
     """Return the first levels that are not withheld; of numbers and dates the range of the middle nine tenths."""
     if profile.levels:
+        # Levels with few records are withheld: their count is 0 here.
         shown = [level for level, count in zip(profile.levels, profile.counts, strict=True) if count]
         return ", ".join(variable.labels.get(level, level) for level in shown[:MOST_LISTED_LEVELS])
     if not profile.quantiles:
@@ -125,19 +128,21 @@ def sheet_summary(view: DataView, found: FoundByReading, marked: int, hidden: in
 
 
 def variable_series(variable: Variable, profile: DistributionProfile) -> tuple[Series, dict[str, Any]]:
-    """Return a bar per bin or level, of many levels the most frequent ones; and the labels of the axis."""
+    """Return a bar for each bin or level, of many levels the most frequent ones, and the labels of the axis."""
     if not profile.levels:
         centres = [start + profile.width / 2 for start in profile.starts]
         return Series("records", centres, profile.counts, marker="bars"), {}
     order = range(len(profile.levels))
     if len(profile.levels) > MOST_BARS:
+        # Hundreds of bars could not be told apart; the frequent levels say most.
         order = sorted(order, key=lambda i: -profile.counts[i])[:MOST_BARS]  # type: ignore[assignment]
+    # A level of one or two records is withheld, and its name with it.
     names = [variable.labels.get(profile.levels[i], profile.levels[i]) if profile.counts[i] else "" for i in order]
     return Series("records", range(len(names)), [profile.counts[i] for i in order], marker="bars"), {"x_names": names}
 
 
 def profile_texts(line: VariableLine, found: ProfiledColumn | None) -> tuple[str, str]:
-    """Return what the picture of a column cannot show: the problem or the number of values; quantiles or what was withheld."""
+    """Return two texts about a column: the problem or the number of values; quantiles or frequent levels."""
     problem, name = column_problem(line, found), line.variable.name
     profile = found.profile if found else None
     if problem:
@@ -160,7 +165,7 @@ def profile_texts(line: VariableLine, found: ProfiledColumn | None) -> tuple[str
 
 
 def _quantiles_text(variable: Variable, profile: DistributionProfile) -> str:
-    """Return quantiles and moments; of levels the most frequent ones, none that is withheld."""
+    """Return quantiles and moments; of levels the most frequent ones that are not withheld."""
     if profile.levels:
         order = sorted(range(len(profile.levels)), key=lambda i: -profile.counts[i])
         names = [
@@ -184,4 +189,5 @@ def _quantiles_text(variable: Variable, profile: DistributionProfile) -> str:
 
 
 def _date_text(days: float) -> str:
+    """Return the date of a number of days since 1970."""
     return (EPOCH + timedelta(days=days)).strftime("%Y-%m-%d")

@@ -1,4 +1,4 @@
-"""Values of the visible columns, read when they come into view and never all at once."""
+"""Read the values of the columns in view, never of all columns at once."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from sfumato.workspace.views.data_view import (
 from ..parts.page import WorkspaceReader
 
 SCROLL_PAUSE_SECONDS = 0.15
-"""The values of the columns in view are read once the cursor has stood still for so long."""
+"""Seconds that the cursor must rest before the values of the columns in view are read."""
 MOST_COLUMNS_AT_ONCE = 60
-"""Columns whose values are read by one process."""
+"""Greatest number of columns whose values one process reads."""
 
 
 class ReadsValues(WorkspaceReader):
-    """Mixin that reads the values of the columns of ``view``, visible ones first, and calls ``show_read_values``."""
+    """Mixin that reads the values of the columns of ``_view``, visible ones first, and calls ``show_read_values``."""
 
     _view: DataView | None = None
     _reading = False
@@ -35,7 +35,7 @@ class ReadsValues(WorkspaceReader):
     _resting: Timer | None = None
 
     def forget_values(self) -> None:
-        """Forget what was found: other data are shown from now on."""
+        """Discard what was found, since other data are shown from now on."""
         self._found: dict[tuple[object, ...], ProfiledColumn] = {}
         self._last: dict[tuple[str, Kind], ProfiledColumn] = {}
         self._unreadable = None
@@ -43,8 +43,9 @@ class ReadsValues(WorkspaceReader):
     def show_read_values(self) -> None: ...
 
     def found_column(self, line: VariableLine) -> ProfiledColumn | None:
-        """Return what was found in a column; while it is read again, what was last found in it with this kind."""
+        """Return the profile of a column; while it is read again, the last one with the same kind."""
         known = self._found.get(line.reading_key)
+        # An old profile is better than an empty row that flickers, but its problem may be solved.
         if known is None and (before := self._last.get((line.variable.name, line.variable.kind))) is not None:
             known = replace(before, problem="")
         return known
@@ -59,11 +60,14 @@ class ReadsValues(WorkspaceReader):
             self.read_values()
 
     def _columns_to_read(self) -> tuple[Variable, ...]:
-        """Return the columns to be read next: those in view, and those that the plan reads otherwise than they were stored."""
+        """Return the columns to read next: those in view, and those that the plan reads differently from how they were
+        stored.
+        """
         view, grid = self._view, self.query_one(MarkedGrid)
         if view is None or self._reading:
             return ()
         top = grid.scroll_offset.y
+        # Twice the height: the next screen is read ahead.
         near = {row[-1] for row in map(grid.row_at, range(top, top + 2 * max(grid.size.height, 1))) if row is not None}
         near.add(grid.row_key)
         lines = [line for line in view.lines if line.is_stored and line.reading_key not in self._found]
@@ -81,6 +85,7 @@ class ReadsValues(WorkspaceReader):
         if not wanted or self._view is None:
             return
         dataset_id = self._view.stored.dataset_id
+        # Data that could not be read once would fail with every key.
         if self._unreadable is not None and self._unreadable[0] == dataset_id:
             return
         self._reading = True
@@ -94,12 +99,15 @@ class ReadsValues(WorkspaceReader):
         )
 
     def _take_failure(self, answer: tuple[int, str]) -> Message:
+        """Store that the data cannot be read, and return the error."""
         self._reading, self._unreadable = False, answer
         return ErrorMessage(answer[1])
 
     def _take_values(self, answer: tuple[int, tuple[Variable, ...], tuple[ProfiledColumn, ...]]) -> None:
+        """Store the profiles and show them, then go on."""
         dataset_id, variables, found = answer
         self._reading = False
+        # Other data have been imported while the process was reading.
         if self._view is None or dataset_id != self._view.stored.dataset_id:
             return
         by_name = {column.name: column for column in found}
@@ -112,5 +120,5 @@ class ReadsValues(WorkspaceReader):
 
 
 def _is_reread(line: VariableLine, view: DataView) -> bool:
-    """Whether the plan reads a column otherwise than it was stored."""
+    """Return whether the plan reads a column differently from how it was stored."""
     return view.stored.reading_keys[line.variable.name] != line.reading_key

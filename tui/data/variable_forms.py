@@ -35,21 +35,21 @@ ROLES = {
     Role.WEIGHT: ("w", "weights of a survey"),
     Role.OTHER: ("o", "neither"),
 }
-"""The letter and the meaning of each role that a variable can be given."""
+"""Letter and meaning of each role that a variable can be given."""
 
 
 def choose_kind(what: str, now: Kind) -> LetterDialog[Kind]:
-    """Return the list that asks for a kind: its number, or enter on it."""
+    """Return the list that asks for a kind."""
     offers = [(str(place), kind, kind.value, SCALES[kind]) for place, kind in enumerate(Kind, 1)]
     return LetterDialog(f"Kind of {what}", offers, now)
 
 
 EXCLUDE, NEXT = "exclude", "next"
-"""Answers that are no role: the variable leaves the plan, or stays unchanged."""
+"""Answers other than roles: the variable is excluded, or stays unchanged."""
 
 
 def choose_role(what: str, now: str, *, several: bool) -> LetterDialog[str]:
-    """Return the list that asks for a role: its letter, or enter on it. Of one variable the next follows, so that it can be left unchanged."""
+    """Return the list that asks for a role; for one variable with a choice to leave it unchanged."""
     offers = [(letter, role.value, role_text(role.value), text) for role, (letter, text) in ROLES.items()]
     offers.append(("x", EXCLUDE, "exclude", "not in the project"))
     if not several:
@@ -58,9 +58,10 @@ def choose_role(what: str, now: str, *, several: bool) -> LetterDialog[str]:
 
 
 def variable_form(variable: Variable, planned: bool, profile: DistributionProfile | None = None) -> Form:
-    """Return the form of a variable; its ``profile`` has the levels to choose from, in the order that they are to have."""
+    """Return the form of a variable; its ``profile`` has the levels to choose from, in their order in the data."""
 
     def check(table: dict[str, Any]) -> None:
+        """Raise BadInput if the settings are invalid."""
         Variable.from_table(variable.name, with_open_ends(table), variable.name)
 
     took = "" if planned else ", left out so far: accepting takes it in"
@@ -72,8 +73,11 @@ def variable_fields(variable: Variable, profile: DistributionProfile | None = No
     table = variable.to_table()
     found = zip(profile.levels, profile.counts, strict=True) if profile and profile.levels else ()
     levels = tuple(
-        OfferedValue(level, f"{count_noun(count, 'record')}" if count else "few records") for level, count in found
+        # A count of one or two records is withheld, and 0 here.
+        OfferedValue(level, f"{count_noun(count, 'record')}" if count else "few records")
+        for level, count in found
     )
+    # An empty item would vanish from the typed list, so an open end is typed as dots.
     bounds = [".." if end == "" else end for end in table.get("bounds", [])]
     return [
         _recipe_field("kind", table, choices=tuple(Kind)),
@@ -99,7 +103,7 @@ def _recipe_field(key: str, table: Mapping[str, Any], **changes: Any) -> FormFie
 
 
 def with_open_ends(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Write open ends of bounds in the answers of a form as recipes write them."""
+    """Return the answers of a form with open ends of bounds written as in recipes."""
     bounds = table.get("bounds")
     return dict(table) if bounds is None else {**table, "bounds": ["" if end == ".." else end for end in bounds]}
 
@@ -108,6 +112,7 @@ def missing_codes_form(variables: Sequence[Variable]) -> Form:
     """Return the form for the missing codes of some variables, at first those that all of them have."""
 
     def check(table: dict[str, Any]) -> None:
+        """Raise BadInput if a variable cannot have the codes."""
         for variable in variables:
             Variable.from_table(variable.name, with_missing_codes(variable, table), variable.name)
 

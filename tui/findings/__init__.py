@@ -1,1 +1,1 @@
-"""The place Findings: verdicts, numbers, studies, records at risk, and what would change them."""
+"""The place Findings: verdicts, results, studies, records at risk, and changes that would fix a verdict."""

@@ -1,4 +1,6 @@
-"""What stands behind a number of a run: its records, its values, the board or curve that it is of; or what it is, where nothing does."""
+"""Find what a number of a run is computed from: records, values, the quality board or a study; otherwise explain the
+number.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ POINT = (
 
 @dataclass(frozen=True)
 class NumberBasis:
-    """What a number is computed from.
+    """Data from which a number of a run is computed.
 
     kind: what can be shown
     measure: place of the measure among those of the run, for records
@@ -62,12 +64,15 @@ def find_basis(workspace: Workspace, run_id: int, axis: MapAxis) -> NumberBasis:
     from sfumato.workspace.views.records import record_measures
 
     method, family = method_key_of_measure(axis.key), axis.key.partition(".")[0]
+    # A point of a study is a number over all records, at one level of what an intruder knows or of noise.
     if axis.level is not None or family == "studies":
         return NumberBasis("study")
     of_method = [(place, one) for place, one in enumerate(record_measures(workspace, run_id)) if one.key == method]
+    # The settings of a use need not be stored with its number, so a method's only use is its own whatever they are.
     uses = [place for place, one in of_method if len(of_method) == 1 or _matches_settings(one, axis.settings)]
     if uses:
         return NumberBasis("records", measure=uses[0])
+    # A score over all columns stands on the board; a score of one column leads to the values of that column.
     if family == "quality" and not axis.target:
         return NumberBasis("quality")
     if axis.target in {variable.name for variable in find_run(workspace, run_id).recipe.schema}:
@@ -84,11 +89,12 @@ def _matches_settings(measure: RecordMeasure, settings: Mapping[str, Any]) -> bo
 
 
 def _comparable(value: object) -> object:
+    """Return a setting in a form that can be compared: a list as its sorted texts, whatever its order and type."""
     return sorted(map(str, value)) if isinstance(value, (list, tuple)) else value
 
 
 class OpensRecords(WorkspaceReader):
-    """Screen of tabs that leads from a number to the records or values behind it."""
+    """Mixin for a screen with tabs that opens the records or values behind a number."""
 
     _project_id: int
 
@@ -98,10 +104,12 @@ class OpensRecords(WorkspaceReader):
 
     @on(BasisRequested)
     def _find_basis(self, event: BasisRequested) -> None:
+        """Find what the number is computed from, and show that."""
         run_id, axis = event.run_id, event.axis
         self.compute(lambda workspace: find_basis(workspace, run_id, axis), partial(self._open_basis, run_id))
 
     async def _open_basis(self, run_id: int, ground: NumberBasis) -> None:
+        """Show the records, study, quality board or values behind a number, or its explanation if there are none."""
         from .distribution import DistributionsDialog
         from .quality import QualityDialog
 
@@ -126,4 +134,5 @@ class ExplainsPoint(Widget):
 
     @on(Grid.RowSelected)
     def action_point(self) -> None:
+        """Explain what a point of a study is."""
         app_of(self.app).say(POINT)

@@ -1,4 +1,6 @@
-"""The strongest intruder: how belief in the truth of records moved with a run's release, and how much each dataset adds."""
+"""Dialog about the strongest intruder: belief in the true records before and after the release, and by number of
+datasets.
+"""
 
 from __future__ import annotations
 
@@ -43,10 +45,10 @@ HINT = "Left and right read a plot; the Records tab ranks the records."
 
 
 class BeliefsDialog(Dialog[None], OffersExport):
-    """Dialog about one measure of a run at a time.
+    """Dialog about an intruder's beliefs by one measure of a run at a time.
 
-    It shows belief in the truth after against before, the share guessed right by number of datasets, and tables. All parts are shown if
-    there is room, otherwise one at a time.
+    It shows the posterior belief in the truth against the prior, the share guessed right by number of datasets, and
+    tables. All parts are shown if there is room, otherwise one at a time.
     """
 
     manual = "app strongest intruder"
@@ -64,6 +66,7 @@ class BeliefsDialog(Dialog[None], OffersExport):
     AUTO_FOCUS = ""
 
     def __init__(self, run_id: int) -> None:
+        """Create the dialog about a run."""
         super().__init__()
         self._run_id = run_id
         self._found: Sequence[MeasureBeliefs] = ()
@@ -83,6 +86,7 @@ class BeliefsDialog(Dialog[None], OffersExport):
             yield KeyLine()
 
     def on_mount(self) -> None:
+        """Read the beliefs, and arrange the parts for the width of the terminal."""
         self.reload()
         self._arrange_parts()
 
@@ -91,6 +95,7 @@ class BeliefsDialog(Dialog[None], OffersExport):
         run_id = self._run_id
 
         def query(workspace: Workspace) -> Sequence[MeasureBeliefs]:
+            """Read the beliefs by each measure of the run that has them."""
             from sfumato.workspace.views.beliefs import belief_measures, read_beliefs
 
             return [read_beliefs(workspace, run_id, one) for one in belief_measures(workspace, run_id)]
@@ -98,11 +103,13 @@ class BeliefsDialog(Dialog[None], OffersExport):
         return query
 
     def show_answer(self, answer: Sequence[MeasureBeliefs]) -> None:
+        """Show the beliefs by the first measure."""
         self._found = answer
         self._show_measure()
         self.refresh_bindings()
 
     def on_workspace_changed(self, _: WorkspaceChanged) -> None:
+        """Read the beliefs again when the workspace has changed."""
         self.reload()
 
     def on_resize(self) -> None:
@@ -111,20 +118,25 @@ class BeliefsDialog(Dialog[None], OffersExport):
 
     @property
     def current_measure(self) -> MeasureBeliefs | None:
+        """Return the beliefs by the shown measure; None if the run has none."""
         return self._found[self._measure % len(self._found)] if self._found else None
 
     @property
     def _parts(self) -> tuple[Plot | Scroll, ...]:
+        """Return the two plots and the tables."""
         return (*self.query(Plot), self.query_one(Scroll))
 
     def _arrange_parts(self) -> None:
+        """Show all parts in a wide terminal, one in a narrow one, and focus the current part."""
         narrow = self.app.size.width < NARROW
         self.query_one("#beliefs-parts").set_class(narrow, "-narrow")
+        # Hidden parts keep their contents, so that a resize needs no reading.
         for place, part in enumerate(self._parts):
             part.display = not narrow or place == self._part
         self._parts[self._part].focus()
 
     def _show_measure(self) -> None:
+        """Draw the beliefs by the current measure, and write its tables."""
         found = self.current_measure
         if found is None:
             self.query_one("#beliefs-answer", Line).set_text(NOT_THERE)
@@ -145,6 +157,7 @@ class BeliefsDialog(Dialog[None], OffersExport):
 
     @on(Plot.CursorMoved)
     def _read_cursor(self, event: Plot.CursorMoved) -> None:
+        """Show the values at the cursor of a plot."""
         if self.current_measure is not None and event.x is not None:
             moved = event.plot.id == "beliefs-moved"
             said = (
@@ -164,25 +177,29 @@ class BeliefsDialog(Dialog[None], OffersExport):
         self._arrange_parts()
 
     def action_measure(self) -> None:
+        """Show the next measure."""
         self._measure += 1
         self._show_measure()
 
     def make_exportable(self) -> ScreenExport | None:
-        """The probabilities of every record asked about, without values, and what is drawn."""
+        """Return the probabilities of each attacked record, without values, and the figure."""
         found = self.current_measure
         if found is None:
             return None
+        # The bound results of one measure are exported even if another one is shown by the time of writing.
         return ScreenExport(f"run-{self._run_id}-beliefs", lambda: belief_rows(found), lambda: belief_figure(found))
 
 
 def belief_rows(beliefs: MeasureBeliefs) -> ExportTable:
-    """A row for every record asked about: no values."""
+    """Return a row for each attacked record: number and belief in its truth before and after, without values."""
     pairs = zip(beliefs.record_numbers, beliefs.prior, beliefs.posterior, strict=True)
     return ("record", "before", "after"), [(int(n), float(before), float(after)) for n, before, after in pairs]
 
 
 def belief_change_text(beliefs: MeasureBeliefs, x: float) -> str:
-    """Return how belief changed for the records whose truth was about as probable before."""
+    """Describe how belief changed for the records with about this prior belief in the truth."""
+    # Priors are drawn at multiples of PROBABILITY_STEP; 1e-9 keeps those whose difference is half a step but for
+    # rounding.
     there = np.abs(beliefs.prior - x) <= PROBABILITY_STEP / 2 + 1e-9
     after = beliefs.posterior[there]
     if not len(after):
@@ -195,7 +212,8 @@ def belief_change_text(beliefs: MeasureBeliefs, x: float) -> str:
 
 
 def guess_share_text(beliefs: MeasureBeliefs, x: float) -> str:
-    """Return the share guessed right with that many datasets, and the share before."""
+    """Describe the share guessed right with that many datasets, and the share before."""
+    # Between whole numbers of datasets nothing was computed, so the nearest one is read.
     row = beliefs.right_by_first_datasets.get(round(x))
     if row is None:
         return HINT

@@ -1,6 +1,5 @@
-"""How the fits went: every parameter's convergence with its way in a line, and all statistics in a table or drawn.
-
-One parameter of a fitted model: how its chains went, or its weighted draws.
+"""Tab with the convergence of every parameter of a run's models and with all statistics, and a dialog about one
+parameter.
 """
 
 from __future__ import annotations
@@ -69,9 +68,9 @@ NO_SAMPLER = "No model has a sampler. Statistics (?) shows what is known of the 
 NONE_FLAGGED = "No parameter is outside a limit. Press f to see all."
 HINT = "left and right move the cursor"
 TRACE = (6, 18)
-"""Cells of a parameter's way in a line, on a narrow terminal and on a wide one."""
+"""Cells of the line that a parameter's trace is drawn in, on a narrow terminal and on a wide one."""
 FROM_ZERO = {"effective_sample_size", "acceptance", "autocorrelation_time", "pareto_k"}
-"""What is read from 0 up, and so drawn as bars; the others are points."""
+"""Statistics that are read from 0 up, and so drawn as bars; the others are points."""
 BROKEN = "rule broken"
 
 
@@ -104,6 +103,7 @@ class ParameterDialog(Dialog[None], OffersExport):
         from sfumato.workspace.plots.traces import plot_names
 
         self._run_id, self._model, self._lines, self._at = run_id, model, lines, at
+        # A run of an earlier version, or a model without a sampler, has no trace with parameters.
         self._names: Sequence[str] = getattr(model.trace, "parameters", ())
         self._plots = plot_names(model.trace)
         self._shown = self._plots[0]
@@ -119,15 +119,18 @@ class ParameterDialog(Dialog[None], OffersExport):
             yield KeyLine()
 
     def on_mount(self) -> None:
+        """Draw the first plot."""
         self._draw_plot()
 
     @property
     def _part_names(self) -> Sequence[str]:
+        """Return the names of the chains, or groups of chains, that the shown plot can show alone."""
         from sfumato.workspace.plots.traces import plot_part_names
 
         return plot_part_names(self._model.trace, self._shown)
 
     def _make_figure(self) -> Figure:
+        """Return the figure of the shown parameter and plot."""
         from sfumato.workspace.plots.traces import trace_figure
 
         assert self._model.trace is not None
@@ -135,6 +138,7 @@ class ParameterDialog(Dialog[None], OffersExport):
         return trace_figure(self._model.trace, self._shown, self._at, name, self._only)
 
     def _draw_plot(self, *, keep_view: bool = False) -> None:
+        """Draw the plot and its heading; ``keep_view`` keeps the range in view."""
         figure = self._make_figure()
         panel, parts = figure.panels[0], self._part_names
         plot = self.query_one(Plot)
@@ -158,6 +162,7 @@ class ParameterDialog(Dialog[None], OffersExport):
 
     @on(Plot.CursorMoved)
     def _show_readings(self, event: Plot.CursorMoved) -> None:
+        """Show the values at the cursor of the plot."""
         if event.x is None:
             self._show_statistics()
             return
@@ -183,15 +188,19 @@ class ParameterDialog(Dialog[None], OffersExport):
     def action_only(self, step: int) -> None:
         """Show the next chain, or group of chains, alone; after the last one all together."""
         parts = len(self._part_names)
+        # Place -1 is all chains together, the place before the first; the number of places is therefore one more than
+        # of chains.
         at = (-1 if self._only is None else self._only) + 1 + step
         self._only = None if at % (parts + 1) == 0 else at % (parts + 1) - 1
         self._draw_plot()
 
     def action_parameter(self, step: int) -> None:
+        """Show the next parameter of the model or the previous one."""
         self._at = (self._at + step) % len(self._names)
         self._draw_plot()
 
     def make_exportable(self) -> ScreenExport:
+        """Return the values and the figure of the shown plot, marked as confidential."""
         figure = self._make_figure()
         name = "".join(c if c.isalnum() else "-" for c in self._names[self._at]).strip("-")
         file = f"run-{self._run_id}-{self._model.target}-{name}-{self._shown}-confidential"
@@ -199,15 +208,16 @@ class ParameterDialog(Dialog[None], OffersExport):
 
 
 def figure_series(figure: Figure, seen: Limits | None = None, *, bands: bool = False) -> list[Series]:
-    """The series of a figure's first panel as the terminal draws them.
+    """Return the series of a figure's first panel for the terminal.
 
-    ``bands`` are drawn as lines, so that they cover nothing. Of a long chain every k-th step is drawn, so that about
-    ``MOST_POINTS`` are in view: chains that go up and down at every dot would fill the plot, and take long to send.
+    ``bands`` are drawn as lines. Of a long chain about ``MOST_POINTS`` steps are drawn in the range that is in view.
     """
+    # A chain that goes up and down at every dot would fill the plot, and take long to send over a slow line.
     found = [
         (one, _points_to_draw(one.x, seen) if figure.kind == "sweep" else slice(None))
         for one in figure.panels[0].series
     ]
+    # A filled band would cover the other series.
     bounds = [
         Series(one.name, one.x[at], bound[at], marker=figure.marker, thin=True)
         for one, at in found
@@ -221,17 +231,19 @@ def _points_to_draw(x: NDArray[np.float64], seen: Limits | None) -> NDArray[np.i
     """Return the indices of points to draw: evenly spaced over all, closer together in ``seen``, and the last."""
     inside = np.flatnonzero((x >= seen[0]) & (x <= seen[1])) if seen else np.empty(0, dtype=np.intp)
     steps = [part[:: max(1, part.size // MOST_POINTS)] for part in (np.arange(x.size), inside)]
+    # The last step always belongs to the points, so that the end of the chain is where the axis ends.
     return np.unique(np.concatenate([*steps, [x.size - 1]])).astype(np.intp)
 
 
 def figure_lines(figure: Figure) -> ExportTable:
-    """A line for every point of a figure's first panel."""
+    """Return a row for each point of a figure's first panel."""
     panel = figure.panels[0]
     heads = ["series", panel.x_label or "x", panel.y_label or "y", "lower", "upper"]
     return heads, (row for one in panel.series for row in _series_points(one))
 
 
 def _series_points(one: Series) -> Iterator[Sequence[object]]:
+    """Yield the series' name, x, y and the ends of the interval for each point."""
     ends = [[None] * one.x.size if bound is None else bound.tolist() for bound in (one.lower, one.upper)]
     for x, y, low, high in zip(one.x.tolist(), one.y.tolist(), *ends, strict=True):
         yield one.name, x, y, low, high
@@ -242,7 +254,7 @@ class TracedModels:
     """Models of a run with their traces.
 
     models: models by their variable
-    shapes: trace of each parameter that its line of text shows
+    shapes: values of each parameter's trace for the line in the table
     """
 
     models: Mapping[str, ModelTrace] = field(default_factory=dict)
@@ -262,6 +274,7 @@ class TracedModels:
 
 
 def _missing_reason(model: ModelTrace) -> str:
+    """Return why a model has no trace; empty if it has one."""
     return EARLIER_VERSION if model.trace is None else getattr(model.trace, "reason", "")
 
 
@@ -273,6 +286,7 @@ def read_traces(workspace: Workspace, run_id: int) -> TracedModels:
 
     models = {model.target: model for model in read_traces(workspace, run_id)}
     shapes = {
+        # The last trace is of the log posterior, which stands for all parameters of the model.
         (target, ALL_PARAMETERS if name == model.trace.parameters[-1] else name): sparkline_values(model.trace, j)
         for target, model in models.items()
         if isinstance(model.trace, ChainTrace | ImportanceTrace)
@@ -285,12 +299,14 @@ PARAMETERS, TABLE, PLOT = "diagnostics-parameters", "diagnostics-table", "diagno
 
 
 def _add_trace_column(columns: Columns[ConvergenceLine], width: int) -> Columns[ConvergenceLine]:
+    """Insert the column of traces before the last column, and fit all into the width."""
     room = TRACE[width >= 99]
     trace = TableColumn[ConvergenceLine]("shape", "trace", room, cell=lambda line: trend_line(line.sparkline, room))
     return fit_columns((*columns[:-1], trace, columns[-1]), width)
 
 
 def _widen_name_columns(columns: Columns[Diagnostic], width: int) -> Columns[Diagnostic]:
+    """Widen the columns of variable and parameter in a wide terminal, and fit all into the width."""
     more = 8 if width >= 100 else 0
     wide = [replace(one, width=one.width + more) if one.name in ("target", "name") else one for one in columns]
     return fit_columns(wide, width)
@@ -311,18 +327,22 @@ UNSAMPLED_TABLE: GridTable[ConvergenceLine] = GridTable(
     ),
     lambda line: line.parameter_key,
 )
-"""Where no model of a run has a sampler."""
+"""Table that is shown if no model of a run has a sampler."""
 STATISTIC_TABLE: GridTable[Diagnostic] = GridTable(
     table_columns(STATISTIC_COLUMNS), values=statistic_cells, column_fitter=_widen_name_columns
 )
 
 
 class ParameterGrid(LiveGrid):
+    """Table of parameters, one of which can be opened."""
+
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Chains", show=True)]
 
 
 class DiagnosticsPane(RunPane):
-    """Tab with the parameters of one run's models, all or those outside a limit; or every statistic, in a table or drawn."""
+    """Tab with the parameters of one run's models, all or those outside a limit; or every statistic, in a table or
+    drawn.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("statistics", "statistics", "Statistics", show=True),
@@ -333,6 +353,7 @@ class DiagnosticsPane(RunPane):
     ]
 
     def __init__(self) -> None:
+        """Create the tab, without a run."""
         super().__init__(id="diagnostics")
         self._lines: Sequence[Diagnostic] = ()
         self._parameters: Sequence[ConvergenceLine] = ()
@@ -355,17 +376,22 @@ class DiagnosticsPane(RunPane):
         if self.line is None:
             return
         run_id = self.line.run.id
+        # Traces of the previous run must not be drawn beside statistics of this one.
         if run_id != self._traced_run:
             self._traced = TracedModels()
+        # The statistics come first: a trace is long, and the tab would be empty while it is read.
         self.read(lambda workspace: read_diagnostics(workspace, run_id), partial(self._show_statistics, run_id))
         self.compute(lambda workspace: read_traces(workspace, run_id), partial(self._take_traces, run_id))
 
     def _show_statistics(self, run_id: int, lines: Sequence[Diagnostic]) -> None:
+        """Show the statistics with failed ones first, unless another run is shown by now."""
         if self.line is not None and run_id == self.line.run.id:
+            # Broken rules come first; a statistic without a rule counts as not broken.
             self._lines = sorted(lines, key=lambda line: line.passed is not False)
             self._show_views()
 
     def _take_traces(self, run_id: int, traced: TracedModels) -> None:
+        """Show the traces, unless another run is shown by now."""
         if self.line is not None and run_id == self.line.run.id:
             self._traced, self._traced_run = traced, run_id
             self._show_parameters()
@@ -376,6 +402,7 @@ class DiagnosticsPane(RunPane):
         return str(self.query_one(ContentSwitcher).current)
 
     def _show_views(self) -> None:
+        """Fill the tables and the plot."""
         self._show_parameters()
         grid = self.query_one(f"#{TABLE}", LiveGrid)
         grid.set_empty_text(NONE_BROKEN if self._failed and self._lines else EMPTY)
@@ -383,6 +410,7 @@ class DiagnosticsPane(RunPane):
         self._draw_statistic()
 
     def _show_parameters(self) -> None:
+        """Fill the table of parameters, with or without their traces."""
         found = convergence_lines(self._lines, self._traced.missing_reasons, self._traced.shapes)
         self._parameters = lines = [line for line in found if line.is_flagged or not self._failed]
         grid = self.query_one(ParameterGrid)
@@ -393,6 +421,7 @@ class DiagnosticsPane(RunPane):
         self._show_reading()
 
     def _show_summary(self) -> None:
+        """Show the summary of the parameters or of the statistics."""
         said = (
             convergence_summary(self._parameters, self._traced.missing_reasons)
             if self.shown_view == PARAMETERS
@@ -414,6 +443,7 @@ class DiagnosticsPane(RunPane):
         return found.get(self._statistic) or next(iter(found.values()), ())
 
     def _draw_statistic(self) -> None:
+        """Draw the values of one statistic."""
         lines, plot = self.drawn_statistic, self.query_one(Plot)
         names = [statistic_text(line) for line in lines]
         plot.set_series(
@@ -436,6 +466,7 @@ class DiagnosticsPane(RunPane):
         )
 
     def _parameter_text(self) -> str:
+        """Return the text about the parameter under the cursor."""
         line = self._current_line
         if line is None:
             return ""
@@ -446,10 +477,12 @@ class DiagnosticsPane(RunPane):
 
     @property
     def _current_line(self) -> ConvergenceLine | None:
+        """Return the row of the parameter under the cursor; None if the table is empty."""
         found: ConvergenceLine | None = self.query_one(ParameterGrid).current_row
         return found
 
     def _statistic_text(self) -> str:
+        """Return the text about the statistic's value under the cursor of the plot."""
         x = self.query_one(Plot).cursor_x
         if x is None or not 0 <= round(x) < len(self.drawn_statistic):
             return HINT
@@ -480,12 +513,14 @@ class DiagnosticsPane(RunPane):
                 else "The traces are still being read"
             )
             return
+        # A row about the whole model opens the last trace.
         at = names.index(line.convergence.parameter) if line.convergence.parameter in names else len(names) - 1
         await self.sfumato.open(
             ParameterDialog(self.line.run.id, self._traced.models[target], self._lines_of_model(target), at)
         )
 
     def _lines_of_model(self, target: str) -> Mapping[str, ParameterConvergence]:
+        """Return the statistics of a model by parameter."""
         return {line.parameter: line for line in convergence_by_parameter(self._lines) if line.target == target}
 
     def action_statistics(self) -> None:
@@ -497,6 +532,7 @@ class DiagnosticsPane(RunPane):
         self._switch_view(TABLE if self.shown_view == PLOT else PLOT)
 
     def _switch_view(self, view: str) -> None:
+        """Show the parameters, the table or the plot, and focus it."""
         self.query_one(ContentSwitcher).current = view
         self._show_summary()
         self._show_reading()
@@ -511,6 +547,7 @@ class DiagnosticsPane(RunPane):
 
     def action_statistic(self, step: int) -> None:
         """Draw the next statistic or the previous one."""
+        # The filter may have removed the drawn statistic; the first remaining one is drawn then.
         names = list(group_by_statistic(self.shown_statistics))
         if names:
             at = names.index(self.drawn_statistic[0].name)
@@ -523,7 +560,7 @@ class DiagnosticsPane(RunPane):
         self._show_views()
 
     def make_exportable(self) -> ScreenExport | None:
-        """The parameters, or the statistics with all their digits, and the drawing of one where it is shown."""
+        """Return the shown parameters, or the statistics with all digits, and the plot if it is shown."""
         found = [line.convergence for line in self._parameters if not line.missing_reason]
         if self.shown_view == PARAMETERS and found:
             return ScreenExport(
@@ -538,30 +575,33 @@ class DiagnosticsPane(RunPane):
         )
 
     def take_focus(self) -> None:
+        """Focus the shown view."""
         self.query_one(f"#{self.shown_view}").focus()
 
 
 def group_by_statistic(lines: Sequence[Diagnostic]) -> Mapping[str, list[Diagnostic]]:
     """Group the rows by the name of their statistic, those that have a rule first."""
     found: dict[str, list[Diagnostic]] = {}
+    # Sorting is stable, so statistics with and without a rule both keep their order.
     for line in sorted(lines, key=lambda line: not line.rule):
         found.setdefault(line.name, []).append(line)
     return found
 
 
 def statistic_text(line: Diagnostic) -> str:
-    """``income sigma``: the model's variable and the parameter."""
+    """Return the model's variable and the parameter: ``income sigma``."""
     return f"{line.target} {line.parameter}"
 
 
 def rule_limit(rule: str) -> float | None:
-    """The number in ``at most 1.01``."""
+    """Return the number in a rule such as ``at most 1.01``; None without a number."""
+    # Rules are texts of methods, such as "at most 1,000": the comma groups thousands.
     found = re.search(r"-?\d[\d.]*(?:e[+-]?\d+)?", rule.replace(",", ""))
     return float(found.group()) if found else None
 
 
 def statistic_series(lines: Sequence[Diagnostic]) -> list[Series]:
-    """The values at x = 0, 1, 2, …, those that break their rule once more as marks, and the rule."""
+    """Return the values at x = 0, 1, 2, …, those that break their rule once more as marks, and a line at the limit."""
     if not lines:
         return []
     name, values = lines[0].name, [_value_or_nan(line) for line in lines]
@@ -573,17 +613,19 @@ def statistic_series(lines: Sequence[Diagnostic]) -> list[Series]:
     rule = next((line.rule for line in lines if line.rule), "")
     limit = rule_limit(rule)
     if limit is not None:
+        # With one value the line would have no length.
         ends = [0.0, len(lines) - 1.0] if len(lines) > 1 else [-0.5, 0.5]
         series.append(Series(rule, ends, [limit, limit], marker="line"))
     return series
 
 
 def _value_or_nan(line: Diagnostic) -> float:
+    """Return the value of a statistic, NaN if it is missing."""
     return math.nan if line.value is None else line.value
 
 
 def statistic_figure(lines: Sequence[Diagnostic]) -> Figure:
-    """The statistic, drawn for a file."""
+    """Return the statistic as a figure for a file."""
     from sfumato.workspace.plots.figure import Figure, Panel
 
     name = lines[0].name

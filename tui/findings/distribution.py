@@ -1,6 +1,6 @@
-"""Distributions: the confidential data beside what was released of them, one variable or two at a time.
+"""Dialog with distributions of one variable or two: the confidential data beside the released data.
 
-The confidential records behind a bar or a cell, with their values, shown after the same question as all values of records.
+The confidential records behind a bar or a cell are shown only after the user confirms.
 """
 
 from __future__ import annotations
@@ -91,15 +91,18 @@ class RecordsBehindPages:
 
     @property
     def columns(self) -> Sequence[DisplayColumn]:
+        """Return the record number, then a column for each variable."""
         return (
             DisplayColumn("record", "record", 8, "right"),
             *(DisplayColumn(n, n, max(WIDTH, len(n)), "right") for n in self.names),
         )
 
     def count(self) -> int:
+        """Return the number of records."""
         return len(self.records)
 
     def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
+        """Read the values of a page of records."""
         from sfumato.workspace.store.workspace import Workspace
         from sfumato.workspace.views.records import values_of_dataset
 
@@ -118,6 +121,7 @@ class RecordsBehindDialog(Dialog[None], OffersExport):
     AUTO_FOCUS = "Grid"
 
     def __init__(self, pages: RecordsBehindPages, run_id: int | None, said: str) -> None:
+        """Create the dialog; ``said`` describes what the records have in common."""
         super().__init__()
         self._pages, self._run_id, self._said = pages, run_id, said
 
@@ -131,32 +135,35 @@ class RecordsBehindDialog(Dialog[None], OffersExport):
             yield KeyLine()
 
     def on_mount(self) -> None:
+        """Show the heading and the records."""
         of = "confidential data" if self._run_id is None else f"confidential data of run {self._run_id}"
         records = count_noun(self._pages.count(), "record")
         self.query_one("#drilled-head", Line).set_text(f"{replace_unprintable(self._said)} · {records} of the {of}")
         self.query_one(Grid).set_source(self._pages)
 
     def make_exportable(self) -> ScreenExport | None:
+        """Return the records for export, in a file that is named confidential."""
         where = "" if self._run_id is None else f"run-{self._run_id}-"
         return grid_exportable(self.query_one(Grid), f"confidential-{where}records")
 
 
 def _number_cell(place: int, row: Sequence[object]) -> object:
+    """Return the cell at this place of a row, a float as short text."""
     return number(value) if isinstance(value := row[place], float) else value
 
 
 async def open_records_behind(app: AppProtocol, dataset_id: int, run_id: int | None, found: RecordsBehindCell) -> None:
-    """Ask, then show the records.
-
-    Which records they are reveals their values, so not even their numbers are shown before.
-    """
+    """Show the records behind a bar or cell, after the user confirms."""
     from sfumato.workspace.store.workspace import Workspace
 
+    # Only names of variables are read here; values are read when a page is shown.
     with Workspace.open(app.directory, read_only=True) as workspace:
         names = workspace.find_dataset(dataset_id).schema.names
+    # Which records they are reveals their values, so not even their numbers are shown before the question.
     pages = RecordsBehindPages(app.directory, dataset_id, found.records, names)
 
     def open_confirmed(yes: bool | None) -> None:
+        """Open the dialog if the user has confirmed."""
         if yes:
             app.call_later(app.open, RecordsBehindDialog(pages, run_id, found.description))
 
@@ -172,13 +179,13 @@ PLOT, SIDE, MAP, NUMBERS = (f"distribution-{part}" for part in ("plot", "side", 
 
 
 class SidePlot(Plot, can_focus=False):
-    """The plot of the released points, which moves with that of the confidential ones."""
+    """Plot of the released points; its view follows that of the confidential ones."""
 
     first_colour = 1
 
 
 class DistributionsDialog(Dialog[None], OffersExport):
-    """Dialog with distributions of one variable or two; a cursor reads values."""
+    """Dialog with distributions of one variable or two, read with a cursor."""
 
     manual = "app distributions"
 
@@ -221,6 +228,7 @@ class DistributionsDialog(Dialog[None], OffersExport):
         answer: DistributionAnswer
 
     def __init__(self, project_id: int, run_id: int | None, variable: str | None = None) -> None:
+        """Create the dialog; ``variable`` is shown first, if the data have it."""
         super().__init__()
         self._project_id, self._run_id, self._first = project_id, run_id, variable
         self._subject: DistributionSubject | None = None
@@ -248,12 +256,14 @@ class DistributionsDialog(Dialog[None], OffersExport):
             yield KeyLine()
 
     def on_mount(self) -> None:
+        """Find the data in a thread."""
         self.query_one(SidePlot).display = False
         project_id, run_id = self._project_id, self._run_id
         self.compute(lambda workspace: find_subject(workspace, project_id, run_id), self.SubjectFound)
 
     @on(SubjectFound)
     def _take_subject(self, event: SubjectFound) -> None:
+        """Request a histogram of the first variable, or say that there are no data."""
         subject = self._subject = event.subject
         if subject is None:
             self.query_one("#distribution-head", Line).set_text(NONE)
@@ -273,6 +283,7 @@ class DistributionsDialog(Dialog[None], OffersExport):
         if subject is None:
             return
         self._centre = self._cursor_place() if keep_place else None
+        # A heat map is binned for the room it has: more bins than cells could not be seen.
         room = lay_out_panes((self.size.width, self.size.height - AROUND), self._map_count, LABEL_ROOM)
         columns, rows = most_bins(room)
         across, up = (
@@ -289,14 +300,17 @@ class DistributionsDialog(Dialog[None], OffersExport):
 
     @property
     def _map_count(self) -> int:
+        """Return the number of heat maps in view: 3 if a release is compared and all are shown, otherwise 1."""
         return 3 if self._map == 0 and self._subject is not None and self._subject.n_datasets else 1
 
     @property
     def _variable_names(self) -> list[str]:
+        """Return the names of the variables."""
         return [variable.name for variable in self._subject.variables] if self._subject else []
 
     @property
     def _shown_joint(self) -> JointDistribution | None:
+        """Return the joint distribution if a heat map is shown, otherwise None."""
         found = self._shown.figure_data if self._shown is not None else None
         return found if isinstance(found, JointDistribution) else None
 
@@ -307,7 +321,9 @@ class DistributionsDialog(Dialog[None], OffersExport):
 
     @on(DistributionReady)
     def _show_answer(self, event: DistributionReady) -> None:
+        """Show a computed picture, and keep the cursor and the view if its axes are those of the previous one."""
         before, shown = self._shown, event.answer
+        # A picture that was not possible was replaced; later steps start from the one that is shown.
         self._shown, self._wanted = shown, shown.final_query
         same = before is not None and has_same_axes(before, shown)
         if isinstance(shown.figure_data, JointDistribution):
@@ -333,6 +349,7 @@ class DistributionsDialog(Dialog[None], OffersExport):
             self.query_one(f"#{name}").focus()
 
     def _show_marginal(self, shown: DistributionAnswer, found: MarginalFigure, *, same: bool) -> None:
+        """Draw the distribution of one variable."""
         panel = found.figure.panels[0]
         self.query_one(SidePlot).display = False
         self.query_one(f"#{PLOT}", Plot).set_series(
@@ -343,9 +360,11 @@ class DistributionsDialog(Dialog[None], OffersExport):
         self._read_plot()
 
     def _show_points(self, shown: DistributionAnswer, found: ScatterSample, *, same: bool) -> None:
+        """Draw clouds of points, the confidential and the released beside or over each other."""
         series, side = point_series(found), self.query_one(SidePlot)
         over = self._over or len(series) == 1
         side.display = not over
+        # Both plots have the limits of all points; with limits of their own the clouds could not be compared.
         x, y = x_limits(series), y_limits(series, EVERYWHERE)
         names = [column.name for column in shown.columns]
         parts = [series] if over else [series[:1], series[1:]]
@@ -357,15 +376,18 @@ class DistributionsDialog(Dialog[None], OffersExport):
         self._read_plot()
 
     def _show_map(self, shown: DistributionAnswer, found: JointDistribution, *, same: bool) -> None:
+        """Draw the heat maps."""
         self._view = self._view.with_whole_ranges(found)
         panes = joint_panes(found, None if self._map_count == 3 else self._map or 1, log=self._log_shades)
         widget, own = self.query_one(HeatMap), found.confidential
         widget.show_panes(panes, (shown.columns[0].name, shown.columns[1].name), keep_cursor=same)
+        # The bins may be others than before, so the cursor goes to the bin nearest to the old bin's centre.
         if same and self._centre is not None:
             widget.put_cursor((nearest_bin(own.x, self._centre[0]), nearest_bin(own.y, self._centre[1])))
         self._read_cell()
 
     def _fill_numbers(self) -> None:
+        """Fill the table with the numbers of the picture."""
         if self._shown is not None:
             heads, rows = answer_rows(self._shown)
             columns: list[TableColumn[Sequence[object]]] = [
@@ -376,6 +398,7 @@ class DistributionsDialog(Dialog[None], OffersExport):
 
     @on(Plot.CursorMoved)
     def _plot_moved(self, event: Plot.CursorMoved) -> None:
+        """Move the cursor of the other plot along, and show the values at it."""
         event.stop()
         if not isinstance(event.plot, SidePlot):
             self.query_one(SidePlot).set_cursor(event.x)
@@ -383,10 +406,12 @@ class DistributionsDialog(Dialog[None], OffersExport):
 
     @on(Plot.ViewChanged)
     def _plot_viewed(self, event: Plot.ViewChanged) -> None:
+        """Show the same range in the other plot."""
         if not isinstance(event.plot, SidePlot):
             self.query_one(SidePlot).show_ranges(event.x_range, event.y_range)
 
     def _read_plot(self) -> None:
+        """Show the values at the cursor of the plot."""
         plot, shown, text = self.query_one(f"#{PLOT}", Plot), self._shown, HINT
         x, seen = plot.cursor_x, plot.x_range
         if shown is not None and x is not None and seen is not None:
@@ -398,12 +423,14 @@ class DistributionsDialog(Dialog[None], OffersExport):
 
     @on(HeatMap.HeatCursorMoved)
     def _read_cell(self) -> None:
+        """Show the shares in the bin under the cursor of the heat map."""
         shown, found, at = self._shown, self._shown_joint, self.query_one(HeatMap).cursor_bin
         text = HINT if shown is None or found is None or at is None else cell_values_text(shown, found, at)
         self.query_one("#distribution-reading", Line).set_text(text)
 
     @on(HeatMap.ZoomRequested)
     def _zoom_map(self, event: HeatMap.ZoomRequested) -> None:
+        """Zoom the heat map around the cursor; without factors show all of it."""
         if self._wanted is not None:
             place = self._cursor_place()
             self._view = HeatView() if event.factors is None else self._view.zoom(event.factors, place)
@@ -421,19 +448,24 @@ class DistributionsDialog(Dialog[None], OffersExport):
         return () if self._run_id is None else ("figures", str(self._run_id))
 
     def make_exportable(self) -> ScreenExport | None:
+        """Return the picture and its numbers for export."""
         if self._shown is None:
             return None
         drawn = self.query_one(ContentSwitcher).current != NUMBERS
+        # The proposed file has the format of what is shown: a plot or its numbers.
         return replace(export_answer(self._shown, self._run_id), is_plot_shown=drawn)
 
     def action_picture(self, step: int) -> None:
+        """Show the next picture of the same variables or the previous one."""
         if self._shown is not None and self._wanted is not None:
             pictures = self._shown.pictures
+            # The requested picture may be impossible for these variables; then the one that is shown instead counts.
             known = self._wanted.picture in pictures
             place = pictures.index(self._wanted.picture if known else self._shown.final_query.picture) + step
             self._request_picture(replace(self._wanted, picture=pictures[place % len(pictures)]))
 
     def action_variable(self, step: int) -> None:
+        """Show the next variable or the previous one."""
         if self._wanted is not None:
             names = self._variable_names
             place = names.index(self._wanted.x) + step
@@ -442,11 +474,13 @@ class DistributionsDialog(Dialog[None], OffersExport):
     def action_second(self, step: int) -> None:
         """Show the next second variable; after the last, none."""
         if self._wanted is not None:
+            # None among the choices lets the same key remove the second variable.
             others = [None, *(name for name in self._variable_names if name != self._wanted.x)]
             place = others.index(self._wanted.y) + step
             self._request_new_axes(change_second(self._wanted, others[place % len(others)]))
 
     async def action_choose(self, which: str) -> None:
+        """Let the user choose the first variable or the second from a list."""
         wanted = self._wanted
         if wanted is None:
             return
@@ -454,6 +488,7 @@ class DistributionsDialog(Dialog[None], OffersExport):
         choices = [*([] if which == "x" else ["none"]), *names]
 
         def show_chosen(place: int | None) -> None:
+            """Show the variable at this place of the list."""
             if place is not None:
                 name = None if which == "y" and place == 0 else choices[place]
                 self._request_new_axes(
@@ -470,6 +505,7 @@ class DistributionsDialog(Dialog[None], OffersExport):
             self._request_picture(next_datasets(self._wanted, self._subject.n_datasets, step))
 
     def action_log(self, which: str) -> None:
+        """Switch the logarithmic scale of one axis on or off."""
         if self._wanted is not None:
             log, log_up = self._wanted.log, self._wanted.log_up
             turned = (not log, log_up) if which == "log" else (log, not log_up)

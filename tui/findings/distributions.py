@@ -1,4 +1,4 @@
-"""What the screen of distributions shows: asked for as one value, computed in a thread."""
+"""Queries and answers of the dialog of distributions, computed in a thread."""
 
 from __future__ import annotations
 
@@ -73,6 +73,7 @@ def find_subject(workspace: Workspace, project_id: int, run_id: int | None) -> D
     if dataset_id is None:
         return None
     draws = 0 if run is None else len(released_dataset_hashes(workspace, run.id))
+    # A run that has not drawn a dataset yet has nothing to compare.
     return DistributionSubject(
         dataset_id, tuple(workspace.find_dataset(dataset_id).schema), run if draws else None, draws
     )
@@ -80,19 +81,21 @@ def find_subject(workspace: Workspace, project_id: int, run_id: int | None) -> D
 
 @dataclass
 class ColumnCache:
-    """The variables that were read last, so that another picture of them needs no reading."""
+    """Cache of the variables that were read last, so that another picture of them needs no reading."""
 
     columns: dict[str, VariableValues] = field(default_factory=dict)
 
     def read_columns(
         self, workspace: Workspace, subject: DistributionSubject, names: Sequence[str]
     ) -> list[VariableValues]:
+        """Return the values of the variables, read if they are not in the cache."""
         from sfumato.workspace.views.columns_beside import read_variable_values
 
         known = dict(self.columns)
         wanted = [name for name in dict.fromkeys(names) if name not in known]
         if wanted:
             known |= read_variable_values(workspace, subject.dataset_id, subject.run, wanted)
+        # The ones just asked for go last, so that the longest unused are dropped first.
         kept = [name for name in known if name not in names][-SHELVED:]
         self.columns = {name: known[name] for name in (*kept, *dict.fromkeys(names))}
         return [known[name] for name in names]
@@ -100,9 +103,13 @@ class ColumnCache:
 
 @dataclass(frozen=True)
 class DistributionQuery:
-    """A picture of one variable or of two; ``log`` of the first by its logarithm, ``log_up`` of the other, or of the values.
+    """Picture of one variable or of two that the user requests.
 
-    ``across`` and ``up`` say how a heat map is binned.
+    x, y: names of the variables; y is None for one variable
+    picture: kind of picture
+    draws: datasets that are drawn
+    log, log_up: whether the first axis, or the other one, is logarithmic
+    across, up: how a heat map is binned
     """
 
     x: str
@@ -117,7 +124,14 @@ class DistributionQuery:
 
 @dataclass(frozen=True, eq=False)
 class DistributionAnswer:
-    """What was ``final_query`` (changed where there is no such picture), and one of three pictures with its variables."""
+    """Computed picture of one variable or two.
+
+    final_query: the query, changed where its picture is not possible
+    pictures: possible pictures
+    columns: values of the variables
+    figure_data: what is drawn
+    notes: remarks on what is left out
+    """
 
     final_query: DistributionQuery
     pictures: tuple[Picture, ...]
@@ -127,7 +141,7 @@ class DistributionAnswer:
 
     @property
     def title(self) -> str:
-        """``price by reviews, heat map``."""
+        """Return the names and the picture: ``price by reviews, heat map``."""
         return f"{' by '.join(column.name for column in self.columns)}, {self.final_query.picture}"
 
 
@@ -160,6 +174,7 @@ def answer_query(
 
 
 def _possible_pictures(columns: Sequence[VariableValues]) -> tuple[Picture, ...]:
+    """Return the pictures that are possible for the variables."""
     if len(columns) == 1:
         return available_plots(columns[0])
     numbers = not any(column.levels for column in columns)
@@ -177,6 +192,8 @@ def _nearest_possible_query(
     logs = [can_be_logarithmic(column) for column in columns]
     log = query.log and logs[0]
     two = picture in TWO
+    # Bars and densities have values from 0 up, which a logarithm spreads; a scatter plot and a heat map use the
+    # variable's own.
     log_up = query.log_up and (logs[1] if two else picture in ("histogram", "density", "shares"))
     across = replace(query.across, log=log)
     return replace(query, picture=picture, log=log, log_up=log_up, across=across, up=replace(query.up, log=log_up))
@@ -188,7 +205,8 @@ def can_be_logarithmic(column: VariableValues) -> bool:
 
 
 def _outside_note(both: JointDistribution) -> list[str]:
-    """Return the note on the share of records outside all bins; none if it is 0."""
+    """Return the note on the share of records outside all bins; empty if the share is 0."""
+    # Shares add up to 1 only within rounding.
     if max(both.outside_shares) < 1e-9:
         return []
     released = (
@@ -214,6 +232,7 @@ def change_second(query: DistributionQuery, name: str | None) -> DistributionQue
 
 def next_datasets(query: DistributionQuery, n_datasets: int, step: int) -> DistributionQuery:
     """Return the query for the next choice of datasets: mean and band, each of them, then single ones."""
+    # An integer is one dataset alone.
     ways: list[DatasetChoice] = ["band", "each", *range(n_datasets)]
     return replace(query, draws=ways[(ways.index(query.draws) + step) % len(ways)])
 
@@ -224,16 +243,18 @@ def has_same_axes(first: DistributionAnswer, second: DistributionAnswer) -> bool
 
 
 def _axes_key(wanted: DistributionQuery) -> tuple[object, ...]:
+    """Return what decides the axes of a picture: variables, scales, and the kind if it is of two variables."""
     two = wanted.picture in TWO
     return (wanted.x, wanted.log, wanted.picture if two else "one", *((wanted.y, wanted.log_up) if two else ()))
 
 
 def point_series(found: ScatterSample) -> list[Series]:
+    """Return the series of a scatter plot as points."""
     return [Series(one.name, one.x, one.y, marker="points") for one in found.series]
 
 
 def heading_text(subject: DistributionSubject, shown: DistributionAnswer, *, log_shades: bool) -> str:
-    """Return the heading: ``run 3 · price by reviews · heat map 5/6 · 20 synthetic: mean · log scale``."""
+    """Return the heading, such as ``run 3 · price by reviews · heat map 5/6 · 20 synthetic: mean · log scale``."""
     wanted = shown.final_query
     parts = [
         f"run {subject.run.id}" if subject.run is not None else "confidential data alone",
@@ -248,6 +269,7 @@ def heading_text(subject: DistributionSubject, shown: DistributionAnswer, *, log
 
 
 def _dataset_words(subject: DistributionSubject, wanted: DistributionQuery) -> str:
+    """Return which released datasets are drawn; empty without a release."""
     if not subject.n_datasets:
         return ""
     if isinstance(wanted.draws, int) or wanted.picture == "scatter":
@@ -258,7 +280,10 @@ def _dataset_words(subject: DistributionSubject, wanted: DistributionQuery) -> s
 
 
 def marginal_text(distribution: MarginalFigure, x: float, readings: Sequence[SeriesReading]) -> str:
-    """Return the values at ``x``: ``price 100 .. 120: confidential 0.12 · synthetic, mean of 20 0.11 (0.10 .. 0.13)``."""
+    """Return the values at ``x``: ``price 100 ..
+
+    120: confidential 0.12 · synthetic, mean of 20 0.11 (0.10 .. 0.13)``.
+    """
     panel = distribution.figure.panels[0]
     named = bool(panel.x_names) and 0 <= round(x) < len(panel.x_names)
     half = panel.bar_width / 2
@@ -268,6 +293,7 @@ def marginal_text(distribution: MarginalFigure, x: float, readings: Sequence[Ser
         at = " .. ".join(unit_text(end, panel.x_unit) for end in (x - half, x + half))
     else:
         at = unit_text(x, panel.x_unit)
+    # Several series can have one name; the first of them is the one to read, so it is put in last.
     seen = {reading.name: reading for reading in reversed(readings)}
     said = []
     for name in distribution.figure.series_names:
@@ -279,7 +305,7 @@ def marginal_text(distribution: MarginalFigure, x: float, readings: Sequence[Ser
 
 
 def _before_comma(name: str) -> str:
-    """Return ``synthetic`` of ``synthetic, mean of 20``."""
+    """Return the part of a name before the comma: ``synthetic`` of ``synthetic, mean of 20``."""
     return name.partition(",")[0]
 
 
@@ -310,9 +336,9 @@ class RecordsBehindCell:
 
 
 def records_behind(shown: DistributionAnswer, x: float | None, at: tuple[int, int] | None) -> RecordsBehindCell | None:
-    """Return the records behind the bar at ``x`` of a histogram or of shares of levels, or in the cell ``at`` of a heat map.
+    """Return the records behind the bar at ``x``, or in the cell ``at`` of a heat map.
 
-    None if nothing of that kind is under the cursor.
+    Bars are those of a histogram or of shares of levels. None if nothing of that kind is under the cursor.
     """
     found, columns = shown.figure_data, shown.columns
     if isinstance(found, JointDistribution):
@@ -321,6 +347,7 @@ def records_behind(shown: DistributionAnswer, x: float | None, at: tuple[int, in
         own, wanted = found.confidential, shown.final_query
         rows = records_in_cell(columns[0], columns[1], wanted.across, wanted.up, at)
         said = f"{columns[0].name} {own.x.bin_text(at[0])}, {columns[1].name} {own.y.bin_text(at[1])}"
+        # Records are numbered from 1, rows from 0.
         return RecordsBehindCell(said, tuple((rows + 1).tolist()))
     if not isinstance(found, MarginalFigure) or shown.final_query.picture not in ("histogram", "shares") or x is None:
         return None
@@ -332,7 +359,7 @@ def records_behind(shown: DistributionAnswer, x: float | None, at: tuple[int, in
 
 
 def scatter_text(shown: DistributionAnswer, points: ScatterSample, x: float, width: float) -> str:
-    """Return how many points lie within half a ``width`` of ``x``, and where."""
+    """Describe the points of each series within half a ``width`` of ``x``: number, range and median."""
     said = []
     for one in points.series:
         near = sorted(one.y[abs(one.x - x) <= width / 2].tolist())
@@ -347,11 +374,13 @@ def export_answer(shown: DistributionAnswer, run_id: int | None) -> ScreenExport
     """Return the picture and its numbers as files that are marked as confidential."""
     where = "" if run_id is None else f"run-{run_id}-"
     name = "-".join([*(column.name for column in shown.columns), shown.final_query.picture.replace(" ", "-")])
+    # Names of variables come from files and may have slashes or worse.
     safe = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name)
     return ScreenExport(f"confidential-{where}{safe}", lambda: answer_rows(shown), lambda: answer_figure(shown))
 
 
 def answer_figure(shown: DistributionAnswer) -> Figure:
+    """Return the picture as a figure for a file, marked as confidential."""
     found = shown.figure_data
     title = f"CONFIDENTIAL: {shown.title}"
     caption = ". ".join(("Drawn from confidential records", *shown.notes))
@@ -367,6 +396,7 @@ def answer_figure(shown: DistributionAnswer) -> Figure:
 
 
 def _mark_confidential(panels: Sequence[Panel], *, log: bool) -> tuple[Panel, ...]:
+    """Return the panels with the title Confidential."""
     return tuple(replace(panel, title="Confidential", log_y=log) for panel in panels)
 
 
@@ -389,17 +419,20 @@ def _series_labels(series: Sequence[Series], one: Series) -> tuple[str, int | No
 
 
 def _point_rows(one: Series, names: Sequence[str]) -> list[tuple[object, ...]]:
+    """Return x, y and the ends of the interval for each point; x is the level's name where levels have names."""
     ends = [[None] * one.x.size if bound is None else bound.tolist() for bound in (one.lower, one.upper)]
     at: Sequence[object] = [names[round(x)] for x in one.x.tolist()] if names else one.x.tolist()
     return list(zip(at, one.y.tolist(), *ends, strict=True))
 
 
 def _cell_rows(shown: DistributionAnswer, found: JointDistribution) -> ExportTable:
+    """Return a row for each bin in which something lies: its ends, and the shares of records."""
     own, parts = found.confidential, (found.confidential, found.released, found.difference)
     rows: list[Sequence[object]] = []
     for up in range(len(own.y)):
         for across in range(len(own.x)):
             values = [None if one is None else float(one.shares[up, across]) for one in parts]
+            # Empty bins of a fine grid would be most of the file.
             if any(values):
                 rows.append((*_bin_ends(own.x, across), *_bin_ends(own.y, up), *values))
     heads = [head for column in shown.columns for head in (f"{column.name}, from", f"{column.name}, below")]
@@ -407,4 +440,5 @@ def _cell_rows(shown: DistributionAnswer, found: JointDistribution) -> ExportTab
 
 
 def _bin_ends(bins: AxisBins, i: int) -> Sequence[object]:
+    """Return the ends of a bin; its name and None for a level."""
     return (bins.names[i], None) if bins.names else (float(bins.edges[i]), float(bins.edges[i + 1]))

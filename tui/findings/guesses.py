@@ -1,4 +1,4 @@
-"""What an intruder believes of one record: the most likely guesses, after the release and before. Values only on request."""
+"""Dialog with an intruder's most likely guesses at one record, after the release and before; values only on request."""
 
 from __future__ import annotations
 
@@ -42,18 +42,21 @@ class GuessesDialog(TableDialog[Sequence[Any], None], RevealsValues, OffersExpor
     id_prefix = export_file = "guesses"
 
     def __init__(self, records: OpenRecords, record: int) -> None:
+        """Create the dialog about a record by its number."""
         super().__init__()
         self._records, self._record = records, record
 
     @property
     def export_name(self) -> str:
+        """Return the name of the file for export."""
         return f"run-{self._records.run_id}-guesses-{self._record}"
 
     def compose_above_table(self) -> Iterator[Widget]:
-        """What is believed of the record."""
+        """Yield the text about the intruder's belief in the record."""
         yield Static("…", id="guesses-why", markup=False)
 
     def compose_below_table(self) -> Iterator[Widget]:
+        """Yield nothing: the table has all the room."""
         yield from ()
 
     @property
@@ -69,6 +72,7 @@ class GuessesDialog(TableDialog[Sequence[Any], None], RevealsValues, OffersExpor
         records, record, shown = self._records, self._record, self.revealed
 
         def query(workspace: Workspace) -> RecordGuesses:
+            """Read the guesses by the measure."""
             from sfumato.workspace.views.beliefs import read_record_guesses
 
             return read_record_guesses(workspace, records.run_id, records.measure, record, with_values=shown)
@@ -76,6 +80,8 @@ class GuessesDialog(TableDialog[Sequence[Any], None], RevealsValues, OffersExpor
         self.compute(query, partial(self._show_guesses, shown))
 
     def _show_guesses(self, shown: bool, found: RecordGuesses) -> None:
+        """Show the guesses, unless values have been hidden or shown since they were read."""
+        # An answer with values that comes after they were hidden must not be shown.
         if shown != self.revealed:
             return
         measure = self._records.measure
@@ -83,6 +89,7 @@ class GuessesDialog(TableDialog[Sequence[Any], None], RevealsValues, OffersExpor
             f"record {found.record:,} of run {self._records.run_id} · {measure.key} · all {len(measure.draw_hashes)} datasets"
         )
         self.query_one("#guesses-why", Static).update(belief_explanation(found))
+        # Without values the table has only the columns of ranks and probabilities.
         made = ranked_guess_table(found)
         widths = (RANK, SHARE, SHARE, 15, VERDICT)
         named = [*widths, *(VALUE for _ in made.columns[len(widths) :])]
@@ -101,11 +108,12 @@ class GuessesDialog(TableDialog[Sequence[Any], None], RevealsValues, OffersExpor
 
 
 def _cell_text(place: int, row: Sequence[Any]) -> str:
+    """Return the cell at this place of a row as printable text."""
     return replace_unprintable(str(row[place]))
 
 
 def belief_explanation(guesses: RecordGuesses) -> Content:
-    """Return what is believed of the record, the share of belief in the guesses below, and its values if they were read."""
+    """Describe the belief in the record, the share of belief in the guesses below, and its values if they were read."""
     share = sum(one.posterior for one in guesses.guesses)
     listed = f"The {len(guesses.guesses)} most likely guesses, which have {number(share)} of all belief:"
     own = [

@@ -1,4 +1,6 @@
-"""The triangle of the pairs of variables that a run from tables keeps, and how far each pair is off."""
+"""Dialog with the pairs of variables whose joint distribution a release from tables keeps, and the distance of each
+pair.
+"""
 
 from __future__ import annotations
 
@@ -21,22 +23,23 @@ if TYPE_CHECKING:
     from sfumato.workspace.store.workspace import Workspace
 
 BORDERS = 6
-"""Cells beside the text."""
+"""Cells of the dialog's width that the text cannot use."""
 
 
 class KeptPairs(Dialog[None], OffersExport):
-    """A line a variable, a cell for each variable before it; then the pairs that are farthest off."""
+    """Dialog with a triangle of pairs of variables, then the pairs with the largest distances."""
 
     manual = "app pairs that are kept"
     AUTO_FOCUS = "Scroll"
 
     def __init__(self, run_id: int) -> None:
+        """Create the dialog about a run."""
         super().__init__()
         self._run_id = run_id
         self._found: tuple[VariablePairs, Figure | None] | None = None
 
     def compose(self) -> ComposeResult:
-        """How many pairs are kept, the triangle, and the keys."""
+        """Yield the number of kept pairs, the triangle, and the keys."""
         with Vertical(classes="whole"):
             yield FrameEdge(name="pairs-answer")
             with FrameSides():
@@ -44,10 +47,11 @@ class KeptPairs(Dialog[None], OffersExport):
             yield KeyLine()
 
     def read_query(self) -> Callable[[Workspace], tuple[VariablePairs, Figure | None]]:
-        """The pairs of the run."""
+        """Return the query for the pairs of the run."""
         run_id = self._run_id
 
         def query(workspace: Workspace) -> tuple[VariablePairs, Figure | None]:
+            """Read the pairs and their figure."""
             from sfumato.workspace.views.pairs import read_variable_pairs
 
             return read_variable_pairs(workspace, run_id)
@@ -55,6 +59,7 @@ class KeptPairs(Dialog[None], OffersExport):
         return query
 
     def show_answer(self, answer: tuple[VariablePairs, Figure | None]) -> None:
+        """Show the pairs."""
         self._found = answer
         self._show_triangle()
         self.refresh_bindings()
@@ -64,13 +69,14 @@ class KeptPairs(Dialog[None], OffersExport):
         self._show_triangle()
 
     def _show_triangle(self) -> None:
+        """Write the triangle for the width of the terminal."""
         if self._found is not None:
             found = self._found[0]
             self.query_one("#pairs-answer", FrameEdge).set_text(f"Run {self._run_id}  {found.shared_tables_text}")
             self.query_one(Scroll).show_text(triangle_text(found, self.app.size.width - BORDERS))
 
     def make_exportable(self) -> ScreenExport | None:
-        """Every pair, whether it is kept and how far it is off; and the triangle as a picture."""
+        """Return every pair with its distance and whether it is kept, and the triangle as a figure."""
         if self._found is None:
             return None
         found, figure = self._found
@@ -80,7 +86,7 @@ class KeptPairs(Dialog[None], OffersExport):
 
 
 def pair_rows(pairs: VariablePairs) -> ExportTable:
-    """A row a pair."""
+    """Return a row for each pair: its variables, whether it is kept, and its distance."""
     rows = [
         (a, b, frozenset((a, b)) in pairs.kept_pairs, pairs.distances.get(frozenset((a, b))))
         for a, b in pairs.all_pairs

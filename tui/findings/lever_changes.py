@@ -1,4 +1,4 @@
-"""Levers of a verdict as changes of a plan: what an advice such as ``release fewer datasets (m)`` does to its text."""
+"""Levers of a verdict as changes of a plan: an advice such as ``release fewer datasets (m)`` applied to its text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Change = Callable[[Any], Any]
 MAKERS = ("synthesis", "anonymisation")
 FIRST_WIDTHS = {"count": 5, "date": 7}
-"""Steps that a kept quasi-identifier has first: whole numbers of 5, weeks."""
+"""First widths by kind of variable for a quasi-identifier that was not recoded: whole numbers of 5, days of a week."""
 
 
 def _double(value: Any) -> Any:
@@ -27,7 +27,8 @@ def _double(value: Any) -> Any:
 
 
 def _halve(value: Any) -> Any:
-    """Return half the value, of a whole number rounded up; 1 stays."""
+    """Return half the value, of a whole number rounded up and at least 1."""
+    # Counts of datasets, classes or draws below 1 are not valid.
     return max(1, -(-value // 2)) if isinstance(value, int) else value / 2
 
 
@@ -58,33 +59,40 @@ class PlanLever:
 
 
 def find_levers(verdict: Verdict, toml: str) -> list[PlanLever]:
-    """Return the levers of a verdict that is not met, the strongest first, those with a setting in the plan before the others."""
+    """Return the levers of a verdict that is not met, those with a setting in the plan first, the strongest first."""
     if verdict.outcome == "met":
         return []
     _, output = method_and_output(verdict.value)
     found = [_make_lever(text, verdict.target, toml) for text in output.label.levers]
+    # The sort is stable, so the order by strength stays within both groups.
     return sorted(found, key=lambda one: not one.toml)
 
 
 def _make_lever(text: str, target: str, toml: str) -> PlanLever:
+    """Return the lever of an advice: with the changed plan if the change is possible and valid, otherwise in words
+    alone.
+    """
     view = parse_plan(toml)
     if view.lines is None:
         return PlanLever(text)
     changed = toml
     for setting, turn in (text.turns if isinstance(text, Advice) else {}).items():
         changed = _change_setting(changed, setting, CHANGES[turn], target, view.table)
+    # A change that breaks the plan is left to the user.
     if changed == toml or parse_plan(changed).problem:
         return PlanLever(text)
     return PlanLever(text, changed, tuple(changed_lines(toml, changed)))
 
 
 def _change_setting(toml: str, setting: str, change: Change, target: str, table: Mapping[str, Any]) -> str:
+    """Return the plan with one setting changed, in the release or in the steps that make the target."""
     if setting == "m":
         release = dict(table.get("release", {}))
         now = release.get("m")
         return replace_sections(toml, {"release": {**release, "m": change(now)}}) if isinstance(now, int) else toml
     if setting == "recode":
         return replace_sections(toml, {"release": _widen_recoding(table)})
+    # Steps that do not have the setting are left unchanged, as for a lever of one method among several.
     for place, step in _matching_steps(table, target):
         value = step.get(setting, _default_setting(place, step, setting))
         if value is not None and (after := change(value)) != value:
@@ -93,7 +101,8 @@ def _change_setting(toml: str, setting: str, change: Change, target: str, table:
 
 
 def _widen_recoding(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the ``[release]`` of a plan with kept quasi-identifiers recoded in steps twice as wide, or for the first time.
+    """Return the ``[release]`` table with kept quasi-identifiers recoded in intervals twice as wide, or for the first
+    time.
 
     Which levels to join is left to a person or a search.
     """
@@ -101,6 +110,7 @@ def _widen_recoding(table: Mapping[str, Any]) -> dict[str, Any]:
     made = {name for step in table.get("synthesis", []) for name in step_targets(step)}
     rules = dict(release.get("recode", {}))
     for name, said in table.get("variables", {}).items():
+        # A variable that a step synthesises is not released as it is, so recoding it lowers no risk.
         known = said.get("role") in QUASI_IDENTIFIER_ROLES and name not in made
         if isinstance(rules.get(name), int | float):
             rules[name] = _double(rules[name])
@@ -110,7 +120,7 @@ def _widen_recoding(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _matching_steps(table: Mapping[str, Any], target: str) -> Sequence[tuple[StepPlace, Mapping[str, Any]]]:
-    """Return the steps that make a release; those of the ``target`` alone if there are any."""
+    """Return the synthesis and anonymisation steps; those of the ``target`` alone if there are any."""
     found = [(StepPlace(part, at), step) for part in MAKERS for at, step in enumerate(table.get(part, []))]
     return [(place, step) for place, step in found if step.get("target") == target] or found
 
@@ -119,6 +129,7 @@ def _default_setting(place: StepPlace, step: Mapping[str, Any], setting: str) ->
     """Return the default of a setting that a step leaves out; None if its method has no such setting."""
     from sfumato.engine.methods.registry import method_by_key
 
+    # The key of a method has its family, which steps of synthesis and anonymisation leave out.
     method = method_by_key(f"{place.section}.{step.get('method')}")
     info = next((one for one in method.spec.params() if one.name == setting), None) if method else None
     return None if info is None or info.is_required else info.default

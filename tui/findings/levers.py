@@ -1,4 +1,6 @@
-"""From a verdict that is not met to a changed plan: the explanation with its levers, and the difference that one makes."""
+"""Dialogs from a verdict that is not met to a changed plan: the explanation with its levers, and the difference of the
+plans.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ BY_HAND = "in the plan"
 
 
 class VerdictExplanation(ResultExplanation):
-    """Dialog that explains the number of a verdict that is not met, and answers the chosen lever."""
+    """Dialog that explains the number of a verdict that is not met, and returns the chosen lever."""
 
     AUTO_FOCUS = "OptionList"
     DEFAULT_CSS = """
@@ -52,10 +54,12 @@ class VerdictExplanation(ResultExplanation):
         levers: Sequence[PlanLever],
         run_id: int | None = None,
     ) -> None:
+        """Create the dialog with the levers of the verdict."""
         super().__init__(found, titles, run_id)
         self._levers = levers
 
     def compose(self) -> ComposeResult:
+        """Yield the explanation, the levers, and the keys."""
         with DialogBox("…", self.keys_text, tall=True):
             yield Scroll()
             yield Static(TITLE, id="lever-title", markup=False)
@@ -63,6 +67,7 @@ class VerdictExplanation(ResultExplanation):
 
     @property
     def keys_text(self) -> str:
+        """Return the help on the keys at the lower edge."""
         people = "" if self._of_run is None else "] people recognised, "
         return f"{people}enter changes the plan, esc closes"
 
@@ -71,17 +76,18 @@ class VerdictExplanation(ResultExplanation):
 
     @on(OptionList.OptionSelected)
     def _answer_lever(self, event: OptionList.OptionSelected) -> None:
+        """Close the dialog with the chosen lever."""
         self.dismiss(self._levers[event.option_index])
 
 
 def lever_text(lever: PlanLever) -> str:
-    """``release fewer datasets (m): m = 10 -> m = 5``, or where to do it."""
+    """Return a lever as text: ``release fewer datasets (m): m = 10 -> m = 5``, or where to change it."""
     added = [line[2:] for line in lever.lines if line.startswith("+")]
     return replace_unprintable(f"{lever.text}: {', '.join(added)}" if added else f"{lever.text} ({BY_HAND})")
 
 
 class PlanChange(Dialog[Literal["run", "undo"]]):
-    """The difference that was made to the plan; answers what to do with it."""
+    """Dialog with the difference that a lever made to the plan; returns whether to run the plan or to undo."""
 
     AUTO_FOCUS = "Scroll"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -91,10 +97,12 @@ class PlanChange(Dialog[Literal["run", "undo"]]):
     DEFAULT_CSS = "PlanChange Scroll { height: auto; max-height: 12; } PlanChange KeyLine { dock: none; }"
 
     def __init__(self, lever: PlanLever) -> None:
+        """Create the dialog about a lever."""
         super().__init__()
         self._lever = lever
 
     def compose(self) -> ComposeResult:
+        """Yield the lever, the difference, and the keys."""
         with DialogBox("The plan has changed"):
             yield Static(replace_unprintable(f"{self._lever.text}\n"), markup=False)
             yield Scroll(difference_text(self._lever.lines))
@@ -105,6 +113,6 @@ class PlanChange(Dialog[Literal["run", "undo"]]):
 
 
 def difference_text(lines: Sequence[str]) -> Content:
-    """Lines that were removed and added, in their colours as well as with their signs."""
+    """Return the removed and added lines, in colours as well as with their signs."""
     styles = {"-": "$text-error", "+": "$text-success"}
     return Content("\n").join(Content.styled(replace_unprintable(line), styles.get(line[:1], "")) for line in lines)

@@ -1,4 +1,4 @@
-"""The risk-utility map: every run of the project a point, on any two of the numbers that were measured."""
+"""Tab with the risk-utility map: every run of the project as a point, on any two of its measures."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 Limit = tuple[str, float]
-"""``max`` or ``min``, and the value that a threshold sets."""
+"""Direction of a threshold, ``max`` or ``min``, and its value."""
 NONE = "No run of this project is done and has two numbers to place it by."
 
 
@@ -56,6 +56,7 @@ def axis_limits(verdicts: Sequence[Verdict], axis: MapAxis, own_value: float | N
     """
     found = []
     for one in verdicts:
+        # A threshold without a target holds for every target.
         same = (one.value, one.level) == (axis.key, axis.level) and one.target in ("", axis.target)
         if not same or (
             one.params and computing_parameters(one.value.rpartition(".")[0], one.params) != dict(axis.settings)
@@ -63,6 +64,7 @@ def axis_limits(verdicts: Sequence[Verdict], axis: MapAxis, own_value: float | N
             continue
         if one.bound in ("max", "min"):
             found.append((one.bound, one.limit))
+        # A ratio to a value of 0 or below sets no limit.
         elif own_value is not None and (own_value > 0 or one.bound == "max_increase"):
             found.append(("max", one.limit * own_value if one.bound == "max_ratio" else one.limit + own_value))
     return list(dict.fromkeys(found))
@@ -74,13 +76,11 @@ def bound_text(limit: Limit) -> str:
 
 
 def map_limit_series(limits: tuple[Sequence[Limit], Sequence[Limit]], points: Sequence[MapPoint]) -> list[Series]:
-    """Return lines at the limits of both axes, as long as the picture needs.
-
-    A limit farther away than the runs' spread would press them into a corner; the heading names it instead.
-    """
+    """Return lines at the limits of both axes, as long as the picture needs; limits far from all runs are left out."""
     if not points:
         return []
     spans = [[p.x.value for p in points], [p.y.value for p in points]]
+    # A limit farther away than the runs' spread would press them into a corner; the heading names it instead.
     near = [[one for one in side if _is_near_values(one[1], span)] for side, span in zip(limits, spans, strict=True)]
     (left, right), (low, high) = (
         _padded_range([*span, *(limit for _, limit in side)]) for span, side in zip(spans, near, strict=True)
@@ -90,18 +90,21 @@ def map_limit_series(limits: tuple[Sequence[Limit], Sequence[Limit]], points: Se
 
 
 def _is_near_values(limit: float, values: Sequence[float]) -> bool:
+    """Return whether a limit lies within twice the values' spread of them."""
     low, high = _padded_range(values)
     return low - 2 * (high - low) <= limit <= high + 2 * (high - low)
 
 
 def _padded_range(values: Sequence[float]) -> tuple[float, float]:
+    """Return the least and the greatest value, with some room on both sides if they are equal."""
     low, high = min(values), max(values)
+    # Equal values, such as of a single run, still need a line with a length.
     room = 0.0 if high > low else abs(low) / 2 or 1.0
     return low - room, high + room
 
 
 def runs_table(here: int | None) -> GridTable[MapPoint]:
-    """Return the table of the runs' numbers, the run ``here`` marked."""
+    """Return the table of the runs' numbers, with the run ``here`` marked."""
     return GridTable(
         (
             TableColumn("mark", "", 1, cell=lambda one: sign_for("into") if one.run_id == here else ""),
@@ -125,22 +128,26 @@ EFFICIENT, OTHERS = "not dominated", "dominated"
 
 
 class MapPlot(Plot):
+    """Plot of the map, in which enter opens the run under the cursor."""
+
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "open", "Open", show=True)]
 
     class RunOpened(Message):
-        """Message that the user wants the run under the cursor."""
+        """Message that the user wants to open the run under the cursor."""
 
     def action_open(self) -> None:
-        """Say that the run under the cursor is wanted."""
+        """Request the run under the cursor."""
         self.post_message(self.RunOpened())
 
 
 class MapNumbers(LiveGrid):
+    """Table of the map's numbers, in which enter opens a run."""
+
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Open", show=True)]
 
 
 class MapPane(RunPane):
-    """Tab with the runs by two numbers, drawn or in a table; enter opens one."""
+    """Tab with the runs by two measures, drawn or in a table; enter opens a run."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("list", "choose('x')", "Across", show=True),
@@ -153,11 +160,12 @@ class MapPane(RunPane):
 
     @dataclass
     class MapRunChosen(Message):
-        """Message that the user chose the run that the tabs show."""
+        """Message with the run that the user chose for the tabs."""
 
         run_id: int
 
     def __init__(self) -> None:
+        """Create the tab, without a project."""
         super().__init__(id="map")
         self._project_id: int | None = None
         self._done: tuple[int, ...] = ()
@@ -176,15 +184,17 @@ class MapPane(RunPane):
         yield Line(name="map-reading")
 
     def show_run(self, line: RunSummary | None) -> None:
-        """Show the project of this run, with its thresholds; it is read again when another of its runs is done."""
+        """Show the project of this run, with the run's thresholds."""
         self.line = line
         if line is None:
             return
         project_id, run_id = line.run.project_id, line.run.id
+        # The map is read again only if another run is done since: it takes all rows of all runs.
         seen = self._done if (self._project_id, self._limits_of) == (project_id, run_id) else None
         self._limits_of = run_id
 
         def query(workspace: Workspace) -> tuple[tuple[int, ...], RiskUtilityMap, Sequence[Verdict]] | None:
+            """Read the map and the run's verdicts; None if no run is done since the last reading."""
             done = finished_run_ids(workspace, project_id)
             if done == seen:
                 return None
@@ -203,14 +213,18 @@ class MapPane(RunPane):
 
     @property
     def shown_axes(self) -> tuple[MapAxis, MapAxis] | None:
-        """Return the numbers across and up: those chosen last if the project has them, otherwise a risk and a utility that most runs have."""
+        """Return the measures across and up: those chosen last if the project has them, otherwise a risk and a utility
+        that most runs have.
+        """
         if self._found is None or not self._found.axes:
             return None
         known = {axis.ident: axis for axis in self._found.axes}
         state, (x, y) = self.sfumato.state, self._found.most_shared_axes
+        # Another project may not have measured the remembered number.
         return known.get(state.across, x), known.get(state.up, y)
 
     def _draw_map(self, *, keep_view: bool = False) -> None:
+        """Draw the map and fill the table; ``keep_view`` keeps the range in view."""
         plot, axes = self.query_one(Plot), self.shown_axes
         if self._found is None or axes is None:
             self._points = ()
@@ -244,6 +258,7 @@ class MapPane(RunPane):
         return x, y
 
     def _heading_text(self, x: MapAxis, y: MapAxis) -> str:
+        """Return the heading: number of runs, values of the confidential data, limits and directions."""
         assert self._found is not None
         left_out = len(self._found.run_titles) - len(self._points)
         own = [
@@ -261,6 +276,7 @@ class MapPane(RunPane):
         ]
         drawn = {one.name for one in map_limit_series(self.shown_limits, self._points)}
         parts += [
+            # A limit must not seem to be missing because its line is too far away.
             said if said in drawn else f"{said} (beyond the picture)"
             for way, limits in zip(("x", "y"), self.shown_limits, strict=True)
             for said in (f"{way} limit {bound_text(one)}" for one in limits)
@@ -272,10 +288,11 @@ class MapPane(RunPane):
 
     @on(Plot.CursorMoved)
     def _show_reading_at(self, event: Plot.CursorMoved) -> None:
+        """Show the runs at the cursor."""
         self._show_reading(event.x)
 
     def _runs_near(self, x: float | None) -> list[MapPoint]:
-        """Return the runs at the cursor; of several in one place the efficient first."""
+        """Return the runs nearest to the cursor's x; of several at one place those that no other dominates first."""
         if x is None or not self._points:
             return []
         nearest = min(abs(point.x.value - x) for point in self._points)
@@ -283,6 +300,7 @@ class MapPane(RunPane):
         return sorted(found, key=lambda point: point.is_efficient is not True)
 
     def _show_reading(self, x: float | None) -> None:
+        """Show the runs at this x, or the keys if there are none."""
         found = self._runs_near(x)
         text = (
             "   ".join(point_text(point) for point in found)
@@ -292,10 +310,11 @@ class MapPane(RunPane):
         self.query_one("#map-reading", Line).set_text(text)
 
     def take_focus(self) -> None:
+        """Focus the plot or the table."""
         self.query_one(f"#{self.query_one(ContentSwitcher).current}").focus()
 
     def make_exportable(self) -> ScreenExport | None:
-        """The runs on the two axes, drawn and in all digits."""
+        """Return the runs on the two axes for export, drawn and with all digits."""
         points, axes, limits = self._points, self.shown_axes, self.shown_limits
         if not points or axes is None:
             return None
@@ -307,6 +326,7 @@ class MapPane(RunPane):
         )
 
     async def action_choose(self, which: str) -> None:
+        """Let the user choose the measure across or up from a list."""
         axes = self.shown_axes
         if self._found is None or axes is None:
             return
@@ -314,11 +334,13 @@ class MapPane(RunPane):
         at = known.index(axes[which == "y"])
 
         def set_axis(place: int | None) -> None:
+            """Show the measure at this place of the list on the axis."""
             if place is not None:
                 self.sfumato.remember(**{"across" if which == "x" else "up": known[place].ident})
                 self._draw_map()
 
         def axis_text(place: int) -> str:
+            """Return the text of a measure in the list."""
             return f"{axis_name(known[place])}, {DIRECTION_TEXTS[known[place].goal]} · {known[place].key}"
 
         await self.sfumato.open(ChoiceDialog("Across" if which == "x" else "Up", len(known), axis_text, at), set_axis)
@@ -352,6 +374,7 @@ class MapPane(RunPane):
 
     @on(MapPlot.RunOpened)
     def _open_point(self) -> None:
+        """Open the run under the cursor of the plot."""
         found = self._current_point
         if found is not None:
             self.post_message(self.MapRunChosen(found.run_id))
@@ -360,6 +383,7 @@ class MapPane(RunPane):
 
     @on(Grid.RowSelected)
     def _open_row(self, event: Grid.RowSelected) -> None:
+        """Open the run in the chosen row of the table."""
         self.post_message(self.MapRunChosen(self.query_one(LiveGrid).row_with_key(event.row[-1]).run_id))
 
 
@@ -368,13 +392,15 @@ def axis_name(axis: MapAxis) -> str:
 
     Example: ``Re-identified with certainty (income; S 0.1)``.
     """
+    # Settings with a short value are shown even if all uses agree in them.
     varying = {name: axis.settings.get(name, default) for name, default in axis.varying_settings.items()}
     short = {name: value for name, value in axis.settings.items() if isinstance(value, (str, int, float))}
     return label_of(SeriesIdentity(axis.key, axis.target, axis.level, {**varying, **short}))
 
 
 def map_point_series(points: Sequence[MapPoint]) -> list[Series]:
-    """Return the runs that no other dominates, and the others."""
+    """Return the runs as series: those that no other run dominates, and the others."""
+    # A measure without a better direction dominates nothing: those runs are marked neither way.
     parts = ((EFFICIENT, [p for p in points if p.is_efficient]), (OTHERS, [p for p in points if p.is_efficient is False]),
              ("runs", [p for p in points if p.is_efficient is None]))  # fmt: skip
     return [
@@ -385,7 +411,7 @@ def map_point_series(points: Sequence[MapPoint]) -> list[Series]:
 
 
 def confidential_series(runs_map: RiskUtilityMap, x: MapAxis, y: MapAxis, points: Sequence[MapPoint]) -> list[Series]:
-    """Return the confidential data: a point if both numbers are known, otherwise a line."""
+    """Return the confidential data: a point if both numbers are known, otherwise a line at the one that is known."""
     own = [runs_map.confidential_values.get(axis.ident) for axis in (x, y)]
     if not points or own == [None, None]:
         return []
@@ -399,7 +425,7 @@ def confidential_series(runs_map: RiskUtilityMap, x: MapAxis, y: MapAxis, points
 
 
 def point_text(point: MapPoint) -> str:
-    """``run 3 Airbnb: 0.0181 (0.0093 .. 0.0269) across, 0.93 up, not dominated``."""
+    """Return a run's values: ``run 3 Airbnb: 0.0181 (0.0093 .. 0.0269) across, 0.93 up, not dominated``."""
     parts = []
     for place, way in ((point.x, "across"), (point.y, "up")):
         band = interval_text(place.lower, place.upper)
@@ -408,10 +434,12 @@ def point_text(point: MapPoint) -> str:
 
 
 def _mark_words(point: MapPoint) -> list[str]:
+    """Return whether a run is dominated as a list of one word; empty if a measure has no better direction."""
     return [] if point.is_efficient is None else [EFFICIENT if point.is_efficient else OTHERS]
 
 
 def map_rows(points: Sequence[MapPoint], x: MapAxis, y: MapAxis) -> ExportTable:
+    """Return a row for each run with both measures and their intervals."""
     sides = [f"{name}{end}" for name in (axis_name(x), axis_name(y)) for end in ("", ", lower", ", upper")]
     rows = [
         (p.run_id, p.title, p.x.value, p.x.lower, p.x.upper, p.y.value, p.y.lower, p.y.upper, "".join(_mark_words(p)))
@@ -423,7 +451,7 @@ def map_rows(points: Sequence[MapPoint], x: MapAxis, y: MapAxis) -> ExportTable:
 def map_figure(
     points: Sequence[MapPoint], x: MapAxis, y: MapAxis, limits: tuple[Sequence[Limit], Sequence[Limit]] = ((), ())
 ) -> Figure:
-    """The runs and the thresholds, drawn for a file."""
+    """Return the runs and the thresholds as a figure for a file."""
     from sfumato.workspace.plots.figure import Figure, Panel
 
     across, up = (f"{axis_name(axis)}, {DIRECTION_TEXTS[axis.goal]}" for axis in (x, y))

@@ -1,4 +1,6 @@
-"""The quality board: every column by every measure of data quality, compared with the limits of minimum data quality."""
+"""Dialog with the quality board: every column by every measure of data quality, compared with the minimum data
+quality.
+"""
 
 from __future__ import annotations
 
@@ -46,13 +48,13 @@ NO_RECORDS = (
 
 
 class QualityGrid(LiveGrid):
-    """The minimum, the limits, and a row a variable."""
+    """Grid with the minimum over the columns, the limits, and a row for each variable."""
 
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Values behind it", show=True)]
 
 
 class QualityDialog(TableDialog[int, None], OffersExport, SplitView):
-    """Quality board of one run, its rows by their place; a row is explained in full beside it."""
+    """Quality board of one run; a row is explained in full beside it."""
 
     manual = "app board of quality"
     id_prefix = "quality"
@@ -64,6 +66,7 @@ class QualityDialog(TableDialog[int, None], OffersExport, SplitView):
     """
 
     def __init__(self, run_id: int) -> None:
+        """Create the board of a run."""
         super().__init__()
         self._run_id = run_id
         self._project_id = 0
@@ -74,9 +77,11 @@ class QualityDialog(TableDialog[int, None], OffersExport, SplitView):
         yield Line(name="quality-why")
 
     def make_grid(self) -> QualityGrid:
+        """Return the grid of the board."""
         return QualityGrid(empty="…")
 
     def compose_below_table(self) -> Iterator[Widget]:
+        """Yield the text about the row under the cursor."""
         yield Static("", id="quality-reading", markup=False)
 
     def read_query(self) -> Callable[[Workspace], tuple[int, QualityBoard]]:
@@ -85,6 +90,7 @@ class QualityDialog(TableDialog[int, None], OffersExport, SplitView):
         return lambda workspace: (find_run(workspace, run_id).project_id, read_quality_board(workspace, run_id))
 
     def show_answer(self, answer: tuple[int, QualityBoard]) -> None:
+        """Show the verdict, its reasons and the board."""
         self._project_id, found = answer
         self._found = found
         head = (f"{outcome_text(found.outcome)}  {SAID[found.outcome]}", STYLES[found.outcome])
@@ -94,16 +100,19 @@ class QualityDialog(TableDialog[int, None], OffersExport, SplitView):
         self.show_row_text()
 
     def on_workspace_changed(self, _: WorkspaceChanged) -> None:
+        """Read the board again when the workspace has changed."""
         self.reload()
 
     def describe_row(self, row: int) -> str:
+        """Return the text about a row of the board."""
         return "" if self._found is None else board_row_text(self._found, row)
 
     async def open_row(self, row: int) -> None:
-        """Show the values of the column, whose bars and cells open their records; of the minimum, those of the column that has it."""
+        """Show the distributions of a row's variable; for the minimum, those of the variable that has it."""
         found = self._found
         if found is None:
             return
+        # Rows 0 and 1 are the minimum and the limits; the variables follow.
         column = found.columns[row - 2] if row >= 2 else deciding_column(found) if row == 0 else None
         if column is None:
             self.sfumato.say(NO_RECORDS)
@@ -113,29 +122,36 @@ class QualityDialog(TableDialog[int, None], OffersExport, SplitView):
             await self.sfumato.open(DistributionsDialog(self._project_id, self._run_id, column))
 
     def detail_of_row(self, row: int) -> DetailQuery | None:
-        """Each measure with its limit, its reason and what it means."""
+        """Return the query for a row's measures, each with its limit, reason and meaning."""
         found = self._found
         if found is None:
             return None
 
         def query(_: Workspace) -> LaidOut:
+            """Lay out the facts; the meanings are looked up here, in the thread, because the registry imports all
+            methods.
+            """
             title = found.columns[row - 2] if row >= 2 else "Minimum over the columns"
             return partial(titled_facts, title, score_facts(found, row, lambda key: describe_measure(key).meaning))
 
         return row, found, query
 
     def make_exportable(self) -> ScreenExport | None:
+        """Return every score of the board for export."""
         found = self._found
         return None if found is None else ScreenExport(f"run-{self._run_id}-quality", lambda: score_rows(found))
 
 
 def verdict_reason(board: QualityBoard) -> str:
-    """Return what decides the verdict: ``nmi v1 0.7882 < 0.8``, and what has no value, was not measured or was left out."""
+    """Return the reasons for the verdict, such as ``nmi v1 0.7882 < 0.8``: scores below their limit, missing and left
+    out ones.
+    """
     said = [
         f"{name} {number(one.value)} < {number(one.limit)}"
         for name, one in board.scores_with_limit.items()
         if one.outcome == "not met"
     ]
+    # What was not computed or not measured is never passed over in silence.
     said += [f"{name} not computed" for name, one in board.scores_with_limit.items() if one.outcome == "not computed"]
     said += [f"{name} not measured" for name in board.missing_metrics]
     left_out: dict[str, list[str]] = {}
@@ -146,7 +162,9 @@ def verdict_reason(board: QualityBoard) -> str:
 
 
 def board_table(board: QualityBoard) -> GridTable[int]:
-    """The board, its rows by their place; measures without a limit leave where there is too little room, the last first."""
+    """Return the board's table, whose rows are indices; measures without a limit are dropped first if the width is too
+    small.
+    """
     rows, last = board_rows(board), len(board.metrics)
     columns = [
         TableColumn[int](
@@ -158,7 +176,7 @@ def board_table(board: QualityBoard) -> GridTable[int]:
 
 
 def board_rows(board: QualityBoard) -> list[Mapping[str, object]]:
-    """The minimum over the columns, the limits, then a row a column."""
+    """Return the cells of the rows: the minimum over the columns, the limits, then a row for each column."""
     minimum = {metric.name: score_cell(board.table_scores[metric.name]) for metric in board.metrics}
     limits = {m.name: _limit_text(board.table_scores[m.name]) for m in board.metrics}
     rows: list[Mapping[str, object]] = [{"name": MINIMUM, **minimum}, {"name": LIMIT, **limits}]
@@ -169,13 +187,16 @@ def board_rows(board: QualityBoard) -> list[Mapping[str, object]]:
 
 
 def score_cell(score: QualityScore) -> str:
-    """Return ``✓ 0.9765``, ``✗ 0.5``, ``? not computed``; without a limit the number alone."""
+    """Return a score with the sign of its outcome: ``✓ 0.9765``, ``✗ 0.5``, ``? not computed``; without a limit the
+    number alone.
+    """
     if score.value is None:
         return f"{sign_for('not computed')} not computed"
     return number(score.value) if score.limit is None else f"{sign_for(score.outcome)} {number(score.value)}"
 
 
 def _column_cell(found: QualityBoard, metric: QualityMetric, column: str) -> str:
+    """Return the score of a column by a measure; ``not scored`` if it was left out, empty if the measure has none."""
     score = found.column_scores.get((metric.name, column))
     if score is not None:
         return score_cell(score)
@@ -187,7 +208,7 @@ def _limit_text(score: QualityScore) -> str:
 
 
 def board_row_text(board: QualityBoard, index: int) -> str:
-    """Return a row of the board in words, with the reasons."""
+    """Describe a row of the board with the reasons."""
     if index < 2:
         parts = [_score_text(metric.name, board.table_scores[metric.name]) for metric in board.metrics]
         return replace_unprintable("Minimum over the columns: " + "; ".join(parts))
@@ -202,6 +223,7 @@ def board_row_text(board: QualityBoard, index: int) -> str:
 
 def deciding_column(board: QualityBoard) -> str | None:
     """Return the variable with the minimum of the first measure that fails, otherwise of the first with any score."""
+    # The measure that fails decides; without one the first measure with a score.
     for metric in sorted(board.metrics, key=lambda one: board.table_scores[one.name].outcome != "not met"):
         scored = {
             column: score.value
@@ -214,7 +236,7 @@ def deciding_column(board: QualityBoard) -> str | None:
 
 
 def score_facts(board: QualityBoard, index: int, meaning: Callable[[str], str]) -> list[tuple[str, str]]:
-    """A row of the board by measure: value, limit and reason, and below it what the measure is."""
+    """Return a row of the board as facts by measure: value, limit and reason, and below them the measure's meaning."""
     facts = []
     for metric in board.metrics:
         score = (
@@ -230,6 +252,7 @@ def score_facts(board: QualityBoard, index: int, meaning: Callable[[str], str]) 
 
 
 def _score_text(name: str, score: QualityScore) -> str:
+    """Return a score in words, with its limit and its reason."""
     value = "not computed" if score.value is None else number(score.value)
     limit = "" if score.limit is None else f", {_limit_text(score)}"
     return f"{name} {value}{limit}" + (f" ({score.reason})" if score.reason else "")

@@ -1,4 +1,8 @@
-"""The records most at risk in the releases of a run, and one of them: who would be taken for it, and why. Values only on request."""
+"""Tab with the records at highest risk in a run's releases, and a dialog about one record: its candidates and what
+drives its risk.
+
+Values of records are shown only on request.
+"""
 
 from __future__ import annotations
 
@@ -51,13 +55,19 @@ Values = Mapping[str, str | int | float]
 MOST_MATCHING = 20
 NO_MORE = "{} says no more of a single record than stands in the list"
 DRIVEN = 50
-"""For how many records the driver is worked out; the others have it when they are opened."""
+"""Number of records for which the driver is computed ahead; for others it is computed when they are opened."""
 NONE = "This run keeps no values of single records. Press d in Runs to make a plan of its recipe, and add a risk to its measures."
 
 
 @dataclass(frozen=True, eq=False)
 class CandidatePages:
-    """The matching released records of a dataset as a grid reads them; a page of their values is read when it is shown."""
+    """Candidates of a record, the matching released records, as pages of a grid; values are read when a page is shown.
+
+    directory: directory of the workspace
+    run_id: the run
+    candidates: the candidates
+    names: variables whose values are shown; none if values are hidden
+    """
 
     directory: Path
     run_id: int
@@ -66,7 +76,7 @@ class CandidatePages:
 
     @property
     def columns(self) -> Sequence[DisplayColumn]:
-        """Number, whose record it is, and the values where they are shown."""
+        """Return the columns: record number, whose record it is, and the values that are shown."""
         own = DisplayColumn("own", "whose", 16)
         return (
             DisplayColumn("row", "released record", 15, "right"),
@@ -75,9 +85,11 @@ class CandidatePages:
         )
 
     def count(self) -> int:
+        """Return the number of candidates."""
         return len(self.candidates.matching)
 
     def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
+        """Return a page of candidates, with their values if these are shown."""
         numbers = self.candidates.matching[offset : offset + limit]
         values = self._read_values(numbers) if self.names else [{} for _ in numbers]
         return [
@@ -86,6 +98,7 @@ class CandidatePages:
         ]
 
     def _read_values(self, numbers: Sequence[int]) -> Sequence[Values]:
+        """Read the values of released records by number."""
         from sfumato.workspace.store.workspace import Workspace
         from sfumato.workspace.views.records import values_of_records
 
@@ -94,7 +107,7 @@ class CandidatePages:
 
 
 class RecordDialog(RevealsValues, OffersExport):
-    """Dialog about one record, at first in the dataset in which it is most at risk. Values are hidden at first."""
+    """Dialog about one record, at first in the dataset in which its risk is highest. Values are hidden at first."""
 
     DEFAULT_CSS = """
     RecordDialog #record-why { height: auto; max-height: 50%; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
@@ -107,6 +120,7 @@ class RecordDialog(RevealsValues, OffersExport):
     AUTO_FOCUS = "Grid"
 
     def __init__(self, records: OpenRecords, record: int) -> None:
+        """Create the dialog about a record by its number."""
         super().__init__()
         self._records, self._record = records, record
         self._draw = records.draw
@@ -131,6 +145,9 @@ class RecordDialog(RevealsValues, OffersExport):
         records, record, draw, with_values = self._records, self._record, self._draw, self.revealed
 
         def query(workspace: Workspace) -> tuple[MatchingCandidates, Values | None]:
+            """Find the candidates in the chosen dataset or the riskiest one, and read the record's own values if they
+            are shown.
+            """
             from sfumato.workspace.views.records import find_candidates, riskiest_dataset, values_of_records
 
             chosen = riskiest_dataset(workspace, records.measure, record) if draw is None else draw
@@ -142,6 +159,7 @@ class RecordDialog(RevealsValues, OffersExport):
     def _show_candidates(self, answer: tuple[MatchingCandidates, Values | None]) -> None:
         """Show the candidates, and the record's own values if they were read."""
         found, own = answer
+        # Values that were read before the user hid them must not be shown.
         if (own is not None) != self.revealed:
             return
         self._found, self._own, self._draw = found, own, found.draw
@@ -151,9 +169,12 @@ class RecordDialog(RevealsValues, OffersExport):
         self._show_record()
 
     def on_resize(self) -> None:
+        """Lay the explanation out for the new width."""
+        # The width of the dialog is known only after the layout.
         self.call_after_refresh(self._show_explanation)
 
     def _show_record(self) -> None:
+        """Show the explanation and the table of candidates."""
         self._show_explanation()
         if self._found is not None:
             names = list(self._own) if self._own else []
@@ -161,6 +182,7 @@ class RecordDialog(RevealsValues, OffersExport):
             self.query_one(Grid).set_source(pages)
 
     def _show_explanation(self) -> None:
+        """Write the explanation for the width of the terminal."""
         if self._found is not None:
             text = candidates_explanation(self._found, self._records.n_records, self._own, self.size.width - 2)
             self.query_one("#record-why", Static).update(text)
@@ -173,7 +195,7 @@ class RecordDialog(RevealsValues, OffersExport):
             self.read_values()
 
     def make_exportable(self) -> ScreenExport | None:
-        """The candidates, with values only where they are shown."""
+        """Return the candidates for export, with values only if they are shown."""
         return grid_exportable(self.query_one(Grid), f"run-{self._records.run_id}-record-{self._record}")
 
     @property
@@ -182,6 +204,7 @@ class RecordDialog(RevealsValues, OffersExport):
         return f"Show the values of record {self._record:,} and of its candidates?"
 
     def forget_values(self) -> None:
+        """Discard the record's own values and show the candidates without values."""
         self._own = None
         self._show_record()
 
@@ -189,7 +212,9 @@ class RecordDialog(RevealsValues, OffersExport):
 def candidates_explanation(
     candidates: MatchingCandidates, records: int, own_values: Values | None, width: int
 ) -> Content:
-    """Return how many records match and whether the own record is among them; then what each known variable contributes."""
+    """Describe how many records match, whether the own record is among them, and what each known variable
+    contributes.
+    """
     matching = len(candidates.matching)
     among = {
         None: "their owners are unknown: no released record is linked to a person",
@@ -204,6 +229,7 @@ def candidates_explanation(
         if driver is None
         else f"Driver: {driver_text(driver).partition(' (')[0]}. Without it {number(driver.without)} would match."
     )
+    # Names give way first: bins and counts are what explains the risk.
     name_width = max(8, min(NAME, width - WITHIN - WITHOUT - 6))
     heads = f"{fit_text('known variable', name_width)}  {fit_text('must be', WITHIN)}  {fit_text('would match', WITHOUT, 'right')}"
     lines = [wrap_paragraphs([said, drives], width), Content("")]
@@ -223,7 +249,7 @@ def candidates_explanation(
 
 
 def candidates_detail(candidates: MatchingCandidates, datasets: int, records: int, width: int) -> Content:
-    """Return the explanation of a record beside the list, and the first of the released records that match."""
+    """Describe a record's candidates for the pane beside the list, with the first of their numbers."""
     head = Content.styled(
         cut_text(f"record {candidates.record:,} in dataset {candidates.draw} of {datasets}", width), "bold"
     )
@@ -241,7 +267,7 @@ def measure_title(key: str) -> str:
 
 
 def record_table(records: OpenRecords, drivers: Mapping[int, str]) -> GridTable[RecordLine]:
-    """Return the columns that the measure fills; drivers by record number, where known."""
+    """Return the table with the columns that the measure fills; ``drivers`` are texts by record number, where known."""
     prior = records.ranking.risk.prior is not None
     filled = {
         "unique": records.ranking.risk.unique is not None,
@@ -256,6 +282,8 @@ def record_table(records: OpenRecords, drivers: Mapping[int, str]) -> GridTable[
 
 
 class RecordGrid(Grid):
+    """Grid of records in which enter explains the risk of one."""
+
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Why", show=True)]
 
 
@@ -273,6 +301,7 @@ class RecordsPane(RunPane, SplitView):
     ]
 
     def __init__(self) -> None:
+        """Create the tab, at first with the first measure over all datasets."""
         super().__init__(id="records")
         self._measure, self._draw = 0, 0
         self._measures: Sequence[RecordMeasure] = ()
@@ -280,10 +309,12 @@ class RecordsPane(RunPane, SplitView):
         self._drivers: Mapping[int, str] = {}
 
     def compose(self) -> ComposeResult:
+        """Yield the heading and the grid, beside the explanation if there is room."""
         yield from self.compose_split(Line(name="records-head"), RecordGrid(empty="…"))
 
     def show_by_measure(self, run_id: int, place: int) -> None:
         """Show the records of a run by the measure at ``place`` among its own, over all datasets."""
+        # The tab may not have its run yet; `load_run` uses the request once it has.
         self._wanted = run_id, place
         if self.line is not None and self.line.run.id == run_id:
             self.load_run()
@@ -291,16 +322,20 @@ class RecordsPane(RunPane, SplitView):
     _wanted: tuple[int, int] | None = None
 
     def load_run(self) -> None:
+        """Read the records of the run by the chosen measure and dataset."""
         if self.line is None:
             return
         run_id, measure, draw = self.line.run.id, self._measure, self._draw
+        # The first measure of another run, over all its datasets.
         if self._records is not None and self._records.run_id != run_id:
+            # Another run has other measures and datasets.
             measure = draw = self._measure = self._draw = 0
         if self._wanted is not None and self._wanted[0] == run_id:
             measure, draw = self._measure, self._draw = self._wanted[1], 0
             self._wanted = None
 
         def query(workspace: Workspace) -> tuple[Sequence[RecordMeasure], OpenRecords | None]:
+            """Read the measures that have values of single records, and rank the records by the chosen one."""
             from sfumato.workspace.views.records import rank_records, record_measures
 
             measures = record_measures(workspace, run_id)
@@ -312,6 +347,7 @@ class RecordsPane(RunPane, SplitView):
         self.compute(query, partial(self._show_answer, run_id))
 
     def _show_answer(self, run_id: int, answer: tuple[Sequence[RecordMeasure], OpenRecords | None]) -> None:
+        """Show the ranked records, then compute what drives the risk of the first of them."""
         if self.line is None or run_id != self.line.run.id:
             return
         self._measures, records = answer
@@ -319,6 +355,7 @@ class RecordsPane(RunPane, SplitView):
         self._records, self._drivers = records, self._drivers if stays else {}
         self._show_records(keep_cursor=stays)
         if records is not None and self.line.run.state.is_final and not self._drivers:
+            # While a run continues its results change, so drivers would be computed in vain.
             self.compute(lambda workspace: _driver_texts(workspace, records), partial(self._set_risk_drivers, records))
 
     def _set_risk_drivers(self, records: OpenRecords, drivers: Mapping[int, str]) -> None:
@@ -328,6 +365,7 @@ class RecordsPane(RunPane, SplitView):
             self._show_records(keep_cursor=True)
 
     def _show_records(self, *, keep_cursor: bool) -> None:
+        """Show the records in the grid, or why there are none."""
         grid, records = self.query_one(Grid), self._records
         if records is None:
             self.query_one(Line).set_text("")
@@ -338,15 +376,17 @@ class RecordsPane(RunPane, SplitView):
         self.query_one(Line).set_text(self._heading_text(records))
 
     def detail_query(self) -> DetailQuery | None:
-        """Return the query for the candidates of the record under the cursor and the reasons, without anybody's values."""
+        """Return the query for the candidates of the record under the cursor and the reasons, without values."""
         records, grid = self._records, self.query_one(Grid)
         if records is None or not grid.row_count:
             return None
         (line,) = records.lines(grid.cursor, 1)
         measure, draw, record = records.measure, records.draw, line.record
+        # An audit attacks shadow releases, so no released dataset has the record's candidates.
         if not measure.draw_hashes:  # of shadow releases, no dataset has it
 
             def read_audit(workspace: Workspace) -> LaidOut:
+                """Read what gives the audited record away and lay it out."""
                 from sfumato.workspace.reporting.audits import audited_record_facts
                 from sfumato.workspace.views.audits import audit_levers, read_audited_record
 
@@ -358,6 +398,7 @@ class RecordsPane(RunPane, SplitView):
             return record, records, lambda _: partial(wrap_paragraphs, [NO_MORE.format(measure_title(measure.key))])
 
         def query(workspace: Workspace) -> LaidOut:
+            """Find the candidates of the record in the chosen or riskiest dataset."""
             from sfumato.workspace.views.records import find_candidates, riskiest_dataset
 
             chosen = riskiest_dataset(workspace, measure, record) if draw is None else draw
@@ -367,6 +408,7 @@ class RecordsPane(RunPane, SplitView):
         return record, records, query
 
     def _heading_text(self, records: OpenRecords) -> str:
+        """Return the heading: measure, dataset, number of records and settings."""
         measure = records.measure
         place = f"{measure_title(measure.key)} {self._measures.index(measure) + 1}/{len(self._measures)}"
         together = (
@@ -387,9 +429,11 @@ class RecordsPane(RunPane, SplitView):
         return ("records", str(found.run_id), "--measure", found.measure.place, *draw)
 
     def make_exportable(self) -> ScreenExport | None:
+        """Return the ranked records for export."""
         return grid_exportable(self.query_one(Grid), self.export_file_name("records"))
 
     def take_focus(self) -> None:
+        """Focus the grid."""
         self.query_one(Grid).focus()
 
     def action_measure(self) -> None:
@@ -401,6 +445,7 @@ class RecordsPane(RunPane, SplitView):
     def action_dataset(self, step: int) -> None:
         """Show one dataset's numbers, the next one's, and at last the average again."""
         if self._records is not None:
+            # Dataset 0 is all of them together; released datasets are numbered from 1.
             draws = [0, *self._records.measure.draw_hashes]
             at = draws.index(self._draw) if self._draw in draws else 0
             self._draw = draws[(at + step) % len(draws)]
@@ -408,6 +453,7 @@ class RecordsPane(RunPane, SplitView):
 
     @on(Grid.RowSelected)
     async def _open_record(self, event: Grid.RowSelected) -> None:
+        """Open the audit, the guesses or the candidates of the chosen record."""
         if self._records is not None:
             (line,) = self._records.lines(event.index, 1)
             measure = self._records.measure
@@ -426,14 +472,14 @@ class RecordsPane(RunPane, SplitView):
 
 
 def _is_same_selection(one: OpenRecords | None, other: OpenRecords | None) -> bool:
-    """Return whether both are of the same run, measure and dataset."""
+    """Return whether both rankings are of the same run, measure and dataset."""
     if one is None or other is None:
         return False
     return (one.run_id, one.measure.position, one.draw) == (other.run_id, other.measure.position, other.draw)
 
 
 def _driver_texts(workspace: Workspace, records: OpenRecords) -> Mapping[int, str]:
-    """Return the drivers of the first records, by number."""
+    """Return texts about what drives the risk of the first records, by record number."""
     from sfumato.workspace.views.records import find_risk_drivers
 
     numbers = [line.record for line in records.lines(0, DRIVEN)]

@@ -1,4 +1,4 @@
-"""What a run found: its numbers, filtered, sorted and explained."""
+"""Tab with the results of a run: its numbers, filtered, sorted and explained."""
 
 from __future__ import annotations
 
@@ -57,15 +57,19 @@ if TYPE_CHECKING:
 SORTED_COLUMN = {"measure": "measure", "target": "of"}
 EMPTY = "The run has no results yet."
 SPARE = {"baseline": 1, "interval": 2}
-"""The columns that leave where there is little room, the lowest first."""
+"""Columns that are dropped if the width is too small, the lowest number first."""
 MANY = 5_000
-"""Number of rows below which the table is sorted again for every order."""
+"""Number of rows from which the other orders are sorted ahead; fewer rows are sorted when an order is asked for."""
 
 
 @dataclass(frozen=True)
 class ResultLine:
-    """A row, the outcome of its verdict where there is one, the settings that tell uses of its method apart, and the names of all numbers
-    of its run's methods, from which its own must differ where it is shortened.
+    """Row of results for the table.
+
+    row: the row
+    outcome: outcome of its verdict; empty without one
+    distinct_settings: settings that differ between uses of its method
+    names: names of all numbers of the run's methods, from which a shortened name must differ
     """
 
     row: Row
@@ -76,7 +80,7 @@ class ResultLine:
 
 @dataclass(frozen=True)
 class SelectedResults:
-    """Results of a selection; every call has a connection of its own."""
+    """Results of a selection as a source of pages; every call opens a connection of its own."""
 
     directory: Path
     selection: ResultSelection
@@ -84,10 +88,12 @@ class SelectedResults:
 
     def __len__(self) -> int:
         """Return the number of rows of the selection."""
+        # Pages are read in threads, and a connection of SQLite belongs to the thread that opened it.
         with Workspace.open(self.directory, read_only=True) as workspace:
             return len(self.orders.row_ids(workspace, self.selection))
 
     def lines(self, offset: int, limit: int) -> Sequence[ResultLine]:
+        """Read a page of rows with the outcomes of their verdicts."""
         with Workspace.open(self.directory, read_only=True) as workspace:
             rows = self.orders.read_rows(workspace, self.selection, offset, limit)
             outcomes = self.orders.outcome_by_series(workspace, self.selection.run_id)
@@ -96,20 +102,22 @@ class SelectedResults:
         return [ResultLine(row, outcomes.get(row.series, "") if _is_judged(row) else "", apart, names) for row in rows]
 
     def read_row(self, workspace: Workspace, index: int) -> Row | None:
-        """Return one row in full; None if it is gone."""
+        """Read one row with all its fields; return None if it no longer exists."""
         return next(iter(self.orders.read_rows(workspace, self.selection, index, 1)), None)
 
 
 def _is_judged(row: Row) -> bool:
-    """Whether verdicts can speak of the row: not of the confidential data's, nor of a single dataset's."""
+    """Return whether verdicts can be about a row: not if it is of the confidential data or of a single dataset."""
+    # Thresholds are about the average over the released datasets.
     return row.draw is None and row.dataset != "confidential"
 
 
 SIGN = TableColumn[ResultLine]("sign", "", 1, cell=lambda line: sign_for(line.outcome) if line.outcome else "")
-"""The verdict on the row: failed, without a value, met."""
+"""Column with the sign of the row's verdict: failed, not computed, met."""
 
 
 def _results_table(selection: ResultSelection, explained_beside: Callable[[], bool]) -> GridTable[ResultLine]:
+    """Return the table of results; ``explained_beside`` returns whether the explanation stands beside it."""
     return GridTable(
         (SIGN, *table_columns(ROW_COLUMNS)),
         values=lambda line: row_cells(line.row, line.distinct_settings),
@@ -118,11 +126,15 @@ def _results_table(selection: ResultSelection, explained_beside: Callable[[], bo
 
 
 class ResultGrid(Grid):
+    """Grid of results in which enter explains a row."""
+
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Explain", show=True)]
 
 
 class ResultsPane(RunPane, SplitView):
-    """Tab with the averages over the released datasets, failures first; keys add the datasets' own rows and sort by other columns."""
+    """Tab with the averages over the released datasets, failures first; keys add the datasets' own rows and sort by
+    other columns.
+    """
 
     command_name = "results"
     least_list = 78
@@ -141,7 +153,7 @@ class ResultsPane(RunPane, SplitView):
 
     @dataclass
     class PictureRequested(Message):
-        """Message that the user wants to see the values of the row's variable; None if it is about none."""
+        """Message that the user wants to see the distribution of the row's variable; None if the row is about none."""
 
         variable: str | None
 
@@ -177,19 +189,21 @@ class ResultsPane(RunPane, SplitView):
     def command_words(self) -> tuple[str, ...]:
         """Return the command for the same numbers, with the single datasets if they are shown."""
         words = super().command_words()
+        # The command has to print the same rows as the screen.
         return (*words, "--draws") if words and self.sfumato.state.draws else words
 
     @property
     def wanted_selection(self) -> ResultSelection | None:
-        """Return the rows to show: of this run, as the user last asked."""
+        """Return the rows to show: of this run, with the filter and order that the user chose last."""
         state = self.sfumato.state
         return None if self.line is None else ResultSelection(self.line.run.id, state.draws, state.filter, state.sort)
 
     def load_run(self) -> None:
-        """Open the selection in the table; the cursor stays where it is while a run continues."""
+        """Show the selection in the table; the cursor keeps its place while a run continues."""
         selection = self.wanted_selection
         if selection is None:
             return
+        # Sorted row ids are kept as long as the results are the same, so that a page needs no sorting.
         if run_progress(self.line) != self._ordered:
             self._ordered, self._orders = run_progress(self.line), SortedResultIds()
         orders = self._orders
@@ -216,10 +230,12 @@ class ResultsPane(RunPane, SplitView):
     _ordered: tuple[object, ...] | None = None
 
     def _open_run(self) -> int | None:
+        """Return the run whose results are in the table; None before the first."""
         return None if self._opened is None else self._opened.selection.run_id
 
     @on(ResultsHeading)
     def _show_heading(self, event: ResultsHeading) -> None:
+        """Show the heading, the lines of evidence and the number of rows."""
         selection = event.selection
         kind = "all rows" if selection.with_draws else "averages over the datasets"
         if not event.has_averages:
@@ -234,29 +250,32 @@ class ResultsPane(RunPane, SplitView):
         line.display = bool(event.evidence)
         line.styles.height = max(1, len(event.evidence))
         line.set_text("\n".join(event.evidence))
+        # Many rows take a while to sort; those of a run that continues would change again.
         if event.count >= MANY and self.line is not None and self.line.run.state.is_final:
             self._prepare_orders(selection, self._orders)
 
     @work(thread=True, exclusive=True, group="orders", exit_on_error=False)
     def _prepare_orders(self, selection: ResultSelection, orders: SortedResultIds) -> None:
-        """Compute the other orders before somebody asks for them."""
+        """Sort the rows in the other orders before the user chooses one."""
         worker = get_current_worker()
         with Workspace.open(self.sfumato.directory, read_only=True) as workspace:
             orders.sort_ahead(workspace, selection, lambda: worker.is_cancelled)
 
     def make_exportable(self) -> ScreenExport | None:
-        """The selection, every row of it with all its fields and digits."""
+        """Return the rows of the selection with all fields and digits, and those of them that are public."""
         selection, directory = self.wanted_selection, self.sfumato.directory
         if selection is None or not self.query_one(Grid).row_count:
             return None
 
         def lines() -> ExportTable:
+            """Read all rows of the selection."""
             with Workspace.open(directory, read_only=True) as workspace:
                 return table_of_records(Row, read_selected_rows(workspace, selection, 0, -1))
 
         run_id = selection.run_id
 
         def public() -> ExportTable:
+            """Read the rows that the public report of the release has."""
             from sfumato.workspace.release.report import read_public_release
 
             with Workspace.open(directory, read_only=True) as workspace:
@@ -265,10 +284,12 @@ class ResultsPane(RunPane, SplitView):
         return ScreenExport(self.export_file_name("results"), lines, public=public)
 
     def manual_topics(self) -> Sequence[str]:
-        """Return the measure under the cursor: the table has its human name, so the row is read, as its order is at hand."""
+        """Return the measure under the cursor as a topic of the manual."""
         opened, grid = self._opened, self.query_one(Grid)
         if opened is None or not grid.row_count:
             return ()
+        # The table has only the human name of the measure, so the row is read; that is quick, as its order is sorted
+        # already.
         with Workspace.open(opened.directory, read_only=True) as workspace:
             row = opened.read_row(workspace, grid.cursor)
         return () if row is None else (row.key,)
@@ -288,28 +309,33 @@ class ResultsPane(RunPane, SplitView):
             return
 
         def read_variable(workspace: Workspace) -> str | None:
+            """Return the variable of the row under the cursor; None if it is about none."""
             row = opened.read_row(workspace, index)
             return None if row is None else row.target or str(row.params.get("variable", "")) or None
 
         self.read(read_variable, self.PictureRequested)
 
     def action_sort(self) -> None:
+        """Sort the rows by the next column."""
         names = list(SORTS)
         self._change_selection(sort=names[(names.index(self.sfumato.state.sort) + 1) % len(names)])
 
     def _change_selection(self, **changes: object) -> None:
+        """Remember a changed selection and show it."""
         self.sfumato.remember(**changes)
+        # Without an opened selection the cursor starts at the first row.
         self._opened = None
         self.load_run()
 
     def action_filter(self) -> None:
-        """Ask for words that rows must contain."""
+        """Show the field for words that rows must contain."""
         field = self.query_one(FilterField)
         field.display = True
         field.focus()
 
     @on(Input.Submitted)
     def _apply_filter(self, event: Input.Submitted) -> None:
+        """Filter by the words typed, and return to the table."""
         if event.value.strip() != self.sfumato.state.filter:
             self._change_selection(filter=event.value.strip())
         self._leave_filter()
@@ -321,6 +347,7 @@ class ResultsPane(RunPane, SplitView):
 
     @on(FilterField.FilterCancelled)
     def _leave_filter(self) -> None:
+        """Hide the field and return to the table."""
         field = self.query_one(FilterField)
         self.take_focus()
         field.display = False
@@ -328,11 +355,12 @@ class ResultsPane(RunPane, SplitView):
 
     @on(Grid.RowSelected)
     def _read_chosen(self, event: Grid.RowSelected) -> None:
-        """Read the row that was chosen: the table has only its text."""
+        """Read the row that was chosen with all its fields, and explain it."""
         if (opened := self._opened) is not None:
             index, run_id = event.index, opened.selection.run_id
 
             def query(workspace: Workspace) -> ExplainedNumber | None:
+                """Read the row with its verdicts and companions."""
                 row = opened.read_row(workspace, index)
                 return None if row is None else read_number(workspace, run_id, row)
 
@@ -346,6 +374,7 @@ class ResultsPane(RunPane, SplitView):
         index, run_id, toml = grid.cursor, self.line.run.id, self.line.run.recipe_toml
 
         def query(workspace: Workspace) -> LaidOut:
+            """Read and explain the row under the cursor."""
             row = opened.read_row(workspace, index)
             if row is None:
                 return partial(wrap_paragraphs, [])
@@ -355,6 +384,7 @@ class ResultsPane(RunPane, SplitView):
 
     @on(ResultSelected)
     async def _open_explanation(self, event: ResultSelected) -> None:
+        """Open the explanation of the chosen number."""
         if event.number is not None and self.line is not None:
             await self.sfumato.open(
                 ResultExplanation(event.number, variable_titles(self.line.run.recipe_toml), self.line.run.id)
@@ -379,7 +409,8 @@ def _fit_results_columns(
 ) -> Columns[ResultLine]:
     """Fit the columns into the width.
 
-    Those of ``SPARE`` are left out if the explanation beside the list has them; otherwise the table scrolls sideways to them.
+    Those of ``SPARE`` are left out if the explanation beside the list has them; otherwise the table scrolls sideways to
+    them.
     """
     chosen = SORTED_COLUMN.get(sort, sort)
     marked = [
@@ -391,12 +422,13 @@ def _fit_results_columns(
     kept = fit_columns(wide, width)
     if not explained_beside():
         kept = (*kept, *(c for c in wide if c.name not in {one.name for one in kept}))
+    # Measures are shortened to the width that is left for them, so that names of the table still differ.
     room = next(column.width for column in kept if column.name == "measure")
     return tuple(replace(c, cell=lambda line: shortened_name(room, line)) if c.name == "measure" else c for c in kept)
 
 
 def shortened_name(width: int, line: ResultLine) -> str:
-    """Return the name of a number in ``width`` cells, unlike that of any other number of the run's methods."""
+    """Return the name of a number in ``width`` cells, different from that of any other number of the run's methods."""
     name = measure_name(line.row.key)
     return shortened_among(tuple(dict.fromkeys((*line.names, name))), width)[name]
 
@@ -408,7 +440,7 @@ def shortened_among(names: tuple[str, ...], width: int) -> Mapping[str, str]:
 
 @lru_cache(maxsize=16)
 def names_in_recipe(toml: str) -> tuple[str, ...]:
-    """The human names of all numbers that a recipe's methods may give."""
+    """Return the human names of all numbers that a recipe's methods may give."""
     table = tomllib.loads(toml)
     steps = [*table.get("synthesis", []), *table.get("measure", []), *table.get("study", [])]
     methods = [method_by_key(key) for key in dict.fromkeys(str(step.get("method")) for step in steps)]

@@ -1,4 +1,4 @@
-"""The studies of a run, one at a time: its answers, its curves with bands and limits, in a drawing or in numbers."""
+"""Tab with the studies of a run, one at a time: answers, curves with bands and limits, as plots or numbers."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ NARROW = 100
 
 
 def series_on_axis(panel: Panel) -> tuple[Sequence[Series], AxisUnit]:
-    """Return a panel's series as a plot draws them, over logarithms if its axis has them, and the unit of that axis."""
+    """Return a panel's series for a plot, with logarithms of x if its axis is logarithmic, and the unit of x."""
     if not panel.log_x:
         return panel.series, panel.x_unit
     return [replace(one, x=np.log10(one.x)) for one in panel.series], "log10"
 
 
 class PlanePlot(Plot, can_focus=False):
-    """A plot that leaves the keys to the place on the axis."""
+    """Plot of a plane, whose keys move along the axis instead."""
 
 
 class AnswerTables(Scroll):
-    """The answers of a study and of its curves, without the columns that there is no room for."""
+    """Tables of the answers of a study and of its curves, without the columns that do not fit."""
 
     _told: tuple[StudyResult, str] | None = None
 
@@ -76,6 +76,7 @@ class AnswerTables(Scroll):
         self._fit_tables()
 
     def _fit_tables(self) -> None:
+        """Write the tables for the width of the widget."""
         if self._told is not None:
             self.show_text(tables_text(*self._told, self.size.width - self.styles.scrollbar_size_vertical))
 
@@ -89,6 +90,7 @@ class StudyPlanes(Container, can_focus=True):
     """
 
     def __init__(self, planes: int) -> None:
+        """Create as many plots as the study with most planes needs, and the tables."""
         super().__init__(id=PLANES)
         self._parts: Sequence[Plot | Vertical] = (*(PlanePlot() for _ in range(planes)), Vertical(AnswerTables()))
         self._part = 0
@@ -101,14 +103,14 @@ class StudyPlanes(Container, can_focus=True):
         self.show_parts()
 
     def on_resize(self) -> None:
-        """Show as many parts as there is room for."""
+        """Show as many parts as there is room for, and keep the focus within them."""
         held = self.has_focus_within
         self.show_parts()
         if held:
             self.take_focus()
 
     def show_parts(self, step: int = 0) -> None:
-        """Show all parts, or if there is little room the next one."""
+        """Show all parts, or in a narrow terminal the part ``step`` places further."""
         narrow = self.app.size.width < NARROW
         self._part = (self._part + step) % len(self._parts)
         self.set_class(narrow, "-narrow")
@@ -120,9 +122,10 @@ class StudyPlanes(Container, can_focus=True):
         (self.query_one(Scroll) if self._parts[-1].display else self).focus()
 
     def draw_planes(self, view: PlaneView, picture: int, at: int) -> None:
-        """Draw every plane with its place on the axis, and write the tables."""
+        """Draw every plane with a mark at its place on the axis, and write the tables."""
         plots = [part for part in self._parts if isinstance(part, Plot)]
         spare = [Panel("", ())] * len(plots)
+        # A study may have fewer planes than the one for which the plots were mounted.
         for plot, one in zip(plots, [*view.plane_panels(picture, at), *spare], strict=False):
             unit = series_on_axis(one)[1]
             plot.set_series(
@@ -134,7 +137,8 @@ class StudyPlanes(Container, can_focus=True):
 class StudiesPane(ExplainsPoint, RunPane):
     """Tab with one picture of one study at a time.
 
-    ``first`` leaves out studies without answers, and is "planes" or "limits": the kind of study that is shown first, if there is one.
+    ``first`` leaves out studies without answers. It is "planes" or "limits": the kind of study that is shown first, if
+    there is one.
     """
 
     DEFAULT_CSS = "StudiesPane #study-slider { color: $primary; }"
@@ -155,7 +159,13 @@ class StudiesPane(ExplainsPoint, RunPane):
 
     @dataclass
     class StudiesReady(Message):
-        """Message with the studies of a run, and by run the curves to lay over them."""
+        """Message with the studies of a run and the curves of other runs to draw with them.
+
+        run_id: the run
+        curves: curves of its studies
+        studies: its studies with answers
+        over: curves of other runs, by run
+        """
 
         run_id: int
         curves: Sequence[StudyCurve]
@@ -163,6 +173,7 @@ class StudiesPane(ExplainsPoint, RunPane):
         over: Mapping[int, Sequence[StudyCurve]]
 
     def __init__(self, first: str = "") -> None:
+        """Create the tab."""
         super().__init__(id="sweep")
         self._first = first
         self._views: Sequence[StudyView] = ()
@@ -174,7 +185,9 @@ class StudiesPane(ExplainsPoint, RunPane):
         self._axis: tuple[str, AxisUnit] = "", "number"
 
     def compose(self) -> ComposeResult:
-        """Yield the answer, the heading, the plot or its numbers, the place on the axis, and the text there."""
+        """Yield the answer, the heading, the plot or its numbers, the axis of the planes, and the text at the
+        cursor.
+        """
         yield Line(name="study-answer")
         yield Line(name="study-head")
         with ContentSwitcher(initial=PLOT):
@@ -188,11 +201,14 @@ class StudiesPane(ExplainsPoint, RunPane):
         self.query_one("#study-answer").display = self.query_one("#study-slider").display = False
 
     def load_run(self) -> None:
+        """Read the studies of the run, and the curves of the marked runs."""
         if self.line is not None:
             run_id, marked, answering = self.line.run.id, self._marked, bool(self._first)
 
             def query(workspace: Workspace) -> StudiesPane.StudiesReady:
+                """Read the curves and studies."""
                 own = [] if answering else read_study_curves(workspace, run_id)
+                # The shown run may be marked too; its curves would be drawn twice.
                 over = {other: read_study_curves(workspace, other) for other in marked if other != run_id}
                 return self.StudiesReady(run_id, own, read_studies(workspace, run_id), over)
 
@@ -200,10 +216,12 @@ class StudiesPane(ExplainsPoint, RunPane):
 
     def overlay_runs(self, run_ids: tuple[int, ...]) -> None:
         """Draw the releases of these runs too, from the next time that the studies are shown."""
+        # Without a run the tab reads again as soon as it is shown.
         self._marked, self.line = run_ids, None
 
     @on(StudiesReady)
     async def _show_studies(self, event: StudiesReady) -> None:
+        """Show the studies, unless another run is shown by now."""
         if self.line is None or event.run_id != self.line.run.id:
             return
         drawn = [CurveView(measures, event.over) for measures in group_by_study(event.curves)]
@@ -231,19 +249,21 @@ class StudiesPane(ExplainsPoint, RunPane):
 
     @property
     def current_view(self) -> StudyView | None:
+        """Return the view of the shown study; None without a study."""
         return self._views[self._study % len(self._views)] if self._views else None
 
     @property
     def lattice_view(self) -> LatticeView | None:
-        """Return the shown study if it is of subsets."""
+        """Return the view of the shown study if it is of subsets of variables, otherwise None."""
         return self.current_view if isinstance(self.current_view, LatticeView) else None
 
     @property
     def plane_view(self) -> PlaneView | None:
-        """Return the shown study if it has planes."""
+        """Return the view of the shown study if it has planes, otherwise None."""
         return self.current_view if isinstance(self.current_view, PlaneView) else None
 
     def _draw_study(self, *, keep_view: bool = False) -> None:
+        """Draw the shown study, or say why there is none; ``keep_view`` keeps the range in view."""
         view, head = self.current_view, self.query_one("#study-head", Line)
         self.query_one("#study-slider").display = self.plane_view is not None
         self._show_study_answer()
@@ -265,6 +285,7 @@ class StudiesPane(ExplainsPoint, RunPane):
         plot, drawn = self.query_one(f"#{PLOT}", Plot), view.panel_at(self._picture)
         log = view.is_logarithmic and self.sfumato.state.log
         series, unit = series_on_axis(drawn)
+        # A range makes sense only on the axis on which it was chosen.
         keep_view = keep_view and self._axis == (drawn.x_label, unit)
         self._axis = drawn.x_label, unit
         plot.set_series(
@@ -274,8 +295,9 @@ class StudiesPane(ExplainsPoint, RunPane):
         self._show_reading(plot.cursor_x)
 
     def _switch_to_list(self, switcher: ContentSwitcher) -> None:
-        """Show variables that can be known as a list first, other studies as a plot."""
+        """Show a study of known variables as a list first, other studies as a plot."""
         here = self._study if self.lattice_view is not None else None
+        # The user may switch from list to plot; only another study resets the choice.
         if here != self._listed:
             switcher.current = PLOT if here is None else NUMBERS
             self._listed = here
@@ -283,12 +305,14 @@ class StudiesPane(ExplainsPoint, RunPane):
                 self.take_focus()
 
     def _draw_planes(self, view: PlaneView) -> None:
+        """Draw the planes with the place on the axis, and describe the place."""
         name, at = view.pictures[self._picture], self._place
         self.query_one(StudyPlanes).draw_planes(view, self._picture, at)
         self.query_one("#study-slider", Line).set_text(axis_slider(view.study, name, at, max(20, self.size.width - 24)))
         self.query_one("#study-reading", Line).set_text(place_text(view.study, name, at))
 
     def _show_study_answer(self) -> None:
+        """Show the study's answer above the picture, if it has one."""
         answer, line = (
             self.current_view.picture_answer(self._picture) if self.current_view else None,
             self.query_one("#study-answer", Line),
@@ -298,6 +322,7 @@ class StudiesPane(ExplainsPoint, RunPane):
             line.set_text(answer)
 
     def _heading_text(self, view: StudyView) -> str:
+        """Return the heading: study, picture, scale and runs drawn with it."""
         place, several = self._study % len(self._views) + 1, len(self._views) > 1
         plane = self.plane_view
         study = f"study {place}/{len(self._views)}" if several or plane is None else ""
@@ -318,6 +343,7 @@ class StudiesPane(ExplainsPoint, RunPane):
         return " · ".join(filter(None, parts))
 
     def _fill_numbers(self) -> None:
+        """Fill the table with the numbers of the picture."""
         if self.current_view is not None and self.plane_view is None:
             found = self.current_view.study_table(self._picture)
             rows = list(zip(found.keys, found.rows, strict=True))
@@ -325,6 +351,7 @@ class StudiesPane(ExplainsPoint, RunPane):
 
     @on(Plot.CursorMoved)
     def _show_reading_at(self, event: Plot.CursorMoved) -> None:
+        """Show the values at the cursor."""
         self._show_reading(event.x)
 
     def _show_reading(self, x: float | None) -> None:
@@ -332,6 +359,7 @@ class StudiesPane(ExplainsPoint, RunPane):
         if self.lattice_view is not None:
             x = 0.0
         elif x is not None and self.current_view is not None:
+            # On a logarithmic axis the plot's x is the logarithm of the value.
             x = 10.0**x if self.current_view.panel_at(self._picture).log_x else x
         text = HINT if x is None or self.current_view is None else self.current_view.reading_at(self._picture, x)
         self.query_one("#study-reading", Line).set_text(text)
@@ -342,7 +370,7 @@ class StudiesPane(ExplainsPoint, RunPane):
             self._draw_planes(self.plane_view)
 
     def make_exportable(self) -> ScreenExport | None:
-        """What is shown of the study, drawn and in all its digits."""
+        """Return the shown picture as a figure and its numbers with all digits."""
         view, picture = self.current_view, self._picture
         if view is None:
             return None
@@ -357,6 +385,7 @@ class StudiesPane(ExplainsPoint, RunPane):
         )
 
     def take_focus(self) -> None:
+        """Focus the shown plot, numbers or planes."""
         current = self.query_one(ContentSwitcher).current
         if current == PLANES:
             self.query_one(StudyPlanes).take_focus()
@@ -364,7 +393,7 @@ class StudiesPane(ExplainsPoint, RunPane):
             self.query_one(f"#{current}").focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Enable the keys for what the study has."""
+        """Enable the keys that the study has a use for."""
         planes = self.plane_view is not None
         offered = {
             "place": planes,
@@ -388,6 +417,7 @@ class StudiesPane(ExplainsPoint, RunPane):
             name = self.current_view.pictures[self._picture]
             self._study = (self._study + step) % len(self._views)
             names = list(self.current_view.pictures)
+            # Only measures along a curve have the same meaning in another study.
             self._picture = names.index(name) if name in names and isinstance(self.current_view, CurveView) else 0
             self._set_suggested_place()
             self._draw_study()
@@ -420,11 +450,12 @@ class StudiesPane(ExplainsPoint, RunPane):
             self._draw_planes(self.plane_view)
 
     def action_suggested(self) -> None:
-        """Go to the first point that is not below the suggested one; without one, to the middle."""
+        """Go to the first point that is not below the suggested one; without a suggestion to the middle."""
         self._set_suggested_place()
         self._draw_study()
 
     def _set_suggested_place(self) -> None:
+        """Set the place on the axis to the suggested one."""
         if self.plane_view is not None:
             self._place = suggested_place(self.plane_view.study, self.plane_view.pictures[self._picture])
 
@@ -435,13 +466,15 @@ class StudiesPane(ExplainsPoint, RunPane):
 
 
 class StudyDialog(Dialog[None], OffersExport):
-    """The studies of a run that sum their points up, above the tabs."""
+    """Dialog above the tabs with the studies of a run that have answers."""
 
     def __init__(self, line: RunSummary, first: str) -> None:
+        """Create the dialog about a run; ``first`` is the kind of study to show first."""
         super().__init__()
         self._line, self._studies = line, StudiesPane(first)
 
     def compose(self) -> ComposeResult:
+        """Yield the studies and the keys."""
         with Vertical(classes="whole"):
             yield FrameEdge(text=f"Studies of run {self._line.run.id}")
             with FrameSides():
@@ -454,6 +487,7 @@ class StudyDialog(Dialog[None], OffersExport):
 
     @on(WorkspaceChanged)
     def _reload_studies(self) -> None:
+        """Read the studies again when the workspace has changed."""
         self._studies.load_run()
 
     def make_exportable(self) -> ScreenExport | None:

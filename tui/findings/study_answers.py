@@ -1,6 +1,5 @@
-"""Studies that sum their points up, as the screen shows them: compared with limits, or drawn against each other.
-
-Studies whose curves are drawn together, as the screen shows them: a plane at a time, a line a curve.
+"""Views of studies with answers: measures compared with limits, curves drawn together, or planes of measures against
+each other.
 """
 
 from __future__ import annotations
@@ -29,14 +28,16 @@ from .study_lattice import LatticeView
 from .study_views import StudyTable, StudyView, study_figure
 
 NAME, LEVEL = 26, 9
-"""Cells of a curve's name and of a point of the axis."""
+"""Cells of a curve's name, and of the value at a point of the axis."""
 NOWHERE = float("nan")
 UNIT = (0.0, 1.0)
 
 
 @dataclass(frozen=True)
 class CombinedCurvesView(StudyView):
-    """View of a study of curves along an axis, all of them in one picture: measures along it, then against each other."""
+    """View of a study of curves along an axis, all of them in one picture: measures along it, then against each
+    other.
+    """
 
     study: StudyResult
 
@@ -44,7 +45,7 @@ class CombinedCurvesView(StudyView):
 
     @cached_property
     def drawn_planes(self) -> Sequence[DrawnPlane]:
-        """Return the planes that something was measured for."""
+        """Return the planes for which something was measured."""
         return draw_planes(self.study.method, self.study.rows)
 
     @property
@@ -55,10 +56,11 @@ class CombinedCurvesView(StudyView):
 
     @property
     def pictures(self) -> Sequence[str]:  # type: ignore[override]
+        """Return the titles of the pictures."""
         return [one.panel.title for one in self.drawn_planes] or [self.study.method.title]
 
     def picture_answer(self, picture: int) -> Content | None:
-        """Return the answers for the limit of the drawn measure, curve by curve in a line; None if it has none."""
+        """Return the answers for the limit of the drawn measure, for all curves in a line; None if it has none."""
         told = self._measure_answers(picture)
         if not told:
             return None
@@ -78,27 +80,29 @@ class CombinedCurvesView(StudyView):
         )
 
     def _measure_answers(self, picture: int) -> list[Row]:
-        """Return the answers for the drawn measure."""
+        """Return the rows with the answers for the drawn measure."""
         measure = self._drawn_measure(picture)
         return [row for row in self.study.rows if row.level is None and row.params.get("of") == measure]
 
     def _row_answer(self, row: Row) -> str:
-        """Return ``≥ 5``, ``≤ 10``, or that there is none."""
+        """Return an answer as text: ``≥ 5``, ``≤ 10``, or that there is none."""
         if row.value is None:
             return f"{sign_for('not computed')} none"
         sign = sign_for("at most" if self.study.method.output(row.measure).goal == "high" else "at least")
         return f"{sign} {number(row.value)}"
 
     def _drawn_measure(self, picture: int) -> str:
+        """Return the name of the measure that a picture draws; empty without a picture."""
         return self.drawn_planes[picture].measure if self.drawn_planes else ""
 
     def panel_at(self, picture: int) -> Panel:
+        """Return the panel of a picture."""
         if not self.drawn_planes:
             return Panel("", ())
         return self.drawn_planes[picture].panel
 
     def study_table(self, picture: int) -> StudyTable:
-        """Return a row for each curve, a column for each point of the axis; for measures against each other their own values."""
+        """Return a row for each curve and a column for each point of the axis, with the answer if there is one."""
         axis, rows = self.study.axis, self.drawn_planes[picture].rows if self.drawn_planes else ()
         levels = sorted({row.level for row in rows if row.level is not None})
         told = {curve_name(row, axis): row for row in self._measure_answers(picture)}
@@ -123,11 +127,13 @@ class CombinedCurvesView(StudyView):
         return StudyTable(columns, cells, [float(place) for place in range(len(curves))])
 
     def reading_at(self, picture: int, x: float) -> str:
-        """Return every curve at the point nearest to ``x``."""
+        """Return the values of every curve at the point nearest to ``x``."""
         series = self.panel_at(picture).series
+        # Points of a path have no order along x, so each path is read at its own nearest point.
         if any(one.stops for one in series):
             return "   ".join(_nearest_stop_text(one, x, self.study.axis.label) for one in series if one.stops)
         levels = sorted({value for one in series for value in one.x.tolist()})
+        # On a logarithmic axis the nearest point is the nearest by ratio.
         at = min(levels, key=lambda level: abs(math.log(level / x) if self.study.axis.log else level - x))
         said = [_value_at(one, at) for one in series]
         return "   ".join([f"{self.study.axis.label} = {number(at)}", *filter(None, said)])
@@ -152,11 +158,12 @@ class CombinedCurvesView(StudyView):
 
 
 def _before_colon(curve: str) -> str:
-    """Return a curve's name without what follows a colon."""
+    """Return the part of a curve's name before the colon."""
     return curve.partition(":")[0]
 
 
 def _value_at(series: Series, at: float) -> str:
+    """Return the name and value of a series at a point, with its interval; empty if it has no value there."""
     places = [i for i, x in enumerate(series.x.tolist()) if x == at]
     if not places or not math.isfinite(float(series.y[places[0]])):
         return ""
@@ -166,6 +173,7 @@ def _value_at(series: Series, at: float) -> str:
 
 
 def _band_at(series: Series, place: int) -> tuple[float | None, float | None]:
+    """Return the interval at a point; None for both ends if one is missing."""
     assert series.lower is not None
     assert series.upper is not None
     low, high = float(series.lower[place]), float(series.upper[place])
@@ -173,7 +181,7 @@ def _band_at(series: Series, place: int) -> tuple[float | None, float | None]:
 
 
 def _nearest_stop_text(series: Series, x: float, label: str) -> str:
-    """Return the point of a path that is nearest to ``x``: ``step 0.0058, epsilon 1``."""
+    """Return the values at the point of a path that is nearest to ``x``: ``step 0.0058, epsilon 1``."""
     place = min(range(len(series.stops)), key=lambda i: abs(float(series.x[i]) - x))
     stop = series.stops[place]
     return f"{series.name} {number(float(series.y[place]))}{f', {label} {stop}' if stop else ''}"
@@ -181,13 +189,16 @@ def _nearest_stop_text(series: Series, x: float, label: str) -> str:
 
 @dataclass(frozen=True)
 class LimitView(StudyView):
-    """A study whose points are compared with limits: all measures at once or one, the limits level, the answer upright."""
+    """View of a study whose measures are compared with limits, drawn all together or one at a time.
+
+    Limits are horizontal lines, the answer is a vertical one.
+    """
 
     study: StudyResult
 
     @property
     def title(self) -> str:  # type: ignore[override]
-        """``k = 5, subsamples = 5``, else what the study is called."""
+        """Return the settings, ``k = 5, subsamples = 5``; without settings the study's title."""
         told = ", ".join(f"{name} = {value}" for name, value in self.study.settings.items())
         return told or self.study.method.title
 
@@ -200,15 +211,17 @@ class LimitView(StudyView):
 
     @property
     def pictures(self) -> Sequence[str]:  # type: ignore[override]
+        """Return the names of the pictures: all measures, then each alone."""
         values = f", {self.study.axis.values}" if self.study.axis.values else ""
         return [f"{name}{values}" for name in ("all measures", *self.measure_titles.values())]
 
     @property
     def answer_content(self) -> Content | None:
-        """Return ``✓ 1,250 records are enough``, or that there is no such point; with later points that fail."""
+        """Return the answer in words, such as ``✓ 1,250 records are enough``, and later points that fail."""
         return answer_text(self.study)
 
     def drawn_measures(self, picture: int) -> Sequence[str]:
+        """Return the names of the measures in a picture."""
         return list(self.measure_titles) if not picture else [list(self.measure_titles)[picture - 1]]
 
     def panel_at(self, picture: int) -> Panel:
@@ -218,7 +231,7 @@ class LimitView(StudyView):
         return Panel("", series, axis.label, axis.values, log_x=axis.log)
 
     def study_table(self, picture: int) -> StudyTable:
-        """Return a row for each point, with all measures whatever is drawn."""
+        """Return a row for each point with all measures, whatever is drawn."""
         study = self.study
         others = [output for output in study.curve_outputs() if output.name not in self.measure_titles]
         columns = (
@@ -235,7 +248,7 @@ class LimitView(StudyView):
         return StudyTable(columns, rows, study.points, chosen)
 
     def reading_at(self, picture: int, x: float) -> str:
-        """Return the point nearest to ``x``: ``1,250 records (40% passing): rho ✓ 0.95  nmi ✗ 0.7``."""
+        """Describe the point nearest to ``x``: ``1,250 records (40% passing): rho ✓ 0.95  nmi ✗ 0.7``."""
         study = self.study
         place = min(range(len(study.points)), key=lambda i: abs(study.points[i] - x))
         row = point_rows(study)[place]
@@ -260,7 +273,9 @@ def _point_text(value: float) -> str:
 
 
 def answer_text(study: StudyResult) -> Content:
-    """Return each answer in words, ``✓ 1,250 records are enough: …`` or why it is missing, and later points that fail."""
+    """Return each answer in words, ``✓ 1,250 records are enough: …`` or why it is missing, and later points that
+    fail.
+    """
     said: list[Content] = []
     for output in study.method.answer_outputs:
         found = study.find_answer(output.name)
@@ -286,7 +301,8 @@ def answer_text(study: StudyResult) -> Content:
 
 
 def _failing_points_text(study: StudyResult, criterion: str, answer: float) -> str:
-    """Return the remark that points above the answer fail all the same; empty if none does."""
+    """Return the remark that points above the answer fail nevertheless; empty if none does."""
+    # The answer is the smallest point that passes; that larger ones fail must not be hidden.
     held = study.values.get(("", criterion), ())
     failing = [point for point, value in zip(study.points, held, strict=False) if point > answer and value != 1]
     if not failing:
@@ -295,12 +311,13 @@ def _failing_points_text(study: StudyResult, criterion: str, answer: float) -> s
 
 
 def study_limit_series(study: StudyResult, measures: Sequence[str]) -> list[Series]:
-    """Return a line for each measure, a level line for every limit, and an upright one at the answer."""
+    """Return a line for each measure, a horizontal one for every limit, and a vertical one at the answer."""
     if not study.points:
         return []
     titles = {output.name: output.title for output in study.curve_outputs()}
     values = {name: study.values["", name] for name in measures}
     lines = [Series(titles[name], study.points, _none_to_nan(values[name])) for name in measures]
+    # Measures with the same limit share its line, whose name lists them.
     limits: dict[float, list[str]] = {}
     for name in measures:
         if name in study.least_values:
@@ -320,7 +337,7 @@ def _none_to_nan(values: Sequence[float | None]) -> list[float]:
 
 
 def point_rows(study: StudyResult) -> list[Mapping[str, object]]:
-    """A row a point: every measure with whether it holds its limit, shares in per cent."""
+    """Return a row for each point: every measure, with the outcome if it has a limit; shares in per cent."""
     found = study.answer_on_axis()
     rows: list[Mapping[str, object]] = []
     for place, point in enumerate(study.points):
@@ -337,6 +354,7 @@ def point_rows(study: StudyResult) -> list[Mapping[str, object]]:
 
 
 def _judge_value(value: float | None, limit: float) -> str:
+    """Return a value with the sign of whether it meets its limit."""
     if value is None:
         return f"{sign_for('not computed')} not computed"
     return f"{sign_for('pass' if value >= limit else 'fail')} {number(value)}"
@@ -344,7 +362,9 @@ def _judge_value(value: float | None, limit: float) -> str:
 
 @dataclass(frozen=True)
 class PlaneView(StudyView):
-    """A study whose measures are drawn against each other, a curve at a time; a place on the axis is chosen beside them."""
+    """View of a study whose measures are drawn against each other, a curve at a time, with a movable place on the
+    axis.
+    """
 
     study: StudyResult
 
@@ -361,6 +381,7 @@ class PlaneView(StudyView):
         return [draw_plane(self.study, self.pictures[picture], plane, at) for plane in self.study.method.study.planes]
 
     def export_rows(self, picture: int) -> ExportTable:
+        """Return a row for each point of the curve with all digits."""
         name = self.pictures[picture]
         outputs = [output.name for output in self.study.curve_outputs(name)]
         rows = [
@@ -370,7 +391,7 @@ class PlaneView(StudyView):
         return ("measure", self.study.axis.label, *outputs), rows
 
     def make_figure(self, picture: int, *, log: bool) -> Figure:
-        """Return the planes of two measures, without the place on the axis."""
+        """Return the planes of two measures as a figure, without the place on the axis."""
         name, at = self.pictures[picture], suggested_place(self.study, self.pictures[picture])
         drawn = [
             replace(one, series=one.series[:2])
@@ -381,7 +402,9 @@ class PlaneView(StudyView):
 
 
 def suggested_place(study: StudyResult, name: str) -> int:
-    """Return the place of the first point that is not below the curve's answer on the axis; the middle without an answer."""
+    """Return the index of the first point not below the curve's answer on the axis; the middle one without an
+    answer.
+    """
     found = study.answer_on_axis(name)
     if found is None or found.value is None:
         return len(study.points) // 2
@@ -390,7 +413,10 @@ def suggested_place(study: StudyResult, name: str) -> int:
 
 
 def spread_text(study: StudyResult, name: str) -> str:
-    """``AUC 0.98 (0.96 .. 0.99) · AP 0.99``, the worst and the best by themselves in brackets, or why it is missing."""
+    """Return the answers over the whole axis: ``AUC 0.98 (0.96 .. 0.99) · AP 0.99``.
+
+    Brackets have the worst and the best alone. A missing answer has its reason.
+    """
     parts = []
     for output in (output for output in study.method.answer_outputs if output.study.spread):
         whole, worst, best = (
@@ -429,12 +455,14 @@ def draw_plane(study: StudyResult, name: str, plane: Plane, at: int) -> Panel:
         title = study.method.output(found.measure).title
         upright = Series(f"{title} {number(found.value)}", [found.value] * 2, [0.0, max(value for _, value in known)])
         return Panel(plane.title, (curve, upright, *here), x_label, log_x=study.axis.log)
+    # Points rise along the axis, and with a higher threshold rates fall, so the curve is drawn from its end to rise.
     downward = [*([(0.0, 0.0)] if plane.chance == "diagonal" else []), *reversed(known)]
     series = [Series(name, [a for a, _ in downward], [b for _, b in downward]), *_chance_series(study, name, plane)]
     return Panel(plane.title, (*series, *here), x_label, words[plane.up])
 
 
 def _chance_series(study: StudyResult, name: str, plane: Plane) -> list[Series]:
+    """Return the line of a guess by chance: the diagonal, or the level that the study computed."""
     if plane.chance == "diagonal":
         return [Series("a guess", UNIT, UNIT)]
     found = study.find_answer(plane.chance, name) if plane.chance else None
@@ -442,11 +470,13 @@ def _chance_series(study: StudyResult, name: str, plane: Plane) -> list[Series]:
 
 
 def axis_slider(study: StudyResult, name: str, at: int, width: int) -> str:
-    """Return the axis as text, ``threshold 0.85  0 ────S──●─ 1``: S is the suggested point."""
+    """Return the axis as text, ``threshold 0.85  0 ────S──●─ 1``, where S is the suggested point."""
     low, high = study.points[0], study.points[-1]
 
     def cell_of(point: float) -> int:
+        """Return the cell of a point on the track."""
         first, last, at = (math.log(value) if study.axis.log else value for value in (low, high, point))
+        # With a single point both ends are equal; 1.0 avoids a division by 0.
         return round((at - first) / ((last - first) or 1.0) * (width - 1))
 
     track = ["-" if find_glyphs().name == "ascii" else "─"] * width
@@ -458,7 +488,7 @@ def axis_slider(study: StudyResult, name: str, at: int, width: int) -> str:
 
 
 def place_text(study: StudyResult, name: str, at: int) -> str:
-    """What every measure is at a place of the axis, those along the axis first; then the suggested place."""
+    """Describe every measure at a place of the axis, those along the axis first, then the suggested place."""
     along = [plane.up for plane in study.method.study.planes if not plane.across]
     outputs = sorted(study.curve_outputs(name), key=lambda output: output.name not in along)
     said = [f"{output.title} {number(study.values[name, output.name][at])}" for output in outputs]
@@ -469,7 +499,7 @@ def place_text(study: StudyResult, name: str, at: int) -> str:
 
 
 def tables_text(study: StudyResult, shown: str, width: int | None = None) -> str:
-    """The answers in columns, and those of every curve, the one that is ``shown`` marked, within ``width`` cells."""
+    """Return the table of answers and that of every curve, with the ``shown`` curve marked, within ``width`` cells."""
     split, curves = split_answers_table(study.method, study.answers), curve_answers_table(study.method, study.answers)
     if curves is not None:
         rows = [[f"{sign_for('into') if row[0] == shown else ' '} {row[0]}", *row[1:]] for row in curves.rows]

@@ -1,4 +1,4 @@
-"""A study of every subset of the variables that an intruder may know, as the screen shows it: from subset to subset, a variable more or less at a time."""
+"""View of a study of every subset of the variables that an intruder may know, one variable more or less at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ HEADS = ("variables known", "number known", "measure", "release", "lower", "uppe
 
 @dataclass(frozen=True)
 class LatticeView(StudyView):
-    """The subset of ``known`` variables, what it finds, and what each variable would change."""
+    """View of one subset of known variables: its risk, and the change if a variable is added or removed.
+
+    lattice: results by subset
+    known: the subset
+    """
 
     lattice: KnowledgeLattice
     known: Subset
@@ -46,17 +50,18 @@ class LatticeView(StudyView):
 
     @property
     def answer_content(self) -> Content | None:
-        """Return what to coarsen first, and who finds most."""
+        """Return which variable to coarsen first, and which subset has the highest risk."""
         return Content(self.lattice.short_summary_text())
 
     def toggle_variable(self, place: float) -> LatticeView:
-        """Return the view with the variable at this place of the list known, or no longer."""
+        """Return the view after switching whether the variable at this place of the list is known."""
         return replace(self, known=self.known ^ {self.lattice.variables[int(place)]})
 
     def panel_at(self, picture: int) -> Panel:
-        """Return the most and the least that subsets of each size find, and where the known variables stand."""
+        """Return the highest and the lowest risk among subsets of each size, and the point of the known variables."""
         measure, sizes = self.measure_names[picture], range(len(self.lattice.variables) + 1)
         series = []
+        # There are 2^k subsets of k variables, so each size is shown by its two extremes.
         for own, whose in ((True, "confidential"), (False, "release")):
             bands = [[v for v in self._values_of_size(size, measure, own=own) if v is not None] for size in sizes]
             told = [(size, values) for size, values in zip(sizes, bands, strict=True) if values]
@@ -70,10 +75,12 @@ class LatticeView(StudyView):
 
     @property
     def _axis_label(self) -> str:
+        """Return the label of the study's axis."""
         axis = self.lattice.method.study.axis
         return axis.label if axis else ""
 
     def _values_of_size(self, size: int, measure: str, *, own: bool) -> list[float | None]:
+        """Return the risks of all subsets of a size; ``own`` is of the confidential data."""
         rows = (
             self.lattice.risk_row(one, own=own, measure=measure) for one in combinations(self.lattice.variables, size)
         )
@@ -97,6 +104,7 @@ class LatticeView(StudyView):
         return StudyTable(columns, rows, [float(i) for i in range(len(rows))])
 
     def _variable_row(self, name: str, measure: str) -> dict[str, object]:
+        """Return the cells of a variable's row."""
         other = self.known ^ {name}
         now, then = self.lattice.risk_row(self.known, measure=measure), self.lattice.risk_row(other, measure=measure)
         change = ""
@@ -113,7 +121,7 @@ class LatticeView(StudyView):
         }
 
     def reading_at(self, picture: int, x: float) -> str:
-        """Return the risk from an intruder who knows these variables, wherever the cursor is."""
+        """Describe the risk from an intruder who knows these variables, wherever the cursor is."""
         measure = self.measure_names[picture]
         row = self.lattice.risk_row(self.known, measure=measure)
         band = interval_text(row.lower, row.upper) if row is not None else ""
@@ -122,6 +130,7 @@ class LatticeView(StudyView):
         return f"{said}{self.lattice.risk_text(self.known, measure=measure)}{f' ({band})' if band else ''}   confidential {own}"
 
     def export_rows(self, picture: int) -> ExportTable:
+        """Return a row for each subset, the smallest first."""
         measure, rows = self.measure_names[picture], []
         for size in range(len(self.lattice.variables) + 1):
             for one in combinations(self.lattice.variables, size):

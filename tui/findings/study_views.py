@@ -1,4 +1,6 @@
-"""Studies as the screen shows them: series to draw, numbers in rows, what the cursor reads; those of curves here."""
+"""Base class of the views of studies, and the view of studies of curves: series, rows of numbers, and text at the
+cursor.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ class StudyTable:
 
 
 class StudyView:
-    """A study, one of its ``pictures`` at a time."""
+    """View of a study, one of its ``pictures`` at a time."""
 
     title: str
     pictures: Sequence[str]
@@ -51,13 +53,15 @@ class StudyView:
         return None
 
     def picture_answer(self, picture: int) -> Content | None:
-        """Return what stands above a picture: the study's answer."""
+        """Return what stands above a picture: by default the study's answer."""
         return self.answer_content
 
     def panel_at(self, picture: int) -> Panel:
+        """Return the panel of a picture."""
         raise NotImplementedError
 
     def study_table(self, picture: int) -> StudyTable:
+        """Return the numbers of a picture."""
         raise NotImplementedError
 
     def reading_at(self, picture: int, x: float) -> str:
@@ -69,6 +73,7 @@ class StudyView:
         raise NotImplementedError
 
     def make_figure(self, picture: int, *, log: bool) -> Figure:
+        """Return a picture as a figure for a file."""
         drawn = self.panel_at(picture)
         return study_figure(f"{drawn.y_label}: {self.title}" if drawn.y_label else self.title, [drawn], log=log)
 
@@ -85,9 +90,10 @@ def study_figure(title: str, panels: Sequence[Panel], *, log: bool = False) -> F
 
 @dataclass(frozen=True)
 class CurveView(StudyView):
-    """A study of how each measure changes along the axis, confidential data beside the release; a measure at a time.
+    """View of a study of curves along its axis, one measure at a time: the confidential data and the release.
 
-    ``other_runs`` are the studies of other runs, by run.
+    measures: curves by measure, one for each dataset
+    other_runs: curves of other runs, by run
     """
 
     measures: Sequence[Sequence[StudyCurve]]
@@ -97,12 +103,16 @@ class CurveView(StudyView):
 
     @property
     def study_axis(self) -> Axis:
+        """Return the study's axis."""
         method = method_by_key(self.measures[0][0].key)
+        # This version may not have the method of an older run.
         return (method.study.axis if method else None) or Axis("level", "the level of the study")
 
     @property
     def title(self) -> str:  # type: ignore[override]
-        """``price, log_normal, income ±5%``: what is uncertain, how, and how near a match must be."""
+        """Return the title ``price, log_normal, income ±5%``: uncertain variable, its distribution, and match
+        radius.
+        """
         first = self.measures[0][0]
         named = [str(first.params[key]) for key in self.study_axis.uses if key in first.params]
         radius = params_text({key: value for key, value in first.params.items() if key == "radius"})
@@ -118,10 +128,12 @@ class CurveView(StudyView):
         return [*own, *overlaid_curves(own, self.other_runs)]
 
     def panel_at(self, picture: int) -> Panel:
+        """Return the panel with the curves of a measure."""
         series = [curve_series(curve) for curve in self.shown_curves(picture)]
         return Panel("", tuple(series), self.study_axis.label, self.pictures[picture], log_x=self.study_axis.log)
 
     def study_table(self, picture: int) -> StudyTable:
+        """Return a row for each level: confidential and released value, interval and ratio."""
         rows = level_rows(self.measures[picture])
         columns = (
             DisplayColumn("level", self.study_axis.label, 8, "right"),
@@ -135,7 +147,7 @@ class CurveView(StudyView):
         return StudyTable(columns, rows, levels)
 
     def reading_at(self, picture: int, x: float) -> str:
-        """Return every curve at a level, in the measure's own unit."""
+        """Return the values of every curve at a level, in the measure's own unit."""
         said = (curve_reading(curve, x) for curve in self.shown_curves(picture))
         return "   ".join([f"{self.study_axis.label} = {number(x)}", *said])
 
@@ -148,6 +160,7 @@ def group_by_study(curves: Sequence[StudyCurve]) -> list[list[list[StudyCurve]]]
     """Group curves by study, measure and dataset, the confidential data first."""
     studies: dict[str, dict[str, list[StudyCurve]]] = {}
     for curve in curves:
+        # Settings are dicts, which have no hash; sorted JSON is the same for equal settings.
         study = json.dumps([curve.key, curve.target, dict(curve.params)], sort_keys=True)
         studies.setdefault(study, {}).setdefault(curve.measure, []).append(curve)
     return [
@@ -170,6 +183,7 @@ def overlaid_curves(shown: Sequence[StudyCurve], over: Mapping[int, Sequence[Stu
 
 
 def _curve_identity(curve: StudyCurve) -> tuple[object, ...]:
+    """Return what must agree for curves of two runs to be comparable: method, measure, target and settings."""
     return curve.key, curve.measure, curve.target, dict(curve.params)
 
 
@@ -197,7 +211,7 @@ def curve_rows(shown: Sequence[StudyCurve]) -> ExportTable:
 
 
 def variance_share_columns(curve: StudyCurve) -> list[tuple[float | None, ...]]:
-    """Return the shares of the variance behind the intervals: for each share a column of one value, or None, a level."""
+    """Return a column for each share of the variance behind the intervals: a share, or None, for each level."""
     known = curve.variance_shares or (None,) * len(curve.levels)
     return [
         tuple(None if shares is None else shares[i] for shares in known)
@@ -206,19 +220,22 @@ def variance_share_columns(curve: StudyCurve) -> list[tuple[float | None, ...]]:
 
 
 def variance_share_names(key: str) -> list[str]:
-    """Return a study's names of the shares of the variance behind its intervals."""
+    """Return the names of the shares of variance that a study reports for its intervals."""
     method = method_by_key(key)
     return [output.name for output in method.outputs if output.study.variance_share_of] if method else []
 
 
 def variance_shares_heading(key: str) -> str:
-    """Return the heading of the shares of the variance behind a study's intervals: ``data/noise/both``."""
+    """Return the heading of the shares of variance: ``data/noise/both``."""
     method = method_by_key(key)
     return "/".join(output.title for output in method.outputs if output.study.variance_share_of) if method else ""
 
 
 def curve_reading(curve: StudyCurve, x: float) -> str:
-    """Return a curve's value at a level: ``synthetic 0.0181 (0.0093 .. 0.0269; data/noise/both 30/61/9 %)``."""
+    """Return a curve's value at the nearest level: ``synthetic 0.0181 (0.0093 ..
+
+    0.0269; data/noise/both 30/61/9 %)``.
+    """
     at = min(range(len(curve.levels)), key=lambda i: abs(curve.levels[i] - x))
     band = interval_text(curve.lower[at], curve.upper[at])
     if band and curve.variance_shares and (shares := curve.variance_shares[at]):

@@ -1,4 +1,7 @@
-"""Other limits tried on a run's thresholds: judged at once on the rows that are stored, kept only in the project's plan."""
+"""Dialog to try other limits on a run's thresholds.
+
+The stored rows are judged at once; changed limits are saved only into the project's plan.
+"""
 
 from __future__ import annotations
 
@@ -36,22 +39,25 @@ HEAD = "WHAT IF: nothing is saved."
 
 
 Judged = tuple["Sequence[Threshold]", "Sequence[Row]", "Sequence[Verdict]", int]
-"""Thresholds, the averages that they speak of, the verdicts of the run, and how many confidential records it has."""
+"""Thresholds, the averages that they are about, the verdicts of the run, and its number of confidential records."""
 
 
 class LimitField(EntryField):
-    """Field for a number that does not take q: it closes the screen as elsewhere."""
+    """Number field that leaves q to the dialog, which it closes."""
 
     def on_key(self, event: events.Key) -> None:
+        """Keep q out of the field."""
         if event.key == "q":
             event.prevent_default()
 
     def check_consume_key(self, key: str, character: str | None) -> bool:
+        """Return whether the field takes a key; not q."""
+        # No number has a q, and q closes every other screen.
         return key != "q" and super().check_consume_key(key, character)
 
 
 class LimitTrial(Dialog[None]):
-    """Dialog to edit the limits of thresholds one at a time; the board below follows every key."""
+    """Dialog to edit the limits of thresholds one at a time; the board below shows the verdicts after every key."""
 
     manual = "app verdicts"
 
@@ -72,6 +78,7 @@ class LimitTrial(Dialog[None]):
     needs_engine = True
 
     def __init__(self, run_id: int, project_id: int) -> None:
+        """Create the dialog about a run of a project."""
         super().__init__()
         self._run_id, self._project_id = run_id, project_id
         self._own: Sequence[Threshold] = ()
@@ -83,7 +90,7 @@ class LimitTrial(Dialog[None]):
         self._at = 0
 
     def compose(self) -> ComposeResult:
-        """Yield that it is a trial, the threshold with its limit, the board, and the keys."""
+        """Yield the remark that nothing is saved, the threshold with its limit, the board, and the keys."""
         with Vertical(classes="whole"):
             yield FrameEdge(name="trial-head")
             with FrameSides():
@@ -100,10 +107,11 @@ class LimitTrial(Dialog[None]):
         return partial(_read_thresholds, self._run_id)
 
     def _set_line(self, line: str, text: Content | str) -> None:
+        """Set the text of a line by the end of its name."""
         self.query_one(f"#trial-{line}", Line).set_text(text)
 
     def show_answer(self, answer: Judged) -> None:
-        """Begin with the first threshold."""
+        """Show the thresholds, beginning with the first."""
         self._own, self._rows, self._stored, self._records = answer
         self._tried = self._own
         self._edit_threshold(0)
@@ -120,6 +128,7 @@ class LimitTrial(Dialog[None]):
             "name",
             f"threshold {self._at + 1}/{len(self._tried)}: {name}, by the recipe {limit_text(own.bound, own.limit, own.value)}",
         )
+        # Setting the value must not be taken for typing: the limit is rounded to 12 digits here.
         with self.prevent(Input.Changed):
             self.query_one(Input).value = f"{one.limit:.12g}"
         self.query_one(Input).cursor_position = len(self.query_one(Input).value)
@@ -127,6 +136,7 @@ class LimitTrial(Dialog[None]):
 
     @on(Input.Changed)
     def _take_limit(self, event: Input.Changed) -> None:
+        """Judge the rows with the typed limit, or say that it is not a number."""
         limit = _parse_number(event.value)
         if limit is None or not self._tried:
             self._set_line("wrong", "Not a number: the board shows the limit before." if event.value.strip() else "")
@@ -136,9 +146,12 @@ class LimitTrial(Dialog[None]):
         self._judge_trial()
 
     def _judge_trial(self) -> None:
+        """Judge the rows by the tried limits in a thread."""
+        # Bound now: the user may type another limit before the thread has started.
         tried, rows = self._tried, self._rows
 
         def query(_: Workspace) -> Sequence[Verdict]:
+            """Judge the rows; the engine is imported here, in the thread."""
             from sfumato.engine.recipe.thresholds import judge_thresholds
 
             return judge_thresholds(tried, rows)
@@ -146,6 +159,7 @@ class LimitTrial(Dialog[None]):
         self.compute(query, self._show_judged)
 
     def _show_judged(self, verdicts: Sequence[Verdict]) -> None:
+        """Store the verdicts of the trial and show them."""
         self._verdicts = verdicts
         self._show_board()
 
@@ -153,6 +167,7 @@ class LimitTrial(Dialog[None]):
         self._show_board()
 
     def _show_board(self) -> None:
+        """Show the stored result and the board of the trial."""
         if not self._verdicts:
             return
         stored = Content.assemble("As stored: ", overall_line(self._stored), "\nIn this trial:")
@@ -181,6 +196,7 @@ class LimitTrial(Dialog[None]):
             return
 
         def query(workspace: Workspace) -> int:
+            """Store the changed limits and return their number."""
             from sfumato.workspace.plan.edits import store_limits
 
             store_limits(workspace, project_id, changed)
@@ -193,6 +209,7 @@ class LimitTrial(Dialog[None]):
 
 
 def _parse_number(text: str) -> float | None:
+    """Return the finite number that a text denotes; None for any other text."""
     try:
         value = float(text)
     except ValueError:
@@ -201,6 +218,7 @@ def _parse_number(text: str) -> float | None:
 
 
 def _read_thresholds(run_id: int, workspace: Workspace) -> Judged:
+    """Read the thresholds of a run with the rows to judge."""
     from sfumato.workspace.store.runs import count_confidential_records, find_run
     from sfumato.workspace.views.results import read_result_rows, read_verdicts
 

@@ -1,4 +1,4 @@
-"""The page of findings: the answer of the gate, what it found, and every threshold with what was observed."""
+"""Tab with the answer of the gate, its findings, and every threshold with the observed value."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from .lever_changes import PlanLever
 
 MARGIN = 3
-"""Cells of the list that are not for its lines: a blank either side, the scrollbar."""
+"""Cells of the list that its lines cannot use: a blank on either side and the scrollbar."""
 NONE = "This run has no limits of its own."
 UNEXAMINED = "The gate could not examine the tables, so nothing can be released: {}"
 BESIDE_COUNT = 66
-"""Cells of the frame's upper edge that are not for what the page counts: the name of the place and its tabs."""
+"""Cells of the frame's upper edge that the counts cannot use: the name of the place and its tabs."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class RunVerdicts:
     run_id: the run
     verdicts: verdicts by group, the worst first
     n_records: number of confidential records
-    n_others: number of numbers without a verdict
+    n_others: number of results without a verdict
     """
 
     run_id: int
@@ -62,10 +62,11 @@ class RunVerdicts:
 
 
 def _read_verdicts(run_id: int, workspace: Workspace) -> RunVerdicts:
-    """Read the verdicts, and load the methods that name them, in the thread."""
+    """Read the verdicts of a run, the worst of each group first."""
     from sfumato.engine.methods.labels import labels_of
 
     verdicts = sorted(read_verdicts(workspace, run_id), key=lambda one: WORST_FIRST.index(one.outcome))
+    # Labels import the methods, which takes long, so they are loaded in the thread before the screen needs them.
     labels_of(verdicts)
     records = count_confidential_records(workspace, find_run(workspace, run_id))
     query = "SELECT count(*) FROM result WHERE run_id = ? AND draw IS NULL AND dataset != 'confidential'"
@@ -86,7 +87,7 @@ class VerdictsPane(RunPane, SplitView):
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("try", "try", show=True)]
 
     class GateAnswerChanged(Message):
-        """Message that the gate has answered for the run, or has another answer."""
+        """Message that the gate's answer for the run has changed."""
 
     @dataclass
     class LeverChosen(Message):
@@ -95,6 +96,7 @@ class VerdictsPane(RunPane, SplitView):
         lever: PlanLever
 
     def __init__(self) -> None:
+        """Create the tab, without a run."""
         super().__init__(id="verdicts")
         self._verdicts: list[Verdict] = []
         self._records: int | None = None
@@ -114,14 +116,14 @@ class VerdictsPane(RunPane, SplitView):
         return partial(_read_verdicts, self.line.run.id)
 
     def show_answer(self, answer: RunVerdicts) -> None:
-        """Show them, unless another run is shown by now."""
+        """Show the verdicts, unless another run is shown by now."""
         if self.line is not None and answer.run_id == self.line.run.id:
             self._verdicts, self._records, self._is_read = answer.verdicts, answer.n_records, True
             self._others = answer.n_others
             self._show_board()
 
     def show_run(self, line: RunSummary | None) -> None:
-        """Show this run, and ask whether what is known of the gate's answer still holds."""
+        """Show this run, and ask whether the known answer of the gate is still valid."""
         if self.line is None or line is None or line.run.id != self.line.run.id:
             self._examined, self._why_unexamined = None, ""
         super().show_run(line)
@@ -133,6 +135,7 @@ class VerdictsPane(RunPane, SplitView):
             self._examining = None
             return
         run_id = self.line.run.id
+        # An examination of this run is under way; a second one would only take time.
         if self._examining == run_id:
             return
         self._examining = run_id
@@ -140,9 +143,11 @@ class VerdictsPane(RunPane, SplitView):
         take = partial(self._show_gate_answer, run_id)
 
         def examine_run(call: CallInProcess) -> ExaminedRun:
+            """Examine the run, or take the known examination if nothing has changed since."""
             return memory.examine(directory, run_id, call)
 
         def report_problem(text: str) -> Message:
+            """Return an error as the answer, so that the board shows it in its place."""
             return self.AnswerReceived(take, text)
 
         self.compute_in_processes(examine_run, take, group="gate", refuse=report_problem)
@@ -165,6 +170,7 @@ class VerdictsPane(RunPane, SplitView):
         """Return what the board shows of the gate."""
         if self.line is None or self.line.run.state is not RunState.DONE:
             return GateLines()
+        # Until the gate has answered the board says so, and nothing on it is green.
         if (known := self._examined) is None:
             return GateLines(text=UNEXAMINED.format(self._why_unexamined) if self._why_unexamined else EXAMINING)
         leads = known.lead_findings
@@ -172,9 +178,9 @@ class VerdictsPane(RunPane, SplitView):
         return GateLines(known.release_answer, leads, witnesses, known.waived_checks)
 
     def _heading_counts(self) -> str:
-        """Return ``may not leave · 1 blocks, 3 to be judged · 2 of 10 limits not met``, or as much of it as fits.
+        """Return the counts for the frame: ``may not leave · 1 blocks, 3 to be judged · 2 of 10 limits not met``.
 
-        Empty before the run is done.
+        The text is shortened to fit. It is empty before the run is done.
         """
         if self.line is None or self.line.run.state is not RunState.DONE or not self._is_read:
             return ""
@@ -184,12 +190,13 @@ class VerdictsPane(RunPane, SplitView):
             open_findings = [one for one in self._gate_lines.findings if is_open(one) and one.status != "not checked"]
             gate = [SHORT_ANSWERS[self._examined.release_answer.may_leave], finding_counts_text(open_findings)]
         limits = limits_text(self._verdicts)
+        # The gate's answer is never dropped: it decides whether the release may leave.
         shorter = (" · ".join(filter(None, parts)) for parts in ([*gate, limits], [gate[0], limits], [gate[0]]))
         room = self.list_width - BESIDE_COUNT
         return next((text for text in shorter if cell_len(text) <= room), gate[0])
 
     def in_footer(self, action: str) -> bool:
-        """Return whether a key stands at the foot: other limits can be tried only if there are verdicts."""
+        """Return whether a key stands in the footer: other limits can be tried only if there are verdicts."""
         return action != "try" or bool(self._verdicts)
 
     async def action_try(self) -> None:
@@ -204,6 +211,7 @@ class VerdictsPane(RunPane, SplitView):
 
     @on(VerdictBoard.BoardCursorMoved)
     def _follow_board(self) -> None:
+        """Show the details of the row under the cursor."""
         self.follow_cursor()
 
     def detail_query(self) -> DetailQuery | None:
@@ -220,6 +228,7 @@ class VerdictsPane(RunPane, SplitView):
             return None
 
         def query(workspace: Workspace) -> LaidOut:
+            """Read and explain the number of the verdict."""
             from sfumato.workspace.reporting.explanation import explanation_title, verdict_text
 
             from ..parts.explain import explain_row
@@ -238,7 +247,7 @@ class VerdictsPane(RunPane, SplitView):
 
     @on(VerdictBoard.FindingSelected)
     async def _explain_finding(self, event: VerdictBoard.FindingSelected) -> None:
-        """Explain a finding as the place Release does."""
+        """Open the dialog about a finding, the same as in the place Release."""
         from ..release.release import FindingDialog
 
         known = self._examined
@@ -254,6 +263,7 @@ class VerdictsPane(RunPane, SplitView):
         run_id, project_id, verdict = self.line.run.id, self.line.run.project_id, event.verdict
 
         def query(workspace: Workspace) -> tuple[ExplainedNumber, Sequence[PlanLever]] | None:
+            """Read the number with its explanation and the levers; None if there is no such row."""
             from sfumato.workspace.plan.drafts import find_draft
 
             from ..parts.explain import read_number
@@ -267,6 +277,7 @@ class VerdictsPane(RunPane, SplitView):
         self.read(query, self._open_explanation)
 
     async def _open_explanation(self, answer: tuple[ExplainedNumber, Sequence[PlanLever]] | None) -> None:
+        """Open the explanation of a verdict's number, with levers if it has some."""
         if answer is None:
             self.sfumato.say("The run has no row of results for this threshold; its reason stands on the board")
             return
@@ -280,12 +291,14 @@ class VerdictsPane(RunPane, SplitView):
             return
 
         def post_lever(lever: PlanLever | None) -> None:
+            """Request the change of the plan by the chosen lever."""
             if lever is not None:
                 self.post_message(self.LeverChosen(lever))
 
         await self.sfumato.open(VerdictExplanation(found, titles, levers, run_id), post_lever)
 
     def _show_board(self) -> None:
+        """Show the board, or the reason why there are no verdicts."""
         shown = self.query_one(VerdictBoard)
         none = self.empty_text("verdicts", NONE) if self._is_read else "…"
         gate = self._gate_lines
@@ -297,7 +310,7 @@ class VerdictsPane(RunPane, SplitView):
             shown.show_message("\n\n".join(filter(None, (gate.text, none))))
 
     def make_exportable(self) -> ScreenExport | None:
-        """The verdicts with all their digits."""
+        """Return the verdicts with all their digits."""
         verdicts = self._verdicts
         return (
             ScreenExport(self.export_file_name("verdicts"), lambda: table_of_records(Verdict, verdicts))

@@ -1,1 +1,1 @@
-"""The acts of the app and the keys that they have."""
+"""The acts of the app and their keys."""

@@ -1,7 +1,7 @@
-"""The acts of the app, and the keys that they have: one meaning everywhere.
+"""Table of the acts of the app and their keys: a key has the same meaning everywhere.
 
-Screens and widgets bind acts of this table by ``bind_act`` and have no keys of their own. An act without a key is run from ``?`` of its place
-and from the palette; whoever wants a key for it names it in ``keys.toml``.
+Screens and widgets bind acts of this table by ``bind_act`` and have no keys of their own. An act without a key is run
+from ``?`` of its place and from the palette; users can give it a key in ``keys.toml``.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from textual.binding import Binding
 
 KEYLESS = "act:"
-"""What the binding of an act without a key has in place of one: no terminal sends such a key."""
+"""Prefix of the key in the binding of an act without a key; no terminal sends such a key."""
 TYPED = ".typed"
-"""Ends the name of a binding where text is typed: it has those of its act's keys that are no characters, whatever ``keys.toml`` says."""
+"""Suffix of the name of a binding where text is typed: it has only those of its act's keys that are not characters."""
 CHARACTERS = frozenset({"asterisk", "slash", "plus", "minus", "colon", "at", "space", "comma"})
 
 
@@ -35,6 +35,7 @@ class KeyAct:
 
 
 def _acts_of_group(group: str, *lines: tuple[str, str, str]) -> tuple[KeyAct, ...]:
+    """Return the acts of a group from (name, keys separated by blanks, description)."""
     return tuple(KeyAct(name, tuple(keys.split()), does, group) for name, keys, does in lines)
 
 
@@ -213,13 +214,16 @@ def bind_act(
 ) -> Binding:
     """Return the binding of an act to an action, with ``label`` for what it does here.
 
-    ``typed``: text is typed here, so that only keys that are no characters count. ``only`` names one of the act's keys, if the others
-    have another use here. Raises KeyError for an unknown act.
+    typed: whether text is typed here, so that only keys that are not characters count
+    only: the one key of the act to bind, if the others have another use here
+
+    Raises KeyError for an unknown act.
     """
     act = BY_NAME[name]
     keys = [key for key in act.keys if not only or key == only]
     if typed:
         keys = [key for key in keys if not is_character_key(key)]
+    # Own keys of the user replace a binding by its name; a key of theirs must not end up where text is typed.
     ident = name if not (typed or only) else f"{name}{TYPED}"
     return Binding(
         ",".join(keys) or f"{KEYLESS}{name}", action, label or act.description, show=show, priority=priority, id=ident

@@ -1,6 +1,6 @@
 """The user's own keys, by the name of the act that they are for.
 
-What ``keys.toml`` does not name keeps its keys:
+Acts that ``keys.toml`` does not name keep their keys:
 
     keys = "f2"
     run = ["R", "ctrl+g"]
@@ -27,10 +27,10 @@ from .acts import ACTS, BY_NAME, KeyAct
 from .own_keys import MODIFIERS
 
 BLANKS = {",": "comma", " ": "space"}
-"""What a list of keys is written with."""
+"""Names of the keys that separate a list of keys."""
 NAMED = frozenset(key.value for key in Keys)
 SAME = {"ctrl+i": "tab", "ctrl+m": "enter", "ctrl+h": "backspace", "ctrl+j": "enter", "ctrl+[": "escape"}
-"""Keys that terminals cannot tell from others."""
+"""Keys that terminals cannot distinguish from others."""
 MOST_BYTES = 100_000
 OLD_NAME = re.compile(r"[a-z_]+\.[a-z_]+")
 OLD = (
@@ -40,9 +40,10 @@ OLD = (
 
 
 def long_key_name(key: str) -> str:
-    """Return the name that Textual has for a key, such as ``question_mark`` for ``?``."""
+    """Return Textual's name for a key, such as ``question_mark`` for ``?``."""
     if len(key) > 1:
         return key
+    # Textual converts a character into the name of its key only when it reads a list of bindings.
     return BLANKS.get(key) or next(iter(Binding.make_bindings([Binding(key, "name")]))).key
 
 
@@ -54,12 +55,13 @@ def is_known_key(key: str) -> bool:
 
 
 class BadKeymap(Exception):
-    """The file of keys cannot be used; the text names file and line."""
+    """Error for a file of keys that cannot be used; the message names file and line."""
 
 
 def read_keymap(file: Path) -> dict[str, str]:
-    """The keys by name of act, as ``App.set_keymap`` takes them; empty where there is no file. Raises BadKeymap."""
+    """Return the keys by name of act, as ``App.set_keymap`` takes them; empty without a file. Raises BadKeymap."""
     try:
+        # Links are followed: many people keep such files in a folder of their own.
         text = read_plain(file, MOST_BYTES, follow=True).decode("utf-8") if file.exists() else ""
     except StrangeFile as error:
         raise BadKeymap(f"{file}: it is {error.kind}, not a file of keys") from None
@@ -76,7 +78,9 @@ def read_keymap(file: Path) -> dict[str, str]:
     return {name: ",".join(long_key_name(key) for key in _listed_keys(value)) for name, value in asked.items()}
 
 
+# A table may come from an old file with keys by screen, such as ``runs.compare``, which gets a message of its own.
 def _flatten_table(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the dotted name and the value of each entry."""
     for name, value in table.items():
         if isinstance(value, dict):
             yield from _flatten_table(value, f"{prefix}{name}.")
@@ -105,6 +109,7 @@ def _keymap_problems(asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _key_problem(key: str) -> str:
+    """Return what is wrong with a key; empty if nothing is."""
     if key in SAME:
         return f'a terminal cannot tell "{key}" from {SAME[key]}'
     return (
@@ -114,6 +119,7 @@ def _key_problem(key: str) -> str:
 
 def _key_clashes(asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the acts with a key that would have two meanings."""
+    # ``?`` and ``question_mark`` are the same key.
     own = {name: {long_key_name(key) for key in _listed_keys(value)} for name, value in asked.items()}
     now = {act.name: own.get(act.name, set(act.keys)) for act in ACTS}
     for name in own:
@@ -136,7 +142,7 @@ def _line_number(text: str, name: str) -> int:
 
 
 def default_keys(file: Path) -> str:
-    """The keys that hold without a file, as a ``file`` to start from."""
+    """Return the text of a ``file`` with the default keys, to start from."""
     head = [
         f"# The acts of Sfumato and their keys, to be kept in {file}",
         "# Keep the lines that you change; an act that is left out keeps these keys.",
@@ -153,4 +159,5 @@ def default_keys(file: Path) -> str:
 
 
 def _act_line(act: KeyAct) -> str:
+    """Return the line of an act in the file."""
     return f'{act.name} = "{", ".join(act.keys)}"  # {act.description}'

@@ -1,4 +1,4 @@
-"""The key that an act has now: as it comes, or as the user's own keys have it."""
+"""The present key of an act: the default one, or the user's own."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from .acts import BY_NAME
 MODIFIERS = frozenset({"ctrl", "shift", "alt", "super", "hyper", "meta"})
 """Keys that do nothing by themselves."""
 NAMES = {"enter": "enter"}
-"""Keys by name where their sign is in few fonts."""
+"""Displayed names of keys whose sign is in few fonts."""
 
 
 class HasOwnKeys(Protocol):
-    """An app whose user may have changed keys."""
+    """Protocol of an app whose user may have changed keys."""
 
     @property
     def own_keys(self) -> Mapping[str, str]:
-        """Keys that the user has changed, by the name of their act."""
+        """Return the keys that the user has changed, by the name of their act."""
 
 
 def key_text(key: str) -> str:
-    """A key as people read it: ``?``, ``ctrl+r``, ``enter``."""
+    """Return a key as people read it: ``?``, ``ctrl+r``, ``enter``."""
     *modifiers, name = key.split("+") if len(key) > 1 else [key]
     return "+".join([*modifiers, NAMES.get(name, format_key(name))])
 

@@ -1,4 +1,6 @@
-"""The list of acts of the place below, in groups with their keys; enter runs one, and pressing a key finds its act."""
+"""Dialog with the acts of the place below, in groups with their keys; enter runs one, and pressing a key
+finds its act.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,12 @@ HINT = "Press a key to find what it does"
 
 @dataclass(frozen=True)
 class HelpAct:
-    """An act of a place with its present keys.
+    """Act of a place with its present keys.
 
+    act: the act
     label: what the act does there
-    run: the action and the node that has it, None where it does nothing
+    keys: its keys
+    run: action and node that has it; None if the act does nothing there
     """
 
     act: KeyAct
@@ -43,10 +47,12 @@ class HelpAct:
 
     @property
     def keys_text(self) -> str:
+        """Return the keys as people read them."""
         return " ".join(map(key_text, self.keys))
 
     @property
     def group(self) -> str:
+        """Return the heading for the act."""
         return self.act.group if self.run else ELSEWHERE
 
 
@@ -60,6 +66,7 @@ def available_acts(screen: Screen[Any]) -> list[HelpAct]:
             keys, *_ = found.setdefault(entry, ([], active.binding.description, active.node))
             keys.append(active.binding.key)
     here = [
+        # Acts without a key are bound to one that no terminal sends.
         HelpAct(BY_NAME[name], label, tuple(key for key in keys if not key.startswith("act:")), (action, node))
         for (name, action, _), (keys, label, node) in found.items()
     ]
@@ -68,16 +75,17 @@ def available_acts(screen: Screen[Any]) -> list[HelpAct]:
 
 
 def unavailable_acts(available: Iterable[HelpAct]) -> list[HelpAct]:
-    """Return the acts that do nothing here."""
+    """Return the acts that do nothing in a place, given its available ones."""
     known = {one.act for one in available}
     return [HelpAct(act, act.description, act.keys) for act in ACTS if act not in known]
 
 
 def filter_acts(entries: Iterable[HelpAct], words: str) -> list[HelpAct]:
-    """Return the acts of a typed key, then those whose words contain all of ``words``; all acts without words."""
+    """Return the acts of a typed key, then those whose texts contain all of ``words``; all acts without words."""
     wanted, listed = words.lower().split(), list(entries)
     by_key = [one for one in listed if words and (words in one.keys or words in one.keys_text.split())]
     texts = {one: f"{one.label} {one.act.description} {one.group}".lower() for one in listed}
+    # A typed letter may be a key as well as a part of a word; the key comes first.
     return [*by_key, *(one for one in listed if one not in by_key and all(word in texts[one] for word in wanted))]
 
 
@@ -88,6 +96,7 @@ def no_effect_message(key: str) -> str:
 
 
 def _acts_table(entries: Sequence[HelpAct]) -> GridTable[HelpAct]:
+    """Return the table of acts, with the heading in the first row of each group."""
     first = {one: at == 0 or entries[at - 1].group != one.group for at, one in enumerate(entries)}
     longest = max((len(one.keys_text) for one in entries), default=0)
     return GridTable(
@@ -100,7 +109,7 @@ def _acts_table(entries: Sequence[HelpAct]) -> GridTable[HelpAct]:
 
 
 class KeysDialog(TableScreen[HelpAct], Dialog[HelpAct]):
-    """The list of keys; it answers the act that is to be run."""
+    """Dialog with the acts of a place and their keys; it returns the act to run."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("filter", "search", "Search", show=True),
@@ -113,11 +122,12 @@ class KeysDialog(TableScreen[HelpAct], Dialog[HelpAct]):
     id_prefix = "keys"
 
     def __init__(self, here: Sequence[HelpAct]) -> None:
+        """Create the dialog with the acts of the place below."""
         super().__init__()
         self._here, self._elsewhere = here, unavailable_acts(here)
 
     def compose(self) -> ComposeResult:
-        """Yield a title, the acts, the line for a pressed key, and the field for words."""
+        """Yield the acts, the line for a pressed key, and the field for words."""
         with DialogBox("Keys of this place", "enter runs one, / searches, q closes", tall=True):
             yield LiveGrid(empty="No act has these words.")
             yield Line(name="keys-said")
@@ -129,21 +139,25 @@ class KeysDialog(TableScreen[HelpAct], Dialog[HelpAct]):
         self._show_message(HINT)
 
     def _show_message(self, text: str) -> None:
+        """Show a message below the list."""
         self.query_one("#keys-said", Line).set_text(text)
 
     def _show_acts(self, words: str) -> None:
+        """Show the acts that have these words, with those of other places last."""
         found = filter_acts(self._here, words)
         if words:
             found += filter_acts(self._elsewhere, words)
         self.show_rows(_acts_table(found), found)
 
     def action_search(self) -> None:
+        """Show the field for words."""
         field = self.query_one(FilterField)
         field.add_class("asked")
         field.focus()
 
     def on_key(self, event: events.Key) -> None:
-        """Go to the act of a key, or show that it does nothing; some terminals report a shift key by itself."""
+        """Go to the act of a key, or show that it does nothing."""
+        # Some terminals report a modifier key by itself.
         if isinstance(self.focused, Input) or event.key in self.active_bindings or event.key in MODIFIERS:
             return
         event.stop()
@@ -157,20 +171,24 @@ class KeysDialog(TableScreen[HelpAct], Dialog[HelpAct]):
 
     @on(Input.Changed)
     def _filter_as_typed(self, event: Input.Changed) -> None:
+        """Filter the acts by the typed words."""
         self._show_acts(event.value.strip())
 
     @on(Input.Submitted)
     def _keep_filter(self) -> None:
+        """Return to the filtered list."""
         self.grid.focus()
 
     @on(FilterField.FilterCancelled)
     def _clear_filter(self) -> None:
+        """Show all acts again."""
         field = self.query_one(FilterField)
         self.grid.focus()
         field.value = ""
         field.remove_class("asked")
 
     async def open_row(self, row: HelpAct) -> None:
+        """Close the dialog with the act, unless it is of another place."""
         if row.run is None:
             self._show_message(f"{row.label} is an act of another place")
         else:

@@ -1,4 +1,4 @@
-"""The manual in the app: a page, opened at the topic of the cursor, and a search by words."""
+"""Dialog with the manual: a page, opened at the topic of the cursor, and a search by words."""
 
 from __future__ import annotations
 
@@ -29,12 +29,15 @@ from .manual_text import PageLine, page_lines, strip_markdown
 
 STYLES = {"title": "$primary bold", "heading": "$primary bold", "code": "bold", "text": ""}
 FIRST_PAGE = "app"
-"""What opens where a screen leads to no page of its own."""
+"""Page for screens without a topic of their own."""
 
 
 def current_topics(screens: Sequence[Screen[object]]) -> list[str]:
-    """Return the topics that fit the focus, the nearest first: its own, those of its containers, those of the screens below."""
+    """Return the topics that fit the focus, the nearest first: of the focused widget, its containers, and the screens
+    below.
+    """
     found: list[str] = []
+    # A dialog without topics of its own lies above the screen that has them.
     for screen in reversed(screens):
         for node in (screen.focused or screen).ancestors_with_self:
             topics = getattr(node, "manual_topics", None)
@@ -43,7 +46,7 @@ def current_topics(screens: Sequence[Screen[object]]) -> list[str]:
 
 
 def first_entry(topics: Iterable[str]) -> ManualEntry:
-    """Return the entry of the first of these topics that the manual has."""
+    """Return the first of these topics that the manual has; its first page if it has none."""
     for topic in topics:
         try:
             return find_entry(topic)
@@ -53,7 +56,7 @@ def first_entry(topics: Iterable[str]) -> ManualEntry:
 
 
 class ManualDialog(Dialog[None]):
-    """A page of the manual at the first of ``topics`` that it has; ``/`` searches, escape returns."""
+    """Dialog with a page of the manual; ``/`` searches, escape returns."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("filter", "search", "Search", show=True),
@@ -67,7 +70,7 @@ class ManualDialog(Dialog[None]):
 
     @dataclass
     class PageLaidOut(Message):
-        """A page broken into lines; the entry begins at line ``first_line``."""
+        """Message with a page broken into lines; the entry begins at line ``first_line``."""
 
         entry: ManualEntry
         width: int
@@ -76,13 +79,14 @@ class ManualDialog(Dialog[None]):
 
     @dataclass
     class SectionsFound(Message):
-        """The sections that contain the words, or the problem of the search."""
+        """Message with the sections that contain the words, or the problem of the search."""
 
         words: str
         hits: Sequence[ManualHit]
         problem: str = ""
 
     def __init__(self, topics: Sequence[str] = ()) -> None:
+        """Create the dialog at the first of ``topics`` that the manual has."""
         super().__init__()
         self._topics = tuple(topics)
         self._entry: ManualEntry | None = None
@@ -90,7 +94,7 @@ class ManualDialog(Dialog[None]):
         self._words, self._hits, self._hit = "", tuple[ManualHit, ...](), 0
 
     def compose(self) -> ComposeResult:
-        """Yield the page's name, its text, the field for words, the keys."""
+        """Yield the page's name, its text, the field for words, and the keys."""
         with Vertical(classes="whole"):
             yield FrameEdge(name="manual-head")
             with FrameSides():
@@ -108,12 +112,12 @@ class ManualDialog(Dialog[None]):
 
     @property
     def entry(self) -> ManualEntry | None:
-        """Return the entry that is shown; None until it is laid out."""
+        """Return the shown entry; None before it is laid out."""
         return self._entry if self._shown else None
 
     @work(thread=True, exclusive=True, group="manual", exit_on_error=False)
     def _open(self, entry: ManualEntry | None) -> None:
-        """Lay a page out in a thread: a long one takes some time."""
+        """Lay a page out in a thread, since a long one takes some time."""
         chosen = first_entry(self._topics) if entry is None else entry
         pane = self.query_one(Scroll)
         bar = (
@@ -129,11 +133,13 @@ class ManualDialog(Dialog[None]):
             lines += [*page_lines(text, width), PageLine("")]
         if chosen.term:
             starts = (number for number, line in enumerate(lines) if number > at and _defines(line.text, chosen.term))
+            # A term without an item of its own is at the heading of its section.
             at = next(starts, at)
         self.post_message(self.PageLaidOut(chosen, width, lines, at))
 
     @on(PageLaidOut)
     def _show_page(self, event: PageLaidOut) -> None:
+        """Show a page that was laid out, scrolled to its entry."""
         self._entry = event.entry
         pane = self.query_one(Scroll)
         if self._shown != (event.entry.page, event.width):
@@ -143,6 +149,7 @@ class ManualDialog(Dialog[None]):
         pane.go_to_line(event.first_line)
 
     def _show_location(self) -> None:
+        """Show page, section and hit in the heading."""
         entry = self._entry
         if entry is None:
             return
@@ -152,29 +159,34 @@ class ManualDialog(Dialog[None]):
         self.query_one("#manual-head", Line).set_text(Content.assemble(("Manual", "$primary bold"), *parts, hit))
 
     def _hit_text(self) -> str:
+        """Return the number of the hit and the words that it lacks; empty without a search."""
         if not self._hits:
             return ""
         lacks = "".join(f", without {word}" for word in self._hits[self._hit].missing_words)
         return f"   (hit {self._hit + 1} of {len(self._hits)} for {self._words}{lacks})"
 
     def action_search(self) -> None:
+        """Show the field for words."""
         field = self.query_one(FilterField)
         field.add_class("asked")
         field.focus()
 
     @on(Input.Submitted)
     def _search_words(self, event: Input.Submitted) -> None:
+        """Search for the typed words."""
         self._hide_search()
         if event.value.strip():
             self._find(event.value.strip())
 
     @on(FilterField.FilterCancelled)
     def _hide_search(self) -> None:
+        """Hide the field for words."""
         self.query_one(FilterField).remove_class("asked")
         self.query_one(Scroll).focus()
 
     @work(thread=True, exclusive=True, group="manual", exit_on_error=False)
     def _find(self, words: str) -> None:
+        """Search the manual in a thread."""
         try:
             self.post_message(self.SectionsFound(words, search_manual(words)))
         except BadInput as error:
@@ -182,6 +194,7 @@ class ManualDialog(Dialog[None]):
 
     @on(SectionsFound)
     def _show_hits(self, event: SectionsFound) -> None:
+        """Open the first hit, or show the problem."""
         if event.problem:
             self.sfumato.say(event.problem)
             return
@@ -190,7 +203,7 @@ class ManualDialog(Dialog[None]):
         self._open_hit()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an act applies: there is a next hit once a search has found some."""
+        """Enable the next hit if a search has found some."""
         return bool(self._hits) if action == "hit" else super().check_action(action, parameters)
 
     def action_hit(self, by: int) -> None:
@@ -199,6 +212,7 @@ class ManualDialog(Dialog[None]):
         self._open_hit()
 
     def _open_hit(self) -> None:
+        """Open the section of the current hit."""
         section = self._hits[self._hit].section
         self._open(ManualEntry(section.page, section))
 
@@ -211,6 +225,6 @@ class ManualDialog(Dialog[None]):
 
 
 def _defines(line: str, term: str) -> bool:
-    """Whether a line begins the list item of a term."""
+    """Return whether a line begins the list item of a term."""
     names = line.strip().removeprefix("- ").partition(":")[0] if line.strip().startswith("- ") else ""
     return term in [name.strip().lower() for name in names.split(",")]

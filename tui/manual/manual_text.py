@@ -1,4 +1,4 @@
-"""A page of the manual as lines of text that fit a width: for the command line and for the app."""
+"""Lay a page of the manual out as lines of text that fit a width, for the command line and for the app."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from dataclasses import dataclass
 from sfumato.workspace.reporting.tables import format_table, table_from_titles
 
 LONGEST_LINE = 100
-"""A paragraph is not set wider, however wide the terminal is."""
+"""Greatest width of a paragraph in characters, however wide the terminal is."""
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)]+)\)")
 _ITEM = re.compile(r"( *)(-|\d+\.) (.*)")
 
 
 @dataclass(frozen=True, slots=True)
 class PageLine:
-    """A line of a page.
+    """Line of a page.
 
+    text: its text
     kind: ``title``, ``heading``, ``code`` or ``text``
     """
 
@@ -33,17 +34,19 @@ def strip_markdown(markdown: str) -> str:
 
 
 def _link_text(found: re.Match[str]) -> str:
+    """Return the words of a link, with the command for a page of the manual."""
     words, to = found.groups()
     page = to.partition("#")[0]
     return f"{words} (sfumato help {page[:-3]})" if page.endswith(".md") and "/" not in page else words
 
 
 def page_lines(markdown: str, width: int) -> list[PageLine]:
-    """Return the lines of a page, none of its words wider than ``width``; code and tables of figures stay unchanged."""
+    """Return the lines of a page, with its words in at most ``width`` characters; code keeps its lines."""
     lines: list[PageLine] = []
     listed = False
     for block in _split_blocks(markdown):
         follows, listed = listed, _ITEM.fullmatch(block[0]) is not None
+        # Items of a list follow each other without an empty line.
         if lines and not (follows and listed):
             lines.append(PageLine(""))
         lines += _lay_out_block(block, width)
@@ -54,6 +57,7 @@ def _split_blocks(markdown: str) -> Iterator[list[str]]:
     """Yield the lines of each heading, paragraph, list item, table and piece of code."""
     block: list[str] = []
     fenced = False
+    # The empty line at the end closes the last block.
     for line in [*markdown.splitlines(), ""]:
         if line.startswith("```"):
             fenced = not fenced
@@ -77,6 +81,7 @@ def _split_blocks(markdown: str) -> Iterator[list[str]]:
 
 
 def _lay_out_block(block: list[str], width: int) -> Iterator[PageLine]:
+    """Yield the lines of a block for a width."""
     first = block[0]
     if first.startswith("#"):
         level = len(first) - len(first.lstrip("#"))

@@ -1,1 +1,1 @@
-"""Screens around tables, forms, dialogs and explanations that several places share."""
+"""Base classes and mixins of screens that several places share: tables, forms, dialogs and explanations."""

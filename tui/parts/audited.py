@@ -1,4 +1,4 @@
-"""Dialog about one target of an audit: what gives this person away in shadow releases, and what to change.
+"""Dialog about one target of an audit: the features that give this person away in shadow releases, and what to change.
 
 It shows names and weights of features, no values.
 """
@@ -40,21 +40,26 @@ class AuditedTargetDialog(Dialog[None]):
     ]
 
     def __init__(self, run_id: int, measure: RecordMeasure, record: int | None = None) -> None:
-        """Open on ``record``, numbered from 1; by default on the target that stands out most."""
+        """Create the dialog about ``record``, numbered from 1; by default about the target that is easiest to
+        recognise.
+        """
         super().__init__()
         self._run_id, self._measure, self._record = run_id, measure, record
         self._targets: list[AuditedRecord] = []
         self._levers: tuple[str, ...] = ()
 
     def compose(self) -> ComposeResult:
+        """Yield the title and the text."""
         with Vertical(classes="dialog tall"):
             yield Static("…", id="audited-title", classes="dialog-title", markup=False)
             yield Scroll()
 
     def on_mount(self) -> None:
+        """Read the targets of the audit and the levers."""
         measure, record = self._measure, self._record
 
         def query(workspace: Workspace) -> Found:
+            """Read the targets and the levers."""
             from sfumato.workspace.views.audits import audit_levers, read_audited_record, read_audited_records
 
             if record is not None:
@@ -64,6 +69,7 @@ class AuditedTargetDialog(Dialog[None]):
         self.compute(query, self._show_targets)
 
     def _show_targets(self, found: Found) -> None:
+        """Store the targets and draw the first or the requested one."""
         self._targets, self._levers = found
         self._draw_target()
 
@@ -79,9 +85,12 @@ class AuditedTargetDialog(Dialog[None]):
         return next((place for place, one in enumerate(self._targets) if one.record == self._record), 0)
 
     def on_resize(self) -> None:
+        """Lay the text out for the new width."""
+        # The width of the text is known only after the layout.
         self.call_after_refresh(self._draw_target)
 
     def _draw_target(self) -> None:
+        """Write the title and the facts about the shown target."""
         from sfumato.workspace.reporting.audits import audited_record_facts
 
         if not self._targets:

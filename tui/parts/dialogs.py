@@ -1,4 +1,4 @@
-"""Dialogs of general use: a question, a choice, the messages of this session, and the run to start."""
+"""General dialogs: a question, a choice from a list, the messages of this session, and the run to start."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from sfumato.workspace.visible_text import replace_unprintable
 from .page import Dialog
 
 DESTROYING = frozenset({"Delete", "Interrupt", "Discard"})
-"""Acts whose button is red."""
+"""Names of acts whose button is red."""
 Answer = TypeVar("Answer")
 RECIPE = "or a recipe file, such as survey.toml; right completes the path"
 DATA = "data file, where the recipe's own is not meant; right completes the path"
 
 
 class ConfirmDialog(Dialog[bool]):
-    """Question that is answered True only for a deliberate yes.
+    """Dialog with a question, which returns True only for a deliberate yes.
 
     The button for yes has the name of the act, such as Delete; y and n answer too.
     """
@@ -46,9 +46,11 @@ class ConfirmDialog(Dialog[bool]):
         bind_act("left", "app.focus_next", "Other answer"),
         bind_act("right", "app.focus_next", "Other answer"),
     ]
+    # Enter pressed too often must not delete anything, so the focus is on No.
     AUTO_FOCUS = "#no"
 
     def __init__(self, question: str, consequence: str, act: str = "Yes") -> None:
+        """Create the dialog with a question, its consequence, and the name of the act."""
         super().__init__()
         self._question, self._consequence, self._act = question, consequence, act
         self._destroys = act in DESTROYING
@@ -71,15 +73,17 @@ class ConfirmDialog(Dialog[bool]):
                 )
 
     def compose_extra(self) -> ComposeResult:
-        """Yield what stands between the consequence and the answers; nothing by default."""
+        """Yield widgets between the consequence and the answers; none by default."""
         return iter(())
 
     @on(Button.Pressed, "#yes")
     def action_agree(self) -> None:
+        """Close the dialog with yes."""
         self.dismiss(True)
 
     @on(Button.Pressed, "#no")
     def action_close(self) -> None:
+        """Close the dialog with no."""
         self.dismiss(False)
 
 
@@ -87,7 +91,7 @@ class ConfirmDialog(Dialog[bool]):
 class MatchingChoices:
     """Choices that match the typed words, as pages of a grid with one column.
 
-    name: function that returns the text of the choice at a place
+    choice_text: function that returns the text of the choice at a place
     places: places of the matching choices
     columns: the one column of the grid
 
@@ -99,14 +103,16 @@ class MatchingChoices:
     columns: Sequence[DisplayColumn]
 
     def count(self) -> int:
+        """Return the number of matching choices."""
         return len(self.places)
 
     def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
+        """Return a page of choices with their places."""
         return [(replace_unprintable(self.choice_text(place)), place) for place in self.places[offset : offset + limit]]
 
 
 class ChoiceDialog(Dialog[int]):
-    """Dialog that answers the place of the chosen entry, from 0.
+    """Dialog that returns the place of the chosen entry, from 0.
 
     ``name`` returns the text of an entry. It is called in a thread, for all entries only once words are typed.
     """
@@ -125,14 +131,15 @@ class ChoiceDialog(Dialog[int]):
     class ChoicesMatched(Message):
         """Message that a search has ended.
 
-        found: the matching choices
-        at: row for the cursor
+        choices: the matching choices
+        cursor_row: row for the cursor
         """
 
         choices: MatchingChoices
         cursor_row: int
 
     def __init__(self, title: str, total: int, name: Callable[[int], str], chosen: int) -> None:
+        """Create the dialog with ``total`` entries, of which the one at place ``chosen`` is marked."""
         super().__init__()
         self._title, self._total, self._name_of, self._chosen = title, total, name, chosen
         self._searched: Sequence[str] = ()
@@ -150,16 +157,21 @@ class ChoiceDialog(Dialog[int]):
         self._start_search("")
 
     def _start_search(self, words: str) -> None:
+        """Search for words in a thread."""
+        # Enter that is pressed before the result is shown must not choose from the old list.
         self._settled = False
         self._search_choices(words.lower().split())
 
     @work(thread=True, exclusive=True, exit_on_error=False)
     def _search_choices(self, words: list[str]) -> None:
+        """Find the choices that contain all words."""
         worker = get_current_worker()
+        # A range: there may be thousands of entries, whose texts are made only for a search.
         places: Sequence[int] = range(self._total)
         if words:
             self._searched = self._searched or [self._name_of(place).lower() for place in places]
             places = [i for i, text in enumerate(self._searched) if all(word in text for word in words)]
+        # Only the first page is measured: texts may be slow to make, and there may be many.
         widest = max((cell_len(replace_unprintable(self._name_of(place))) for place in places[:PAGE]), default=0)
         column = DisplayColumn("choice", f"{len(places):,} of {self._total:,}", widest)
         found = MatchingChoices(self._name_of, places, (column,))
@@ -168,6 +180,7 @@ class ChoiceDialog(Dialog[int]):
 
     @on(ChoicesMatched)
     def _show_matches(self, event: ChoicesMatched) -> None:
+        """Show the matching choices, and the line for the whole text if one of them is cut."""
         offer = self.query_one(Grid)
         longest = event.choices.columns[0].width
         self.query_one("#choose-whole").display = longest > offer.scrollable_content_region.width - 2
@@ -176,17 +189,20 @@ class ChoiceDialog(Dialog[int]):
 
     @on(Grid.RowHighlighted)
     def _show_whole_text(self, event: Grid.RowHighlighted) -> None:
+        """Show the whole text of the choice under the cursor."""
         whole = "" if event.row is None else str(event.row[0])
         self.query_one("#choose-whole", Static).update(whole)
 
     @on(Grid.SourceOpened)
     def _accept_when_shown(self) -> None:
+        """Choose the marked entry if enter was pressed during the search."""
         self._settled = True
         if self._accepting:
             self._accept_marked()
 
     @on(Input.Changed)
     def _search_typed(self, event: Input.Changed) -> None:
+        """Search for the typed words."""
         self._start_search(event.value)
 
     def action_step(self, step: int) -> None:
@@ -197,18 +213,20 @@ class ChoiceDialog(Dialog[int]):
 
     @on(Input.Submitted)
     def _accept_marked(self) -> None:
+        """Choose the marked entry, now or when the search has ended."""
         self._accepting = not self._settled
         if self._settled:
             self.query_one(Grid).action_select()
 
     @on(Grid.RowSelected)
     def _answer_selected(self, event: Grid.RowSelected) -> None:
+        """Close the dialog with the place of the chosen entry."""
         if isinstance(event.row[-1], int):
             self.dismiss(event.row[-1])
 
 
 class LetterDialog(Dialog[Answer], Generic[Answer]):
-    """Dialog that answers one of a few choices, by its letter or by enter.
+    """Dialog that returns one of a few choices, by its letter or by enter.
 
     ``offers`` are tuples (letter, answer, name, explanation).
     """
@@ -221,6 +239,7 @@ class LetterDialog(Dialog[Answer], Generic[Answer]):
     AUTO_FOCUS = "OptionList"
 
     def __init__(self, title: str, offers: Sequence[tuple[str, Answer, str, str]], now: Answer | None = None) -> None:
+        """Create the dialog; ``now`` is the answer that is marked first."""
         super().__init__()
         self._title, self._offers, self._now = title, offers, now
 
@@ -246,6 +265,7 @@ class LetterDialog(Dialog[Answer], Generic[Answer]):
 
     @on(OptionList.OptionSelected)
     def _answer_selected(self, event: OptionList.OptionSelected) -> None:
+        """Close the dialog with the answer that was selected."""
         self.dismiss(self._offers[event.option_index][1])
 
 
@@ -255,16 +275,18 @@ class NoticesDialog(Dialog[None]):
     AUTO_FOCUS = "Scroll"
 
     def __init__(self, notices: Sequence[str]) -> None:
+        """Create the dialog with the messages, the oldest first."""
         super().__init__()
         self._notices = notices
 
     def compose(self) -> ComposeResult:
+        """Yield the messages, the latest first."""
         with DialogBox("Messages", "q closes", tall=True):
             yield Scroll("\n\n".join(reversed(self._notices)) or "Nothing has been said yet.")
 
 
 class NewRun(Dialog[tuple[str, str | None]]):
-    """Dialog that answers the recipe to run, a name or a file, and the data file if one is named."""
+    """Dialog that returns the recipe to run, a name or a file, and the data file if one is named."""
 
     manual = "commands sfumato run"
 
@@ -287,6 +309,7 @@ class NewRun(Dialog[tuple[str, str | None]]):
         """Mark the next recipe whose name begins with the typed letter."""
         options = self.query_one(OptionList)
         if (
+            # A letter that is a key of the dialog keeps that meaning.
             not options.has_focus
             or not event.character
             or not event.character.isalnum()
@@ -302,9 +325,11 @@ class NewRun(Dialog[tuple[str, str | None]]):
             options.highlighted = found
 
     def read_query(self) -> Callable[[Workspace], list[tuple[str, str]]]:
+        """Return the query for names and titles of the built-in recipes."""
         return lambda _: jobs.recipe_titles()
 
     def show_answer(self, answer: list[tuple[str, str]]) -> None:
+        """List the recipes."""
         longest = max((len(name) for name, _ in answer), default=0)
         options = [Option(f"{name:<{longest}}  {title}", id=name) for name, title in answer]
         self.query_one(OptionList).add_options(options)
@@ -312,14 +337,17 @@ class NewRun(Dialog[tuple[str, str | None]]):
 
     @on(OptionList.OptionSelected)
     def _answer_listed(self, event: OptionList.OptionSelected) -> None:
+        """Close the dialog with the listed recipe."""
         self._dismiss_with(str(event.option_id))
 
     @on(Input.Submitted)
     def _answer_typed(self) -> None:
+        """Close the dialog with the typed recipe; without one with the marked one."""
         typed = self.query_one("#recipe", Input).value.strip()
         chosen = self.query_one(OptionList).highlighted_option
         if typed or chosen is not None:
             self._dismiss_with(typed or str(chosen.id if chosen else ""))
 
     def _dismiss_with(self, recipe: str) -> None:
+        """Close the dialog with a recipe and the typed data file."""
         self.dismiss((recipe, self.query_one("#data", Input).value.strip() or None))

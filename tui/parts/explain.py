@@ -1,4 +1,4 @@
-"""Dialogs that explain a number: from the declaration of its method and from its row of results."""
+"""Dialogs that explain a number from the declaration of its method and from its row of results."""
 
 from __future__ import annotations
 
@@ -74,17 +74,19 @@ class NumberExplanation(Dialog[Any]):
         meaning: MeasureDescription
 
     def __init__(self, key: str, facts_of: Callable[[MeasureDescription], Sequence[tuple[str, str]]]) -> None:
+        """Create the dialog; the declaration is looked up later."""
         super().__init__()
         self._key, self._facts_of = key, facts_of
         self._meaning = MeasureDescription("…", "…", "", "…")
 
     def compose(self) -> ComposeResult:
+        """Yield the box for the facts."""
         with DialogBox("…", self.keys_text, tall=True):
             yield Scroll()
 
     @property
     def keys_text(self) -> str:
-        """Return the keys of the dialog, for the edge of its frame."""
+        """Return the help on the keys for the edge of the frame."""
         return "q closes"
 
     def on_mount(self) -> None:
@@ -95,11 +97,13 @@ class NumberExplanation(Dialog[Any]):
 
     @work(thread=True, exit_on_error=False)
     def _find_meaning(self) -> None:
-        """Look the number up in a thread: the registry imports all methods with their numerical libraries."""
+        """Look the number up in a thread."""
+        # The registry imports all methods with their numerical libraries, which would hold up the keys.
         self.post_message(self.MeaningFound(describe_measure(self._key)))
 
     @on(MeaningFound)
     def _show_meaning(self, event: MeaningFound) -> None:
+        """Show the name of the number and the facts about it."""
         self._meaning = event.meaning
         self.query_one(DialogBox).set_title(replace_unprintable(event.meaning.name))
         self._draw_facts()
@@ -108,9 +112,11 @@ class NumberExplanation(Dialog[Any]):
         self.call_after_refresh(self._draw_facts)
 
     def _draw_facts(self) -> None:
+        """Lay the facts out, without the scrollbar's column if they need one."""
         pane = self.query_one(Scroll)
         region, facts = pane.scrollable_content_region, self._facts_of(self._meaning)
         lines = fact_lines(facts, region.width)
+        # Whether there is a scrollbar depends on the number of lines, and that on the width.
         if len(lines) > pane.size.height:
             lines = fact_lines(facts, region.width - pane.styles.scrollbar_size_vertical)
         pane.show_text(Content("\n").join(lines))
@@ -127,8 +133,9 @@ class ResultExplanation(NumberExplanation):
     def __init__(
         self, found: ExplainedNumber, titles: Mapping[str, str] | None = None, run_id: int | None = None
     ) -> None:
-        """Explain the number ``found``.
+        """Create the dialog about a number.
 
+        found: the number
         titles: titles of variables, by name
         run_id: run whose audited people can be opened
         """
@@ -140,14 +147,16 @@ class ResultExplanation(NumberExplanation):
         return "q closes" if self._of_run is None else "enter people recognised, q closes"
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Enable the key for audited people if the number has some."""
         return self._of_run is not None if action == "people" else super().check_action(action, parameters)
 
     def action_people(self) -> None:
-        """Open the target of the audit that stands out most."""
+        """Open the target of the audit that is easiest to recognise."""
         run_id, row = self._of_run, self._row
         assert run_id is not None
 
         def query(workspace: Workspace) -> RecordMeasure | None:
+            """Find the audit that the row is of."""
             from sfumato.workspace.views.audits import audit_of_row
 
             return audit_of_row(workspace, run_id, row)
@@ -155,6 +164,7 @@ class ResultExplanation(NumberExplanation):
         self.compute(query, self._open_audit)
 
     async def _open_audit(self, measure: RecordMeasure | None) -> None:
+        """Open the audit, if there is one."""
         from .audited import AuditedTargetDialog
 
         if measure is not None and self._of_run is not None:
@@ -164,8 +174,11 @@ class ResultExplanation(NumberExplanation):
 def number_facts(
     found: ExplainedNumber, meaning: MeasureDescription, titles: Mapping[str, str] = NO_TITLES
 ) -> list[tuple[str, str]]:
-    """Return all facts about a row as (name, text): the most asked first, then definition, source, settings and key."""
+    """Return all facts about a row as (name, text): the most important first, then definition, source, settings and
+    key.
+    """
     row = found.row
+    # Results of synthesis, such as a privacy budget, are of all datasets together.
     together = "all released datasets together" if row.family == "synthesis" else "average over the released datasets"
     draws = together if row.draw is None else f"released dataset {row.draw}"
     of = "the confidential data themselves" if row.dataset == "confidential" else f"{row.dataset} data, {draws}"
@@ -181,7 +194,7 @@ def number_facts(
 
 
 def read_number(workspace: Workspace, run_id: int, row: Row) -> ExplainedNumber:
-    """Read a row's verdicts, companions and audited targets."""
+    """Read a row with its verdicts, companions and audited targets."""
     from sfumato.workspace.reporting.explanation import ExplainedNumber
     from sfumato.workspace.store.runs import count_confidential_records, find_run
     from sfumato.workspace.views.audits import audited_records_of_row
@@ -193,7 +206,7 @@ def read_number(workspace: Workspace, run_id: int, row: Row) -> ExplainedNumber:
 
 
 def explain_row(workspace: Workspace, run_id: int, row: Row, titles: Mapping[str, str]) -> LaidOut:
-    """Return the explanation of a row of a run, as a function of the width in cells."""
+    """Return the explanation of a row of a run as a function of the width in cells."""
     found = read_number(workspace, run_id, row)
     return partial(titled_facts, explanation_title(row.key), number_facts(found, describe_measure(row.key), titles))
 
@@ -236,5 +249,6 @@ def compared_verdict_facts(
 
 
 def _value_text(side: RunValue, unit: str) -> str:
+    """Return a value with its unit and interval."""
     band = interval_text(side.lower, side.upper)
     return f"{number(side.value)} {unit}".strip() + (f", {band}" if band else "")

@@ -1,4 +1,4 @@
-"""Fields of a form: the text that shows a parameter's value, and the value that a typed text means."""
+"""Fields of a form: the text for a parameter's value, and the value that a typed text denotes."""
 
 from __future__ import annotations
 
@@ -19,16 +19,19 @@ QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 @dataclass(frozen=True)
 class FormField:
-    """One field of a form.
+    """Field of a form.
 
+    name: name of the parameter
+    help: explanation shown while the field has the focus
+    kind: how a typed text is read
     value: value in the recipe; None if it has none and ``default`` applies
     choices: values of a field that offers a few
     words: completions of the typed text, in a list of its last item
-    paths: whether file names are completed
+    completes_paths: whether file names are completed
     offers: entries to choose from a list; by default ``words``
-    joined: sign that may join two chosen entries
-    beside: whether a line below the field is kept for remarks
-    when: another field and its values with which this field is shown; always by default
+    join_sign: sign that may join two chosen entries
+    has_remark_line: whether a line below the field is kept for remarks
+    shown_when: another field and its values with which this field is shown; always by default
     """
 
     name: str
@@ -64,7 +67,7 @@ class FormField:
     def text_for_chosen(self, text: str, chosen: Sequence[str]) -> str:
         """Return the text for the entries chosen from the list.
 
-        A table keeps the values that it has for them; other names are to be given a value.
+        In a table, names keep the values that they have in ``text``; for other names the value is left to be typed.
         """
         if self.kind == "table":
             return ", ".join(self._pair_text(text, value) for value in chosen)
@@ -73,6 +76,7 @@ class FormField:
         return chosen[0] if chosen else ""
 
     def _pair_text(self, text: str, chosen: str) -> str:
+        """Return a chosen name of a table with its value."""
         had = parse_value(text, "table", self.name) if self.chosen_values(text) else {}
         if chosen in had:
             return f"{_key_text(chosen)} = {_item_text(had[chosen])}"
@@ -93,16 +97,19 @@ def value_text(value: object) -> str:
         return ", ".join(f"{_key_text(str(key))} = {_item_text(item)}" for key, item in value.items())
     if isinstance(value, (list, tuple)):
         items = ", ".join(map(_item_text, value))
+        # Without the outer brackets a list of one list would be read back as the inner list.
         return f"[{items}]" if len(value) == 1 and items.startswith("[") else items
     return str(value)
 
 
 def _key_text(key: str) -> str:
+    """Return a key of a table as text, in quotes if it has signs of the syntax."""
     plain = key and key == key.strip() and not any(sign in key for sign in ",=\"'[]{}")
     return key if plain else _quote(key)
 
 
 def _item_text(value: object) -> str:
+    """Return an item of a list or table as text that is read back as the same value."""
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_toml_text, value))}]"
     if isinstance(value, Mapping):
@@ -117,26 +124,30 @@ def inline_text(value: object) -> object:
 
 
 def _toml_text(value: object) -> str:
+    """Return a value as TOML."""
     return _quote(value) if isinstance(value, str) else _item_text(value)
 
 
 def _needs_quotes(text: str) -> bool:
+    """Return whether a text without quotes would be read back as another value."""
     return not text or text != text.strip() or any(sign in text for sign in ',="\\[]{}') or _parse_toml(text) != text
 
 
 def _quote(text: str) -> str:
+    """Return a text in double quotes, with TOML's escapes."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
 
 def parse_value(text: str, kind: FieldKind, name: str) -> Any:
-    """Return the value that a typed text means. Raises BadInput at ``name``."""
+    """Return the value that a typed text denotes. Raises BadInput at ``name``."""
     text = text.strip()
     if kind == "text":
         return text
     if kind == "value":
         return _parse_toml(text)
     if kind == "list":
+        # ``[1], [2]`` begins and ends with brackets too, but these are not of one list.
         inner = text[1:-1] if text.startswith("[") and text.endswith("]") and _is_wholly_bracketed(text) else text
         return [_parse_toml(item) for item in _split_at_commas(inner)]
     inner = text[1:-1] if text.startswith("{") and text.endswith("}") else text
@@ -155,7 +166,7 @@ def _join_continued_numbers(items: Sequence[str]) -> list[str]:
 
 
 def _is_wholly_bracketed(text: str) -> bool:
-    """Return whether the bracket that opens a text is the one that ends it."""
+    """Return whether the bracket that opens a text is closed by its last character."""
     depth = 0
     for at, sign in enumerate(text):
         depth += (sign == "[") - (sign == "]")
@@ -165,6 +176,7 @@ def _is_wholly_bracketed(text: str) -> bool:
 
 
 def _parse_pair(item: str, name: str) -> tuple[str, Any]:
+    """Return the name and the value of a pair. Raises BadInput."""
     quoted = QUOTED.match(item)
     key, equals, value = item[quoted.end() :].partition("=") if quoted else item.partition("=")
     if quoted:
@@ -175,7 +187,7 @@ def _parse_pair(item: str, name: str) -> tuple[str, Any]:
 
 
 def _split_at_commas(text: str) -> list[str]:
-    """Split a text at commas that stand in no bracket and no quotation."""
+    """Split a text at commas outside brackets and quotes."""
     parts, depth, at = [""], 0, 0
     while at < len(text):
         quoted = QUOTED.match(text, at)
@@ -195,13 +207,14 @@ def _parse_toml(text: str) -> Any:
         value = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
         return text
+    # ``1 \nx = 2`` would define a second key; dates have a type of their own in TOML and stay texts.
     found = value["value"]
     plain = isinstance(found, (str, int, float, bool, list, dict))
     return found if plain and list(value) == ["value"] else text
 
 
 def read_fields(fields: Sequence[FormField], texts: Mapping[str, str]) -> dict[str, Any]:
-    """Return the table that the typed ``texts`` mean.
+    """Return the table that the typed ``texts`` denote.
 
     Empty fields and choices left at their default are left out.
     """
@@ -210,6 +223,7 @@ def read_fields(fields: Sequence[FormField], texts: Mapping[str, str]) -> dict[s
         text = texts[field.name].strip()
         if not text:
             continue
+        # A choice always has a text; left at the default it is not part of the recipe.
         if field.choices and field.value is None and text == value_text(field.default):
             continue
         table[field.name] = parse_value(text, field.kind, field.name)

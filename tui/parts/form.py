@@ -1,4 +1,4 @@
-"""A form of a few fields that is checked while it is filled in."""
+"""Form of a few fields that is checked while it is filled in."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from .page import Dialog
 from .pick_list import PickList
 
 Check = Callable[[dict[str, Any]], None]
-"""Raises BadInput when a form's table cannot be used. Called in a thread."""
+"""Function that raises BadInput if a form's table cannot be used. Called in a thread."""
 Texts = Mapping[str, str]
-"""What stands in the fields, by name."""
+"""Texts of the fields, by name."""
 LISTED = "f4 lists (space where it is empty)"
 
 
@@ -46,11 +46,11 @@ class FieldRemark:
 
 
 class Lines(VerticalScroll, can_focus=False, inherit_bindings=False):
-    """Fields of a form; the arrows go from one to the next, and the view follows."""
+    """Fields of a form; the arrows move from one to the next, and the view follows."""
 
 
 class Form(Dialog[dict[str, Any]]):
-    """Dialog that answers the table of its fields once ``check`` accepts it.
+    """Dialog that returns the table of its fields once ``check`` accepts it.
 
     ``remark`` returns the remark below a field for the present texts; it is called in a thread and may be slow.
     ``follow`` returns the texts of other fields that change with one field.
@@ -74,7 +74,7 @@ class Form(Dialog[dict[str, Any]]):
         number: number of the check
         table: table of the fields
         problem: what is wrong; empty if nothing is
-        at: name of the field with the problem, if there is one
+        field_name: name of the field with the problem, if there is one
         remark: remark below the field that keeps a line for it
         """
 
@@ -95,9 +95,9 @@ class Form(Dialog[dict[str, Any]]):
         start: str = "",
         topic: str = "",
     ) -> None:
-        """Make the form.
+        """Create the form.
 
-        start: name of the field that has the focus at first
+        start: name of the field that has the focus first
         topic: topic of the manual about the whole form
         """
         super().__init__()
@@ -123,10 +123,11 @@ class Form(Dialog[dict[str, Any]]):
             yield Static("", id="form-problem", markup=False)
 
     def compose_extra(self) -> ComposeResult:
-        """Yield what stands between the fields and their help; nothing by default."""
+        """Yield widgets between the fields and their help; none by default."""
         return iter(())
 
     def _make_field_widget(self, field: FormField, name: str) -> Input | ChoiceField:
+        """Return the widget of a field: a choice, or a text with completion."""
         if field.choices:
             given = field.default if field.value is None else field.value
             return ChoiceField(field.choices, value_text(given) or field.choices[0], id=name, classes="form-field")
@@ -146,6 +147,7 @@ class Form(Dialog[dict[str, Any]]):
         )
 
     def on_mount(self) -> None:
+        """Focus the first field, hide fields without a meaning, and check the form."""
         names = [field.name for field in self._form_fields]
         if self._start in names:
             self.query_one(f"#field-{names.index(self._start)}").focus()
@@ -160,11 +162,13 @@ class Form(Dialog[dict[str, Any]]):
         return {field.name: value for field, value in zip(self._form_fields, values, strict=True)}
 
     def _field_for_widget(self, name: str | None) -> FormField | None:
+        """Return the field of the widget with this id; None for another widget."""
         given = name is not None and name.startswith("field-")
         return self._form_fields[int(str(name).removeprefix("field-"))] if given else None
 
     @property
     def _focused_field(self) -> FormField | None:
+        """Return the field that has the focus; None without one."""
         return self._field_for_widget(self.focused.id) if self.focused else None
 
     def manual_topics(self) -> Sequence[str]:
@@ -175,6 +179,7 @@ class Form(Dialog[dict[str, Any]]):
 
     @on(events.DescendantFocus)
     def _show_help(self) -> None:
+        """Show the help of the focused field."""
         if (field := self._focused_field) is not None:
             listed = f" · {LISTED}" if field.list_offers and not field.choices else ""
             self.query_one("#form-help", Static).update(
@@ -183,13 +188,16 @@ class Form(Dialog[dict[str, Any]]):
 
     @on(Input.Changed)
     def _follow_typed(self, event: Input.Changed) -> None:
+        """React to a changed text."""
         self._update_after_change(event.input.id)
 
     @on(ChoiceField.ChoiceChanged)
     def _follow_choice(self, event: ChoiceField.ChoiceChanged) -> None:
+        """React to a changed choice."""
         self._update_after_change(event.choice.id)
 
     def _update_after_change(self, name: str | None) -> None:
+        """Change the fields that follow this one, and check the form."""
         field = self._field_for_widget(name)
         if field is not None and self._follow is not None:
             for other, text in self._follow(field.name, self.field_texts).items():
@@ -210,11 +218,13 @@ class Form(Dialog[dict[str, Any]]):
                     self.query_one(f"#{part}-{order}").display = texts[other] in values
 
     def _start_check(self) -> None:
+        """Check the present texts in a thread."""
         self._number += 1
         self._check_in_thread(self._number, self.field_texts)
 
     @work(thread=True, exclusive=True, group="check", exit_on_error=False)
     def _check_in_thread(self, number: int, texts: dict[str, str]) -> None:
+        """Read the fields and check the table; post the result."""
         from sfumato.engine.errors import BadInput
 
         worker = get_current_worker()
@@ -230,11 +240,14 @@ class Form(Dialog[dict[str, Any]]):
                 problem = error.message
         except (OSError, RuntimeError) as error:
             problem = f"that cannot be looked at: {error}"
+        # Checks can be slow; the result of an earlier one must not replace that of a later one.
         if not worker.is_cancelled:
             self.post_message(self.FieldsChecked(number, table, problem, at, remark))
 
     @on(FieldsChecked)
     def _show_check(self, event: FieldsChecked) -> None:
+        """Show the result of a check, and close the form if it was accepted."""
+        # An earlier check says nothing about the present texts.
         if event.number != self._number:
             return
         warning = "" if event.problem else event.remark.warning
@@ -251,14 +264,16 @@ class Form(Dialog[dict[str, Any]]):
         self.query_one("#form-problem", Static).update(said)
         self.query_one("#form-problem", Static).set_class(bool(event.problem), "wrong")
         if self._accepting and not event.problem:
+            # A warning must have been read: the first enter shows it, the second accepts it.
             if not warning or self._warned == warning:
                 self.dismiss(event.table)
             self._warned = warning
         self._accepting = False
 
     def action_jump(self) -> None:
-        """Put a letter before the name of each field; a typed letter moves the focus to its field."""
+        """Show a letter before the name of each field; typing a letter moves the focus to its field."""
         self._jumping = self.focused
+        # Without the focus on a field the letter is not typed into it.
         self.set_focus(None)
         for letter, order in self._field_letters().items():
             self.query_one(f"#label-{order}", Label).update(f"{letter} {self._form_fields[order].name}")
@@ -269,7 +284,7 @@ class Form(Dialog[dict[str, Any]]):
         return dict(zip(ascii_lowercase, shown, strict=False))
 
     def on_key(self, event: events.Key) -> None:
-        """Jump to the field of the letter; another key returns to the field before."""
+        """Move the focus to the field of the typed letter; any other key returns to the previous field."""
         if self._jumping is None:
             return
         event.stop()
@@ -281,7 +296,7 @@ class Form(Dialog[dict[str, Any]]):
         self._start_check()
 
     def _mark_wrong_field(self, at: str) -> None:
-        """Put a sign before the name of the field that is wrong."""
+        """Show a sign before the name of the field with the problem."""
         wrong = _leading_name(at)
         for order, field in enumerate(self._form_fields):
             label = self.query_one(f"#label-{order}", Label)
@@ -290,7 +305,9 @@ class Form(Dialog[dict[str, Any]]):
                 label.set_class(field.name == wrong, "wrong")
 
     def _show_remark(self, event: FieldsChecked) -> bool:
-        """Write problem, warning or hint below the field with a line for it; return whether the problem is this field's."""
+        """Write problem, warning or hint below the field with a line for it; return whether the problem is this
+        field's.
+        """
         field = next((field for field in self._form_fields if field.has_remark_line), None)
         if field is None:
             return False
@@ -305,12 +322,12 @@ class Form(Dialog[dict[str, Any]]):
 
     @on(Input.Submitted)
     def action_accept(self) -> None:
-        """Answer with the table, or show again what is wrong."""
+        """Close the form with the table if the check accepts it, otherwise show the problem."""
         self._accepting = True
         self._start_check()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Enable the list where a field has one; space opens it only in an empty field."""
+        """Enable the list if the field has one; space opens it only from an empty field."""
         if action != "pick":
             return super().check_action(action, parameters)
         field, widget = self._focused_field, self.focused
@@ -325,6 +342,7 @@ class Form(Dialog[dict[str, Any]]):
             return
 
         def set_chosen(chosen: tuple[str, ...] | None) -> None:
+            """Put the chosen values into the field, with the cursor where the first value is missing."""
             if chosen is not None:
                 text = field.text_for_chosen(widget.value, chosen)
                 widget.value = text

@@ -1,4 +1,4 @@
-"""Lines of text for the gate's answer and findings, as the places Findings and Release show them."""
+"""Lines of text for the gate's answer and findings, for the places Findings and Release."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 EXAMINING = "The gate examines the tables …"
 MOST_LINES = ((16, 2), (30, 4), (1 << 30, 8))
-"""Lines of the answer in a terminal of fewer lines than the first number."""
+"""Greatest number of lines of the answer in a terminal of fewer lines than the first number."""
 INDENT = "  "
 GAP = "  "
 LEAST_TITLE = 24
@@ -31,15 +31,15 @@ INKS = {"block": "$error bold", "warn": "$warning bold", "not checked": "$text-m
 
 
 def most_answer_lines(height: int) -> int:
-    """Return how many lines the answer may have in a terminal of ``height`` lines."""
+    """Return the greatest number of lines of the answer in a terminal of ``height`` lines."""
     return next(lines for below, lines in MOST_LINES if height < below)
 
 
 def answer_lines(answer: ReleaseAnswer, width: int, most: int) -> list[Content]:
     """Return title, sentence and what is not examined in at most ``most`` lines of ``width`` cells.
 
-    The title has the ink and the sign of the answer and is never cut. Where there are too few lines, what is not examined keeps
-    one of them where the sentence leaves one, and what is cut ends with an ellipsis.
+    The title has the ink and the sign of the answer and is never cut. Cut texts end with an ellipsis. What is not
+    examined has at least one line unless the sentence needs the only one.
     """
     title, *texts = answer.lines
     sign, ink = sign_for(STATE_SIGNS[answer.may_leave]), STATE_INKS[answer.may_leave]
@@ -49,6 +49,7 @@ def answer_lines(answer: ReleaseAnswer, width: int, most: int) -> list[Content]:
     # Two lines of what decides say more than a second line of checks that were not made.
     for_sentence = min(len(sentence), max(1, room - bool(not_covered)))
     shown = cut_lines(sentence, for_sentence, width)
+    # The ellipsis shows that what is not examined has no line.
     if not_covered and room == for_sentence:
         shown = cut_lines([*shown, ""], for_sentence, width)
     lines += map(Content, shown)
@@ -57,7 +58,7 @@ def answer_lines(answer: ReleaseAnswer, width: int, most: int) -> list[Content]:
 
 
 def cut_lines(lines: Sequence[str], most: int, width: int) -> list[str]:
-    """Return the first lines, the last of them with an ellipsis where others follow."""
+    """Return the first ``most`` lines, the last of them with an ellipsis if others follow."""
     if len(lines) <= most:
         return list(lines)
     return [*lines[: most - 1], f"{cut_text(lines[most - 1], width - 2, '')} …"] if most > 0 else []
@@ -66,13 +67,14 @@ def cut_lines(lines: Sequence[str], most: int, width: int) -> list[str]:
 def finding_lines(
     findings: Sequence[Finding], witnesses: Sequence[Sequence[Finding]], waived: frozenset[str], width: int
 ) -> list[Content]:
-    """Return a line of ``width`` cells for each finding: state, title with its number of witnesses, compared number and limit.
+    """Return a line of ``width`` cells for each finding: state, title with its number of witnesses, compared number and
+    limit.
 
-    Where there is little room number and limit are shortened, then the number leaves, then the limit. A check that was not made
-    has no limit here: there is nothing to compare.
+    If there is too little room, number and limit are shortened, then the number is left out, then the limit.
     """
     states = ["waived" if one.check in waived else state_text(one) for one in findings]
     titles = [title_with_witnesses(one, others) for one, others in zip(findings, witnesses, strict=True)]
+    # A check that was not made has no limit here: there is nothing to compare.
     compared = [one.compared_value is not None for one in findings]
     short = [compact_finding_cells(one) for one in findings]
     whole = [_align_column(map(compared_text, findings)), _align_column(map(finding_limit_text, findings), compared)]
@@ -97,11 +99,12 @@ def finding_lines(
 
 
 def _widest_cell(cells: Sequence[str]) -> int:
+    """Return the width of the widest cell."""
     return max(map(cell_len, cells), default=0)
 
 
 def _align_column(cells: Iterable[str], shown: Sequence[bool] | None = None) -> list[str]:
-    """Return cells of one width, to the right, cut where they are very long; blank where they are not ``shown``."""
+    """Return cells of one width, aligned right, cut if they are very long; blank where ``shown`` is False."""
     texts = [replace_unprintable(one) for one in cells]
     if shown is not None:
         texts = [text if is_shown else "" for text, is_shown in zip(texts, shown, strict=True)]
@@ -110,6 +113,8 @@ def _align_column(cells: Iterable[str], shown: Sequence[bool] | None = None) -> 
 
 
 def title_with_witnesses(finding: Finding, witnesses: Sequence[Finding]) -> str:
-    """Return the title and how many other findings see the same leak: ``people alone in kept columns (+2 witnesses)``."""
+    """Return the title with the number of findings of the same leak: ``people alone in kept columns (+2
+    witnesses)``.
+    """
     more = f" (+{len(witnesses)} {'witness' if len(witnesses) == 1 else 'witnesses'})" if witnesses else ""
     return replace_unprintable(finding.title) + more

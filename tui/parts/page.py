@@ -73,7 +73,7 @@ class OffersExport(Widget):
         return None
 
     def in_footer(self, action: str) -> bool:
-        """Return whether a key stands at the foot of the screen; not if it could only say that there is nothing to do."""
+        """Return whether a key stands in the footer; not if it could only report that there is nothing to do."""
         return action != "export" or self.can_export
 
     @property
@@ -93,6 +93,7 @@ class OffersExport(Widget):
             return
 
         def save_chosen(chosen: tuple[ScreenExport, Path] | None) -> None:
+            """Write the chosen content in a thread."""
             if chosen is not None:
                 app.job(partial(save_export, *chosen))
 
@@ -108,14 +109,17 @@ class OffersExport(Widget):
         self._copy_exportable(exportable and exportable.public_export, NOTHING if exportable is None else NOT_PUBLIC)
 
     def _copy_exportable(self, exportable: ScreenExport | None, without: str) -> None:
+        """Copy a table in a thread, or show the message ``without`` if there is none."""
         app = app_of(self.app)
         if exportable is None:
             app.say(without)
             return
+        # The clipboard is reached by escape codes, which only the event loop may send.
         app.job(partial(_copy_table, exportable, app.directory, partial(app.call_from_thread, app.copy_to_clipboard)))
 
 
 def _copy_table(exportable: ScreenExport, directory: Path, osc52: Callable[[str], None]) -> JobDone:
+    """Copy a table to the clipboard and a file, and report it."""
     return JobDone(
         f"{copy_to_clipboard_and_file(to_tab_separated(exportable.table()), directory, osc52)}. {exportable.disclosure_mark}"
     )
@@ -132,22 +136,21 @@ class ShowsErrors(MessagePump):
 
     @on(Worker.StateChanged)
     def _report_worker_error(self, event: Worker.StateChanged) -> None:
+        """Report the error of a thread."""
         if event.state is WorkerState.ERROR and event.worker.error is not None:
             self.post_message(ErrorMessage(unexpected_error(event.worker.error)))
 
 
 def unexpected_error(error: BaseException) -> str:
-    """Return the kind of an error and where it happened.
-
-    The error's own message is left out, since it may contain values of the data.
-    """
+    """Return the kind of an error and where it happened."""
+    # The error's own message may contain values of the data, so it is left out.
     places = traceback.extract_tb(error.__traceback__)
     where = f" in {Path(places[-1].filename).name}, line {places[-1].lineno}" if places else ""
     return f"Unexpected {type(error).__name__}{where}: what is shown here may be incomplete"
 
 
 class CallInProcess(Protocol):
-    """Function that calls a function of a module's top level in another process.
+    """Protocol of a function that calls a module-level function in another process.
 
     ``what`` names the work in the message of an error.
     """
@@ -162,15 +165,15 @@ class WorkspaceReader(ShowsErrors, Widget):
     """
 
     manual: ClassVar[str] = ""
-    """The topic of the manual that describes it, as ``sfumato help`` takes it."""
+    """Topic of the manual about this screen, as ``sfumato help`` takes it."""
     needs_engine: ClassVar[bool] = False
-    """Whether the query needs more than SQL: tables and the engine."""
+    """Whether the query needs tables and the engine, not only SQL."""
 
     @dataclass
     class AnswerReceived(Message, bubble=False):
         """Message with the answer of a thread.
 
-        take: function that shows it
+        show_answer: function that shows it
         answer: the answer
         """
 
@@ -179,6 +182,7 @@ class WorkspaceReader(ShowsErrors, Widget):
 
     @property
     def sfumato(self) -> AppProtocol:
+        """Return the app."""
         return app_of(self.app)
 
     def manual_topics(self) -> Sequence[str]:
@@ -192,13 +196,14 @@ class WorkspaceReader(ShowsErrors, Widget):
     def show_answer(self, answer: Any) -> None: ...
 
     def reload(self) -> None:
+        """Read the workspace again and show the answer."""
         query = self.read_query()
         if query is not None:
             (self.compute if self.needs_engine else self.read)(query, self.show_answer)
 
     @work(thread=True, exclusive=True, group="read", exit_on_error=False)
     def read(self, query: Callable[[Workspace], Answer], take: Callable[[Answer], object]) -> None:
-        """Run a query in a thread and pass its answer to ``show_answer``; post a message that this returns.
+        """Run a query in a thread and pass its answer to ``take``; a message that this returns is posted.
 
         A later call discards the answer of an earlier one.
         """
@@ -206,7 +211,7 @@ class WorkspaceReader(ShowsErrors, Widget):
 
     @work(thread=True, exclusive=True, group="compute", exit_on_error=False)
     def compute(self, query: Callable[[Workspace], Answer], take: Callable[[Answer], object]) -> None:
-        """Run a query that needs more than SQL, or writes, in a thread and pass its answer to ``show_answer``.
+        """Run a query that needs more than SQL, or writes, in a thread and pass its answer to ``take``.
 
         Errors of the engine and the workspace, whose messages contain no values of the data, are reported.
         """
@@ -221,11 +226,11 @@ class WorkspaceReader(ShowsErrors, Widget):
         exclusive: bool = True,
         refuse: Callable[[str], Message | None] = ErrorMessage,
     ) -> None:
-        """Run ``ask`` in a thread and pass its answer to ``show_answer``.
+        """Run ``ask`` in a thread and pass its answer to ``take``.
 
-        Its calls go to other processes if the app is alone, so that keys stay quick and the app small. An error of the engine, the
-        workspace or the database makes the message of ``refuse``. A later call of an ``exclusive`` ``group`` discards the answer of
-        an earlier one.
+        ask: function of a ``CallInProcess``, whose calls go to other processes if the app has the process to itself
+        group: name of the threads; with ``exclusive`` a later call discards the answer of an earlier one
+        refuse: function that returns the message for an error of the engine, the workspace or the database
         """
         self.run_worker(
             partial(self._run_with_processes, ask, take, refuse),
@@ -241,12 +246,16 @@ class WorkspaceReader(ShowsErrors, Widget):
         take: Callable[[Answer], object],
         refuse: Callable[[str], Message | None],
     ) -> None:
+        """Run ``ask`` in this thread and post its answer or the message for an error."""
         from sfumato.workspace.jobs.processes import call_in_process
 
         worker, alone = get_current_worker(), self.sfumato.owns_process
         message: Message | None
 
+        # In a process that other code uses, as in tests, nothing is started; otherwise keys stay quick and the app's
+        # memory small.
         def call_function(function: Callable[..., Part], *arguments: object, what: str) -> Part:
+            """Call the function in another process, or here if the app does not own the process."""
             if not alone:
                 return function(*arguments)
             return call_in_process(function, *arguments, what=what, is_unwanted=lambda: worker.is_cancelled)
@@ -257,12 +266,14 @@ class WorkspaceReader(ShowsErrors, Widget):
             return
         except (sqlite3.Error, EngineError, WorkspaceError) as error:
             message = refuse(str(error))
+        # A later call has replaced this one; its answer would overwrite the newer one.
         if message is not None and not worker.is_cancelled:
             self.post_message(message)
 
     def _run_query(
         self, query: Callable[[Workspace], Answer], take: Callable[[Answer], object], lead: str, *, read_only: bool
     ) -> None:
+        """Run a query in this thread and post its answer or an error message that begins with ``lead``."""
         worker = get_current_worker()
         message: Message
         try:
@@ -275,6 +286,7 @@ class WorkspaceReader(ShowsErrors, Widget):
 
     @on(AnswerReceived)
     async def _pass_answer(self, event: AnswerReceived) -> None:
+        """Pass an answer to its function in the event loop; post a message that this returns."""
         done = event.show_answer(event.answer)
         if isawaitable(done):
             await done
@@ -286,9 +298,10 @@ class PageScreen(Backdrop, SinglePaintScreen[None], OffersExport, WorkspaceReade
     """Screen with a title line above and the keys below."""
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
-    """Textual repaints the whole screen when the focus moves; the widgets concerned repaint themselves."""
+    """Textual repaints the whole screen when the focus moves; here only the widgets concerned repaint themselves."""
 
     def compose(self) -> ComposeResult:
+        """Yield the title line, the body and the keys."""
         yield Line(name="where")
         yield from self.compose_body()
         yield KeyLine()
@@ -302,24 +315,22 @@ class PageScreen(Backdrop, SinglePaintScreen[None], OffersExport, WorkspaceReade
         self.reload()
 
     def on_workspace_changed(self, _: WorkspaceChanged) -> None:
+        """Read again when the workspace has changed."""
         self.reload()
 
     def set_title(self, *parts: tuple[str, str] | str) -> None:
-        """Write text, or (text, style), into the title line."""
+        """Write texts, or (text, style) pairs, into the title line."""
         self.query_one("#where", Line).set_text(Content.assemble(("Sfumato", "$primary bold"), *parts))
 
 
 class RunPane(Backdrop, Vertical, WorkspaceReader):
-    """Tab of a project that shows one aspect of one run.
-
-    It reads only while it is shown.
-    """
+    """Tab of a project that shows one aspect of one run. It reads only while it is shown."""
 
     line: RunSummary | None = None
     command_name: ClassVar[str] = ""
-    """The command that shows the same contents of a run."""
+    """Command that shows the same contents of a run."""
     heading_count = ""
-    """What the frame says after the name of the place."""
+    """Text in the frame after the name of the place."""
 
     class CountChanged(Message):
         """Message that the text in the frame has changed."""
@@ -354,7 +365,7 @@ class RunPane(Backdrop, Vertical, WorkspaceReader):
 
     @property
     def can_export(self) -> bool:
-        """Return whether the tab can have a table or a plot."""
+        """Return whether the tab has a table or a plot."""
         return type(self).make_exportable is not RunPane.make_exportable
 
     def empty_text(self, what: str, none: str) -> str:
@@ -370,17 +381,17 @@ class RunPane(Backdrop, Vertical, WorkspaceReader):
 
 
 def run_progress(line: RunSummary | None) -> tuple[object, ...]:
-    """Return which run it is and how far it has come; while this is the same, so are its results."""
+    """Return a key of a run's progress; while it is the same, so are the run's results."""
     return () if line is None else (line.run.id, line.run.state, line.run.tasks_done)
 
 
 class Dialog(SinglePaintScreen[ScreenResult], WorkspaceReader, ModalScreen[ScreenResult]):
     """Dialog above a screen; q and escape close it.
 
-    The screen below stays unchanged: blending its colours takes longer than painting the dialog, and sends it all again. A child of the
-    class ``whole`` fills the terminal and hides it.
+    A child of the class ``whole`` fills the terminal and hides the screen below.
     """
 
+    # Transparent: blending the colours of the screen below takes longer than painting the dialog, and sends it all again.
     DEFAULT_CSS = """
     Dialog { background: transparent; }
     Dialog > .whole { width: 100%; height: 100%; background: $background; }
@@ -400,7 +411,7 @@ class Dialog(SinglePaintScreen[ScreenResult], WorkspaceReader, ModalScreen[Scree
         self.reload()
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Render the screen behind the dialog, or blanks if it is hidden."""
+        """Return the lines of the screen behind the dialog, or blanks if it is hidden."""
         if any(child.has_class("whole") for child in self.children):
             return [Strip.blank(crop.width, self.rich_style)] * crop.height
         return super().render_lines(crop)
@@ -410,7 +421,7 @@ class Dialog(SinglePaintScreen[ScreenResult], WorkspaceReader, ModalScreen[Scree
 
 
 class ExportDialog(Dialog[tuple[ScreenExport, Path]]):
-    """Dialog that answers what to write, all or the public part, and a new file in an existing directory."""
+    """Dialog that returns what to write, all or the public part, and a new file in an existing directory."""
 
     AUTO_FOCUS = "Input"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -418,6 +429,7 @@ class ExportDialog(Dialog[tuple[ScreenExport, Path]]):
     ]
 
     def __init__(self, exportable: ScreenExport) -> None:
+        """Create the dialog, at first for all of the content."""
         super().__init__()
         self._whole = self._exportable = exportable
 
@@ -438,6 +450,7 @@ class ExportDialog(Dialog[tuple[ScreenExport, Path]]):
 
     @property
     def _default_path(self) -> str:
+        """Return the path that the field has first: the current directory and a name for the format."""
         return str(Path.cwd() / self._exportable.file_name(self._exportable.default_suffix))
 
     def action_other(self) -> None:
@@ -450,10 +463,12 @@ class ExportDialog(Dialog[tuple[ScreenExport, Path]]):
 
     @on(Input.Changed)
     def _clear_problem(self) -> None:
+        """Clear the problem once the path is edited."""
         self.query_one("#export-wrong", Static).update("")
 
     @on(Input.Submitted)
     def _answer_path(self, event: Input.Submitted) -> None:
+        """Close the dialog with the path, or show why it cannot be written."""
         try:
             self.dismiss((self._exportable, check_export_path(self._exportable, event.value)))
         except ExportError as error:
@@ -461,19 +476,20 @@ class ExportDialog(Dialog[tuple[ScreenExport, Path]]):
 
 
 class PlanPane(RunPane):
-    """Tab that reads the plan each time it is shown: it does not depend on the run, and may have been edited."""
+    """Tab that reads the plan each time it is shown, since it may have been edited."""
 
     def __init__(self, project_id: int, name: str) -> None:
+        """Create the tab of a project; ``name`` is its id."""
         super().__init__(id=name)
         self._project_id = project_id
 
     def show_run(self, line: RunSummary | None) -> None:
-        """Read the plan again, since it may have been edited."""
+        """Read the plan again, whichever run is shown."""
         self.line = line
         self.load_run()
 
     def read_query(self) -> Callable[[Workspace], Any]:
-        """Return the query for the stored plan; None for a project without data."""
+        """Return the query for the stored plan; it finds None for a project without data."""
         return partial(_read_draft, self._project_id)
 
 

@@ -1,4 +1,4 @@
-"""Dialog to choose from a list that searches: one entry, or several in an order."""
+"""Dialog to choose from a list with search: one entry, or several in an order."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ AS_TYPED = "as typed"
 
 
 class PickList(Dialog[tuple[str, ...]]):
-    """Dialog that answers the chosen values: one, or with ``several`` the marked ones in the order of marking.
+    """Dialog that returns the chosen values: one, or with ``several`` the marked ones in the order of marking.
 
-    Typed text searches. With ``free`` a text that matches nothing may be chosen as typed. ``joined`` is a sign that may join two marked
-    values, as in the interaction ``a:b``.
+    Typed text searches. With ``free`` a text without a match may be chosen as typed. ``joined`` is a sign that may join
+    two marked values, as in the interaction ``a:b``.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -59,9 +59,11 @@ class PickList(Dialog[tuple[str, ...]]):
         free: bool = False,
         joined: str = "",
     ) -> None:
+        """Create the dialog with entries and the values that are chosen now."""
         super().__init__()
         self._title, self._offers = title, tuple(offers)
         self._chosen, self._several, self._free, self._joined = list(chosen), several, free, joined
+        # Several values that were chosen may all be removed; without any, enter takes the entry under the cursor.
         self._had = bool(chosen) and several
         self._shown: list[OfferedValue] = []
 
@@ -77,6 +79,7 @@ class PickList(Dialog[tuple[str, ...]]):
 
     def on_mount(self) -> None:
         """List all entries, with the cursor on the present one."""
+        # The search field keeps the focus, so that letters always search.
         self.query_one(OptionList).can_focus = False
         self._search()
         at = next((i for i, offer in enumerate(self._shown) if offer.value in self._chosen), 0)
@@ -84,16 +87,20 @@ class PickList(Dialog[tuple[str, ...]]):
         self.reload()
 
     def set_offers(self, offers: Sequence[OfferedValue]) -> None:
+        """Replace the entries and search again."""
         self._offers = tuple(offers)
         self._search()
 
     @property
     def _search_text(self) -> str:
+        """Return the typed text."""
         return self.query_one(Input).value.strip()
 
     @on(Input.Changed)
     def _search(self) -> None:
+        """List the entries that match the typed text."""
         known = {offer.value for offer in self._offers}
+        # Values of the recipe need not be among the entries; they must stay visible to be removed.
         own = [OfferedValue(value) for value in self._chosen if value not in known]
         self._shown = search_offers(self._search_text, [*self._offers, *own])
         if self._free and self._search_text and all(offer.value != self._search_text for offer in self._shown):
@@ -101,7 +108,9 @@ class PickList(Dialog[tuple[str, ...]]):
         self._show_offers(0)
 
     def _show_offers(self, at: int) -> None:
+        """List the found entries with the cursor at ``at``."""
         shown = self._shown[:MOST_SHOWN]
+        # The text as typed comes last, but must not be cut off with the entries beyond the limit.
         if len(self._shown) > MOST_SHOWN and self._shown[-1].note == AS_TYPED:
             shown[-1] = self._shown[-1]
         width = min(WIDEST, max((len(offer.value) for offer in shown), default=0))
@@ -118,6 +127,7 @@ class PickList(Dialog[tuple[str, ...]]):
             )
 
     def _offer_line(self, offer: OfferedValue, width: int) -> Content:
+        """Return the line of an entry: its mark or number, value and note."""
         if self._several:
             sign = f"{self._chosen.index(offer.value) + 1:>2} " if offer.value in self._chosen else "   "
         else:
@@ -129,6 +139,7 @@ class PickList(Dialog[tuple[str, ...]]):
 
     @on(OptionList.OptionHighlighted)
     def _explain_offer(self) -> None:
+        """Show the explanation of the entry under the cursor, and how many are not listed."""
         here = self._current_offer
         left = len(self._shown) - MOST_SHOWN
         rest = f"{left:,} more are not listed: type more of it" if left > 0 else ""
@@ -136,15 +147,17 @@ class PickList(Dialog[tuple[str, ...]]):
         self._set_explanation(said)
 
     def _set_explanation(self, text: str) -> None:
+        """Set the text below the list."""
         self.query_one("#pick-more", Static).update(replace_unprintable(text))
 
     @property
     def _current_offer(self) -> OfferedValue | None:
+        """Return the entry under the cursor; None in an empty list."""
         at = self.query_one(OptionList).highlighted
         return None if at is None or at >= len(self._shown) else self._shown[at]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Enable marking where several may be chosen; signs typed into a search stay there."""
+        """Enable marking if several may be chosen, and keys that are signs only while no search is typed."""
         if action in ("mark", "mark_all"):
             return self._several
         if action == "join":
@@ -154,7 +167,7 @@ class PickList(Dialog[tuple[str, ...]]):
         return super().check_action(action, parameters)
 
     def action_step(self, step: int) -> None:
-        """Move the cursor; the first entry follows the last."""
+        """Move the cursor; by one entry it goes round from the last to the first."""
         options = self.query_one(OptionList)
         if count := options.option_count:
             at = options.highlighted or 0
@@ -164,7 +177,7 @@ class PickList(Dialog[tuple[str, ...]]):
         """Do nothing: the search field always has the focus."""
 
     def action_mark(self) -> None:
-        """Mark the entry under the cursor or remove its mark, and clear the search or move on."""
+        """Mark the entry under the cursor or remove its mark, then clear the search or move on."""
         here = self._current_offer
         if here is None:
             return
@@ -175,6 +188,7 @@ class PickList(Dialog[tuple[str, ...]]):
             self._show_offers((self.query_one(OptionList).highlighted or 0) + 1)
 
     def _toggle_mark(self, value: str) -> None:
+        """Add a value to the chosen ones, or remove it."""
         if value in self._chosen:
             self._chosen.remove(value)
         else:
@@ -197,6 +211,7 @@ class PickList(Dialog[tuple[str, ...]]):
 
     @on(OptionList.OptionSelected)
     def _choose_clicked(self) -> None:
+        """Mark the clicked entry, or choose it if only one may be chosen."""
         if self._several:
             self.action_mark()
         else:
@@ -204,6 +219,7 @@ class PickList(Dialog[tuple[str, ...]]):
 
     @on(Input.Submitted)
     def _answer_chosen(self) -> None:
+        """Close the dialog with the chosen values."""
         here = self._current_offer
         if not self._several:
             if here is not None:

@@ -1,4 +1,4 @@
-"""Dialogs that show values of the data only after a question, and forget them when they are hidden again."""
+"""Dialogs that show values of the data only after a question, and discard them when they are hidden again."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ CONSEQUENCE = "They are confidential: whoever can see this screen will see them.
 
 
 class RevealsValues(Dialog[None]):
-    """Dialog whose action ``values`` asks, and then shows values of the data or hides them again."""
+    """Dialog whose action ``values`` asks the user and then shows values of the data, or hides them again."""
 
     revealed = False
-    """Whether the user has said that values are to be shown."""
+    """Whether the user has confirmed that values are to be shown."""
 
     @property
     def question(self) -> str:
@@ -39,6 +39,7 @@ class RevealsValues(Dialog[None]):
         if bool(yes) == self.revealed:
             return
         self.revealed = bool(yes)
+        # Hidden values are discarded at once, not only when the answer without them arrives.
         if not yes:
             self.forget_values()
         self.read_values()

@@ -19,7 +19,7 @@ from sfumato.tui.widgets.sifting import HINT
 class FilteredList(Widget):
     """Mixin that filters the rows of its grid while words are typed.
 
-    Escape restores the words from before; words in effect stay visible.
+    Escape restores the previous words; words in effect stay visible.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -30,11 +30,11 @@ class FilteredList(Widget):
     _before = ""
 
     def compose_filter(self) -> Iterator[Widget]:
-        """Yield the field for words, hidden until it is asked for."""
+        """Yield the field for words, hidden at first."""
         yield FilterField(placeholder=HINT, classes="sift")
 
     def action_sift(self) -> None:
-        """Ask for words that rows must contain."""
+        """Show the field for words that rows must contain."""
         field, grid = self.query_one(".sift", FilterField), self.query_one(MarkedGrid)
         self._before = field.value = grid.filter_words
         field.display = True
@@ -48,24 +48,29 @@ class FilteredList(Widget):
 
     @on(Input.Changed, ".sift")
     def _filter_typed(self, event: Input.Changed) -> None:
+        """Filter by the words typed so far."""
         event.stop()
+        # The field also changes while it is hidden, when it takes the words in effect.
         if event.input.display:
             self.query_one(MarkedGrid).filter_by(event.value.strip())
             self.show_filter_result()
 
     @on(Input.Submitted, ".sift")
     def _accept_filter(self, event: Input.Submitted) -> None:
+        """Keep the filter and return to the grid."""
         event.stop()
         self._leave_filter()
 
     @on(FilterField.FilterCancelled)
     def _restore_filter(self, event: FilterField.FilterCancelled) -> None:
+        """Restore the previous words and return to the grid."""
         event.stop()
         self.query_one(MarkedGrid).filter_by(self._before)
         self.show_filter_result()
         self._leave_filter()
 
     def _leave_filter(self) -> None:
+        """Return to the grid, and hide the field unless words are in effect."""
         field, grid = self.query_one(".sift", FilterField), self.query_one(MarkedGrid)
         grid.focus()
         field.value = grid.filter_words

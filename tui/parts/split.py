@@ -1,4 +1,4 @@
-"""A list with the explanation of its row beside it where both have room; elsewhere the list alone."""
+"""Mixin that shows the explanation of a row beside its list if both have room, otherwise the list alone."""
 
 from __future__ import annotations
 
@@ -24,23 +24,25 @@ from .page import CallInProcess, WorkspaceReader, unexpected_error
 
 DETAIL_PERCENT = 40
 LEAST_DETAIL = 38
-"""Cells of the detail: a share of the width, less where the list needs more, and none where that would be too little to read."""
+"""Width of the explanation: a share of the width in per cent, reduced if the list needs more, and the least width to be
+readable.
+"""
 SIDES = 2
 """Cells of a terminal's width that the frame around both takes."""
 FRAME = 4
-"""Cells of the detail that are not for its text: a line to the left, a blank either side, the scrollbar."""
+"""Cells of the explanation that its text cannot use: a line to the left, a blank on either side, the scrollbar."""
 REST_SECONDS = 0.15
-"""A row is read in detail once the cursor has stood on it for so long."""
+"""Seconds that the cursor must rest on a row before its explanation is read."""
 WAIT_SECONDS = 0.4
-"""What takes longer to read gives way to a word that it is being read: by then no one mistakes it for the previous row."""
+"""Seconds after which a text says that the explanation is being read, so that the previous one is not taken for it."""
 READING = "Reading …"
 DETAIL = "detail"
-"""The group of the threads that read a row."""
+"""Group of the threads that read explanations."""
 
 LaidOut = Callable[[int], Content]
-"""The detail of a row for a width in cells."""
+"""Function that returns the explanation of a row for a width in cells."""
 DetailQuery = tuple[object, object, Callable[[Workspace], LaidOut]]
-"""Which row it is, the state that it is in, and how its detail is read."""
+"""Identity of a row, its state, and the query for its explanation."""
 
 
 class Detail(Scroll):
@@ -64,17 +66,18 @@ class Detail(Scroll):
 
 
 class _ListSide(Vertical, Backdrop):
-    """The list with what stands above and below it."""
+    """List with the widgets above and below it."""
 
 
 class _SplitSides(Horizontal, Backdrop):
-    pass
+    """List and explanation side by side."""
 
 
 class TwoPanes(Vertical):
     """Two panes above each other, or side by side in a terminal of ``beside_from`` columns or more."""
 
     def __init__(self, id: str, beside_from: int) -> None:  # noqa: A002 (Textual's name)
+        """Create the panes."""
         super().__init__(id=id)
         self._beside_from = beside_from
         self.arrange_panes()
@@ -91,16 +94,16 @@ class SplitView(WorkspaceReader):
     """
 
     least_list: ClassVar[int] = 60
-    """Cells in which the list has the columns that a reader needs; the detail takes none of them."""
+    """Cells in which the list has the columns that a reader needs; the explanation takes none of them."""
     full_list: ClassVar[int] = 0
-    """Cells in which it cuts no name: it has them where the detail can still be read."""
+    """Cells in which the list cuts no name; it has them if the explanation can still be read."""
     _shown_row: tuple[object, object] | None = None
     _home: object = None
     _laid_out: LaidOut | None = None
     _rests: Timer | None = None
 
     def compose_split(self, *parts: Widget) -> Iterator[Widget]:
-        """Yield ``parts`` above each other, and beside them the explanation."""
+        """Yield ``parts`` above each other, and the explanation beside them."""
         with _SplitSides():
             with _ListSide():
                 yield from parts
@@ -114,11 +117,12 @@ class SplitView(WorkspaceReader):
 
     @property
     def is_split(self) -> bool:
-        """Return whether there is room for both."""
+        """Return whether there is room for list and explanation."""
         return self._detail_width > 0
 
     @property
     def _detail_width(self) -> int:
+        """Return the width of the explanation in cells; 0 if there is no room for it."""
         both = self.app.size.width - SIDES
         room = both - self.full_list if self.full_list else both
         width = min(both * DETAIL_PERCENT // 100, max(LEAST_DETAIL, room), both - self.least_list)
@@ -126,12 +130,13 @@ class SplitView(WorkspaceReader):
 
     @property
     def list_width(self) -> int:
+        """Return the width of the list in cells."""
         return self.app.size.width - SIDES - self._detail_width
 
     @on(Grid.RowHighlighted)
     @on(Grid.SourceOpened)
     def follow_cursor(self) -> None:
-        """Explain the row under the cursor once it rests."""
+        """Read the explanation of the row under the cursor once the cursor rests."""
         if self._rests is not None:
             self._rests.stop()
         if self.is_split:
@@ -149,13 +154,15 @@ class SplitView(WorkspaceReader):
             self._draw_detail()
 
     def _focus_list(self) -> None:
-        """Focus the list if the widget with the focus was hidden: Textual would leave no widget with it."""
+        """Focus the list if the widget with the focus was hidden."""
+        # Textual would leave no widget with the focus, so that the keys of the list did nothing.
         if self.is_attached and self.is_on_screen and self.app.focused in (None, self.query_one(Detail)):
             first = next((one for one in self.query_one(_ListSide).walk_children(Widget) if one.focusable), None)
             if first is not None:
                 first.focus()
 
     def _read_detail(self) -> None:
+        """Read the explanation of the row under the cursor, unless it is shown already."""
         asked = self.detail_query() if self.is_attached else None
         if asked is None:
             self._shown_row = self._laid_out = self._home = None
@@ -168,6 +175,7 @@ class SplitView(WorkspaceReader):
         directory = self.sfumato.directory
 
         def read_row(_: CallInProcess) -> LaidOut:
+            """Read the explanation on a connection of this thread."""
             with Workspace.open(directory, read_only=True) as workspace:
                 return query(workspace)
 
@@ -178,16 +186,19 @@ class SplitView(WorkspaceReader):
             group=DETAIL,
             refuse=lambda text: self.AnswerReceived(take, partial(wrap_paragraphs, [text])),
         )
+        # The previous explanation stays for a moment, so that the text does not flicker when a row is read quickly.
         self.set_timer(WAIT_SECONDS, partial(self._show_reading, row, self._laid_out))
 
     @on(Worker.StateChanged)
     def _show_detail_error(self, event: Worker.StateChanged) -> None:
-        """Show an unexpected error beside the list, so that the row is read again when the cursor returns."""
+        """Show an unexpected error in place of the explanation."""
         if event.worker.group == DETAIL and event.state is WorkerState.ERROR and event.worker.error is not None:
+            # Forgetting the row lets it be read again when the cursor returns.
             self._shown_row = self._laid_out = self._home = None
             self.query_one(Detail).show_text(Content(unexpected_error(event.worker.error)))
 
     def _show_detail(self, row: tuple[object, object], laid_out: LaidOut) -> None:
+        """Show an explanation from its top, unless another row is wanted by now."""
         if row == self._shown_row:
             self._laid_out = laid_out
             self._draw_detail()
@@ -196,9 +207,11 @@ class SplitView(WorkspaceReader):
                 self.query_one(Detail).scroll_home(animate=False)
 
     def _show_reading(self, row: tuple[object, object], before: LaidOut | None) -> None:
+        """Show that the explanation is being read, if it has not come by now."""
         if self.is_attached and row == self._shown_row and self._home != row[0] and self._laid_out is before:
             self.query_one(Detail).show_text(Content.styled(READING, "$text-muted"))
 
     def _draw_detail(self) -> None:
+        """Lay the explanation out in the width that it has."""
         if self._laid_out is not None and self.is_split:
             self.query_one(Detail).show_text(self._laid_out(max(20, self._detail_width - FRAME)))

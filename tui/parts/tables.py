@@ -1,6 +1,6 @@
 """Screens around a table: its columns, the text about a row, what enter does, and what is exported.
 
-The grid lays the columns out, again when the width changes, with the cursor on its row; this leads from the cursor to rows.
+The grid lays the columns out again when the width changes; this module leads from the cursor to rows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 else:
 
     class _WidgetMixin:
-        """Textual takes styles from the first base that is a widget: this one has none to give."""
+        """Base class without styles: Textual takes styles from the first base class that is a widget."""
 
 
 class TableScreen(_WidgetMixin, Generic[Row]):
@@ -41,6 +41,7 @@ class TableScreen(_WidgetMixin, Generic[Row]):
 
     @property
     def grid(self) -> LiveGrid:
+        """Return the grid."""
         return self.query_one(LiveGrid)
 
     @property
@@ -50,7 +51,7 @@ class TableScreen(_WidgetMixin, Generic[Row]):
         return found
 
     def show_rows(self, table: GridTable[Row], rows: Sequence[Row], want: Hashable | None = None) -> None:
-        """Show these rows; the cursor goes to the one with the key ``want``, or stays."""
+        """Show these rows; the cursor goes to the row with the key ``want``, or stays."""
         self.grid.show_table(table, rows, want)
 
     def describe_row(self, row: Row) -> Content | str:
@@ -65,9 +66,12 @@ class TableScreen(_WidgetMixin, Generic[Row]):
         return None
 
     def detail_query(self) -> DetailQuery | None:
+        """Return the query for the explanation of the row under the cursor; None in an empty table."""
         here = self.current_row
         return None if here is None else self.detail_of_row(here)
 
+    # Named handlers, not decorated ones: Textual looks for decorated handlers in widgets alone, and this is a plain
+    # mixin.
     def on_grid_row_highlighted(self) -> None:
         self.show_row_text()
 
@@ -85,7 +89,9 @@ class TableScreen(_WidgetMixin, Generic[Row]):
             line.update(text)
 
     async def on_grid_row_selected(self, event: Grid.RowSelected) -> None:
+        """Open the chosen row."""
         row = self.grid.row_with_key(event.row[-1])
+        # The row may have gone since the key was pressed.
         if row is not None:
             await self.open_row(row)
 
@@ -98,20 +104,24 @@ class TableScreen(_WidgetMixin, Generic[Row]):
 
     @property
     def export_name(self) -> str:
-        """Return how the file's name begins."""
+        """Return the beginning of the exported file's name."""
         return self.export_file
 
     @property
     def can_export(self) -> bool:
+        """Return whether the table can be exported."""
         return bool(self.export_file) or type(self).make_exportable is not TableScreen.make_exportable
 
 
 class TableDialog(TableScreen[Row], Dialog[ScreenResult]):
-    """Table that fills the terminal, with the text about the row under the cursor in the frame's lower edge."""
+    """Dialog with a table that fills the terminal, and the text about the row under the cursor in the frame's lower
+    edge.
+    """
 
     AUTO_FOCUS = "Grid"
 
     def compose(self) -> ComposeResult:
+        """Yield the head, the table with the widgets around it, the lower edge and the keys."""
         with Vertical(classes="whole"):
             yield FrameEdge(name=f"{self.id_prefix}-head")
             with FrameSides():
@@ -121,23 +131,27 @@ class TableDialog(TableScreen[Row], Dialog[ScreenResult]):
             yield KeyLine()
 
     def compose_above_table(self) -> Iterator[Widget]:
-        """Yield what stands above the table, under the head in the frame."""
+        """Yield the widgets above the table, under the head in the frame."""
         yield from ()
 
     def make_grid(self) -> LiveGrid:
+        """Return the grid of the table."""
         return LiveGrid(empty="…")
 
     def compose_below_table(self) -> Iterator[Widget]:
-        """Yield the widgets under the table; without any the text about the row stands in the frame."""
+        """Yield the widgets under the table; without any, the text about the row stands in the frame."""
         yield from ()
 
     @property
     def _has_widgets_below(self) -> bool:
+        """Return whether there are widgets under the table."""
         return type(self).compose_below_table is not TableDialog.compose_below_table
 
     def _compose_table(self) -> Iterator[Widget]:
+        """Yield the table with the widgets under it, beside an explanation if the dialog has one."""
         parts = (self.make_grid(), *self.compose_below_table())
         return self.compose_split(*parts) if isinstance(self, SplitView) else iter(parts)
 
     def set_head(self, text: Content | str) -> None:
+        """Set the text in the upper edge."""
         self.query_one(f"#{self.id_prefix}-head", Line).set_text(text)

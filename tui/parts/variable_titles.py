@@ -1,4 +1,4 @@
-"""Titles of variables beside their short names."""
+"""Titles of variables together with their short names."""
 
 from __future__ import annotations
 
@@ -25,6 +25,6 @@ def title_variable(name: str, titles: Mapping[str, str]) -> str:
 
 
 def title_leading_variable(text: str, titles: Mapping[str, str]) -> str:
-    """Replace the variable's name that begins a text, such as ``lpi, log_normal``, by title and name."""
+    """Replace the variable's name at the start of a text, such as ``lpi, log_normal``, by title and name."""
     name, comma, rest = text.partition(",")
     return f"{titles[name]} ({name}){comma}{rest}" if name in titles else text

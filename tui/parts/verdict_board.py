@@ -1,4 +1,4 @@
-"""The verdict board: the gate's answer and findings, then every threshold with its observed value."""
+"""Verdict board: the gate's answer and findings, then every threshold with its observed value."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from sfumato.workspace.gate.gate import Finding
 
 GAUGE = 18
-"""Cells of a gauge, its two ends among them."""
+"""Cells of a gauge with its two ends."""
 STYLES = {
     "met": "bold",
     "not met": "$error bold",
@@ -52,20 +52,21 @@ GAP = 2
 AROUND = 5
 """Lines of a board that are neither verdicts nor groups."""
 LEAST_LINES = 24
-"""In a lower board a verdict is one line."""
+"""Height of a board in lines below which a verdict has only one line."""
 
 
 def draw_gauge(verdict: Verdict, style: str, width: int = GAUGE) -> Content:
-    """Draw ``├──■━━━━━┃──┤``: from 0 to twice the limit, the value as a mark, its interval as a bar, the limit upright.
+    """Return a gauge such as ``├──■━━━━━┃──┤`` from 0 to twice the limit: value, interval and limit.
 
-    Gauges of least and of largest values run the same way. What lies beyond an end is drawn at it. Blank where there is nothing to
-    compare: nothing observed, or a limit that is not positive.
+    Gauges of least and of largest values run the same way. What lies beyond an end is drawn at it. The gauge is blank
+    without an observed value or if the limit is not positive.
     """
     inner = width - 2
     if verdict.observed is None or verdict.limit <= 0 or inner < 6:
         return Content(" " * width)
 
     def cell_of(value: float) -> int:
+        """Return the cell of a value, within the gauge."""
         return max(0, min(inner - 1, round(value / (2 * verdict.limit) * (inner - 1))))
 
     at, bound = cell_of(verdict.observed), cell_of(verdict.limit)
@@ -85,14 +86,12 @@ def draw_gauge(verdict: Verdict, style: str, width: int = GAUGE) -> Content:
 
 
 MOST_OF_LIMIT, LEAST_OF_LIMIT = 34, 18
-"""Cells for a limit, which may name what it compares with, and where there is little room."""
+"""Width of a limit in cells, which may name what it is compared with, and its width in a narrow board."""
 
 
 def overall_line(verdicts: Sequence[Verdict]) -> Content:
-    """Return the worst outcome of all and how many have it: ``✗ not met  1 of 6 thresholds is not met``.
-
-    Nothing here is green: thresholds that are all met do not say that the release may leave.
-    """
+    """Return the worst outcome and the number of thresholds with it: ``✗ not met  1 of 6 thresholds is not met``."""
+    # Nothing here is green: thresholds that are all met do not mean that the release may leave.
     found = worst_outcome(one.outcome for one in verdicts)
     return Content.assemble((outcome_text(found), STYLES[found]), f"  {thresholds_text(verdicts)}")
 
@@ -110,13 +109,14 @@ def verdict_lines(
 ) -> list[Content]:
     """Return the heads of the columns and a line for each verdict: state, name, value, gauge and limit.
 
-    Outcomes that are met are green only if the release is ``safe``: if the gate lets it leave. Where there is little room people are left
-    out of the values, limits are abbreviated, then gauges left out; names are shortened, no two alike. With ``below`` gauges and people
-    that the line has no room for make a second line.
+    Outcomes that are met are green only with ``safe``: if the gate lets the release leave. In a narrow board numbers of
+    people are left out of the values, limits are abbreviated, then gauges left out; names are shortened, no two alike.
+    With ``below`` gauges and numbers of people that do not fit into the line stand in a second line.
     """
     state = max(map(cell_len, ("verdict", *(outcome_text(one.outcome) for one in verdicts))))
     names, limits = labels_of(verdicts), [limit_text(one.bound, one.limit, one.value) for one in verdicts]
     wanted = min(max(map(cell_len, names), default=0), 60)
+    # From the widest layout to the narrowest; the first with enough room for the names is taken.
     for people, gauges, whole in ((records, True, True), (None, True, True), (None, True, False), (None, False, False)):
         values = [observed_text(one, people).removesuffix(" of the people") for one in verdicts]
         bounds = (
@@ -173,21 +173,24 @@ def verdict_name_line(verdict: Verdict, width: int) -> Content:
 
 
 GROUPS = {family: FAMILY_HEADINGS[family] for family in ("risk", "utility", "quality", "studies", "synthesis")}
-"""The groups of a board by the family of the number, in their order; others come last."""
+"""Groups of a board by the family of the number, in their order; others come last."""
 
 
 def verdict_group(verdict: Verdict) -> str:
+    """Return the name of a verdict's group."""
     return GROUPS.get(verdict.value.partition(".")[0], "Other")
 
 
 def sort_by_group(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Sort the verdicts by group, within a group in their order."""
+    """Sort the verdicts by group; within a group they keep their order."""
     order = [*GROUPS.values(), "Other"]
     return sorted(verdicts, key=lambda one: order.index(verdict_group(one)))
 
 
 def limits_text(verdicts: Sequence[Verdict]) -> str:
-    """Return how many limits of the recipe are not met: ``2 of 10 limits not met``, ``all 10 limits met``, ``no limits``."""
+    """Return the number of limits that are not met: ``2 of 10 limits not met``, ``all 10 limits met``,
+    ``no limits``.
+    """
     unmet, total = sum(one.outcome != "met" for one in verdicts), len(verdicts)
     if not total:
         return "no limits"
@@ -206,13 +209,13 @@ def group_heading(group: str, verdicts: Sequence[Verdict]) -> Content:
 
 @dataclass(frozen=True)
 class GateLines:
-    """What the board shows of the gate.
+    """Gate's answer and findings as the board shows them.
 
     answer: the answer; None before there is one
-    findings: those that stand for themselves, the worst first
-    witnesses: the findings that see the same leak, by the check that stands for them
+    findings: the findings that lead others, the worst first
+    witnesses: other findings of the same leak, by the check of the leading one
     waived: checks that block and are waived
-    text: what stands in place of an answer
+    text: text in place of an answer
     """
 
     answer: ReleaseAnswer | None = None
@@ -223,23 +226,23 @@ class GateLines:
 
     @property
     def is_safe(self) -> bool:
-        """Return whether green is allowed: only where the gate lets the release leave."""
+        """Return whether green is allowed: only if the gate lets the release leave."""
         return self.answer is not None and self.answer.may_leave == "yes"
 
 
 class BoardFold(Enum):
-    """Lines that stand for others."""
+    """Lines that each stand for several folded lines."""
 
     PASSES = "passes"
     NUMBERS = "numbers"
 
 
 Entry: TypeAlias = "Finding | Verdict | BoardFold"
-"""What the cursor can stand on."""
+"""Entry of the board that the cursor can be on."""
 
 
 class VerdictBoard(Scroll):
-    """The gate's answer, its findings, then all verdicts in groups; a cursor goes from line to line.
+    """Board with the gate's answer, its findings, then all verdicts in groups; a cursor moves from line to line.
 
     Findings that pass and all other numbers are folded into one line each.
     """
@@ -266,6 +269,7 @@ class VerdictBoard(Scroll):
         """Message that another line may be under the cursor."""
 
     def __init__(self) -> None:
+        """Create an empty board."""
         super().__init__()
         self._verdicts: Sequence[Verdict] = ()
         self._entries: Sequence[Entry] = ()
@@ -283,17 +287,22 @@ class VerdictBoard(Scroll):
         explained: bool = False,
         gate: GateLines | None = None,
     ) -> None:
-        """Show gate and verdicts in ``width`` cells, or why there is ``none``, and the count of the ``others``.
+        """Show gate and verdicts in ``width`` cells.
 
-        The cursor stays on its line if that is still there, and at the first one if it stood there.
+        records: number of confidential records
+        others: number of other numbers
+        none: why there are no verdicts
+        explained: whether the line under the cursor is explained beside the board
+        gate: what is shown of the gate
 
-        ``explained``: the line under the cursor is explained elsewhere.
+        The cursor stays on its line if that still exists, and on the first line if it was there.
         """
         self._is_explained = explained
         before, chosen = self._last_entry, self._current_entry
         self._verdicts, self._width, self._records, self._others = verdicts, width, records, others
         self._none, self._gate = none, gate or GateLines()
         self._entries = self._list_entries()
+        # A cursor on the first line has not been moved by the user, so it stays first when lines are added above.
         if self._at and chosen in self._entries:
             self._at = self._entries.index(chosen)
         self._at = max(0, min(self._at, self._last_entry))
@@ -302,6 +311,7 @@ class VerdictBoard(Scroll):
         self._paint_board()
 
     def _list_entries(self) -> list[Entry]:
+        """Return the entries that the cursor can be on, in their order."""
         open_findings, closed = self._open_and_folded_findings
         return [
             *open_findings,
@@ -319,25 +329,27 @@ class VerdictBoard(Scroll):
 
     @property
     def _last_entry(self) -> int:
-        """Return the index of the last entry that the cursor can stand on."""
+        """Return the index of the last entry; -1 without entries."""
         return len(self._entries) - 1
 
     @property
     def _current_entry(self) -> Entry | None:
+        """Return the entry under the cursor; None without entries."""
         return self._entries[self._at] if self._at < len(self._entries) else None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable explaining if there are no lines."""
+        """Enable explaining if there are entries."""
         return action != "ask" or self._last_entry >= 0
 
     def show_message(self, text: str) -> None:
+        """Show a text in place of the board."""
         if self._last_entry >= 0:
             self.call_after_refresh(self.refresh_bindings)
         self._verdicts, self._entries, self._others, self._gate = (), (), 0, GateLines()
         self.show_text(text)
 
     def action_lines(self, lines: int) -> None:
-        """Go to the next line or the previous one, or scroll without lines."""
+        """Move the cursor by lines; without entries scroll."""
         if self._last_entry < 0:
             super().action_lines(lines)
             return
@@ -351,7 +363,7 @@ class VerdictBoard(Scroll):
             self.scroll_to_region(Region(0, self._rows[at], 1, 1), animate=False)
 
     def action_ends(self, end: int) -> None:
-        """Go to the first (0) or the last (1) line."""
+        """Move the cursor to the first line (0) or the last (1)."""
         if self._last_entry >= 0:
             self._at = end * self._last_entry
             self._paint_board()
@@ -384,6 +396,7 @@ class VerdictBoard(Scroll):
         return None if isinstance(self._current_entry, (Verdict, BoardFold)) else self._current_entry
 
     def _paint_board(self) -> None:
+        """Write all lines of the board and mark the one under the cursor."""
         self.post_message(self.BoardCursorMoved())
         rows: dict[int, int] = {}
         shown: list[Content | str] = self._gate_head()
@@ -416,7 +429,7 @@ class VerdictBoard(Scroll):
         ]
 
     def _paint_findings(self, shown: list[Content | str], rows: dict[int, int]) -> None:
-        """Add the findings of the gate, the folded ones last; ``rows`` has the line of each entry."""
+        """Append the findings of the gate to ``shown``, the folded ones last; ``rows`` gets the line of each entry."""
         open_findings, closed = self._open_and_folded_findings
         if not self._gate.findings:
             return
@@ -443,7 +456,7 @@ class VerdictBoard(Scroll):
         return ""
 
     def _paint_verdicts(self, shown: list[Content | str], rows: dict[int, int]) -> None:
-        """Add the verdicts by group; ``rows`` has the line of each entry."""
+        """Append the verdicts by group to ``shown``; ``rows`` gets the line of each entry."""
         safe = self._gate.is_safe
         heads, *texts = verdict_lines(self._verdicts, self._width, self._records, self._has_two_line_room, safe=safe)
         if shown and self._gate.findings:
@@ -459,7 +472,7 @@ class VerdictBoard(Scroll):
 
     @property
     def _has_two_line_room(self) -> bool:
-        """Return whether there is room for two lines a verdict; never in a low terminal."""
+        """Return whether every verdict can have two lines; never in a low terminal."""
         groups = len({verdict_group(one) for one in self._verdicts})
         listed = len(self._gate.findings) if self._is_unfolded else len(self._open_and_folded_findings[0])
         above = listed + 3 + most_answer_lines(self.app.size.height) if self._gate.findings else 1

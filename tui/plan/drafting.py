@@ -1,4 +1,4 @@
-"""The dialog that drafts a plan: its goal and requirements, preselected by what the roles allow."""
+"""Dialog that drafts a plan: its goal and requirements, preselected according to the roles."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ SYNTHESISED = ("sensitive only", "all")
 DRAW_METHODS = ("from models", "from tables")
 AUDIENCES = ("public", "contract", "enclave")
 MOST_CHANGES = 3
-"""Changes of kept columns that the notice of a draft lists; the comments of the plan have all."""
+"""Number of changes of kept columns in the notice of a draft; the comments of the plan have all."""
 NO_ROLES = "No variable has a role yet: mark what an intruder may know of a person (quasi-identifiers) and what must not be learnt (sensitive) first"
 
 
 class DraftForm(Form):
-    """The form for a draft of these variables; it answers a table of ``draft_fields``."""
+    """Form for a draft of these variables; it returns a table of ``draft_fields``."""
 
     manual = "tutorial draft a recipe"
 
@@ -47,15 +47,17 @@ class DraftForm(Form):
     """
 
     def __init__(self, variables: Sequence[Variable], toml: str, records: int) -> None:
+        """Create the form for a plan's variables and number of records."""
         self._variables, self._toml, self._records = tuple(variables), toml, records
         self._cost = ""
         super().__init__("Draft a plan", draft_fields(self._variables, planned_audience(toml)), self._check_request)
 
     def compose_extra(self) -> ComposeResult:
-        """Yield what happens to which variables, and the cost."""
+        """Yield the text about the treatment of the variables and the cost."""
         yield Static(id="draft-says", markup=False)
 
     def _check_request(self, answers: dict[str, Any]) -> None:
+        """Check the answers against the roles, and compute the cost. Raises BadInput."""
         self._cost = ""
         wanted = draft_request_from_answers(answers)
         _check_roles(self._variables, answers)
@@ -66,6 +68,7 @@ class DraftForm(Form):
 
     @on(Form.FieldsChecked)
     def _show_consequences(self, event: Form.FieldsChecked) -> None:
+        """Show the treatment of the variables and the cost, unless there is a problem."""
         said = (
             ""
             if event.problem
@@ -79,7 +82,7 @@ class DraftsPlan(EditsPlan):
 
     @dataclass
     class PlanDrafted(Message):
-        """A drafted plan that may replace the present one."""
+        """Message with a drafted plan that may replace the present one."""
 
         draft: DraftedText
 
@@ -89,6 +92,7 @@ class DraftsPlan(EditsPlan):
         directory, project_id = self.sfumato.directory, self._project_id
 
         def draft(call: CallInProcess) -> DraftedText:
+            """Draft the plan by ``call``."""
             from sfumato.workspace.service.draft_data import RoleAssignment, draft_project
 
             return call(draft_project, directory, project_id, wanted, RoleAssignment(), toml, what="the draft")
@@ -97,7 +101,7 @@ class DraftsPlan(EditsPlan):
 
 
 def planned_audience(toml: str) -> str:
-    """Return the audience that a plan names; the public where it names none or cannot be read."""
+    """Return the audience that a plan names; the public if it names none or cannot be read."""
     try:
         named = read_toml(toml).get("release", {}).get("audience")
     except (BadInput, AttributeError):
@@ -106,7 +110,9 @@ def planned_audience(toml: str) -> str:
 
 
 def draft_fields(variables: Sequence[Variable], audience: str = AUDIENCES[0]) -> list[FormField]:
-    """Return the fields of the form: the goal is synthesis where a variable is sensitive, else anonymisation."""
+    """Return the fields of the form; the goal is anonymisation if variables are known and none is sensitive, otherwise
+    synthesis.
+    """
     sensitive, known = _names_with_role(variables, Role.SENSITIVE), _names_with_role(variables, Role.QUASI_IDENTIFIER)
     want = "synthesis" if sensitive or not known else "anonymisation"
     classes, models = ("goal", ("anonymisation",)), ("goal", ("synthesis",))
@@ -126,13 +132,14 @@ def draft_fields(variables: Sequence[Variable], audience: str = AUDIENCES[0]) ->
 
 
 def draft_request_from_answers(answers: Mapping[str, Any]) -> DraftRequest:
-    """Convert the answers to the request for a draft. Raises BadInput."""
+    """Return the request for a draft given the answers. Raises BadInput."""
     from sfumato.workspace.plan.drafting import DraftRequest
 
     want, k, m, l, t = (answers.get(name) for name in ("goal", "k", "m", "l", "t"))  # noqa: E741
     for name, number, least in (("k", k, 2), ("m", m, 1)):
         if name == "k" and number is None:
             continue
+        # In Python a truth value is an integer.
         if isinstance(number, bool) or not isinstance(number, int) or number < least:
             raise BadInput(name, f"must be a whole number of at least {least}")
     for name, number, below in (("l", l, 1.0), ("t", t, 0.0)):
@@ -151,7 +158,7 @@ def draft_request_from_answers(answers: Mapping[str, Any]) -> DraftRequest:
 
 
 def _check_roles(variables: Sequence[Variable], answers: Mapping[str, Any]) -> None:
-    """Raise BadInput where the roles do not suffice for the request."""
+    """Raise BadInput if the roles do not suffice for the request."""
     sensitive, known = _names_with_role(variables, Role.SENSITIVE), _names_with_role(variables, Role.QUASI_IDENTIFIER)
     if not sensitive and not known:
         raise BadInput("roles", NO_ROLES)
@@ -162,19 +169,23 @@ def _check_roles(variables: Sequence[Variable], answers: Mapping[str, Any]) -> N
 
 
 def _synthesises_all(answers: Mapping[str, Any]) -> bool:
-    """Whether every variable is synthesised: tables are of all of them."""
+    """Return whether every variable is synthesised."""
+    # Tables of counts are of all variables.
     return answers.get("synthesise") == "all" or answers.get("drawn") == DRAW_METHODS[1]
 
 
 def _consequence_lines(variables: Sequence[Variable], answers: Mapping[str, Any]) -> list[str]:
+    """Return what happens to which variables, a line for each treatment."""
     sensitive, known = _names_with_role(variables, Role.SENSITIVE), _names_with_role(variables, Role.QUASI_IDENTIFIER)
     every = [v.name for v in variables if v.role is not Role.IDENTIFIER]
     want = answers["goal"]
     changed = known if want == "anonymisation" else every if _synthesises_all(answers) else sensitive
     word = {"synthesis": "synthesised", "anonymisation": "generalised", "evaluation": "scored"}[want]
     kept = [name for name in every if name not in changed]
+    # Limits for the public apply to every kept column, other limits to quasi-identifiers alone.
     judged = kept if answers.get("audience") == "public" else [name for name in kept if name in known]
     if want == "evaluation" or answers.get("audience") == "enclave":
+        # Nothing is made coarser for an evaluation, or for users who see the data in an enclave.
         judged = []
     elif want == "anonymisation" and answers.get("audience") == "public":
         judged = [name for name in kept if name not in sensitive]
@@ -191,15 +202,17 @@ def _consequence_lines(variables: Sequence[Variable], answers: Mapping[str, Any]
 
 
 def _first_names(names: Sequence[str]) -> str:
+    """Return the first eight names and the number of others."""
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
 def _names_with_role(variables: Sequence[Variable], role: Role) -> list[str]:
+    """Return the names of the variables with a role."""
     return [variable.name for variable in variables if variable.role is role]
 
 
 def draft_text(found: DraftedText) -> str:
-    """Describe what was drafted, and which questions nothing in it answers."""
+    """Describe what was drafted, with warnings and changes."""
     plural = {
         "synthesis": "synthesis steps",
         "anonymisation": "anonymisation steps",

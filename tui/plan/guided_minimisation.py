@@ -1,4 +1,4 @@
-"""The guided form for the smallest sufficient sample, asked in plain words."""
+"""Guided form for the smallest sufficient sample, with questions in plain words."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NONE = "This project has no data yet. Leave with escape, and press n in Runs."
 
 
 class GuidedMinimisation(Dialog[ProjectTable]):
-    """The dialog that explains the search for the smallest sample; it answers the table to run it on."""
+    """Dialog that explains the search for the smallest sample; it returns the table to run it on."""
 
     manual = "app smallest sample"
 
@@ -47,6 +47,7 @@ class GuidedMinimisation(Dialog[ProjectTable]):
     AUTO_FOCUS = "OptionList"
 
     def __init__(self, project_id: int) -> None:
+        """Create the dialog about a project."""
         super().__init__()
         self._project_id = project_id
         self._found: Sequence[ProjectTable] = ()
@@ -58,10 +59,12 @@ class GuidedMinimisation(Dialog[ProjectTable]):
             yield PagedOptionList(compact=True)
 
     def read_query(self) -> Callable[[Workspace], Sequence[ProjectTable]]:
+        """Return the query for the tables of the project."""
         project_id = self._project_id
         return lambda workspace: list_project_tables(workspace, project_id)
 
     def show_answer(self, answer: Sequence[ProjectTable]) -> None:
+        """List the tables."""
         self._found = answer
         options = self.query_one(OptionList)
         texts = [
@@ -77,17 +80,20 @@ class GuidedMinimisation(Dialog[ProjectTable]):
 
     @on(OptionList.OptionSelected)
     def _answer_chosen_data(self, event: OptionList.OptionSelected) -> None:
+        """Close the dialog with the chosen table."""
         self.dismiss(self._found[int(str(event.option_id))])
 
 
 async def ask_and_start_minimisation(app: AppProtocol, project_id: int) -> None:
-    """Ask for the table, then for the settings; start the run."""
+    """Ask for the table, then for the settings, and start the run."""
 
     def start(data: ProjectTable, answers: dict[str, Any] | None) -> None:
+        """Start the run with the answers."""
         if answers is not None:
             app.job(partial(jobs.find_smallest_sample, app.directory, data, answers))
 
     def ask(data: ProjectTable | None) -> None:
+        """Ask for the settings of the chosen table."""
         if data is not None:
             form = Form(
                 f"Smallest sample of {data.name}", minimisation_fields(data), partial(_check_minimisation, data)
@@ -98,7 +104,7 @@ async def ask_and_start_minimisation(app: AppProtocol, project_id: int) -> None:
 
 
 def minimisation_fields(data: ProjectTable) -> list[FormField]:
-    """Return four questions; quasi-identifiers of the plan are filled in."""
+    """Return the fields of the form, with the quasi-identifiers of the plan filled in."""
     free = tuple(name for name, table in data.variables.items() if table.get("role") != "identifier")
     return [
         FormField("known", "quasi-identifiers: what somebody might know of a person and find them by, such as age, sex, "
@@ -112,6 +118,7 @@ def minimisation_fields(data: ProjectTable) -> list[FormField]:
 
 
 def _check_minimisation(data: ProjectTable, answers: dict[str, Any]) -> None:
+    """Raise BadInput unless the answers make a valid recipe."""
     from sfumato.workspace.service.guided_minimisation import minimisation_recipe
 
     minimisation_recipe(data, answers)

@@ -1,4 +1,4 @@
-"""The hierarchy of one quasi-identifier as a tree, edited by keys, with the records of every node."""
+"""Editor for the hierarchy of one quasi-identifier as a tree, with the number of records of every node."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from sfumato.workspace.plan.hierarchies import EditedHierarchy, HierarchyNodeLine
 
 NODE, RECORDS_WIDTH = 30, 40
-"""Cells of the columns beside the nodes."""
+"""Width of the column of nodes, and of the columns next to it, in cells."""
 NONE_TO_EDIT = "No step of the plan takes a hierarchy: a adds one of anonymisation, whose quasi-identifiers have a tree or intervals each"
 UNSAVED_WARNING = "Not saved yet: enter saves, q again discards the changes"
 SaveHierarchy = Callable[["EditedHierarchy"], None]
 
 
 class HierarchyEditor(TableScreen["HierarchyNodeLine"], Dialog["EditedHierarchy"]):
-    """The editor of a hierarchy; it answers the hierarchy to be saved. Each edit can be undone."""
+    """Editor of a hierarchy; it returns the hierarchy to save. Each edit can be undone."""
 
     manual = "app hierarchy"
 
@@ -62,6 +62,7 @@ class HierarchyEditor(TableScreen["HierarchyNodeLine"], Dialog["EditedHierarchy"
     AUTO_FOCUS = "LiveGrid"
 
     def __init__(self, opened: EditedHierarchy) -> None:
+        """Create the editor for a hierarchy of the plan."""
         super().__init__()
         self._now = self._saved = opened
         self._past: list[EditedHierarchy] = []
@@ -71,7 +72,7 @@ class HierarchyEditor(TableScreen["HierarchyNodeLine"], Dialog["EditedHierarchy"
         self._warned = False
 
     def compose(self) -> ComposeResult:
-        """Yield the description of the hierarchy, its nodes, what it shows of the records, and the keys."""
+        """Yield the description of the hierarchy, its nodes, the number of marked ones, and the keys."""
         with Vertical(classes="whole"):
             yield FrameEdge(name="hierarchy-head")
             with FrameSides():
@@ -81,15 +82,18 @@ class HierarchyEditor(TableScreen["HierarchyNodeLine"], Dialog["EditedHierarchy"
             yield KeyLine()
 
     def on_mount(self) -> None:
+        """Show the nodes."""
         self._show_nodes()
 
     def _show_nodes(self, want: str | None = None) -> None:
+        """Show the nodes with the cursor on the key ``want``, or why the hierarchy is invalid."""
         try:
             self._lines = self._now.node_lines()
         except ValueError as error:
             self._lines = []
             self.sfumato.say(str(error), severity="error")
         keys = [_node_key(line.node) for line in self._lines]
+        # An edit may have removed marked nodes.
         self._marked = [key for key in self._marked if key in keys]
         self.show_rows(self._node_table, self._lines, want)
         self._show_description()
@@ -115,6 +119,7 @@ class HierarchyEditor(TableScreen["HierarchyNodeLine"], Dialog["EditedHierarchy"
         )
 
     def _show_description(self) -> None:
+        """Show the variable, its levels, values without a node, and what the hierarchy reveals."""
         opened = self._now
         height = 0 if not self._lines else self._lines[0].node.high
         released = "" if opened.level is None else f"level {opened.level} is released"
@@ -135,6 +140,7 @@ class HierarchyEditor(TableScreen["HierarchyNodeLine"], Dialog["EditedHierarchy"
 
     @property
     def _current_node(self) -> HierarchyNode | None:
+        """Return the node under the cursor; None in an empty tree."""
         return None if self.current_row is None else self.current_row.node
 
     @property
@@ -144,7 +150,7 @@ class HierarchyEditor(TableScreen["HierarchyNodeLine"], Dialog["EditedHierarchy"
         return marked or ([self._current_node] if self._current_node is not None else [])
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an act applies: trees are edited node by node, intervals by their widths."""
+        """Enable editing nodes of a tree, and widths of intervals."""
         if action in ("mark", "group", "move", "rename", "dissolve"):
             return self._now.setting == "hierarchies"
         if action == "widths":
@@ -173,12 +179,13 @@ class HierarchyEditor(TableScreen["HierarchyNodeLine"], Dialog["EditedHierarchy"
         self._set_hierarchy(self._now.with_tree(tree))
 
     def _set_hierarchy(self, opened: EditedHierarchy) -> None:
+        """Show an edited hierarchy, so that it can be undone."""
         self._past.append(self._now)
         self._now, self._marked, self._warned = opened, [], False
         self._show_nodes()
 
     async def action_group(self) -> None:
-        """Put the marked nodes below a new one."""
+        """Ask for the name of a new node above the selected ones."""
         from sfumato.engine.partition.hierarchy_edits import group_nodes
 
         tree, nodes = self._now.tree, self._selected_nodes
@@ -187,6 +194,7 @@ class HierarchyEditor(TableScreen["HierarchyNodeLine"], Dialog["EditedHierarchy"
             await self._ask_name(what, "", partial(group_nodes, tree, nodes))
 
     async def action_rename(self) -> None:
+        """Ask for another name of the node; a value gets its own name back."""
         from sfumato.engine.partition.hierarchy_edits import rename_node
 
         tree, here = self._now.tree, self._current_node
@@ -200,10 +208,14 @@ class HierarchyEditor(TableScreen["HierarchyNodeLine"], Dialog["EditedHierarchy"
             )
 
     async def _ask_name(self, title: str, now: str, change: Callable[[str], Tree]) -> None:
+        """Ask for a name, and apply a change of the tree with it."""
+
         def check(table: Mapping[str, Any]) -> None:
+            """Raise BadInput if the name is not possible."""
             _raise_bad_input(lambda: change(str(table.get("name", ""))), "name")
 
         def apply_name(table: dict[str, Any] | None) -> None:
+            """Apply the change with the typed name."""
             if table is not None:
                 self._edit_tree(lambda: change(str(table.get("name", ""))))
 
@@ -231,13 +243,16 @@ class HierarchyEditor(TableScreen["HierarchyNodeLine"], Dialog["EditedHierarchy"
         """Ask for the widths of the intervals."""
 
         def widths(table: Mapping[str, Any]) -> list[float]:
+            """Return the widths in the answers of the form."""
             return [float(width) for width in table.get("widths", [])]
 
         def check(table: Mapping[str, Any]) -> None:
+            """Raise BadInput if the widths are not possible."""
             _raise_bad_input(lambda: _check_positive(widths(table)), "widths")
             _raise_bad_input(lambda: self._now.with_widths(widths(table)).node_lines(), "widths")
 
         def apply_widths(table: dict[str, Any] | None) -> None:
+            """Apply the typed widths."""
             if table is not None:
                 self._set_hierarchy(self._now.with_widths(widths(table)))
 
@@ -252,12 +267,14 @@ class HierarchyEditor(TableScreen["HierarchyNodeLine"], Dialog["EditedHierarchy"
     def action_propose(self) -> None:
         """Start again from the proposed hierarchy; the next time from the next proposal."""
         offered = self._now.proposals
+        # An edited hierarchy first returns to its proposal; only an unchanged one goes on to the next.
         if self._now.origin == offered[self._proposal].description:
             self._proposal = (self._proposal + 1) % len(offered)
         self._set_hierarchy(self._now.with_proposal(offered[self._proposal]))
         self.sfumato.say(f"Proposal {self._proposal + 1} of {len(offered)}: {offered[self._proposal].description}")
 
     def action_undo(self) -> None:
+        """Undo the last edit."""
         if self._past:
             self._now = self._past.pop()
             self._show_nodes()
@@ -267,7 +284,7 @@ class HierarchyEditor(TableScreen["HierarchyNodeLine"], Dialog["EditedHierarchy"
         self.dismiss(self._now)
 
     def action_close(self) -> None:
-        """Close without saving; with edits only at the second time."""
+        """Close without saving; after edits only at the second time."""
         if self._now is not self._saved and not self._warned:
             self._warned = True
             self.sfumato.say(UNSAVED_WARNING, severity="warning")
@@ -276,23 +293,30 @@ class HierarchyEditor(TableScreen["HierarchyNodeLine"], Dialog["EditedHierarchy"
 
 
 def _node_cell(line: HierarchyNodeLine) -> str:
+    """Return a node's label, indented by its depth."""
     return "  " * line.node.depth + replace_unprintable(line.node.label)
 
 
 def _released_cell(level: int, line: HierarchyNodeLine) -> str:
+    """Return the sign of a node on the released level."""
+    # A label that stands at several levels with the same values below it is one node.
     return sign_for("pass") if line.node.low <= level <= line.node.high else ""
 
 
 def _fit_to_longest(most: int, columns: Columns[HierarchyNodeLine], width: int) -> Columns[HierarchyNodeLine]:
+    """Fit the columns into the width, at most ``most`` cells."""
+    # In a wide terminal the numbers would stand far from their nodes.
     return fit_columns(columns, min(width, most))
 
 
 def _node_key(node: HierarchyNode) -> str:
+    """Return a key of a node that no other node has."""
+    # Labels may repeat between levels, and children of different nodes may have the same label.
     return f"{node.low}:{node.rows[0]}:{node.label}"
 
 
 def _raise_bad_input(attempt: Callable[[], object], place: str) -> None:
-    """Raise BadInput at ``place`` where the attempt fails."""
+    """Raise BadInput at ``place`` if the attempt fails."""
     from sfumato.engine.errors import BadInput
 
     try:
@@ -302,14 +326,16 @@ def _raise_bad_input(attempt: Callable[[], object], place: str) -> None:
 
 
 def _check_positive(widths: Sequence[float]) -> None:
+    """Raise ValueError unless all widths are above 0."""
     if any(width <= 0 for width in widths):
         raise ValueError("a width is above 0")
 
 
 def hierarchy_edit(opened: EditedHierarchy) -> Callable[[str], str]:
-    """Return the edit of a plan's text that puts the hierarchy in. The text is rewritten in a thread."""
+    """Return the function that puts the hierarchy into a plan's text."""
 
     def change(toml: str) -> str:
+        """Return the text with the hierarchy; called in a thread."""
         from sfumato.workspace.plan.hierarchies import replace_hierarchy
 
         return replace_hierarchy(toml, opened)
@@ -320,9 +346,11 @@ def hierarchy_edit(opened: EditedHierarchy) -> Callable[[str], str]:
 async def edit_hierarchy(
     pane: PlanPane, draft: PlanDraft, table: Mapping[str, Any] | None, at: str, save: SaveHierarchy
 ) -> None:
-    """Ask for the quasi-identifier, where there are several, and open its hierarchy.
+    """Ask for the quasi-identifier, if there are several, and open its hierarchy.
 
-    ``at`` is the step or the variable under the cursor; ``table`` is the draft's table, where that is known.
+    at: step or variable under the cursor
+    table: the draft as a table, if known
+    save: function that stores the edited hierarchy
     """
     from sfumato.engine.data.toml import read_toml
     from sfumato.workspace.plan.hierarchies import generalised_variables, open_hierarchy
@@ -335,13 +363,16 @@ async def edit_hierarchy(
         return
 
     def save_if_edited(opened: EditedHierarchy | None) -> None:
+        """Save the hierarchy unless the editor was cancelled."""
         if opened is not None:
             save(opened)
 
     async def show(opened: EditedHierarchy) -> None:
+        """Open the editor."""
         await app.open(HierarchyEditor(opened), save_if_edited)
 
     def open_chosen_hierarchy(names: tuple[str, ...] | None) -> None:
+        """Read and open the hierarchy of the chosen variable."""
         if names:
             place, name, _ = next(one for one in found if one[1] == names[0])
             pane.compute(lambda workspace: open_hierarchy(workspace, draft, place, name), show)

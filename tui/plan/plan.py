@@ -1,7 +1,7 @@
-"""The tab Plan: the steps of the project's plan in a list, its text beside it, and the queue of edits.
+"""Tab Plan: the steps of the project's plan in a list, its text beside it, and the queue of edits.
 
-Edits are computed in a thread. A key that is typed meanwhile must not act on the plan before the edit, so each waits until the plan is
-what the keys before it have made of it.
+Edits are computed in a thread. Each key acts on the plan as all earlier keys have left it, and waits until their edits
+are done.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ if TYPE_CHECKING:
 
 MOST_CHANGES = 8
 WIDTH = 54
-"""Cells of a line in the dialog."""
+"""Width of a line in the dialog, in cells."""
 SETTINGS = "settings"
 LONGEST_METHOD = 30
-"""Cells of a method's name in a list that has room for it; settings have the rest."""
+"""Width of a method's name in cells, in a list that has room for it; settings have the rest."""
 LEAST_LINES = 12
-"""A pane with fewer has no room for a step in full below the list."""
+"""Height of a pane in lines below which the current step is not shown in full under the list."""
 NONE = "This project has no data to plan for. Press n in Runs to run a recipe, or in a shell: sfumato import FILE"
 TYPING_SECONDS = 1.0
 UNSAVED_TEXT = "The text of the plan cannot be read yet, so it is not saved."
@@ -77,7 +77,7 @@ class EditQueue(EditsPlan):
 
     @dataclass
     class EditComputed(Message, bubble=False):
-        """A computed edit: the new plan, or None and the error."""
+        """Message with a computed edit: the new plan, or None and the error."""
 
         plan: PlanDraft | None
         error: str = ""
@@ -86,35 +86,40 @@ class EditQueue(EditsPlan):
     _in_turn = False
 
     def __init__(self, project_id: int, name: str) -> None:
+        """Create the tab with an empty queue."""
         super().__init__(project_id, name)
         self._acts: deque[Callable[[], object]] = deque()
 
     @property
     def is_read(self) -> bool:
-        """Whether the plan that is shown has been read completely."""
+        """Return whether the shown plan has been read completely."""
         raise NotImplementedError
 
     def show_edited_plan(self, plan: PlanDraft) -> None:
+        """Show an edited plan."""
         raise NotImplementedError
 
     def compute_edit(self, query: Callable[[Workspace], PlanDraft]) -> None:
-        """Compute an edit in a thread; where the engine or the workspace raises an error it is shown, and the plan stays as it was."""
+        """Compute an edit in a thread; after an error of the engine or the workspace the plan stays unchanged."""
         self._changing += 1
         self._compute_change(query)
 
     @work(thread=True, group="change", exit_on_error=False)
     def _compute_change(self, query: Callable[[Workspace], PlanDraft]) -> None:
+        """Run the query in this thread and post the plan or the error."""
         message = self.EditComputed(None)
         try:
             with Workspace.open(self.sfumato.directory) as workspace:
                 message = self.EditComputed(query(workspace))
         except (sqlite3.Error, WorkspaceError, EngineError) as error:
             message = self.EditComputed(None, str(error))
+        # Posted in any case: without this message all later acts would wait forever.
         finally:
             self.post_message(message)
 
     @on(EditComputed)
     def _finish_edit(self, event: EditComputed) -> None:
+        """Show the edited plan or the error, and run the next act."""
         self._changing -= 1
         if event.error:
             self.post_message(ErrorMessage(event.error))
@@ -124,6 +129,7 @@ class EditQueue(EditsPlan):
 
     def queue_if_busy(self, act: Callable[[], object]) -> bool:
         """Queue the act if an edit or another act is in progress; return whether it was queued."""
+        # An act that is run from the queue must not queue itself again.
         if self._in_turn or not (self._acts or self._changing or not self.is_read):
             return False
         self._acts.append(act)
@@ -135,10 +141,11 @@ class EditQueue(EditsPlan):
             self.call_later(self._run_act_in_turn, self._acts.popleft())
 
     def drop_queued_acts(self) -> None:
-        """Drop the queued acts: there is no plan to act on."""
+        """Drop the queued acts, since there is no plan to act on."""
         self._acts.clear()
 
     async def _run_act_in_turn(self, act: Callable[[], object]) -> None:
+        """Run a queued act, and then the next one."""
         self._in_turn = True
         try:
             done = act()
@@ -150,7 +157,7 @@ class EditQueue(EditsPlan):
 
 
 def run_plan_text(view: PlanView, cost: str = "") -> str:
-    """Describe what a run would compute, and its cost in differential privacy, if any."""
+    """Describe what a run would compute, and its privacy cost, if any."""
     release = _mapping_or_empty(view.table.get("release"))
     counts = [
         (len(view.table.get(section, [])), name)
@@ -168,11 +175,12 @@ def run_plan_text(view: PlanView, cost: str = "") -> str:
 
 
 def _mapping_or_empty(value: object) -> Mapping[str, Any]:
+    """Return a mapping unchanged, and an empty one for any other value."""
     return value if isinstance(value, Mapping) else {}
 
 
 def changes_since_run_text(since: ChangesSinceRun | None) -> str:
-    """Describe what was changed since the newest run, a line per difference; empty where there is no run."""
+    """Describe what was changed since the newest run, a line for each difference; empty if there is no run."""
     if since is None:
         return ""
     from sfumato.workspace.reporting.recipe_difference import difference_sentence
@@ -188,18 +196,18 @@ def changes_since_run_text(since: ChangesSinceRun | None) -> str:
 
 
 class RunPlanDialog(ConfirmDialog):
-    """The question before a plan is run.
-
-    It asks at once, so that no key is lost; what is new in the plan is shown when it is read.
-    """
+    """Question before a plan is run."""
 
     needs_engine = True
 
+    # The question is shown before the changes are read, so that no key is lost.
     def __init__(self, consequence: str, draft: PlanDraft) -> None:
+        """Create the dialog for a plan."""
         super().__init__("Run this plan?", consequence, "Run")
         self._draft = draft
 
     def compose_extra(self) -> ComposeResult:
+        """Yield the text for cost and changes."""
         yield Static("", id="run-changes", markup=False)
 
     def read_query(self) -> Callable[[Workspace], str]:
@@ -207,6 +215,7 @@ class RunPlanDialog(ConfirmDialog):
         draft = self._draft
 
         def query(workspace: Workspace) -> str:
+            """Describe how long the run takes and what was changed."""
             from sfumato.workspace.service.costs import plan_cost_text
             from sfumato.workspace.views.recipe_difference import changes_since_newest_run
 
@@ -220,6 +229,7 @@ class RunPlanDialog(ConfirmDialog):
         return query
 
     def show_answer(self, answer: str) -> None:
+        """Show the cost and the changes."""
         if answer:
             self.query_one("#run-changes", Static).update(f"\n{answer}")
 
@@ -233,7 +243,7 @@ COLUMNS: Columns[Keyed] = (
 
 
 def _fit_step_columns(columns: Columns[Keyed], width: int) -> Columns[Keyed]:
-    """Fit the columns to ``width`` cells: names of methods get what settings can spare, up to a length."""
+    """Fit the columns to ``width`` cells; names of methods get what settings can spare, up to a length."""
     spare = max(0, width - grid_width(columns))
     most = {"method": min(LONGEST_METHOD, COLUMNS[2].width + spare)}
     return fit_columns([replace(one, width=most.get(one.name, one.width)) for one in columns], width)
@@ -241,12 +251,17 @@ def _fit_step_columns(columns: Columns[Keyed], width: int) -> Columns[Keyed]:
 
 TABLE: GridTable[Keyed] = GridTable(COLUMNS, lambda row: row[0], lambda row: row[1], column_fitter=_fit_step_columns)
 LEAST_STEP, MOST_LIST = 4, 0.7
-"""Lines of a step in full, and the share of the lines that a long list keeps."""
+"""Lines for the current step in full, and the share of the lines that a long list keeps."""
 
 
 @dataclass(frozen=True)
 class StepRow:
-    """A row of the list of steps: its key, its cells, and its full description."""
+    """Row of the list of steps.
+
+    key: key of the row
+    cells: cells by column
+    words: full description
+    """
 
     key: str
     cells: Cells
@@ -254,7 +269,7 @@ class StepRow:
 
 
 def step_rows(view: PlanView) -> list[StepRow]:
-    """Return a row for title, data and release, then one per step."""
+    """Return a row for title, data and release, then one for each step."""
     from sfumato.workspace.reporting.plan_steps import describe_plan_head, describe_step
 
     wrong = view.problem_place.partition(".")[0] in ("title", "data", "weights", "variables", "release")
@@ -268,6 +283,7 @@ def step_rows(view: PlanView) -> list[StepRow]:
 
 
 def _step_row(key: str, section: str, words: StepDescription, *, wrong: bool) -> StepRow:
+    """Return a row with the sign of a problem if the step is ``wrong``."""
     cells = {
         "mark": sign_for("fail") if wrong else "",
         "section": section,
@@ -283,11 +299,13 @@ def plan_section(value: object) -> Mapping[str, Any]:
 
 
 class StepGrid(LiveGrid):
+    """Grid of steps in which enter edits one."""
+
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Edit", show=True)]
 
 
 class PlanTab(EditQueue):
-    """The tab Plan. Edits go to the stored plan at once; u undoes them."""
+    """Tab with the steps and the text of the plan. Edits are stored at once; u undoes them."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("add", "add", show=True),
@@ -306,10 +324,13 @@ class PlanTab(EditQueue):
 
     @dataclass
     class PlanExamined(Message):
+        """Message with a parsed text of the plan and the rows of its steps."""
+
         view: PlanView
         steps: Sequence[StepRow]
 
     def __init__(self, project_id: int) -> None:
+        """Create the tab of a project."""
         super().__init__(project_id, "plan")
         self._view: PlanView | None = None
         self._steps: Mapping[str, StepRow] = {}
@@ -333,6 +354,7 @@ class PlanTab(EditQueue):
             yield TomlText(id="plan-text")
 
     def take_focus(self) -> None:
+        """Focus the steps."""
         self.query_one(StepGrid).focus()
 
     def show_answer(self, answer: PlanDraft | None) -> None:
@@ -345,29 +367,30 @@ class PlanTab(EditQueue):
             self.query_one(StepGrid).show_table(TABLE, [])
         elif not self._is_typed and (history := self.history_with_read_plan(draft)) is not None:
             self._set_plan(history, save=False)
+            # A plan that came before the stored one was read is an edit of that, so that u restores the stored one.
             waiting, self._waiting = self._waiting, None
             if first and waiting is not None:
                 self.show_edited_plan(waiting)
 
     @property
     def is_read(self) -> bool:
-        """Whether the shown text was read and checked and its steps are listed, or there is no plan."""
+        """Return whether the shown text was read and checked and its steps are listed, or there is no plan."""
         if self._absent or self._history is None:
             return self._absent
         return self._listed and self._examined == self.query_one(TomlText).text
 
     @property
     def _is_typed(self) -> bool:
-        """Whether the text was changed and is not the plan yet."""
+        """Return whether the text was changed and is not the plan yet."""
         return self._history is not None and self.query_one(TomlText).text != self._history.now.toml
 
     @property
     def unsaved(self) -> str:
-        """Return a warning that the typed text cannot be the plan; empty where all is saved."""
+        """Return a warning that the typed text cannot be the plan; empty if all is saved."""
         return UNSAVED_TEXT if self._is_typed and self.is_mounted else ""
 
     def _set_plan(self, history: PlanHistory, *, save: bool = True) -> None:
-        """Show a plan, and store it."""
+        """Show a plan, and store it unless told otherwise."""
         self._history = history
         text = self.query_one(TomlText)
         if text.text != history.now.toml:
@@ -377,11 +400,13 @@ class PlanTab(EditQueue):
             self.store_plan()
 
     def _examine_text(self, toml: str) -> None:
+        """Parse a text in a thread; an earlier text is dropped."""
         self._to_examine = toml
         self._examine(toml)
 
     @work(thread=True, exclusive=True, group="examine", exit_on_error=False)
     def _examine(self, toml: str) -> None:
+        """Parse the text and describe its steps."""
         from sfumato.workspace.plan.edits import parse_plan
 
         worker = get_current_worker()
@@ -392,10 +417,12 @@ class PlanTab(EditQueue):
 
     @on(PlanExamined)
     def _show_examined_plan(self, event: PlanExamined) -> None:
+        """Show a parsed text, unless the text was edited since."""
         view = event.view
         if view.toml != self.query_one(TomlText).text:
             return
         self._examined = view.toml
+        # While the typed text cannot be read, the last steps that could stay listed.
         if view.lines is not None:
             self._view, self._steps = view, {one.key: one for one in event.steps}
             self._show_steps()
@@ -406,7 +433,7 @@ class PlanTab(EditQueue):
         self._show_head()
 
     def set_run_of_plan(self, run_id: int | None) -> None:
-        """Show in the head which run was made from the present plan; None for no run."""
+        """Show in the heading which run was made from the present plan; None for no run."""
         if run_id != self._run_of_plan:
             self._run_of_plan = run_id
             self._show_head()
@@ -430,10 +457,12 @@ class PlanTab(EditQueue):
         )
 
     def _show_steps(self) -> None:
+        """List the steps, with the cursor on the wanted one."""
         if self._view is not None:
             rows = [(one.key, one.cells) for one in self._steps.values()]
             self.query_one(StepGrid).show_table(TABLE, rows, self._want)
             self._divide_lines()
+            # Until the grid has the rows, its cursor is not on the step that keys are meant for.
             self._want, self._listed = None, False
             self.set_heading_count(count_noun(len(self._view.lines or ()), "step"))
 
@@ -442,7 +471,7 @@ class PlanTab(EditQueue):
         self._divide_lines()
 
     def _divide_lines(self) -> None:
-        """Show the current step in full in the lines that the list leaves, or in a few lines beside a long list."""
+        """Divide the lines between the list and the step in full."""
         lines, needed = self.query_one("#plan-body").size.height, len(self._steps) + 1
         shown = bool(self._steps) and lines >= LEAST_LINES
         kept = max(lines - LEAST_STEP, round(lines * MOST_LIST)) if shown else lines
@@ -457,25 +486,26 @@ class PlanTab(EditQueue):
         if told.display and found is not None:
             title = "Data and release" if found.key == SETTINGS else found.words.name
             text = titled_facts(title, found.words.facts, self.query_one("#plan-steps").size.width - 2)
+            # An unchanged text is not sent to the terminal again.
             if not is_same_text(told.content, text):
                 told.update(text, layout=False)
 
     @on(Grid.SourceOpened)
     def _finish_listing(self) -> None:
-        """Run queued acts: the cursor is on its step again."""
+        """Run queued acts, now that the cursor is on its step again."""
         self._listed = True
         self._show_step_details()
         self.run_next_act()
 
     @property
     def current_step(self) -> StepPlace | None:
-        """Return the step under the cursor; None on the settings."""
+        """Return the place of the step under the cursor; None on the settings."""
         key = self.query_one(StepGrid).row_key
         lines = (self._view.lines if self._view else None) or ()
         return next((line.place for line in lines if str(line.place) == key), None)
 
     def manual_topics(self) -> Sequence[str]:
-        """Return the method of the step under the cursor, or the section of the recipe."""
+        """Return the method of the step under the cursor, or the section of the recipe, as topics of the manual."""
         place = self.current_step
         if place is None:
             return ("recipe data",)
@@ -487,12 +517,14 @@ class PlanTab(EditQueue):
     def _show_current_step(self) -> None:
         """Show the step under the cursor in full and in the text."""
         self._show_step_details()
+        # Without the focus on the list the user may be typing, and the text must not scroll.
         if self.query_one(StepGrid).has_focus:
             place = self.current_step
             self.query_one(TomlText).show_table(place.section if place else "data", place.index if place else 0)
 
     @on(TextArea.Changed)
     def _handle_typing(self) -> None:
+        """Check the typed text, and make it the plan once typing pauses."""
         text = self.query_one(TomlText).text
         if text != self._to_examine:  # back to the plan that was there, by hand, has to be read too
             self._due = False
@@ -503,6 +535,7 @@ class PlanTab(EditQueue):
 
     @on(TomlText.EditingEnded)
     def _leave_text(self) -> None:
+        """Make the typed text the plan, and return to the steps."""
         self._apply_typed_text()
         self.query_one("#plan-body").remove_class("typing")
         self.take_focus()
@@ -511,6 +544,7 @@ class PlanTab(EditQueue):
     def _apply_typed_text(self) -> None:
         """Make the typed text the plan, once it is known to be valid."""
         text = self.query_one(TomlText).text
+        # A text that has not been checked yet becomes the plan when its check has come.
         self._due = self._view is None or self._view.toml != text
         if self._history is not None and self._is_typed and not self._due:
             self._history = self._history.after_edit(self._history.now.with_text(text))
@@ -526,7 +560,10 @@ class PlanTab(EditQueue):
             self._set_plan(history)
 
     def edit_text(self, change: Callable[[str], str], want: str | None = None, message: str = "") -> None:
-        """Change the plan's text and show a message; the cursor goes to ``want``. Refused while the typed text is no valid TOML."""
+        """Change the plan's text and show a message; the cursor goes to ``want``.
+
+        Nothing is changed while the typed text is not valid TOML.
+        """
         if self._history is None:
             return
         if self._is_typed:
@@ -548,7 +585,7 @@ class PlanTab(EditQueue):
         self.compute_edit(partial(_draft_with_text, self._project_id, toml))
 
     def action_undo(self) -> None:
-        """Undo the typed text that cannot be read, else the last edit."""
+        """Undo typed text that cannot be read, otherwise the last edit."""
         if self.queue_if_busy(self.action_undo):
             return
         if self._history is not None and self._is_typed:
@@ -559,6 +596,7 @@ class PlanTab(EditQueue):
             self.sfumato.say(NOTHING_TO_UNDO)
 
     def action_redo(self) -> None:
+        """Apply the undone edit again."""
         if self.queue_if_busy(self.action_redo):
             return
         if self._history is not None and self._history.future and not self._is_typed:
@@ -567,12 +605,12 @@ class PlanTab(EditQueue):
             self.sfumato.say(NOTHING_TO_REDO)
 
     def action_text(self) -> None:
-        """Focus the text; escape returns. Where there is room for one only, it replaces the steps."""
+        """Focus the text; escape returns. In a narrow terminal it replaces the steps."""
         self.query_one("#plan-body").add_class("typing")
         self.query_one(TomlText).focus()
 
     def action_editor(self) -> None:
-        """Edit the text with what ``VISUAL`` or ``EDITOR`` names; the result is treated as typed."""
+        """Edit the text with the editor that ``VISUAL`` or ``EDITOR`` names; the result is treated as typed."""
         if self.queue_if_busy(self.action_editor):
             return
         if self._history is None:
@@ -593,7 +631,7 @@ class PlanTab(EditQueue):
             text.load_text(found)
 
     def action_move(self, by: int) -> None:
-        """Move the step up or down among those of its kind."""
+        """Move the step up or down among those of its section."""
         if self.queue_if_busy(partial(self.action_move, by)):
             return
         place = self.current_step
@@ -615,6 +653,7 @@ class PlanTab(EditQueue):
 
     @on(Grid.RowSelected)
     async def _edit_current_step(self) -> None:
+        """Edit the step under the cursor, or the settings, in a form."""
         if self.queue_if_busy(self._edit_current_step):
             return
         from .plan_forms import settings_form, step_form
@@ -630,12 +669,13 @@ class PlanTab(EditQueue):
         )
 
     async def action_hierarchy(self) -> None:
-        """Edit the tree or the intervals of a quasi-identifier, of the step under the cursor where it has any."""
+        """Edit the hierarchy of a quasi-identifier, of the step under the cursor if it has any."""
         if self.queue_if_busy(self.action_hierarchy):
             return
         from .hierarchy import edit_hierarchy, hierarchy_edit
 
         def save(opened: EditedHierarchy) -> None:
+            """Put the hierarchy into the plan."""
             self.edit_text(
                 hierarchy_edit(opened), str(opened.place), f"The hierarchy of {opened.variable.name} is in the plan"
             )
@@ -652,12 +692,14 @@ class PlanTab(EditQueue):
         from .plan_forms import AddStepDialog
 
         def add_chosen_step(found: tuple[str, ...] | None) -> None:
+            """Ask for the settings of the chosen method."""
             if found:
                 self.call_later(self._add_step, found[0])
 
         await self.sfumato.open(AddStepDialog(), add_chosen_step)
 
     async def _add_step(self, key: str) -> None:
+        """Ask for the settings of a new step; of a threshold first for its value."""
         from .plan_forms import new_step, step_form, threshold_value_list
 
         view = self._view
@@ -666,6 +708,7 @@ class PlanTab(EditQueue):
         place, step = new_step(view, key)
 
         def of_value(found: tuple[str, ...] | None) -> None:
+            """Ask for the limit on the chosen value."""
             if found:
                 self.call_later(self.sfumato.open, *step_form(view, place, {**step, "value": found[0]}, self.edit_text))
 
@@ -690,6 +733,7 @@ class PlanTab(EditQueue):
         said = plan_section(self._view.table.get("constraints"))
 
         def apply_rules(found: dict[str, Any] | None) -> None:
+            """Put the changed rules into the plan."""
             if found is not None and found != said:
                 more = len(found) - len(said)
                 words = f"{more} rules added" if more > 1 else "1 rule added" if more > 0 else "1 rule removed"
@@ -700,7 +744,7 @@ class PlanTab(EditQueue):
         await self.sfumato.open(RulesDialog(self._history.now, said), apply_rules)
 
     async def action_run(self) -> None:
-        """Ask, then run the plan with all edits of the keys before."""
+        """Ask, then run the plan with all edits of earlier keys."""
         if self.queue_if_busy(self.action_run) or self._history is None:
             return
         if self._view is None or self._view.problem or self._is_typed:
@@ -711,18 +755,22 @@ class PlanTab(EditQueue):
         draft, view = self._history.now, self._view
 
         def run_if_confirmed(yes: bool | None) -> None:
+            """Run the plan if the user has confirmed."""
             if yes:
                 self.sfumato.job(partial(jobs.run_plan, self.sfumato.directory, draft))
 
         async def ask(price: str) -> None:
+            """Ask whether to run the plan, with its privacy cost."""
             await self.sfumato.open(RunPlanDialog(run_plan_text(view, price), draft), run_if_confirmed)
 
         def cost(workspace: Workspace) -> str:
+            """Return the privacy cost of the run in words."""
             from sfumato.workspace.service.prepare import cost_notice
 
             return cost_notice(workspace, draft)
 
         makers = [line for line in view.lines or () if line.place.section == "synthesis"]
+        # A privacy cost is computed in a thread; without one the question is shown at once.
         if any(has_extra_cost(method_of_step(line.place, line.table), line.table) for line in makers):
             self.compute(cost, ask)
         else:
@@ -740,18 +788,23 @@ class PlanTab(EditQueue):
         draft, directory = self._history.now, self.sfumato.directory
 
         async def ask() -> None:
+            """Ask whether to search from the present plan."""
+
             def search_if_confirmed(yes: bool | None) -> None:
+                """Search if the user has confirmed."""
                 if yes:
                     self.sfumato.job(partial(jobs.search_plan, directory, draft))
 
             await self.sfumato.open(AskSearchDialog(), search_if_confirmed)
 
         async def show(found: SearchOutcome | None) -> None:
+            """Show the result, or ask if there is none."""
             if found is None:
                 await ask()
                 return
 
             def handle_search_answer(answer: SearchAnswer | None) -> None:
+                """Take a plan, continue the search, or start another one."""
                 if answer is None:
                     return
                 act, number = answer

@@ -1,6 +1,6 @@
-"""The forms to edit a plan: the fields of a step, of its settings, and the choice of a step to add.
+"""Forms to edit a plan: the fields of a step and of the settings, and the choice of a step to add.
 
-The form of a threshold offers the values that the plan measures, and checks the limit against direction and range while it is typed.
+The form of a threshold offers the values that the plan measures, and checks the limit against direction and range.
 """
 
 from __future__ import annotations
@@ -45,10 +45,13 @@ IN_SHORT = ("synthesis", "anonymisation")
 
 
 def _measuring_steps(table: Mapping[str, Any]) -> list[tuple[Method, Mapping[str, Any]]]:
-    """Return the steps of a plan that measure something, each with its method; steps of synthesis may leave the family out."""
+    """Return the steps of a plan that measure something, each with its method."""
     steps = [step for section in MEASURING_SECTIONS for step in table.get(section, [])]
     named = [
-        (name if "." in name else f"synthesis.{name}", step) for step in steps for name in [str(step.get("method", ""))]
+        # Steps of synthesis may leave the family out of the method's key.
+        (name if "." in name else f"synthesis.{name}", step)
+        for step in steps
+        for name in [str(step.get("method", ""))]
     ]
     return [(method, step) for key, step in named if (method := method_by_key(key)) is not None]
 
@@ -66,11 +69,12 @@ def measured_offers(table: Mapping[str, Any]) -> tuple[OfferedValue, ...]:
 
 
 def _offer_details(method: Method, output: Output) -> str:
+    """Return direction, unit and method of a measured value."""
     return " · ".join(filter(None, (DIRECTION_TEXTS[output.goal], output.unit, method.title)))
 
 
 def threshold_fields(step: Mapping[str, Any], table: Mapping[str, Any]) -> list[FormField]:
-    """Return the form of a threshold: one of the measured values, with the bound that fits its direction."""
+    """Return the fields of a threshold: a measured value, and the bound that fits its direction."""
     offers = measured_offers(table)
     value = step.get("value", offers[0].value if offers else None)
     bound = next((name for name in BOUNDS if name in step), None)
@@ -88,6 +92,7 @@ def threshold_fields(step: Mapping[str, Any], table: Mapping[str, Any]) -> list[
 
 
 def _natural_bound_of(value: str) -> str:
+    """Return the bound that fits the direction of a value."""
     output = threshold_output(value)
     return natural_bound(output) if output else BOUNDS[0]
 
@@ -99,9 +104,11 @@ def _level_offers(table: Mapping[str, Any]) -> tuple[OfferedValue, ...]:
         given = {key: value for key, value in step.items() if key not in ("method", "target")}
         try:
             grid = method.spec.from_table(given, "").grid() if method.family == "studies" else ()
+        # A step that is not valid has no levels; its own form reports the problem.
         except BadInput:
             continue
         for level in grid:
+            # Studies may share levels; each is offered once.
             found.setdefault(value_text(level), OfferedValue(value_text(level), method.title))
     return tuple(found.values())
 
@@ -121,7 +128,7 @@ def _setting_offers(table: Mapping[str, Any]) -> tuple[OfferedValue, ...]:
 
 
 def threshold_table(answers: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert the answers of the form to the recipe's table."""
+    """Return the recipe's table of a threshold for the answers of the form."""
     offers = measured_offers(table)
     value = answers.get("value", offers[0].value if offers else "")
     rest = {key: answers[key] for key in ("target", "level", "params") if key in answers}
@@ -130,7 +137,7 @@ def threshold_table(answers: Mapping[str, Any], table: Mapping[str, Any]) -> dic
 
 
 def check_limit(step: Mapping[str, Any]) -> None:
-    """Raise BadInput at ``limit`` where a threshold has none, or one outside the value's range."""
+    """Raise BadInput at ``limit`` if a threshold has none, or one outside the value's range."""
     bound = next((name for name in BOUNDS if name in step), None)
     if bound is None:
         raise BadInput("limit", "Enter a limit")
@@ -142,9 +149,9 @@ def check_limit(step: Mapping[str, Any]) -> None:
 
 
 def limit_remark(texts: Texts, otherwise: str) -> FieldRemark:
-    """Return the remark below the limit: direction, unit and range; or the problem of the typed bound or limit.
+    """Return the remark below the limit: direction, unit and range; or a warning about the typed bound or limit.
 
-    ``otherwise`` is the value that an empty field means.
+    ``otherwise`` is the value that an empty field stands for.
     """
     output = threshold_output(texts["value"].strip() or otherwise)
     bound = next((name for name in BOUNDS if name == texts["bound"]), None)
@@ -170,7 +177,7 @@ WITH_LEVELS = tuple(kind.value for kind in Kind if kind.has_levels)
 
 
 def section_of_method(method: Method) -> str:
-    """Return the section of a recipe that takes a method."""
+    """Return the section of a recipe for a method."""
     return {"synthesis": "synthesis", "anonymisation": "anonymisation", "studies": "study"}.get(
         method.family, "measure"
     )
@@ -186,7 +193,7 @@ def method_of_step(place: StepPlace, step: Mapping[str, Any]) -> Method:
 
 
 def has_extra_cost(method: Method, step: Mapping[str, Any]) -> bool:
-    """Whether a step costs more than time: it keeps a privacy account, or affects more than its dataset."""
+    """Return whether a step costs more than time: it has a privacy account, or affects more than its dataset."""
     asked = any(info.param.changes_no_data and step.get(info.name) for info in method.spec.params())
     return method.synthesis.privacy.account is not None or asked
 
@@ -194,7 +201,10 @@ def has_extra_cost(method: Method, step: Mapping[str, Any]) -> bool:
 def step_fields(
     method: Method, step: Mapping[str, Any], variables: Mapping[str, Any] | Sequence[str]
 ) -> list[FormField]:
-    """Return a field per parameter; before them the target of a synthesis step. ``variables`` are the plan's, each with its table."""
+    """Return a field for each parameter, after the target of a synthesis step.
+
+    ``variables`` are the plan's, each with its table.
+    """
     tables = variables if isinstance(variables, Mapping) else {name: {} for name in variables}
     several = method.joint
     what = "the variables to synthesise, in this order" if several else "the variable to synthesise"
@@ -223,6 +233,7 @@ def _term_offers(columns: Sequence[OfferedValue]) -> tuple[OfferedValue, ...]:
 
 
 def _parameter_field(info: ParamInfo, value: object, tables: Mapping[str, Any]) -> FormField:
+    """Return the field for a parameter with the value in the recipe."""
     kind, choices = field_kind(info.type)
     columns = _column_offers(tables, info.param.kinds) if info.param.names else ()
     offers = _term_offers(columns) if info.param.names == "terms" else columns
@@ -230,6 +241,7 @@ def _parameter_field(info: ParamInfo, value: object, tables: Mapping[str, Any]) 
     asked = "; must be given" if info.is_required else ""
     limits = f"; {info.param.limits_text}" if info.param.limits_text else ""
     default = None if info.default is MISSING else to_plain_value(info.default)
+    # A list or table in a field for one value has to be typed as TOML.
     given = inline_text(value) if kind == "value" else value
     joined = ":" if info.param.names == "terms" else ""
     return FormField(
@@ -246,9 +258,10 @@ def _parameter_field(info: ParamInfo, value: object, tables: Mapping[str, Any]) 
 
 
 def field_kind(declared: Any) -> tuple[FieldKind, tuple[str, ...]]:
-    """Return how a value of a declared type is typed, and the words that it may be."""
+    """Return how a value of a declared type is typed, and the words to choose from."""
     origin, args = typing.get_origin(declared), typing.get_args(declared)
     if origin in (typing.Union, types.UnionType):
+        # An optional parameter is a union with None; the other type decides.
         return field_kind(next(arg for arg in args if arg is not type(None)))
     if origin is Literal:
         return "text", tuple(map(str, args))
@@ -264,7 +277,7 @@ def field_kind(declared: Any) -> tuple[FieldKind, tuple[str, ...]]:
 
 
 def step_table(section: str, method: str, answers: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert the answers of a form to the recipe's table."""
+    """Return the recipe's table of a step for the answers of a form."""
     if section != "threshold":
         head = {"target": answers["target"]} if "target" in answers and section == "synthesis" else {}
         rest = {key: value for key, value in answers.items() if key not in head}
@@ -273,7 +286,7 @@ def step_table(section: str, method: str, answers: Mapping[str, Any], table: Map
 
 
 def check_step(toml: str, place: StepPlace, step: Mapping[str, Any]) -> None:
-    """Raise BadInput when a step is invalid at its place; problems elsewhere in the plan are ignored."""
+    """Raise BadInput if a step is invalid at its place; problems elsewhere in the plan are ignored."""
     if place.section == "threshold":
         check_limit(step)
     try:
@@ -283,19 +296,21 @@ def check_step(toml: str, place: StepPlace, step: Mapping[str, Any]) -> None:
             raise BadInput(error.place.removeprefix(str(place)).lstrip("."), error.message) from None
     else:
         return
+    # The recipe stopped at a problem elsewhere, so the step's own settings are checked by themselves.
     if place.section != "threshold":
         given = {key: value for key, value in step.items() if key not in ("method", "target")}
         method_of_step(place, step).spec.from_table(given, "")
 
 
 def _release_keys(table: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the keys of ``[release]`` in the form; redraws only where a plan has constraints, public rules where it synthesises."""
+    """Return the keys of ``[release]`` in the form."""
+    # Redraws apply only with constraints, public rules for kept variables only in a synthesis.
     constrained = ("redraws", "unmet") if table.get("constraints") else ()
     return ("m", "seed", "records", "epsilon", *(("recode",) if table.get("synthesis") else ()), *constrained)
 
 
 def settings_fields(table: Mapping[str, Any]) -> list[FormField]:
-    """Return the form of title, data and release; with the treatment of records that break a constraint, where the plan has any."""
+    """Return the fields of title, data and release."""
     asked = (("", ("title",)), ("data", DATA_KEYS), ("release", _release_keys(table)))
     fields = []
     for section, keys in asked:
@@ -306,9 +321,10 @@ def settings_fields(table: Mapping[str, Any]) -> list[FormField]:
 
 
 def settings_sections(answers: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the sections of ``settings_fields`` as answered; their other keys are kept."""
+    """Return the sections of ``settings_fields`` for the answers; their other keys are kept."""
 
     def section(name: str, keys: Sequence[str]) -> dict[str, Any] | None:
+        """Return a section with the answered keys; None if it would be empty."""
         kept = {key: value for key, value in table.get(name, {}).items() if key not in keys}
         return {**kept, **{key: answers[key] for key in keys if key in answers}} or None
 
@@ -320,7 +336,7 @@ def settings_sections(answers: Mapping[str, Any], table: Mapping[str, Any]) -> d
 
 
 def check_settings(toml: str, sections: Mapping[str, Any]) -> None:
-    """Raise BadInput when title, data or release are invalid."""
+    """Raise BadInput if title, data or release are invalid."""
     try:
         Recipe.from_toml(replace_sections(toml, sections))
     except BadInput as error:
@@ -339,6 +355,7 @@ def new_step(view: PlanView, key: str) -> tuple[StepPlace, Mapping[str, Any]]:
 
 
 def step_form(view: PlanView, place: StepPlace, step: Mapping[str, Any], edit: EditPlan) -> FormAndHandler:
+    """Return the form of a step, and the function that puts its answer into the plan."""
     name = str(step.get("method", ""))
     variables = view.table.get("variables", {})
     try:
@@ -349,21 +366,26 @@ def step_form(view: PlanView, place: StepPlace, step: Mapping[str, Any], edit: E
             title, fields = f"{method.title} ({method.key})", step_fields(method, step, variables)
             topic = method.key
     except BadInput as error:
+        # A method that this version does not have leaves a form without fields, which only reports the problem.
         title, fields, topic = error.message, [], f"recipe {place.section}"
 
     def table_from_answers(answers: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the recipe's table for the answers."""
         return step_table(place.section, name, answers, view.table)
 
     def check(answers: dict[str, Any]) -> None:
+        """Raise BadInput if the step is invalid."""
         check_step(view.toml, place, table_from_answers(answers))
 
     def apply_step(answers: dict[str, Any] | None) -> None:
+        """Put the step into the plan."""
         if answers is not None and fields:
             edit(lambda toml: replace_step(toml, place, table_from_answers(answers)), str(place))
 
     if place.section != "threshold":
         return Form(title, fields, check, topic=topic), apply_step
     first = next((offer.value for offer in measured_offers(view.table)), "")
+    # The value of a new threshold was chosen from a list, so the limit is what is missing.
     start = "limit" if step.get("value") and not {*BOUNDS} & {*step} else ""
     form = Form(
         title,
@@ -378,12 +400,14 @@ def step_form(view: PlanView, place: StepPlace, step: Mapping[str, Any], edit: E
 
 
 def settings_form(view: PlanView, edit: EditPlan) -> FormAndHandler:
-    """Return the form of title, data and release."""
+    """Return the form of title, data and release, and the function that puts its answer into the plan."""
 
     def check(answers: dict[str, Any]) -> None:
+        """Raise BadInput if the settings are invalid."""
         check_settings(view.toml, settings_sections(answers, view.table))
 
     def apply_settings(answers: dict[str, Any] | None) -> None:
+        """Put the settings into the plan."""
         if answers is not None:
             edit(lambda toml: replace_sections(toml, settings_sections(answers, view.table)), None)
 
@@ -391,23 +415,26 @@ def settings_form(view: PlanView, edit: EditPlan) -> FormAndHandler:
 
 
 class AddStepDialog(PickList):
-    """The list of steps to add; it answers a method's key, or ``threshold``."""
+    """List of steps to add; it returns a method's key, or ``threshold``."""
 
     def __init__(self) -> None:
         super().__init__("Add a step")
 
     def read_query(self) -> Callable[[Workspace], list[OfferedValue]]:
+        """Return the query for the steps."""
         return _step_offers
 
     def show_answer(self, answer: list[OfferedValue]) -> None:
+        """List the steps."""
         self.set_offers(answer)
 
 
 def _step_offers(_: Workspace) -> list[OfferedValue]:
+    """Return all methods and the threshold as entries of the list."""
     found = [OfferedValue(method.key, method.title) for method in registry().values()]
     return [*found, OfferedValue("threshold", "A limit that a measure must keep")]
 
 
 def threshold_value_list(view: PlanView) -> PickList:
-    """Return the list of values that a new threshold may be about."""
+    """Return the list of values for a new threshold."""
     return PickList("What the limit is for", measured_offers(view.table))

@@ -1,4 +1,6 @@
-"""The rules of a plan: how many records break each, and further rules that all records satisfy, to be marked and added."""
+"""Dialog with the rules of a plan: the number of records that break each, and further rules that all
+records satisfy.
+"""
 
 from __future__ import annotations
 
@@ -30,20 +32,23 @@ NOTHING = "The plan has no rules, and none holds for all records beyond what cha
 
 
 class RuleGrid(MarkedGrid):
-    """The plan's rules, then those found in the data."""
+    """Grid of the plan's rules, then those found in the data."""
 
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Take over", show=True)]
 
 
 def _state_mark(line: RuleLine) -> str:
+    """Return the sign of a rule: broken, kept, or none for a rule found in the data."""
     return f"  {'' if line.support is not None else sign_for('fail' if line.broken else 'pass')}"
 
 
 def _record_count_text(line: RuleLine) -> str:
+    """Return the number of records that break a rule, or support a rule found in the data."""
     return f"{line.broken if line.support is None else line.support:,}"
 
 
 def _count_meaning(line: RuleLine) -> str:
+    """Return what the number of records means."""
     unknown = f", {line.unknown:,} unknown" if line.unknown else ""
     return "in support" if line.support is not None else f"violations{unknown}"
 
@@ -61,7 +66,7 @@ TABLE: GridTable[RuleLine] = GridTable(
 
 
 class RulesDialog(TableDialog[RuleLine, dict[str, Any]], OffersExport):
-    """The rules of a plan; it answers the ``[constraints]`` after additions and removals here."""
+    """Dialog with the rules of a plan; it returns the ``[constraints]`` after additions and removals."""
 
     manual = "recipe constraints"
     id_prefix = export_file = "rules"
@@ -72,14 +77,17 @@ class RulesDialog(TableDialog[RuleLine, dict[str, Any]], OffersExport):
     ]
 
     def __init__(self, draft: PlanDraft, said: Mapping[str, Any]) -> None:
+        """Create the dialog for a plan with its constraints."""
         super().__init__()
         self._draft, self._said = draft, dict(said)
         self._view: RulesView | None = None
 
     def make_grid(self) -> RuleGrid:
+        """Return the grid of rules."""
         return RuleGrid(empty="…")
 
     def reload(self) -> None:
+        """Evaluate the rules on the data in another process."""
         self.set_head(READING)
         arguments = self.sfumato.directory, self._draft.dataset_id, self._draft.toml
         self.compute_in_processes(
@@ -88,20 +96,23 @@ class RulesDialog(TableDialog[RuleLine, dict[str, Any]], OffersExport):
 
     @on(ErrorMessage)
     def _show_error(self, event: ErrorMessage) -> None:
+        """Show an error in the heading."""
         event.stop()
         self.set_head(f"{sign_for('fail')} {replace_unprintable(event.text)}")
 
     def show_answer(self, answer: RulesView) -> None:
+        """Show the plan's rules and those found in the data."""
         self._view = answer
         self.set_head(_rules_summary(answer))
         self.grid.set_empty_text(NOTHING)
         self.show_rows(TABLE, (*answer.said, *answer.found))
 
     def describe_row(self, row: RuleLine) -> str:
+        """Return name and text of a rule."""
         return f"{replace_unprintable(row.name)}: {replace_unprintable(row.text)}"
 
     async def open_row(self, _: RuleLine) -> None:
-        """Take over the marked rules, or else the one under the cursor."""
+        """Close the dialog with the marked rules added, or the one under the cursor."""
         chosen = set(self.query_one(RuleGrid).chosen_keys)
         taken = [line for line in (self._view.found if self._view else ()) if line.name in chosen]
         if not taken:
@@ -110,7 +121,7 @@ class RulesDialog(TableDialog[RuleLine, dict[str, Any]], OffersExport):
         self.dismiss({**self._said, **{line.name: line.to_recipe_value() for line in taken}})
 
     def action_remove(self) -> None:
-        """Remove the rule under the cursor from the plan."""
+        """Close the dialog without the rule under the cursor."""
         line = self.current_row
         if line is None or line.name not in self._said:
             self.sfumato.say("It is not in the plan; enter takes it over")
@@ -118,12 +129,14 @@ class RulesDialog(TableDialog[RuleLine, dict[str, Any]], OffersExport):
         self.dismiss({name: value for name, value in self._said.items() if name != line.name})
 
     async def action_add(self) -> None:
+        """Ask for a rule, and add it."""
         fields = [
             FormField("name", "what it is called: a word", value=None),
             FormField("holds", "what every record keeps to, such as married = 'yes' -> age >= 15", value=None),
         ]
 
         def add_typed_rule(table: dict[str, Any] | None) -> None:
+            """Close the dialog with the typed rule."""
             if table is not None:
                 self.dismiss({**self._said, str(table["name"]): str(table["holds"])})
 
@@ -134,7 +147,7 @@ class RulesDialog(TableDialog[RuleLine, dict[str, Any]], OffersExport):
 
 
 def _check_rule(toml: str, table: dict[str, Any]) -> None:
-    """Raise BadInput where the typed text is no rule."""
+    """Raise BadInput if the typed text is not a rule."""
     from sfumato.engine.constraints.constraints import read_constraints
     from sfumato.engine.data.schema import Schema, Variable
     from sfumato.engine.data.toml import get_table, read_toml
@@ -152,7 +165,7 @@ def _check_rule(toml: str, table: dict[str, Any]) -> None:
 
 
 def _rules_summary(view: RulesView) -> str:
-    """Return how many rules are broken, and how many were found."""
+    """Return the number of broken rules and of rules found in the data."""
     rules, broken = len(view.said), sum(bool(line.broken) for line in view.said)
     said = (
         f"{sign_for('fail')} {broken} of {rules} rules broken" if broken else f"{count_noun(rules, 'rule')} kept by all"

@@ -1,4 +1,4 @@
-"""The search for a plan that may be released: the question before it, and the result of the project's newest search."""
+"""Search for a plan that may be released: the question before it, and the result of the project's newest search."""
 
 from __future__ import annotations
 
@@ -36,14 +36,18 @@ SearchAnswer = tuple[Literal["take", "continue", "new"], int]
 
 
 class AskSearchDialog(ConfirmDialog):
+    """Question before a search is started."""
+
     def __init__(self) -> None:
+        """Create the question."""
         super().__init__(QUESTION, CONSEQUENCE, "Search")
 
 
 def newest_outcome(project_id: int) -> Callable[[Workspace], SearchOutcome | None]:
-    """Return the query for the result so far of the project's newest search; None where there was none."""
+    """Return the query for the present result of the project's newest search; it finds None without a search."""
 
     def query(workspace: Workspace) -> SearchOutcome | None:
+        """Read the result of the newest search."""
         from sfumato.workspace.service.searching import search_outcome
 
         newest = newest_search_id(workspace, project_id)
@@ -53,7 +57,9 @@ def newest_outcome(project_id: int) -> Callable[[Workspace], SearchOutcome | Non
 
 
 class SearchFinalists(Dialog[SearchAnswer]):
-    """The finalists of a search; it answers the run whose plan is taken, or to continue the search or start a new one."""
+    """Dialog with the finalists of a search; it returns a run to take the plan of, or to continue the search or start
+    another.
+    """
 
     AUTO_FOCUS = "OptionList, Scroll"
     DEFAULT_CSS = """
@@ -69,10 +75,12 @@ class SearchFinalists(Dialog[SearchAnswer]):
     ]
 
     def __init__(self, found: SearchOutcome) -> None:
+        """Create the dialog for a result."""
         super().__init__()
         self._found = found
 
     def compose(self) -> ComposeResult:
+        """Yield the finalists, the conclusion and the keys."""
         found = self._found
         with DialogBox(replace_unprintable(search_headline(found)), tall=True):
             if found.finalists:
@@ -84,13 +92,16 @@ class SearchFinalists(Dialog[SearchAnswer]):
             yield KeyLine()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Enable continuing a search that has not ended."""
         return not (action == "answer" and parameters == ("continue",) and self._found.has_ended)
 
     def action_answer(self, answer: Literal["continue", "new"]) -> None:
+        """Close the dialog with the search and what to do."""
         self.dismiss((answer, self._found.search_id))
 
     @on(OptionList.OptionSelected)
     def _answer_finalist(self, event: OptionList.OptionSelected) -> None:
+        """Close the dialog with the run of the chosen finalist."""
         self.dismiss(("take", self._found.finalists[event.option_index].run_id))
 
 

@@ -1,1 +1,1 @@
-"""The place Release: what would be released, the gate's findings, the decision."""
+"""The place Release: the contents of a release, the gate's findings, and the decision."""

@@ -1,7 +1,7 @@
-"""The release of a run: contents, verdicts, where it is written, and why in spite of findings.
+"""Screen to release a run in three steps: the gate's findings with their justifications, the contents, and a question.
 
-It has three steps: what the gate found, one line a check, each block with its justification, where the policy lets this account waive;
-what leaves; and the question. Afterwards it shows what was released, when and by whom.
+Findings that block can be justified if the policy lets this account waive them. Afterwards the screen shows what was
+released, when and by whom.
 """
 
 from __future__ import annotations
@@ -69,38 +69,39 @@ GATE_COLUMNS = {
     "limit": DisplayColumn("limit", "limit", 15, "right"),
     "people": DisplayColumn("people", "people", 8, "right", drop_order=2),
 }
-"""Columns as the app has them: what a check looks for in words, and before all other numbers the one that is compared with the limit, both in
-their unit.
-"""
+"""Columns as in the app: the title of a check in words, and the compared number with its limit, both in their unit."""
 APPROVED_AS_REQUESTED = "The release is approved as requested; to waive more, request it again"
 GateRow: TypeAlias = "Finding | FoldedRow"
 JUSTIFY_HINT = "Justify the release as a whole here, or each finding in step 1. The audit log keeps the reasons."
 UNEXAMINED = "The gate could not look at the tables: nothing can be released"
 NO_THRESHOLDS = "The recipe sets no thresholds: nothing has been judged."
 COUNT_WIDTH = 50
-"""Cells of the frame's upper edge that are not for what the place counts: its name and its steps."""
+"""Cells of the frame's upper edge that the counts cannot use: the name of the place and its steps."""
 CONFIRM_KEYS = "enter asks to release, tab goes to the next field, esc leaves"
 STILL_EXAMINING = "reason; the gate is still looking"
 FOLDERS = "Written to {}: its folder public/ leaves the building, its folder internal/ stays."
 STEPS = {"findings": "1 Findings", "leaves": "2 What leaves", "confirm": "3 Confirm"}
-"""The steps of a release, in their order."""
+"""Steps of a release in their order, with their titles."""
 EXPLANATION_MIN_WIDTH = 116
-"""Columns of a terminal from which on a finding is explained beside the list: 76 for status, finding, value and limit, 38 for it."""
+"""Width of a terminal from which a finding is explained beside the list: 76 for status, finding, value and limit, 38
+for the explanation.
+"""
 
 
 @dataclass(frozen=True)
 class FoldedRow:
-    """The row that stands for the findings that pass or do not apply; ``enter`` there unfolds them."""
+    """Row that stands for the findings that pass or do not apply; ``enter`` unfolds them."""
 
     text: str
     check: str = "passes"
 
 
 def _findings_table(waived: Container[str], witnesses: Callable[[str], Sequence[Finding]]) -> GridTable[GateRow]:
-    """Return the table of the findings, marking those that are ``waived``, each with the number of its witnesses."""
+    """Return the table of the findings, with ``waived`` ones marked and the number of their witnesses."""
     names = [column.name for column in COLUMNS]
 
     def values(one: GateRow) -> Mapping[str, object]:
+        """Return the cells of a finding or of the folded row."""
         if isinstance(one, FoldedRow):
             return {**dict.fromkeys(names, ""), "status": sign_for("into"), "title": one.text}
         cells = zip(names, finding_cells(one, waived=one.check in waived), strict=True)
@@ -114,7 +115,7 @@ def _findings_table(waived: Container[str], witnesses: Callable[[str], Sequence[
 
 
 def justification_problem(reason: str, what: str) -> str:
-    """Return why a reason is no justification of ``what``; empty where it is one."""
+    """Return why a reason is not a valid justification of ``what``; empty if it is."""
     from sfumato.workspace.policy.justification import checked_justification
 
     try:
@@ -125,11 +126,12 @@ def justification_problem(reason: str, what: str) -> str:
 
 
 class FindingDialog(Dialog[None]):
-    """One finding in words, and the reason for which it is waived where there is one."""
+    """Dialog about one finding, with the reason for its waiver if it has one."""
 
     AUTO_FOCUS = "Scroll"
 
     def __init__(self, finding: Finding, waived: str = "", witnesses: Sequence[Finding] = ()) -> None:
+        """Create the dialog about a finding."""
         super().__init__()
         self._finding = finding
         self._text = [
@@ -138,6 +140,7 @@ class FindingDialog(Dialog[None]):
         ]
 
     def compose(self) -> ComposeResult:
+        """Yield the box for the text."""
         with DialogBox(self._finding.check, "q closes", tall=True):
             yield Scroll()
 
@@ -145,6 +148,7 @@ class FindingDialog(Dialog[None]):
         self.call_after_refresh(self._show_text)
 
     def _show_text(self) -> None:
+        """Write the text for the width of the dialog."""
         pane = self.query_one(Scroll)
         width = max(20, pane.scrollable_content_region.width)
         paragraphs = [[Content(line) for line in wrap(text, width)] for text in self._text]
@@ -156,29 +160,33 @@ REASON, DIRECTORY, WAIVER = "release-reason", "release-directory", "release-waiv
 
 
 class FindingGrid(LiveGrid):
+    """Grid of findings in which enter justifies or explains one."""
+
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("open", "select", "Justify or explain", show=True),
         bind_act("add", "waive", "Waive", show=True),
     ]
 
     class WaiverRequested(Message):
-        """The user wants to waive the finding under the cursor."""
+        """Message that the user wants to waive the finding under the cursor."""
 
     def action_waive(self) -> None:
+        """Request to waive the finding under the cursor."""
         self.post_message(self.WaiverRequested())
 
 
 class Explanation(Scroll):
-    """The explanation of the finding under the cursor."""
+    """Explanation of the finding under the cursor."""
 
     DEFAULT_CLASSES = SECOND
     pane_title = "Explanation"
 
 
 class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
-    """The place where a run that is done is released, in three steps: findings with their justifications, contents, and a question.
+    """Screen on which a finished run is released, in three steps: findings with their justifications, contents, and a
+    question.
 
-    It answers the place to go to, where it is left for another one.
+    It returns the place to go to, if the user chose another one.
     """
 
     manual = "release waive a finding"
@@ -217,7 +225,9 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
     needs_engine = True
 
     def __init__(self, run_id: int, places: Mapping[str, str], where: Content | str = "") -> None:
-        """Show the release of a run; ``places`` are titles by name of the project, ``where`` its title line."""
+        """Create the screen for a run; ``places`` are titles of the project's places by name, ``where``
+        its title line.
+        """
         super().__init__()
         self._run_id, self._places, self._where = run_id, places, where
         self._form: DatasetForm = "csv"
@@ -259,6 +269,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             yield KeyLine()
 
     def on_mount(self) -> None:
+        """Show the title and the first step."""
         super().on_mount()
         self.query_one("#where", Line).set_text(self._where)
         self.query_one(TabLine).active = "release"
@@ -283,12 +294,14 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             self.go_to_step(names[at])
 
     def action_next_step(self) -> None:
+        """Go to the next step, and from the last to the first."""
         """Go to the next step: the key of a place that is shown already."""
         names = list(STEPS)
         self.go_to_step(names[(names.index(self._step) + 1) % len(names)])
 
     @on(TabLine.TabChosen)
     def _choose_place(self, event: TabLine.TabChosen) -> None:
+        """Go to the clicked place."""
         if event.name != "release":
             self.action_leave_for(event.name)
 
@@ -298,10 +311,12 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
 
     @on(TabEdge.EdgeTabChosen)
     def _choose_step(self, event: TabEdge.EdgeTabChosen) -> None:
+        """Go to the clicked step."""
         self.go_to_step(event.name)
 
     def _show_head(self) -> None:
-        """Show what is released; in the last step the keys, which its fields would take for text."""
+        """Show what is released; in the last step the keys."""
+        # The fields of this step take letters as text, so only these keys work.
         if self._step == "confirm":
             self._show_head_text(CONFIRM_KEYS)
         elif self._plan is not None:
@@ -323,11 +338,12 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
 
     @property
     def current_finding(self) -> Finding | None:
-        """Return the finding under the cursor; None on the row that stands for others."""
+        """Return the finding under the cursor; None on the folded row."""
         here = self.current_row
         return None if isinstance(here, FoldedRow) else here
 
     def manual_topics(self) -> Sequence[str]:
+        """Return the check under the cursor and the gate as topics of the manual."""
         chosen = self.current_finding if self._step == "findings" else None
         return (*(() if chosen is None else (f"release {chosen.check}",)), "release gate")
 
@@ -347,7 +363,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         scroll.show_text(Content("\n").join(Content(line) for text in texts for line in wrap(text, width)))
 
     async def open_row(self, row: GateRow) -> None:
-        """Justify a finding that blocks; explain another; show or hide what passes."""
+        """Justify a finding that blocks; explain another; show or hide those that pass."""
         if isinstance(row, FoldedRow):
             self._is_unfolded = not self._is_unfolded
             self._show_steps()
@@ -389,6 +405,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
 
     @on(FilterField.FilterCancelled)
     def _hide_waiver_field(self) -> None:
+        """Hide the field for the justification."""
         self._show_waiver_field(None)
 
     def _set_waiver(self, check: str, reason: str) -> None:
@@ -407,11 +424,12 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         self._show_examination(replace(looked, waiver_reasons=waive))
 
     def read_query(self) -> Callable[[Workspace], Opened]:
-        """Return the query for what would be released, and what was released before."""
+        """Return the query for the contents of the release, and for earlier releases."""
         self._show_head_text(f"Release of run {self._run_id}")
         run_id = self._run_id
 
         def query(workspace: Workspace) -> Opened:
+            """Plan the release, and read the earlier ones."""
             from sfumato.workspace.gate.contents import plan_release
             from sfumato.workspace.service.release import past_releases
 
@@ -425,10 +443,12 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         return query
 
     def _show_head_text(self, text: str) -> None:
+        """Set the text of the lower edge."""
         self.query_one("#release-head", Line).set_text(text)
 
     def show_answer(self, answer: Opened) -> None:
-        """Show the contents; the datasets are written in the form of the confidential file."""
+        """Show the contents, and examine the release; the datasets have the format of the confidential file first."""
+        # Later readings must not undo the format that the user has chosen.
         if self._plan is None:
             self._form = answer[2]
         self._plan, self._past = answer[:2]
@@ -437,6 +457,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         directory, memory = self.sfumato.directory, self.sfumato.gate_memory
 
         def ask(call: CallInProcess) -> ExaminedRun:
+            """Examine the release in another process, and add the second person's answer."""
             from sfumato.workspace.store.workspace import Workspace
 
             examined = memory.examine(directory, run_id, call)
@@ -448,13 +469,14 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
     def _show_examination(self, looked: ExaminedRun) -> None:
         """Show the findings and waivers, and keep them for the other places."""
         self._looked = looked
+        # A check that is waived here is shown as waived in Findings too.
         self.sfumato.gate_memory.store_examination(looked)
         self.query_one(f"#{REASON}", Input).placeholder = looked.reason_hint
         self.refresh_bindings()
         self._show_steps()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an act applies: a second person is asked where the policy requires one."""
+        """Enable asking a second person if the policy requires one."""
         if action in ("request", "answer") and (self._looked is None or not self._looked.policy.second_person):
             return False
         return super().check_action(action, parameters)
@@ -477,9 +499,11 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             await self.sfumato.open(question, lambda yes: self._write_request(looked, reason) if yes else None)
 
     def _write_request(self, looked: ExaminedRun, reason: str) -> None:
+        """Write the request in a thread."""
         run_id, waive, form = self._run_id, dict(looked.waiver_reasons), self._form
 
         def query(workspace: Workspace) -> Path:
+            """Write the request and return its file."""
             from sfumato.workspace.release.approval import request_release
 
             return request_release(workspace, run_id, reason, waive, form)
@@ -489,6 +513,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         self.compute(query, self._report_request)
 
     def _report_request(self, request: Path) -> None:
+        """Report where the request is."""
         self._writing = False
         self.sfumato.say(f"Asked for; another account answers with: sfumato approve {request} --reason TEXT")
         self.reload()
@@ -498,22 +523,25 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         self._look_for_answer(self._show_answer)
 
     def _look_for_answer(self, show: Callable[[ExaminedRun], None]) -> None:
+        """Read the answer of the other account, and pass the examination with it to ``show``."""
         looked, plan, form = self._looked, self._plan, self._form
         if looked is not None and plan is not None and not self._writing:
             self.compute(lambda workspace: _with_approval(workspace, plan, form, looked), show)
 
     def _show_answer(self, looked: ExaminedRun) -> None:
+        """Report the answer of the other account and show it."""
         self.sfumato.say(replace_unprintable(approval_text(looked)))
         self._show_examination(looked)
 
     def on_resize(self) -> None:
-        """Show the explanation of a finding where there is room for it, and break lines at its width."""
+        """Show the explanation of a finding if there is room for it, and break lines at its width."""
         for panes in self.query(TwoPanes):
             panes.arrange_panes()
         self._show_steps()
         self.call_after_refresh(self.show_row_text)
 
     def _show_steps(self) -> None:
+        """Show all steps in their present state."""
         if self._plan is None:
             return
         self._show_head()
@@ -543,16 +571,18 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
 
     @property
     def _list_width(self) -> int:
-        """Return the width for text above the list, as the style sheet of this screen leaves it."""
+        """Return the width in cells for text above the list, as the style sheet of this screen leaves it."""
         width = self.size.width - 4
+        # The same width and share as in DEFAULT_CSS.
         return width if self.size.width < EXPLANATION_MIN_WIDTH else width - max(38, (width + 2) * 30 // 100)
 
     def _question_headline(self, looked: ExaminedRun) -> str:
+        """Return the headline of the question, with waived and remaining blocks."""
         waived = len(looked.waived_leads)
         return release_headline(self._run_id, waived, len(looked.blocking_leads) - waived)
 
     def action_form(self) -> None:
-        """Write the datasets in the next of the forms."""
+        """Write the datasets in the next format."""
         known = writable_forms()
         self._form = known[(known.index(self._form) + 1) % len(known)]
         self._show_steps()
@@ -560,10 +590,11 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             self._look_for_answer(self._show_examination)
 
     def action_close(self) -> None:
+        """Close the screen, unless the release is being written."""
         self._leave_unless_writing(None)
 
     def _leave_unless_writing(self, place: str | None) -> None:
-        """Leave, but not while the release is being written."""
+        """Close the screen with a place, unless the release is being written."""
         if self._writing:
             self.sfumato.say("The release is being written")
         else:
@@ -571,7 +602,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
 
     @on(Input.Submitted)
     async def _handle_submit(self, event: Input.Submitted) -> None:
-        """Handle enter in a field: the reason of a request asks, all else writes."""
+        """Handle enter in a field: waive a finding, request approval, or write the release."""
         looked = self._looked
         if event.input.id == WAIVER:
             if self._asked is not None:
@@ -609,19 +640,24 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             await self.sfumato.open(question, lambda yes: self._write_release(directory, reason) if yes else None)
 
     def _focus_field(self, field: str, text: str) -> None:
+        """Go to a field of the last step, and show a message."""
         self.go_to_step("confirm")
         self.query_one(f"#{field}", Input).focus()
         self.sfumato.say(text)
 
     def _write_release(self, directory: str, reason: str) -> None:
+        """Write the release in a thread, and store the equivalent command."""
         run_id, form = self._run_id, self._form
+        # A copy: the reasons may be edited while the thread writes.
         waive = {} if self._looked is None else dict(self._looked.waiver_reasons)
         waived = (word for check, why in waive.items() for word in ("--waive", f"{check}={why}"))
         said = ("--reason", reason) if reason else ()
+        # The command is copied into scripts, which may run in another directory.
         where = str(Path(directory).expanduser().absolute())
         self._command = ("release", str(run_id), "-o", where, *said, *waived, "--format", form)
 
         def query(workspace: Workspace) -> WrittenRelease:
+            """Write the release. Raises NotReleased."""
             from sfumato.workspace.errors import NotReleased
             from sfumato.workspace.service.release import write_run_release
 
@@ -636,11 +672,13 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
 
     @on(ErrorMessage)
     def _show_failure(self) -> None:
+        """Show that the gate could not examine the tables, or that writing failed."""
         self._writing = False
         self._state = UNEXAMINED
         self._show_steps()
 
     def _show_written_release(self, done: WrittenRelease) -> None:
+        """Report the written release and show its folders."""
         self._writing = False
         self.sfumato.note_command(self._command)
         self.sfumato.say(f"Run {self._run_id} released to {done.directory}: {count_noun(len(done.files), 'file')}")
@@ -650,18 +688,19 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
 
 
 def _with_approval(workspace: Workspace, plan: ReleasePlan, form: DatasetForm, looked: ExaminedRun) -> ExaminedRun:
-    """Return the examination with the second person's answer so far, where the policy asks for one."""
+    """Return the examination with the second person's answer so far, if the policy requires one."""
     from sfumato.workspace.release.approval import approve_or_explain
 
     if not looked.policy.second_person:
         return looked
+    # The approval adds the waivers of both persons, so those of an earlier answer are dropped first.
     bare = replace(looked.examination, waivers=(), approval=None)
     examination, open_for = approve_or_explain(workspace, plan, looked.policy, bare, form)
     return replace(looked, examination=examination, why_unapproved=open_for)
 
 
 def approval_text(looked: ExaminedRun) -> str:
-    """Return how the second person's approval stands."""
+    """Return the state of the second person's approval."""
     approval = looked.examination.approval
     if approval is None:
         return f"A second person: {looked.why_unapproved} (? has Request and Answer)"
@@ -669,7 +708,7 @@ def approval_text(looked: ExaminedRun) -> str:
 
 
 def release_headline(run_id: int, waived: int, left: int) -> str:
-    """Return ``Release run 7 with 2 blocks waived by ana``."""
+    """Return the headline, such as ``Release run 7 with 2 blocks waived by ana``."""
     from sfumato.workspace.audit import user
 
     parts = [f"{count_noun(waived, 'block')} waived by {user()}"] if waived else []
@@ -685,7 +724,7 @@ def release_overview(
     width: int,
     written_to: Path | None = None,
 ) -> list[Content]:
-    """Return the verdicts, the gate's findings, the contents, and earlier releases, in lines of at most ``width`` cells."""
+    """Return earlier releases, contents, the gate's findings and the verdicts, in lines of at most ``width`` cells."""
     lines = (
         []
         if written_to is None
@@ -705,6 +744,7 @@ def release_overview(
 
 
 def _gate_text(looked: ExaminedRun | None, width: int) -> list[Content]:
+    """Return the lines about the gate's findings and the approval."""
     if looked is None:
         return [Content(EXAMINING)]
     leads, waived_checks = looked.lead_findings, looked.waived_checks
@@ -727,6 +767,7 @@ def _gate_text(looked: ExaminedRun | None, width: int) -> list[Content]:
 
 
 def _contents_rows(plan: ReleasePlan, form: DatasetForm) -> list[tuple[str, str]]:
+    """Return the contents of a release as (name, text), without empty ones."""
     parts = [
         ("datasets", f"{plan.datasets} of {plan.records:,} records, {plan.row_order_text}"),
         ("replaced", ", ".join(plan.replaced)),
@@ -740,5 +781,6 @@ def _contents_rows(plan: ReleasePlan, form: DatasetForm) -> list[tuple[str, str]
 
 
 def _past_release_text(past: PastRelease) -> str:
+    """Return an earlier release in a line."""
     reason = f', because "{replace_unprintable(past.reason)}"' if past.reason else ""
     return f"{past.time[:16].replace('T', ' ')} UTC by {past.user}, as {past.form}{reason}; manifest {past.manifest_sha256[:12]}"

@@ -1,4 +1,4 @@
-"""The report of a run without a release: where it is written, and for whom."""
+"""Form for the report of a run without a release: its file and its audience."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ def report_form(app: AppProtocol, run_id: int) -> tuple[Form, Callable[[dict[str
     ]
 
     def start_report(table: dict[str, Any] | None) -> None:
+        """Write the report in a thread."""
         if table is not None:
             file, public = Path(table["file"]).expanduser().absolute(), table["for"] == AUDIENCES[1]
             app.say(f"The report of run {run_id} is being written")

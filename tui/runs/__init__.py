@@ -1,1 +1,1 @@
-"""The place Runs: the runs of a project, compared and followed."""
+"""The place Runs: the runs of a project, followed and compared."""

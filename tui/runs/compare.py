@@ -1,4 +1,4 @@
-"""Comparison of two runs: every number of their releases, their verdicts, and what only one of them has."""
+"""Dialog that compares two runs: every number of their releases, their verdicts, and results of only one of them."""
 
 from __future__ import annotations
 
@@ -49,20 +49,20 @@ if TYPE_CHECKING:
 
 VIEWS = ("numbers", "verdicts", "only one run", "plans")
 WORDS_FROM = 90
-"""Cells from which on each row says in words which run is better."""
+"""Width in cells from which each row names the better run in words."""
 NONE = "There is nothing of this kind. Press m for another view."
 ViewTable = tuple[GridTable[int], int]
-"""A table of places, and how many there are."""
+"""Table whose rows are indices, and the number of rows."""
 
 
 class CompareGrid(LiveGrid):
-    """The numbers or verdicts of both runs."""
+    """Grid with the numbers or verdicts of both runs."""
 
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Explain", show=True)]
 
 
 class ComparisonDialog(TableDialog[int, None], OffersExport, SplitView):
-    """The comparison of two runs, one view at a time; rows are identified by their place."""
+    """Dialog that compares two runs, one view at a time; rows are identified by their index."""
 
     id_prefix = export_file = "compare"
     least_list = 78
@@ -73,6 +73,7 @@ class ComparisonDialog(TableDialog[int, None], OffersExport, SplitView):
     needs_engine = True
 
     def __init__(self, first: int, second: int) -> None:
+        """Create the dialog for two runs."""
         super().__init__()
         self._runs = first, second
         self._view, self._shown = VIEWS[0], ""
@@ -80,17 +81,19 @@ class ComparisonDialog(TableDialog[int, None], OffersExport, SplitView):
         self._refused = self._any_data = False
 
     def compose_above_table(self) -> Iterator[Widget]:
-        """What is shown."""
+        """Yield the line with the name of the view and its counts."""
         yield Line(name="compare-tally")
 
     def make_grid(self) -> CompareGrid:
+        """Return the grid of the comparison."""
         return CompareGrid(empty="…")
 
     def read_query(self) -> Callable[[Workspace], RunComparison | tuple[str, str]]:
-        """Return the query for the comparison, or for the different data of the runs."""
+        """Return the query for the comparison, or for how the data of the runs differ."""
         runs, any_data = self._runs, self._any_data
 
         def query(workspace: Workspace) -> RunComparison | tuple[str, str]:
+            """Compare the runs, or describe their different data."""
             from sfumato.workspace.errors import DifferentData
             from sfumato.workspace.views.comparison import compare_runs
 
@@ -102,6 +105,8 @@ class ComparisonDialog(TableDialog[int, None], OffersExport, SplitView):
         return query
 
     def show_answer(self, answer: RunComparison | tuple[str, str]) -> None:
+        """Show the comparison, or why the runs are not compared."""
+        # Numbers of different data differ for reasons other than the plan, so the user must ask for it.
         self._refused = isinstance(answer, tuple)
         self.refresh_bindings()
         if isinstance(answer, tuple):
@@ -116,15 +121,17 @@ class ComparisonDialog(TableDialog[int, None], OffersExport, SplitView):
             self._show_view()
 
     def command_words(self) -> tuple[str, ...]:
+        """Return the command for the same comparison."""
         return ("compare", *map(str, self._runs), *(["--any-data"] if self._any_data else []))
 
     @property
     def export_name(self) -> str:
+        """Return the name of the exported file."""
         first, second = self._runs
         return f"runs-{first}-{second}-{self._view.replace(' ', '-')}"
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an act applies: runs on different data are compared on request only."""
+        """Enable comparing different data on request, and the views of a comparison."""
         if action == "any_data":
             return self._refused
         return self._found is not None or action != "view"
@@ -135,11 +142,12 @@ class ComparisonDialog(TableDialog[int, None], OffersExport, SplitView):
         self.reload()
 
     def action_view(self) -> None:
-        """Show the next view: numbers, verdicts, what only one run has, differences between the plans."""
+        """Show the next view: numbers, verdicts, results of one run, differences between the plans."""
         self._view = VIEWS[(VIEWS.index(self._view) + 1) % len(VIEWS)]
         self._show_view()
 
     def _show_view(self) -> None:
+        """Show the current view, with the cursor on the first row of another view."""
         found = self._found
         if found is None:
             return
@@ -148,15 +156,17 @@ class ComparisonDialog(TableDialog[int, None], OffersExport, SplitView):
         self._show_line("compare-tally", f"[{self._view}] {_TALLIES.get(self._view, _numbers_tally)(found)}")
         view, (table, count) = self._view, _VIEWS[self._view](found)
         self.grid.set_empty_text(NONE)
+        # Keys have the view, so that a row of the previous view is not taken for one of this.
         first = None if view == self._shown else (view, 0)
         self.show_rows(replace(table, key=lambda place: (view, place)), range(count), first)
         self._shown = view
 
     def _show_line(self, line: str, text: str) -> None:
+        """Set the text of a line."""
         self.query_one(f"#{line}", Line).set_text(text)
 
     async def open_row(self, row: int) -> None:
-        """Say what the number or threshold means, and all that both runs say of it."""
+        """Explain the number or threshold of a row, with all facts about both runs."""
         explained = self._explanation_of_row(row)
         if explained is not None:
             await self.sfumato.open(NumberExplanation(*explained))
@@ -181,12 +191,14 @@ class ComparisonDialog(TableDialog[int, None], OffersExport, SplitView):
         return row.key, partial(compared_facts, row, runs, found.varying_settings)
 
     def manual_topics(self) -> Sequence[str]:
-        """Return the measure under the cursor, else the command that compares."""
+        """Return the measure under the cursor and the command that compares, as topics of the manual."""
         explained = None if self.current_row is None else self._explanation_of_row(self.current_row)
         return (*(() if explained is None else (explained[0],)), "commands sfumato compare")
 
     def detail_of_row(self, row: int) -> DetailQuery | None:
-        """Return the meaning of the number and the facts of both runs; of the plans, how they differ there."""
+        """Return the query for the meaning of the number and the facts of both runs, or for a difference
+        of the plans.
+        """
         found, view, explained = self._found, self._view, self._explanation_of_row(row)
         if found is None:
             return None
@@ -196,7 +208,7 @@ class ComparisonDialog(TableDialog[int, None], OffersExport, SplitView):
         return row, view, lambda _: partial(titled_facts, explanation_title(key), facts_of(describe_measure(key)))
 
     def describe_row(self, row: int) -> str:
-        """Return what the table has no room for in this row."""
+        """Return the part of a row that the table has no room for."""
         found = self._found
         if found is not None and self._view == "numbers":
             return number_comparison_text(found.shared_rows[row], self._runs, found.varying_settings)
@@ -204,7 +216,7 @@ class ComparisonDialog(TableDialog[int, None], OffersExport, SplitView):
 
 
 def plan_difference_text(found: RunComparison) -> str:
-    """Return how much the two plans differ: ``the plans differ in 3 places``."""
+    """Return the number of differences of the plans: ``the plans differ in 3 places``."""
     return (
         f"the plans differ in {count_noun(len(found.plan_differences), 'place')}"
         if found.plan_differences
@@ -213,13 +225,16 @@ def plan_difference_text(found: RunComparison) -> str:
 
 
 def _runs_title(found: RunComparison) -> str:
-    """Return ``run 3 Airbnb beside run 5 Airbnb CART``; a title that both have stands once."""
+    """Return the titles of both runs: ``run 3 Airbnb beside run 5 Airbnb CART``; a common title only once."""
     (first, title), (second, other) = ((run.id, run.label) for run in found.runs)
     return f"run {first}{'' if title == other else f' {title}'} beside run {second} {other}"
 
 
 def number_comparison_text(row: ComparedNumber, runs: tuple[int, int], apart: SettingsByMethod) -> str:
-    """Return one number in full: ``> run 5 better · run 5 - run 3: -0.01 (-0.02 .. -0.003) · confidential 0.6 · price ±5%``."""
+    """Return one number in full: ``> run 5 better · run 5 - run 3: -0.01 (-0.02 ..
+
+    -0.003) · confidential 0.6 · price ±5%``.
+    """
     band = interval_text(row.lower, row.upper)
     parts = [difference_outcome(row, runs)]
     if row.difference:
@@ -233,10 +248,12 @@ def number_comparison_text(row: ComparedNumber, runs: tuple[int, int], apart: Se
 
 
 def _numbers_tally(found: RunComparison) -> str:
+    """Return the counts of better, worse and equal numbers."""
     return outcome_counts_text(found.shared_rows, found.run_numbers)
 
 
 def _single_run_tally(found: RunComparison) -> str:
+    """Return the number of results of only one run, for each run."""
     return ", ".join(
         f"{count_noun(len(found.rows_of_one_run(place)), 'number')} of run {run}"
         for place, run in enumerate(found.run_numbers)
@@ -248,22 +265,25 @@ def _cells_table(
     rows: Sequence[Sequence[object]],
     names: Callable[[int], Sequence[str]] | None = None,
 ) -> ViewTable:
-    """Return the table of cells by their place; ``names`` are as long as the first column is wide."""
+    """Return a table of finished cells; ``names`` returns the names of all rows for the first column's width."""
     heads = [column.name for column in columns]
 
     def fit(columns: Columns[int], width: int) -> Columns[int]:
+        """Fit the columns, then shorten the names to the first column."""
         first, *others = fit_columns(columns, width)
         named = None if names is None else names(first.width)
+        # Names are shortened together, so that no two become equal.
         return (first if named is None else replace(first, cell=lambda place: named[place]), *others)
 
     def values(place: int) -> Cells:
+        """Return the cells of the row at this index."""
         return dict(zip(heads, rows[place], strict=True))
 
     return GridTable(table_columns(columns), values=values, column_fitter=fit), len(rows)
 
 
 def _numbers_view(found: RunComparison) -> ViewTable:
-    """Return the table of numbers; where there is little room it says in brief who is better, and only the reading has the difference."""
+    """Return the table of numbers; a narrow one has the better run in brief, and no differences."""
     rows = [compared_number_cells(row, found.run_numbers) for row in found.shared_rows]
     table, count = _cells_table(
         compared_number_columns(found.run_numbers),
@@ -272,6 +292,7 @@ def _numbers_view(found: RunComparison) -> ViewTable:
     )
 
     def fit(columns: Columns[int], width: int) -> Columns[int]:
+        """Fit the columns; below ``WORDS_FROM`` cells optional ones are dropped and outcomes shortened."""
         if width < WORDS_FROM:
             brief = [brief_difference_outcome(row, found.run_numbers) for row in found.shared_rows]
             better = max([len("better"), *map(len, brief)])
@@ -283,6 +304,7 @@ def _numbers_view(found: RunComparison) -> ViewTable:
 
 
 def _verdicts_view(found: RunComparison) -> ViewTable:
+    """Return the table of verdicts of both runs."""
     rows = [compared_verdict_cells(verdict) for verdict in found.verdicts]
     return _cells_table(
         compared_verdict_columns(found.run_numbers),
@@ -292,6 +314,7 @@ def _verdicts_view(found: RunComparison) -> ViewTable:
 
 
 def _single_run_view(found: RunComparison) -> ViewTable:
+    """Return the table of results of only one run."""
     places = enumerate(found.run_numbers)
     rows = [
         single_run_cells(row, place, run, found.varying_settings)
@@ -302,6 +325,7 @@ def _single_run_view(found: RunComparison) -> ViewTable:
 
 
 def _plans_view(found: RunComparison) -> ViewTable:
+    """Return the table of differences between the plans."""
     table = difference_table(found.plan_differences, found.run_labels)
     return _cells_table(table.columns, table.rows)
 

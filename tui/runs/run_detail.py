@@ -1,4 +1,4 @@
-"""A run in brief, below the list of runs, and in full, beside it."""
+"""Text about a run: in brief below the list of runs, and in full beside it."""
 
 from __future__ import annotations
 
@@ -36,16 +36,18 @@ NAME, LONG_NAME = 10, 14
 NUMBERS = ("measure", "variable", "confidential", "release")
 
 StyledLines = list[tuple[str, str, str]]
-"""Lines: a name, or nothing below it, what is said, and its style."""
+"""Lines as (name, text, style); the name is empty below the first line of a name."""
 
 
 def brief_run_text(
     detail: RunDetail, plan: Facts, width: int, room: int, least: int = 0, *, beside: bool = False
 ) -> Content:
-    """Return the run in brief in lines of ``width`` cells: its data, changes, time by phase, unmet limits and what would fix them.
+    """Return the run in brief: data, changes, time by phase, unmet limits and what would fix them, then its ``plan``.
 
-    Its ``plan`` follows in the ``room`` that a short list leaves, the lines broken where there are enough. ``beside`` the run in
-    full only what that leaves out is shown. At most ``room`` lines, or ``least`` of them beside a long list.
+    width: cells of a line
+    room: lines that a short list leaves; they limit the text, and long lines are broken if all fit
+    least: lines of the text beside a long list
+    beside: whether the run is shown in full elsewhere, so that only what is missing there is shown
     """
     said = [] if beside else _run_lines(detail, MOST_CHANGES)
     unmet = [
@@ -55,6 +57,7 @@ def brief_run_text(
     said += _first_lines("not met", unmet, MOST_UNMET)
     levers = dict.fromkeys(lever for one in detail.unmet_verdicts for lever in label_by_key(one.value).levers)
     said += _first_lines("what to change", [(lever, "") for lever in levers], MOST_UNMET)
+    # The plan is the least urgent part, so it comes only if a short list leaves room.
     if room > len(said) + 1:
         said += [*([("", "", "")] if said else []), *((name, line, "") for name, line in plan)]
     most, text_width = max(room, least), max(20, width - LONG_NAME - 1)
@@ -76,7 +79,14 @@ def brief_run_text(
 
 @dataclass(frozen=True)
 class FullRunDetail:
-    """A run in full: its brief, all its verdicts, and the rows of the first of its numbers."""
+    """Run in full: its brief, all its verdicts, and the rows of the first of its numbers.
+
+    detail: the brief
+    state_words: state of the run
+    verdicts: its verdicts
+    rows: its first rows of results
+    apart: settings that differ between uses of a method
+    """
 
     detail: RunDetail
     state_words: str
@@ -85,7 +95,9 @@ class FullRunDetail:
     apart: SettingsByMethod
 
     def to_lines(self, width: int) -> Content:
-        """Return all of it in lines of ``width`` cells: verdicts, unmet ones first, the brief, and the numbers where a table has room."""
+        """Return all of it in lines of ``width`` cells: verdicts, unmet ones first, the brief, and the numbers if a
+        table fits.
+        """
         verdicts = sorted(self.verdicts, key=lambda one: WORST_FIRST.index(one.outcome))
         run, *others = _run_lines(self.detail, len(self.detail.changes))
         lines_of = labelled_verdict_lines(verdicts, self.detail.records)
@@ -121,10 +133,12 @@ def _run_lines(detail: RunDetail, changes: int) -> StyledLines:
 
 
 def _outcome_style(outcome: str) -> str:
+    """Return the style of an outcome."""
     return {"not met": "$error", "met": ""}.get(outcome, "$warning")
 
 
 def _change_lines(detail: RunDetail, most: int) -> list[tuple[str, str, str]]:
+    """Return the changes since the previous run; empty without one."""
     if detail.previous_run_id is None:
         return []
     name = f"{sign_for('into')} run {detail.previous_run_id}"
@@ -134,13 +148,14 @@ def _change_lines(detail: RunDetail, most: int) -> list[tuple[str, str, str]]:
 
 
 def _first_lines(name: str, lines: Sequence[tuple[str, str]], most: int) -> list[tuple[str, str, str]]:
-    """Return the first lines below one name, and how many more there are."""
+    """Return the first lines below one name, and the number of others."""
     left = len(lines) - most
     more = [("", f"and {left} more", "$text-muted")] if left > 0 else []
     return [("" if place else name, *line) for place, line in enumerate(lines[:most])] + more
 
 
 def _phase_text(phase: TaskPhase) -> str:
+    """Return the tasks of a phase with their time and memory."""
     tasks = f"{phase.n_done}/{phase.n_tasks}" if phase.n_done < phase.n_tasks else f"{phase.n_tasks}"
     took = f" in {duration_text(phase.seconds)}" if phase.n_done else ""
     memory = f" ({phase.peak_bytes / 1e6:.0f} MB)" if phase.peak_bytes else ""
@@ -148,12 +163,12 @@ def _phase_text(phase: TaskPhase) -> str:
 
 
 def labelled_verdict_lines(verdicts: Sequence[Verdict], records: int | None = None) -> list[str]:
-    """Return each verdict in a line, by the name that it has among these."""
+    """Return each verdict in a line, with a name that differs from the others."""
     return [_verdict_text(one, name, records) for one, name in zip(verdicts, labels_of(verdicts), strict=True)]
 
 
 def _verdict_text(verdict: Verdict, name: str, records: int | None = None) -> str:
-    """Return ``✗ Re-identified with certainty: 88 of 20,190 (0.44 %), at most 0.1 %``."""
+    """Return a verdict in a line: ``✗ Re-identified with certainty: 88 of 20,190 (0.44 %), at most 0.1 %``."""
     limit = limit_text(verdict.bound, verdict.limit, verdict.value)
     found = verdict.reason if verdict.observed is None else observed_text(verdict, records)
     return f"{sign_for(verdict.outcome)} {name}: {found}, {limit}"

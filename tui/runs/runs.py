@@ -1,4 +1,6 @@
-"""The tab Runs: the runs of a project, and acts on them, such as naming and running again with less weight for records at risk."""
+"""Tab Runs: the runs of a project, and acts on them, such as naming and running again with less weight for records at
+risk.
+"""
 
 from __future__ import annotations
 
@@ -51,17 +53,20 @@ FIELDS = {
     "note": f"what the run is for, in a line of at most {MAX_NOTE_LENGTH} characters. Neither name nor note ever goes into a public file",
 }
 LEAST_HEIGHT = 14
-"""With fewer lines all are for the table."""
+"""Height in lines below which all lines are for the table."""
 LEAST_SPARE = 6
-"""Number of spare lines from which on the plan of the selected run stands below the list."""
+"""Number of spare lines from which the plan of the selected run is shown below the list."""
 MOST_MARKED = 6
-"""Number of marked runs, the latest marked ones, that are overlaid."""
+"""Number of marked runs, the latest marked ones, that are drawn together."""
 MOST_ROWS = 200
-"""Number of a run's rows that are read to stand beside the list of runs; Results has all."""
+"""Number of rows of a run that are read for the text beside the list; Results has all."""
 
 
 def weighing_form(found: ReweightableRun) -> Form:
-    """Return the form for the measure of risk and the strength of down-weighting. Its answer is part of ``[weights]``."""
+    """Return the form for the measure of risk and the strength of down-weighting.
+
+    Its answer is part of ``[weights]``.
+    """
     fields = [
         FormField("measure", "records are at risk by this measure of the run; a record of no risk keeps its whole influence",
               choices=found.measures, value=found.measures[0]),
@@ -84,11 +89,13 @@ def naming_form(run: StoredRun) -> Form:
 
 
 def _check_name_and_note(table: dict[str, Any]) -> None:
+    """Raise BadInput unless name and note are valid."""
     check_run_name(str(table.get("name", "")))
     check_run_note(str(table.get("note", "")))
 
 
 def _activity_cell(line: RunSummary) -> str:
+    """Return the current task of a run that is computed, or the error of one that failed."""
     if not line.run.state.is_final:
         return line.current_task
     return line.run.error if line.run.state is RunState.FAILED else ""
@@ -100,16 +107,19 @@ def _tasks_cell(line: RunSummary) -> str:
 
 
 def _created_cell(line: RunSummary) -> str:
+    """Return the local date and time at which the run was created."""
     return datetime.fromtimestamp(line.run.created).strftime("%Y-%m-%d %H:%M")
 
 
 def _filter_words(line: RunSummary) -> dict[str, object]:
+    """Return the texts that filters search, by title."""
     run = line.run
     said = {"state": run_state_text(line), "verdicts": _verdicts_cell(line)}
     return {"run": run.id, "title": run.full_title, **said, "note": run.note}
 
 
 def _verdicts_cell(line: RunSummary) -> str:
+    """Return the counts of verdicts, or the error of a run without any."""
     return tally_text(line.verdicts) or line.run.error
 
 
@@ -129,13 +139,15 @@ TABLE = GridTable(COLUMNS, key=lambda line: line.run.id, search_texts=_filter_wo
 
 
 class RunGrid(MarkedGrid):
+    """Grid of runs in which enter opens one."""
+
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Open", show=True)]
 
 
 class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
-    """The runs of a project, newest first.
+    """Tab with the runs of a project, newest first.
 
-    Enter chooses the run that the other tabs show; marked runs are compared, overlaid, or deleted together.
+    Enter chooses the run that the other tabs show; marked runs are compared, drawn together, or deleted.
     """
 
     full_list = 78
@@ -157,37 +169,45 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
 
     @dataclass
     class RunChosen(Message):
-        """The user chose the run that the other tabs show."""
+        """Message with the run that the user chose for the other tabs."""
 
         run_id: int
 
     @dataclass
     class RunDuplicated(Message):
-        """The user wants a plan that starts from this run; ``weights`` give its records at risk less influence."""
+        """Message that the user wants a plan that starts from this run; ``weights`` give its records at risk less
+        influence.
+        """
 
         run_id: int
         weights: Mapping[str, Any] | None = None
 
     @dataclass
     class RunsMarked(Message):
+        """Message with the marked runs, the latest marked last."""
+
         run_ids: tuple[int, ...]
 
     class MapRequested(Message):
-        """The user wants to see the runs as points on a map."""
+        """Message that the user wants to see the runs as points on a map."""
 
     def __init__(self) -> None:
+        """Create the tab."""
         super().__init__(id="runs")
         self._lines: Sequence[RunSummary] = ()
         self._can: tuple[bool, ...] = ()
         self._seen: RunSummary | None = None
 
     def compose(self) -> ComposeResult:
-        """Yield the table, and the run under the cursor: in brief below it, in full beside it where there is room."""
+        """Yield the table, the brief of the run under the cursor below it, and if there is room the run in full beside
+        it.
+        """
         yield from self.compose_split(RunGrid(empty="…"), *self.compose_filter(), Static(id="glance", markup=False))
 
     def show_runs(self, lines: Sequence[RunSummary], want: int | None = None) -> None:
-        """Show the current state of the runs, or as soon as there is room, the cursor on ``want`` or where it was."""
+        """Show the current state of the runs, with the cursor on ``want`` or where it was."""
         self._lines = lines
+        # The project may know its runs before the tab is mounted.
         if not self.is_mounted:
             self.call_later(self.show_runs, lines, want)
             return
@@ -203,22 +223,26 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
 
     @property
     def grid(self) -> RunGrid:
+        """Return the grid of runs."""
         return self.query_one(RunGrid)
 
     def on_resize(self) -> None:
-        """Break the lines of the brief again."""
+        """Break the lines of the brief for the new width."""
         self._seen = None
         self._show_brief()
 
     @property
     def can_export(self) -> bool:
+        """Return whether there are runs to export."""
         return bool(self._lines)
 
     @on(Grid.RowHighlighted)
     @on(Grid.SourceOpened)
     def _show_brief(self) -> None:
+        """Show the brief of the run under the cursor if there is room."""
         self._update_keys()
         here = self.current_row
+        # In a low terminal the brief would leave no rows of the table.
         if not self._lines or self.size.height < LEAST_HEIGHT or (self.is_split and self._spare_lines < LEAST_SPARE):
             self.query_one("#glance").display = False
         elif here is not None and here != self._seen:
@@ -227,14 +251,15 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
 
     @property
     def _spare_lines(self) -> int:
-        """Return the number of lines for which the list has no row."""
+        """Return the number of lines below the rows of the list."""
         return max(0, self.size.height - len(self._lines) - 1)
 
     def detail_of_row(self, row: RunSummary) -> DetailQuery:
-        """Return the run in full."""
+        """Return the query for the run in full."""
         return row.run.id, row, lambda workspace: full_run_detail(workspace, row).to_lines
 
     def _show_brief_text(self, found: tuple[RunDetail, Facts]) -> None:
+        """Write the brief, hidden until the first time."""
         least = 0 if self.is_split else self.size.height // 2
         width = (self.list_width if self.is_split else self.size.width) - 2
         shown, text = (
@@ -242,17 +267,19 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
             brief_run_text(*found, width, self._spare_lines, least, beside=self.is_split),
         )
         if not shown.display or not is_same_text(shown.content, text):
+            # Only another number of lines needs a new layout of the tab.
             shown.update(text, layout=not shown.display or shown.size.height != len(text.plain.splitlines()))
             shown.display = True
 
     def _update_keys(self) -> None:
+        """Read the bindings again if other acts have become possible."""
         can = tuple(bool(self.check_action(action, ())) for action in ("interrupt", "resume"))
         if can != self._can:
             self._can = can
             self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an act applies: a running run can be interrupted, a stopped one resumed."""
+        """Enable acts on the run under the cursor: a running run can be interrupted, a stopped one resumed."""
         here = self.current_row if self.is_mounted else None
         if action == "interrupt":
             return here is not None and not here.run.state.is_final and not here.is_stalled
@@ -265,21 +292,24 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
         return True
 
     async def open_row(self, row: RunSummary) -> None:
+        """Request the run for the other tabs."""
         self.post_message(self.RunChosen(row.run.id))
 
     @on(MarkedGrid.MarksChanged)
     def _post_marked_runs(self) -> None:
+        """Post the marked runs."""
         self.post_message(self.RunsMarked(self._marked_run_ids[-MOST_MARKED:]))
 
     @property
     def _marked_run_ids(self) -> tuple[int, ...]:
+        """Return the numbers of the marked runs, the latest marked last."""
         return tuple(key for key in self.grid.marked_keys if isinstance(key, int))
 
     def command_words(self) -> tuple[str, ...]:
         return ("runs",)
 
     async def action_compare(self) -> None:
-        """Compare the two runs marked last, or the one marked with the one under the cursor."""
+        """Compare the two runs marked last, or the marked one with the one under the cursor."""
         chosen = list(self._marked_run_ids[-2:])
         if len(chosen) < 2 and self.current_row is not None and self.current_row.run.id not in chosen:
             chosen.append(self.current_row.run.id)
@@ -301,6 +331,7 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
         run_id = self.current_row.run.id
 
         def run_again_if_confirmed(yes: bool | None) -> None:
+            """Run the recipe again if the user has confirmed."""
             if yes:
                 self.sfumato.run_again(run_id)
 
@@ -313,12 +344,12 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
         )
 
     def action_duplicate(self) -> None:
-        """Make the plan that of this run, to change it."""
+        """Request a plan that is that of this run."""
         if self.current_row is not None:
             self.post_message(self.RunDuplicated(self.current_row.run.id))
 
     def action_weigh(self) -> None:
-        """Make the plan that of this run, with less influence for its records at risk."""
+        """Request the plan of this run with less influence for its records at risk."""
         here = self.current_row
         if here is None or here.run.state is not RunState.DONE:
             self.sfumato.say("Only a run that is done tells which records are at risk")
@@ -328,17 +359,21 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
         self.compute(lambda workspace: read_reweightable_run(workspace, here.run.id), self._ask_weighing)
 
     def _ask_weighing(self, found: ReweightableRun) -> None:
+        """Ask for the measure and the strength."""
 
         def post_weighted_plan(table: dict[str, Any] | None) -> None:
+            """Request the plan with the weights."""
             if table is not None:
                 self.post_message(self.RunDuplicated(found.run_id, found.weights_table(table)))
 
         self.call_later(self.sfumato.open, weighing_form(found), post_weighted_plan)
 
     def action_map(self) -> None:
+        """Request the map."""
         self.post_message(self.MapRequested())
 
     def action_resume(self) -> None:
+        """Resume the run under the cursor."""
         if self.current_row is not None:
             self.sfumato.resume_run(self.current_row.run.id)
 
@@ -355,6 +390,7 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
             run = self.current_row.run
 
             def store_name(table: dict[str, Any] | None) -> None:
+                """Store name and note."""
                 if table is not None:
                     given = (str(table.get(key, "")) for key in ("name", "note"))
                     self.sfumato.job(partial(jobs.name_run, self.sfumato.directory, run.id, *given))
@@ -362,7 +398,7 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
             await self.sfumato.open(naming_form(run), store_name)
 
     async def action_delete(self) -> None:
-        """Ask, then delete the marked runs that have ended, or else the run under the cursor."""
+        """Ask, then delete the marked runs that have ended, or the run under the cursor if none is marked."""
         chosen = self.grid.chosen_keys
         ended = tuple(line.run.id for line in self._lines if line.run.id in chosen and line.run.state.is_final)
         if not ended:
@@ -370,6 +406,7 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
             return
 
         def delete_if_confirmed(yes: bool | None) -> None:
+            """Delete the runs if the user has confirmed."""
             if yes:
                 self.sfumato.job(partial(jobs.delete_runs, self.sfumato.directory, ended))
 
@@ -388,11 +425,13 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
         await self.sfumato.open(ConfirmDialog(f"Delete {what}?", consequence, "Delete"), delete_if_confirmed)
 
     async def action_interrupt(self) -> None:
+        """Ask, then interrupt the run under the cursor."""
         if self.current_row is None:
             return
         run_id = self.current_row.run.id
 
         def interrupt_if_confirmed(yes: bool | None) -> None:
+            """Interrupt the run if the user has confirmed."""
             if yes:
                 self.sfumato.interrupt_run(run_id)
 
@@ -405,12 +444,16 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
 
 
 def brief_run_and_plan(run_id: int, workspace: Workspace, *, beside: bool) -> tuple[RunDetail, Facts]:
-    """Return a run in brief, its met limits unless it stands in full ``beside``, and its plan in words. Raises NotFound."""
+    """Read a run in brief, and its plan in words. Raises NotFound.
+
+    Met limits are added unless the run is shown in full ``beside``.
+    """
     from sfumato.workspace.reporting.plan_steps import (
         plan_facts,  # it loads methods, which takes the app longer than to start
     )
 
     verdicts = read_verdicts(workspace, run_id)
+    # The run in full has all verdicts.
     met = [one for one in verdicts if one.outcome == "met" and not beside]
     facts = [("" if at else "met", line) for at, line in enumerate(labelled_verdict_lines(met))]
     return read_run_detail(workspace, run_id), [
@@ -420,15 +463,16 @@ def brief_run_and_plan(run_id: int, workspace: Workspace, *, beside: bool) -> tu
 
 
 STATE_COLUMNS = [COLUMNS[place] for place in (2, 6, 3, 4, 5, 7, 8)]
-"""Columns for which the list may have no room beside the run in full."""
+"""Columns that the list may have no room for beside the run in full."""
 
 
 def full_run_detail(workspace: Workspace, line: RunSummary) -> FullRunDetail:
-    """Return the run in full. Raises NotFound."""
+    """Read a run in full. Raises NotFound."""
     run_id = line.run.id
     standing = ", ".join(
         f"{column.name} {said}" for column in STATE_COLUMNS if column.cell and (said := column.cell(line))
     )
+    # A study has a row for each level; Results shows them.
     rows = [row for row in read_selected_rows(workspace, ResultSelection(run_id), 0, MOST_ROWS) if row.level is None]
     apart = varying_settings_of_recipe(recipe_text_of(workspace, run_id))
     return FullRunDetail(read_run_detail(workspace, run_id), standing, read_verdicts(workspace, run_id), rows, apart)

@@ -1,4 +1,4 @@
-"""The tasks of a run, and below them the log entries of the one under the cursor, as they arrive."""
+"""Dialog with the tasks of a run, and below them the log entries of the one under the cursor, as they arrive."""
 
 from __future__ import annotations
 
@@ -42,9 +42,12 @@ NO_LOG = "The log says nothing yet"
 
 @dataclass(frozen=True)
 class TaskLogContents:
-    """A run, its tasks, and its log.
+    """Run with its tasks and its log.
 
-    problem: why the log cannot be read; empty where it can
+    run: the run
+    tasks: its tasks
+    entries: entries of the log
+    problem: why the log cannot be read; empty if it can
     """
 
     run: StoredRun
@@ -54,7 +57,7 @@ class TaskLogContents:
 
 
 class TaskLog(TableDialog[TaskRow, None]):
-    """The tasks and log of a run, read again whenever the workspace is written."""
+    """Dialog with the tasks and log of a run, read again whenever the workspace is written."""
 
     manual = "running resume a run, after a lost ssh connection too"
     id_prefix = "task-log"
@@ -65,17 +68,19 @@ class TaskLog(TableDialog[TaskRow, None]):
     DEFAULT_CSS = "TaskLog LiveGrid { height: 1fr; } TaskLog Scroll { height: 1fr; }"
 
     def __init__(self, run_id: int) -> None:
+        """Create the dialog about a run."""
         super().__init__()
         self._run_id, self._whole = run_id, False
         self._seen: TaskLogContents | None = None
         self._shown: tuple[object, ...] = ()
 
     def compose_below_table(self) -> Iterator[Widget]:
-        """Whose entries are shown, and the entries."""
+        """Yield the name of the task whose entries are shown, and the entries."""
         yield Line(name="task-log-of")
         yield Scroll()
 
     def on_workspace_changed(self, _: WorkspaceChanged) -> None:
+        """Read tasks and log again."""
         self.reload()
 
     def read_query(self) -> Callable[[Workspace], TaskLogContents]:
@@ -83,6 +88,7 @@ class TaskLog(TableDialog[TaskRow, None]):
         run_id = self._run_id
 
         def query(workspace: Workspace) -> TaskLogContents:
+            """Read the run, its tasks and its log."""
             run, tasks = find_run(workspace, run_id), list_tasks(workspace, run_id)
             try:
                 return TaskLogContents(run, tasks, read_run_log(workspace.directory, run_id))
@@ -92,12 +98,13 @@ class TaskLog(TableDialog[TaskRow, None]):
         return query
 
     def show_answer(self, answer: TaskLogContents) -> None:
-        """Show the tasks; the cursor stays on its task, at first on one that is being computed."""
+        """Show the tasks; the cursor stays on its task, at first on one that is running or has failed."""
         first, self._seen = self._seen is None, answer
         run = answer.run
         self.set_head(
             Content.assemble((f"Run {run.id} {run.label}", "bold"), f"  {run.state}  {tasks_done_text(run)} tasks")
         )
+        # Only at first: later the cursor belongs to the user.
         want = next((task.key for task in answer.tasks if task.state in ("running", "failed")), None) if first else None
         self.show_rows(TABLE, answer.tasks, want)
         self._show_entries()
@@ -110,6 +117,7 @@ class TaskLog(TableDialog[TaskRow, None]):
     @on(Grid.RowHighlighted)
     @on(Grid.SourceOpened)
     def _show_entries(self) -> None:
+        """Show the entries of the log."""
         if self._seen is None:
             return
         key = self.grid.row_key
@@ -123,6 +131,7 @@ class TaskLog(TableDialog[TaskRow, None]):
             )
         )
         scroll = self.query_one(Scroll)
+        # New entries are followed only from the end, so that a reader further up keeps the place.
         at_end = scroll.scroll_y >= scroll.max_scroll_y or (of, self._whole) != self._shown
         self._shown = (of, self._whole)
         scroll.show_text(
@@ -135,7 +144,7 @@ class TaskLog(TableDialog[TaskRow, None]):
 
 
 def log_entry_text(entry: LogEntry, *, with_task: bool) -> str:
-    """Return ``17:21:17  attempt 2: done in 3.1 s``, with the task where that is not shown already; the time is UTC."""
+    """Return an entry as text: ``17:21:17  attempt 2: done in 3.1 s``, with its task if wanted; the time is UTC."""
     clock = entry.time.partition("T")[2][:8]
     parts = [clock, entry.task if with_task else "", f"attempt {entry.attempt}:" if entry.attempt > 1 else ""]
     head = "  ".join(part for part in parts if part)

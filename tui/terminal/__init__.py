@@ -1,1 +1,1 @@
-"""What rests on private parts of Textual, and on how terminals behave."""
+"""Code that depends on private parts of Textual, and on how terminals behave."""

@@ -1,4 +1,4 @@
-"""What is written to the app's terminal beside its pictures."""
+"""Write to the app's terminal besides its pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The terminal as a device: whether somebody still holds it, and what is written to one that has only ASCII."""
+"""The terminal as a device: whether it still exists, and output for a terminal that has only ASCII."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from textual.driver import Driver
 from .glyphs import ascii_sign
 
 HUNG_UP = 128 + signal.SIGHUP
-"""The exit status, as of a process that the signal has ended."""
+"""Exit status of a process that the hang-up signal has ended."""
 
 
 def has_terminal() -> bool:
-    """Return whether standard input is a terminal that is still open. Textual would read its end of file for ever."""
+    """Return whether standard input is a terminal that is still open."""
     try:
         termios.tcgetattr(sys.__stdin__.fileno() if sys.__stdin__ else -1)
     except (termios.error, OSError, ValueError):
@@ -25,9 +25,10 @@ def has_terminal() -> bool:
 
 
 def ascii_driver(driver: type[Driver]) -> type[Driver]:
-    """A driver that writes characters of ASCII, as wide, in place of all others."""
+    """Return a driver class that writes ASCII characters of the same width in place of all others."""
 
     def write(self: Driver, data: str) -> None:
+        """Write data in ASCII."""
         text = data if data.isascii() else "".join(map(_to_ascii, data))
         driver.write(self, text)
 
@@ -35,4 +36,5 @@ def ascii_driver(driver: type[Driver]) -> type[Driver]:
 
 
 def _to_ascii(character: str) -> str:
+    """Return an ASCII sign for a character, as wide as it is."""
     return character if character.isascii() else ascii_sign(character).ljust(cell_len(character))[: cell_len(character)]

@@ -1,8 +1,8 @@
-"""Diff output: of every picture that Textual paints, only the cells that differ from what the terminal shows are sent.
+"""Diff output: of every picture that Textual paints, only the cells that differ from the terminal's are sent.
 
 Textual repaints whole regions, often several times for one key; over a slow connection that is most of the waiting.
-Codes of select graphic rendition (SGR, ECMA-48) are those that Rich gives a style: ``1;38;2;255;0;0;48;5;16``; empty is the
-terminal's own look.
+Codes of select graphic rendition (SGR, ECMA-48) are those that Rich gives a style: ``1;38;2;255;0;0;48;5;16``; empty is
+the terminal's own style.
 """
 
 from __future__ import annotations
@@ -33,39 +33,44 @@ if TYPE_CHECKING:
     from textual._compositor import ChopsUpdate, LayoutUpdate
 
 Piece = tuple[int, int, Strip]
-"""Row, column, and what is to stand from there on."""
+"""Row and column of a strip, and the strip."""
 Cell = tuple[str, str]
-"""A character with what has no width of its own, empty in the second half of a wide one; and the codes of its style."""
+"""Character of a cell with the zero-width characters after it, empty in the second half of a wide one; and the codes of
+its style.
+"""
 BRIDGE = 6
-"""Unchanged cells between changed ones that are sent again: moving the cursor would take more bytes."""
+"""Number of unchanged cells between changed ones that are sent again, since moving the cursor would take more bytes."""
 JOINER = "\u200d"
-"""Makes one sign of several, such as a family; it neither hides nor turns anything."""
+"""Zero-width joiner, which makes one sign of several, such as a family. It neither hides nor reverses text."""
 COLOURS = {"5": 3, "2": 5}
-"""How many codes a colour has by its second one: a number of the palette, or red, green and blue."""
+"""Number of codes of a colour by its second code: a number of the palette, or red, green and blue."""
 SEEN_ON_BLANKS = frozenset({"4", "5", "6", "7", "9", "21", "51", "52", "53"})
-"""Lines above, through, below and around a character, and what swaps its colour with that behind it."""
+"""Attributes that are visible on a blank: lines above, through, below and around it, and reversed colours."""
 
 
 class TerminalImage:
-    """What the terminal shows, cell by cell; ``ascii_only`` puts characters of ASCII in place of all others."""
+    """Contents of the terminal, cell by cell; with ``ascii_only`` all characters are replaced by ASCII ones."""
 
     def __init__(self, *, ascii_only: bool = False) -> None:
+        """Create an image of a terminal with unknown contents."""
         self._ascii_only = ascii_only
         self._standing: dict[int, list[Cell | None]] = {}
 
     def forget_image(self) -> None:
-        """Assume nothing about the terminal: the next picture is sent whole."""
+        """Treat the contents of the terminal as unknown, so that the next picture is sent whole."""
         self._standing = {}
 
     def update_sequences(self, pieces: Iterable[Piece], console: Console) -> str:
-        """Return the escape sequences that make the terminal show ``pieces``; empty if it does already."""
+        """Return the escape sequences that make the terminal show ``pieces``; empty if it shows them already."""
         system = COLOR_SYSTEMS[console.color_system] if console.color_system else ColorSystem.TRUECOLOR
         parts: list[str] = []
         current: str | None = None
         for y, x, given in pieces:
             strip = printable_strip(given)
             cells, looks = _strip_cells(strip, system)
+            # A strip whose cells are not known one by one is sent whole.
             if looks is None:
+                # What the terminal shows there is unknown from now on, so the next strip is sent whole.
                 self._replace_cells(y, x, [None] * strip.cell_length)
                 rendered = strip.render(console)
                 text = "".join(map(ascii_sign, rendered)) if self._ascii_only else rendered
@@ -77,6 +82,7 @@ class TerminalImage:
             for start, stop in self._changed_runs(y, x, cells, looks):
                 parts.append(f"\x1b[{y + 1};{x + start + 1}H")
                 for (text, codes), (seen, behind) in zip(cells[start:stop], looks[start:stop], strict=True):
+                    # A blank needs no change of style that would not be visible on it.
                     wanted = codes_for_blank(current, behind) if seen == " " else codes
                     if wanted != current:
                         parts.append(sgr_change(current, wanted))
@@ -85,16 +91,17 @@ class TerminalImage:
         return "".join([*parts, "\x1b[0m" if current else ""])
 
     def _changed_runs(self, y: int, x: int, cells: Sequence[Cell], looks: Sequence[Cell]) -> Iterator[tuple[int, int]]:
-        """Yield start and stop of the runs in which ``looks`` differ from what stands there, which they now replace."""
+        """Yield start and stop of the runs in which ``looks`` differ from the stored cells, which they replace."""
         before = self._replace_cells(y, x, looks)
         if before == looks:
             return
         changed = [i for i, (look, stood) in enumerate(zip(looks, before, strict=True)) if look != stood]
         for start, stop in _join_runs(changed):
+            # A wide character is sent whole, even if only its second half has changed.
             yield start - (not cells[start][0] and start > 0), stop
 
     def _replace_cells(self, y: int, x: int, cells: Sequence[Cell | None]) -> list[Cell | None]:
-        """Store ``cells`` at row ``y`` from column ``x`` on; return what stood there."""
+        """Store ``cells`` at row ``y`` from column ``x`` on; return the cells that were there."""
         row = self._standing.setdefault(y, [])
         stop = x + len(cells)
         row.extend(repeat(None, stop - len(row)))
@@ -104,14 +111,14 @@ class TerminalImage:
 
 
 def printable_strip(strip: Strip) -> Strip:
-    """The strip without what could command the terminal; each cell stays where it is."""
+    """Return the strip without characters that could command the terminal; each cell keeps its place."""
     if all(segment.text.isprintable() for segment in strip):
         return strip
     return Strip(printable_segments(strip))
 
 
 def printable_segments(segments: Iterable[Segment]) -> list[Segment]:
-    """Return segments with ``?`` in place of what is not printable.
+    """Return segments with ``?`` in place of unprintable characters.
 
     Characters without width, such as escape and direction marks, are left out.
     """
@@ -119,26 +126,28 @@ def printable_segments(segments: Iterable[Segment]) -> list[Segment]:
 
 
 def _printable_text(text: str) -> str:
+    """Return a text with a blank or ``?`` in place of unprintable characters."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c == JOINER else (" " if c.isspace() else "?") * cell_len(c) for c in text)
 
 
 class PrintableFilter(LineFilter):
-    """Does to Textual's own output what ``printable_strip`` does to ours."""
+    """Filter that replaces unprintable characters in Textual's own output, as ``printable_strip`` does in ours."""
 
     def apply(self, segments: list[Segment], background: object) -> list[Segment]:
-        """The segments without what could command the terminal."""
+        """Return the segments without characters that could command the terminal."""
         return segments if all(text.isprintable() for text, _, _ in segments) else printable_segments(segments)
 
 
 class DiffOutput(App[None]):
-    """An app that sends what has changed; inline pictures are left to Textual."""
+    """App that sends only changed cells to the terminal; inline pictures are left to Textual."""
 
     _image: TerminalImage | None = None
     _only_seen = PrintableFilter()
 
     def __init__(self, *, ansi_color: bool | None = None) -> None:
+        """Create the app; without diff output an ASCII terminal needs a driver of its own."""
         super().__init__(ansi_color=ansi_color)
         ascii_only = os.environ.get(CHOICE) == "ascii"
         if is_on(DIFF_OUTPUT):
@@ -147,43 +156,51 @@ class DiffOutput(App[None]):
             self.driver_class = ascii_driver(self.driver_class)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Where Textual writes by itself, nothing in a name commands the terminal either."""
+        """Return Textual's filters, with the one for unprintable characters if Textual writes by itself."""
         own = super().get_line_filters()
+        # Names come from untrusted files, and must not command the terminal.
         return own if self._image is not None else [*own, self._only_seen]
 
     def forget_image(self) -> None:
-        """The terminal may show anything now."""
+        """Treat the contents of the terminal as unknown."""
         if self._image is not None:
             self._image.forget_image()
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None, *others: Any) -> None:
+        """Send the differences of a picture to the terminal."""
         shown = renderable if self._image is None else diff_update(renderable, self._image)
         super()._display(screen, shown, *others)
 
     async def on_event(self, event: events.Event) -> None:
-        """A terminal that changed its size may have been cleared."""
+        """Handle an event; after a change of its size the terminal may have been cleared."""
         if isinstance(event, events.Resize):
             self.forget_image()
         await super().on_event(event)
 
 
 def diff_update(update: Any, image: TerminalImage) -> Any:
-    """An update of Textual's, cut down to what differs when it is written and not before: some never are."""
+    """Return an update of Textual's that is reduced to the differences when it is written."""
     from textual._compositor import ChopsUpdate, LayoutUpdate
 
+    # Some updates are never written, so the comparison must wait until then.
     return _diff_update_type()(update, image) if isinstance(update, (LayoutUpdate, ChopsUpdate)) else update
 
 
 @cache
 def _diff_update_type() -> Callable[[LayoutUpdate | ChopsUpdate, TerminalImage], object]:
-    """A subclass of Textual's updates, which it asks for; made when the part is on."""
+    """Return a subclass of Textual's updates that writes the differences."""
+    # Textual checks the class of an update. It is private, so the subclass is created only if this part is on.
     from textual._compositor import CompositorUpdate, LayoutUpdate
 
     class DiffUpdate(CompositorUpdate):
+        """Update of the terminal by its differences."""
+
         def __init__(self, update: LayoutUpdate | ChopsUpdate, image: TerminalImage) -> None:
+            """Create the update for one of Textual's."""
             self._update, self._image = update, image
 
         def render_segments(self, console: Console) -> str:
+            """Return the escape sequences of the differences."""
             update = self._update
             pieces = _layout_pieces(update) if isinstance(update, LayoutUpdate) else _chop_pieces(update)
             return self._image.update_sequences(pieces, console)
@@ -192,6 +209,7 @@ def _diff_update_type() -> Callable[[LayoutUpdate | ChopsUpdate, TerminalImage],
 
 
 def _layout_pieces(update: LayoutUpdate) -> Iterator[Piece]:
+    """Yield the lines of a full update."""
     for y, line in enumerate(update.strips, update.region.y):
         yield y, update.region.x, Strip.join(line)
 
@@ -206,13 +224,14 @@ def _chop_pieces(update: ChopsUpdate) -> Iterator[Piece]:
 
 
 def _strip_cells(strip: Strip, system: ColorSystem) -> tuple[Sequence[Cell], Sequence[Cell] | None]:
-    """Return the cells of a strip, and how they look: a blank has only the colour behind it.
+    """Return the cells of a strip, and their looks: a blank has only the codes that are visible on it.
 
     The looks are None if the strip has a link, or characters that do not add up to its width one by one.
     """
     cells: list[Cell] = []
     looks: list[Cell] = []
     for text, style, _ in strip:
+        # The codes of a link are not part of a cell's style.
         if style is not None and style.link:
             return (), None
         codes, behind = _style_codes(style, system)
@@ -233,7 +252,7 @@ def _strip_cells(strip: Strip, system: ColorSystem) -> tuple[Sequence[Cell], Seq
 
 @lru_cache(4096)
 def _style_codes(style: Style | None, system: ColorSystem) -> tuple[str, str]:
-    """Return the codes of a style, and those that are visible without a character."""
+    """Return the codes of a style, and those that are visible on a blank."""
     if style is None:
         return "", ""
     codes = Strip.render_ansi(style, system)
@@ -241,11 +260,13 @@ def _style_codes(style: Style | None, system: ColorSystem) -> tuple[str, str]:
 
 
 def _append_wide_cells(cells: list[Cell], text: str, codes: str) -> None:
+    """Append the cells of a text with wide or zero-width characters to ``cells``."""
     for character in text:
         width = cell_len(character)
         if width:
             cells.extend([(character, codes), *[("", codes)] * (width - 1)])
         elif cells:
+            # A zero-width character belongs to the character before it, whose second half may come between.
             at = -1 if cells[-1][0] or len(cells) == 1 else -2
             cells[at] = (cells[at][0] + character, cells[at][1])
 
@@ -277,6 +298,7 @@ class SgrCodes(NamedTuple):
 
 @lru_cache(4096)
 def _parse_codes(codes: str) -> SgrCodes:
+    """Return the parts of a style's codes."""
     attributes, colour, behind = set(), "", ""
     rest = codes.split(";") if codes else []
     while rest:
@@ -294,14 +316,15 @@ def _parse_codes(codes: str) -> SgrCodes:
 
 @lru_cache(16384)
 def sgr_change(current: str | None, wanted: str) -> str:
-    """Return the escape sequence that turns ``current`` into ``wanted``: only the differences, unless a reset is shorter.
+    """Return the shortest escape sequence that turns the style ``current`` into ``wanted``.
 
-    Where ``current`` is None nothing is known of it.
+    ``current`` is None if the present style is unknown.
     """
     from_reset = f"\x1b[0;{wanted}m" if wanted else "\x1b[0m"
     if current is None:
         return from_reset
     have, want = _parse_codes(current), _parse_codes(wanted)
+    # The code that ends bold (22) also ends faint, so attributes are removed by a reset.
     if have.attributes - want.attributes:
         return from_reset
     changes = sorted(want.attributes - have.attributes)
@@ -312,7 +335,7 @@ def sgr_change(current: str | None, wanted: str) -> str:
 
 @lru_cache(4096)
 def codes_on_blank(current: str) -> str:
-    """Return the codes that are visible without a character."""
+    """Return the codes that are visible on a blank."""
     parts = _parse_codes(current)
     return current if parts.attributes & SEEN_ON_BLANKS else parts.background
 

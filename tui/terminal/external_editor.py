@@ -1,4 +1,4 @@
-"""A text edited with the user's own editor, in a file that only the user can read and that is deleted afterwards."""
+"""Edit a text with the user's own editor, in a file that only the user can read and that is deleted afterwards."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ from sfumato.workspace.plain_files import read_plain
 VARIABLES = ("VISUAL", "EDITOR")
 NO_EDITOR = "No editor is known: set VISUAL or EDITOR, such as export EDITOR=nano, and start the app again"
 MOST_BYTES = 1 << 20
-"""As many as a recipe may have."""
+"""Greatest size of a recipe."""
 
 
 class NotEdited(Exception):
-    """The text is as it was; the words say why."""
+    """Error that leaves the text unchanged; its message is the reason."""
 
 
 def editor_command(environment: Mapping[str, str]) -> list[str]:
-    """The command that ``VISUAL``, else ``EDITOR``, names, split as a shell would and run by none. Raises NotEdited."""
+    """Return the command that ``VISUAL``, otherwise ``EDITOR``, names, split as by a shell. Raises NotEdited."""
     named = next((name for name in VARIABLES if environment.get(name, "").strip()), None)
     if named is None:
         raise NotEdited(NO_EDITOR)
     try:
+        # Split here and run without a shell, so that nothing in a path is expanded.
         return shlex.split(environment[named])
     except ValueError as error:
         raise NotEdited(f"{named} cannot be read as a command: {error}") from None
@@ -40,15 +41,19 @@ def editor_command(environment: Mapping[str, str]) -> list[str]:
 def edit_text(text: str, name: str, command: Sequence[str]) -> str:
     """Return the text after editing it in a file called ``name``. Raises NotEdited.
 
-    The directory is the user's alone (0700), in memory if the session has a place there, and removed with everything that the editor
-    leaves in it.
+    The directory belongs to the user alone (0700), is in memory if the session has a place there, and is removed with
+    everything that the editor leaves in it.
     """
     with tempfile.TemporaryDirectory(
         prefix="sfumato-", dir=_session_directory(os.environ), ignore_cleanup_errors=True
     ) as directory:
         file = Path(directory) / name
         with os.fdopen(
-            os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8", newline=""
+            # Created with its permissions: a later chmod would leave the file readable for a moment.
+            os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600),
+            "w",
+            encoding="utf-8",
+            newline="",
         ) as out:
             out.write(text)
         try:
@@ -63,8 +68,11 @@ def edit_text(text: str, name: str, command: Sequence[str]) -> str:
 
 
 def _read_edited(file: Path) -> str:
+    """Return the text that the editor left. Raises NotEdited."""
     try:
+        # An editor may have replaced the file by a link or a device.
         content = read_plain(file, MOST_BYTES)
+        # Editors of other systems add a byte order mark and line ends of their own.
         return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except StrangeFile as error:
         raise NotEdited(f"what the editor left is {error.kind}: the text is as it was") from None
@@ -81,6 +89,7 @@ def _session_directory(environment: Mapping[str, str]) -> str | None:
         found = os.lstat(named)
     except (OSError, ValueError):
         return None
+    # The variable may name a directory of somebody else, or one that others can read.
     own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
     return named if own and os.access(named, os.W_OK) else None
 

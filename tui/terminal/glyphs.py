@@ -1,4 +1,4 @@
-"""Which characters the terminal can show, and those that plots are drawn with. Known without NumPy, which a first screen need not wait for."""
+"""Characters that the terminal can show, and those that plots are drawn with."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.engine.errors import BadInput
 
+# NumPy is imported where it is needed, since the first screen need not wait for it.
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -46,11 +47,12 @@ _ALIKE: Mapping[str, str] = {
 
 
 def ascii_sign(character: str) -> str:
-    """One ASCII character that looks like ``character``; its base letter; else a question mark."""
+    """Return one ASCII character that looks like ``character``, its base letter, or a question mark."""
     if character.isascii():
         return character
     if character in _ALIKE:
         return _ALIKE[character]
+    # The braille and block characters that plots are drawn with.
     if 0x2800 <= ord(character) <= 0x28FF or 0x2580 <= ord(character) <= 0x259F:
         return "*"
     base = unicodedata.normalize("NFKD", character)[0]
@@ -58,7 +60,10 @@ def ascii_sign(character: str) -> str:
 
 
 def choose_glyphs(environment: MutableMapping[str, str] = os.environ) -> None:
-    """Set SFUMATO_GLYPHS to ascii if nothing is chosen and locale or terminal have no other characters. Raises BadInput."""
+    """Set SFUMATO_GLYPHS to ascii if nothing is chosen and locale or terminal have no other characters.
+
+    Raises BadInput.
+    """
     chosen = environment.get(CHOICE)
     if chosen and chosen not in SETS:
         raise BadInput(CHOICE, f'must be one of {", ".join(SETS)}, not "{chosen}"')
@@ -67,7 +72,7 @@ def choose_glyphs(environment: MutableMapping[str, str] = os.environ) -> None:
 
 
 def _has_ascii_locale(environment: Mapping[str, str]) -> bool:
-    """Return whether the locale is one without UTF-8. Without any setting nothing is assumed."""
+    """Return whether the locale is one without UTF-8; False if no locale is set."""
     locale = next((environment[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if environment.get(name)), "")
     codes = locale.partition(".")[2].partition("@")[0].lower().replace("-", "")
     return locale in ("C", "POSIX") or codes not in ("", "utf8")
@@ -75,7 +80,10 @@ def _has_ascii_locale(environment: Mapping[str, str]) -> bool:
 
 @dataclass(frozen=True)
 class Glyphs:
-    """Characters to draw with: ``table[cell_bits]`` shows a cell of ``dots_down`` by ``dots_across`` dots numbered by ``weights``."""
+    """Characters to draw with.
+
+    ``table[cell_bits]`` shows a cell of ``dots_down`` by ``dots_across`` dots, whose bits are ``weights``.
+    """
 
     name: str
     weights: tuple[tuple[int, ...], ...]
@@ -90,10 +98,12 @@ class Glyphs:
 
     @property
     def dots_down(self) -> int:
+        """Return the number of rows of dots in a cell."""
         return len(self.weights)
 
     @property
     def dots_across(self) -> int:
+        """Return the number of columns of dots in a cell."""
         return len(self.weights[0])
 
     @property

@@ -1,7 +1,8 @@
-"""The parts of the app that rest on private names of Textual, and whether each is on.
+"""Parts of the app that rely on private names of Textual, and whether each is on.
 
-Each names what it needs. Under a version of Textual that it was not checked with, where a name is missing or takes other
-arguments, or with ``SFUMATO_PLAIN_TEXTUAL=1``, a part is off: the app then does what Textual does, which is slower.
+Each part declares the names that it needs. It is off under a version of Textual that it was not checked with, if a name
+is missing or has other parameters, or with ``SFUMATO_PLAIN_TEXTUAL=1``. The app then behaves as Textual does, only
+slower.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 PLAIN = "SFUMATO_PLAIN_TEXTUAL"
 CHECKED = frozenset({"8.2.8"})
-"""The versions of Textual that every part was tried with."""
+"""Versions of Textual with which every part was tested."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ PARTS = (DIFF_OUTPUT, SINGLE_PAINT, RAW_LINES, PAINT_PERIOD, SHARED_STYLES)
 
 
 def is_on(part: TextualPart) -> bool:
+    """Return whether a part is on."""
     return not _reason_off(part)
 
 
@@ -85,7 +87,7 @@ def part_states() -> Sequence[tuple[TextualPart, str]]:
 
 @cache
 def textual_version() -> str:
-    """The version of Textual that is installed."""
+    """Return the installed version of Textual."""
     try:
         return version("textual")
     except PackageNotFoundError:
@@ -93,6 +95,7 @@ def textual_version() -> str:
 
 
 def _reason_off(part: TextualPart) -> str:
+    """Return why a part is off; empty if it is on."""
     if os.environ.get(PLAIN, "0") not in ("", "0"):
         return f"{PLAIN} is set"
     return _unmet_need(part.key, textual_version())
@@ -100,7 +103,8 @@ def _reason_off(part: TextualPart) -> str:
 
 @cache
 def _unmet_need(key: str, installed: str) -> str:
-    """Return what a part lacks with a version of Textual, empty if nothing; looked up once."""
+    """Return what a part lacks under a version of Textual; empty if nothing."""
+    # A private name may keep its parameters and change its meaning, so untested versions are left alone.
     if installed not in CHECKED:
         return f"not checked with Textual {installed}"
     part = next(part for part in PARTS if part.key == key)
@@ -109,6 +113,7 @@ def _unmet_need(key: str, installed: str) -> str:
 
 
 def _has_name(name: str, parameters: str | None) -> bool:
+    """Return whether a name exists, with these parameters if they are given."""
     module, _, path = name.partition(":")
     try:
         found = importlib.import_module(module)

@@ -1,5 +1,7 @@
-"""Text for a fixed number of terminal cells. Names and values come from untrusted files, so nothing unprintable
-(escape sequences, newlines, direction marks) passes.
+"""Text for a fixed number of terminal cells.
+
+Names and values come from untrusted files, so unprintable characters (escape sequences, newlines, direction marks) are
+replaced.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ _NARROW = re.compile("[ -~\u00a1-\u00ac\u00ae-\u02ff–…›\u2500-\u259f\u2800
 
 
 def is_narrow(text: str) -> bool:
-    """Return whether every character surely takes one cell: western letters, lines, blocks and braille."""
+    """Return whether every character certainly takes one cell: western letters, lines, blocks and braille."""
     return text.isascii() or _NARROW(text) is not None
 
 
@@ -24,6 +26,7 @@ def cut_text(text: str, width: int, ellipsis: str = "…") -> str:
     """Return ``text`` in at most ``width`` cells; what does not fit is replaced by ``ellipsis`` (one cell)."""
     if width <= 0:
         return ""
+    # Measuring cells takes longer than counting characters, and most texts are narrow.
     fits = len(text) <= width if is_narrow(text) else cell_len(text) <= width
     if fits:
         return text
@@ -50,7 +53,7 @@ def text_window(text: str, left: int, width: int) -> str:
 
 
 def split_cells(text: str) -> list[str]:
-    """Return one string a cell: a wide character is followed by an empty string, a zero-width one is dropped."""
+    """Return one string for each cell: a wide character is followed by an empty string, a zero-width one is dropped."""
     if text.isascii():
         return list(text)
     found: list[str] = []
@@ -61,7 +64,7 @@ def split_cells(text: str) -> list[str]:
 
 
 def cell_text(value: object, missing: str = "–") -> str:
-    """Return a value of a table as one line of text; None and not-a-number as ``missing``."""
+    """Return a value of a table as one line of text; None and NaN as ``missing``."""
     if value is None or _is_missing(value):
         return missing
     if isinstance(value, float):
@@ -70,7 +73,7 @@ def cell_text(value: object, missing: str = "–") -> str:
 
 
 def _is_missing(value: object) -> bool:
-    """Whether ``value`` is NaN, NaT (unequal to itself) or pandas' NA (neither equal nor unequal)."""
+    """Return whether ``value`` is NaN, NaT (unequal to itself) or pandas' NA (neither equal nor unequal)."""
     try:
         return bool(value != value)  # noqa: PLR0124
     except TypeError:

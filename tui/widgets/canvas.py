@@ -1,4 +1,4 @@
-"""Dots: lines, points, bars and bands rasterised into boolean masks, and masks into terminal characters.
+"""Rasterise lines, points, bars and bands into boolean masks, and draw masks and text into pictures made of characters.
 
 A mask has shape (rows, columns) in dots, row 0 at the top. Coordinates are in dots, dot (r, c) being the unit
 square centred on y = r, x = c. Nothing here depends on a screen.
@@ -27,9 +27,10 @@ SAMPLES_AT_ONCE = 1_000_000
 
 
 def rasterise_points(x: Floats, y: Floats, shape: Shape) -> Mask:
-    """Mark the dots of points (n,); those outside ``shape`` or not finite are left out."""
+    """Mark the dots of points (n,); points outside ``shape`` or not finite are left out."""
     mask = np.zeros(shape, dtype=np.bool_)
     finite = np.isfinite(x) & np.isfinite(y)
+    # Adding a half before `floor` rounds to the dot that the point is in; `rint` would round halves to even dots.
     column, row = np.floor(x[finite] + 0.5), np.floor(y[finite] + 0.5)
     inside = (column >= 0) & (column < shape[1]) & (row >= 0) & (row < shape[0])
     mask[row[inside].astype(np.intp), column[inside].astype(np.intp)] = True
@@ -37,19 +38,22 @@ def rasterise_points(x: Floats, y: Floats, shape: Shape) -> Mask:
 
 
 def rasterise_line(x: Floats, y: Floats, shape: Shape, dash: tuple[bool, ...] = SOLID) -> Mask:
-    """Mark the dots of the polyline through (n,) points, broken at NaN; ``dash`` repeats along its length in dots."""
+    """Mark the dots of the polyline through points (n,), broken at NaN; ``dash`` repeats along its length in dots."""
     finite = np.isfinite(x) & np.isfinite(y)
     x, y = _thin_line(np.where(finite, x, np.nan), np.where(finite, y, np.nan), shape[1])
     lone = _isolated_points(x, y)
     mask = rasterise_points(x[lone], y[lone], shape)
     length = np.maximum(np.abs(np.diff(x)), np.abs(np.diff(y)))
     drawn = np.isfinite(length)
+    # Dashes go on over corners, so every segment starts where the length of those before it ends.
     start = np.concatenate([[0.0], np.cumsum(np.where(drawn, length, 0.0))[:-1]]) if length.size else length
     segments = np.column_stack([x[:-1], y[:-1], np.diff(x), np.diff(y), start])[drawn]
+    # Zoomed far in, a segment can be millions of dots long: only its part on the canvas may be sampled.
     near, far, seen = _clip_segments(segments, shape)
     segments, near, far = segments[seen], near[seen], far[seen]
     longest = (far - near) * np.abs(segments[:, 2:4]).max(axis=1, initial=0.0)
     steps = np.maximum(np.ceil(longest), 1).astype(np.intp)
+    # Chunks keep the sample arrays in bounds where many long segments cross the canvas.
     for chunk in np.array_split(np.arange(steps.size), 1 + int(steps.sum()) // SAMPLES_AT_ONCE):
         _draw_segments(mask, segments[chunk], near[chunk], far[chunk], steps[chunk], np.array(dash))
     return mask
@@ -72,13 +76,14 @@ def _draw_segments(
 
 
 def _clip_segments(segments: Floats, shape: Shape) -> tuple[Floats, Floats, Mask]:
-    """Return where each segment (x, y, dx, dy, …) enters and leaves the canvas, as fractions, and whether it is seen at all.
-
-    Liang and Barsky (1984), A new concept and method for line clipping.
+    """Return where each segment (x, y, dx, dy, …) enters and leaves the canvas, as fractions, and whether any of it is
+    visible.
     """
+    # Liang and Barsky (1984), A new concept and method for line clipping.
     near, far = np.zeros(len(segments)), np.ones(len(segments))
     for axis, extent in ((0, shape[1]), (1, shape[0])):
         start, step = segments[:, axis], segments[:, axis + 2]
+        # A segment parallel to a side never crosses it; the divisor 1 only avoids a division by 0.
         flat = step == 0
         divisor = np.where(flat, 1.0, step)
         with np.errstate(over="ignore"):
@@ -90,13 +95,16 @@ def _clip_segments(segments: Floats, shape: Shape) -> tuple[Floats, Floats, Mask
 
 
 def _thin_line(x: Floats, y: Floats, columns: int) -> tuple[Floats, Floats]:
-    """Keep at most four points a dot column (first, lowest, highest, last), which draw the same dots as all of them.
+    """Return at most four points for each dot column (first, lowest, highest, last), which draw the same dots as all
+    points.
 
-    M4: Jugel, Jerzak, Hackenbroich and Markl (2014), PVLDB 7(10). Only if x never falls; otherwise the input.
+    The input is returned if it is short or if x falls somewhere.
     """
+    # M4: Jugel, Jerzak, Hackenbroich and Markl (2014), PVLDB 7(10).
     if x.size <= 8 * columns:
         return x, y
     missing = np.isnan(x)
+    # A line that turns back in x visits a column more than once, in which first and last mean nothing.
     if np.any(np.diff(x[~missing]) < 0):
         return x, y
     column = np.floor(np.where(missing, np.inf, x) + 0.5)
@@ -109,7 +117,7 @@ def _thin_line(x: Floats, y: Floats, columns: int) -> tuple[Floats, Floats]:
 
 
 def _isolated_points(x: Floats, y: Floats) -> Mask:
-    """Mark the points, (n,), that no segment reaches: alone, or between gaps."""
+    """Mark the points (n,) that no segment reaches: single points, also between gaps."""
     finite = np.isfinite(x) & np.isfinite(y)
     framed = np.concatenate([[False], finite, [False]])
     return np.asarray(finite & ~framed[:-2] & ~framed[2:])
@@ -124,19 +132,24 @@ def rasterise_bars(left: Floats, right: Floats, base: Floats, top: Floats, shape
     width = last - first + 1
     starts = np.repeat(np.cumsum(width) - width, width)
     column = np.repeat(first, width) + np.arange(starts.size) - starts
+    # `ufunc.at`, since bars that share a dot column must both count; indexing would keep the last alone.
     np.fmin.at(upper, column, np.repeat(np.minimum(top, base)[seen], width))
     np.fmax.at(lower, column, np.repeat(np.maximum(top, base)[seen], width))
     return rasterise_band(upper, lower, shape)
 
 
 def rasterise_band(upper: Floats, lower: Floats, shape: Shape) -> Mask:
-    """Mark the dots from ``upper`` down to ``lower`` in every dot column, both (columns,); NaN leaves a column empty."""
+    """Mark the dots from ``upper`` down to ``lower`` in every dot column, both (columns,); NaN leaves a
+    column empty.
+    """
     row = np.arange(shape[0])[:, np.newaxis]
     return np.asarray((row >= np.floor(upper + 0.5)) & (row <= np.floor(lower + 0.5)))
 
 
 def hatch_pattern(shape: Shape, glyphs: Glyphs, order: int, every: int = 2) -> Mask:
-    """Return a pattern of one dot in each ``every``-th cell of a row, which shades the ``order``-th area without colour."""
+    """Return a mask with one dot in each ``every``-th cell of a row, which shades the area of number ``order`` without
+    colour.
+    """
     mask = np.zeros(shape, dtype=np.bool_)
     apart = every * glyphs.dots_across
     mask[order % glyphs.dots_down :: glyphs.dots_down, order * glyphs.dots_across % apart :: apart] = True
@@ -151,7 +164,7 @@ def covered_cells(mask: Mask, glyphs: Glyphs) -> Mask:
 
 
 BLANK, TEXT, FAINT, STRONG, CURSOR, SERIES = range(6)
-"""Inks. Series k (from 0) is drawn in ink SERIES + k; a fill of k + 1 is the tint of series k, 0 no fill."""
+"""Inks. Series k (from 0) is drawn in ink SERIES + k. A fill of k + 1 is the tint of series k; 0 is no fill."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,28 +182,34 @@ class CharacterPicture:
 
     @property
     def height(self) -> int:
+        """Return the height in cells."""
         return int(self.characters.shape[0])
 
     @property
     def width(self) -> int:
+        """Return the width in cells."""
         return int(self.characters.shape[1])
 
     def row_text(self, row: int) -> str:
+        """Return the characters of a row."""
         return "".join(self.characters[row])
 
     def ink_runs(self, row: int) -> Iterator[tuple[str, int, int]]:
-        """Yield the text of ``row`` in pieces of one ink and one fill. Blanks take a neighbour's ink: none shows."""
+        """Yield (text, ink, fill) for each piece of ``row`` with one ink and one fill; blanks take a
+        neighbour's ink.
+        """
         characters, inks, fills = (part[row].tolist() for part in (self.characters, self.inks, self.fills))
         start = 0
         for fill, span in groupby(fills):
             end = start + len(list(span))
             places = iter(characters[start:end])
+            # A blank shows no ink, so it need not end a run: fewer changes of style are fewer bytes.
             for ink, run in groupby(_extend_inks(characters[start:end], inks[start:end])):
                 yield "".join(islice(places, len(list(run)))), ink, fill
             start = end
 
     def changed_rows(self, other: CharacterPicture) -> NDArray[np.intp]:
-        """Return the rows in which two pictures of the same size differ."""
+        """Return the rows in which two pictures of the same size differ, (k,)."""
         pairs = ((self.characters, other.characters), (self.inks, other.inks), (self.fills, other.fills))
         differ = np.zeros(self.characters.shape, dtype=np.bool_)
         for mine, theirs in pairs:
@@ -199,7 +218,11 @@ class CharacterPicture:
 
 
 def _extend_inks(characters: Sequence[str], inks: Sequence[int]) -> list[int]:
-    """Return ``inks`` with every blank in the ink before it, or at the start in the first one; BLANK if all are blank."""
+    """Return ``inks`` with the ink of the character before for every blank, at the start that of the first character.
+
+    All are BLANK if all characters are blank.
+    """
+    # The cursor is reversed, so its blank shows and keeps its own ink.
     own = [BLANK if character == " " else ink for character, ink in zip(characters, inks, strict=True)]
     carried = next((ink for ink in own if ink not in (BLANK, CURSOR)), BLANK)
     spread = []
@@ -213,13 +236,14 @@ class PictureDraft:
     """Picture under construction; everything outside its edges is dropped."""
 
     def __init__(self, width: int, height: int, ellipsis: str) -> None:
+        """Create a blank picture of this width and height in cells."""
         self.width, self.height, self.ellipsis = max(width, 0), max(height, 0), ellipsis
         self.characters = np.full((self.height, self.width), " ", dtype="<U1")
         self.inks = np.full((self.height, self.width), BLANK, dtype=np.int16)
         self.fills = np.zeros((self.height, self.width), dtype=np.int16)
 
     def put_text(self, row: int, column: int, text: str, ink: int, room: int | None = None) -> None:
-        """Write ``text`` from (``row``, ``column``) on, cut to ``room`` cells and to the edge."""
+        """Write ``text`` from cell (``row``, ``column``) on, cut to ``room`` cells and to the edge."""
         if not (0 <= row < self.height and 0 <= column < self.width):
             return
         space = self.width - column if room is None else min(room, self.width - column)
@@ -228,6 +252,7 @@ class PictureDraft:
         self.inks[row, column : column + len(written)] = ink
 
     def to_picture(self) -> CharacterPicture:
+        """Return the finished picture, which shares the arrays of the draft."""
         return CharacterPicture(self.characters, self.inks, self.fills)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Charts made of characters: series, axes, legend and cursor drawn into a ``CharacterPicture``, on a screen or as plain text."""
+"""Draw charts made of characters, with series, axes, legend and cursor, as a ``CharacterPicture`` or plain text."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from sfumato.workspace.plots.series import Series, SeriesReading, styled_like, x
 
 MARKS = "ox+*#%@&"
 BLOCKS = " ▂▄▆█"
-"""A cell of a bar by its height."""
+"""Characters of a bar's cell, by height."""
 FEW_POINTS = 60
-"""Number of points up to which each gets a mark; more become single dots."""
+"""Number of points up to which each has a mark; more points become single dots."""
 _PATTERNS = ("1", "11100", "100", "1111100100", "10000", "110000", "1111111001001000", "111111000000")
 DASHES = tuple(tuple(dot == "1" for dot in pattern) for pattern in _PATTERNS)
 PALETTE = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#f0e442", "#0072b2")
@@ -44,7 +44,7 @@ PALETTE = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#f0e442", "#0
 
 @dataclass(frozen=True, eq=False)
 class SeriesMasks:
-    """What a series draws.
+    """Dots and cells that a series draws.
 
     mask: dots of its line, points or bars, (rows, columns)
     band: dots of its interval, (rows, columns)
@@ -57,15 +57,16 @@ class SeriesMasks:
 
 
 def series_mark(order: int) -> str:
-    """Return the character that stands for the ``order``-th series."""
+    """Return the mark of the series with this number."""
     return MARKS[order % len(MARKS)]
 
 
 def draw_series(one: Series, order: int, series: Sequence[Series], frame: PlotFrame, look: ChartStyle) -> SeriesMasks:
-    """Return what ``one``, the ``order``-th of ``series``, draws in ``frame``."""
+    """Return the dots and marks of the series ``one``, number ``order`` of ``series``, in ``frame``."""
     x, y = frame.x_scale.to_dots(one.x), frame.y_scale.to_dots(one.y)
     empty = np.zeros(frame.dot_shape, dtype=np.bool_)
     if one.marker == "points":
+        # Many marks would cover each other; without colour they are needed to tell series apart.
         few = not look.glyphs.is_coarse and _has_marks(one, look)
         dots = empty if few else rasterise_points(x, y, frame.dot_shape)
         return SeriesMasks(dots | _draw_whiskers(one, x, frame), empty, _point_cells(x, y, frame) if few else ())
@@ -79,27 +80,30 @@ def draw_series(one: Series, order: int, series: Sequence[Series], frame: PlotFr
 
 
 def _has_marks(one: Series, look: ChartStyle) -> bool:
+    """Return whether each point of a series has a mark: without colours always, otherwise if there are few."""
     return not look.colour or one.x.size <= FEW_POINTS
 
 
 def _dash_pattern(order: int, look: ChartStyle) -> tuple[bool, ...]:
+    """Return the dashes of a line: solid where colours distinguish the series."""
     return SOLID if look.colour else DASHES[order % len(DASHES)]
 
 
 def _draw_bars(one: Series, order: int, series: Sequence[Series], frame: PlotFrame, look: ChartStyle) -> Mask:
-    """Draw the first bars series as hatched boxes, each further one as lines across them at its value.
-
-    So series are compared where they stand, and few bytes are needed.
+    """Return the dots of a bar series: the first as hatched boxes, each further one as lines across them
+    at its value.
     """
     group = [other for other in series if other.marker == "bars"]
     width = 0.8 * min(other.x_spacing for other in group)
     left, right = frame.x_scale.to_dots(one.x - width / 2), frame.x_scale.to_dots(one.x + width / 2)
     base = np.broadcast_to(frame.y_scale.to_dots(np.zeros(1)), left.shape)
     top = frame.y_scale.to_dots(one.y)
+    # Lines at the same place can be compared with the boxes, and need few bytes.
     if one is not group[0]:
         gaps = np.full(left.size, np.nan)
         ends = np.column_stack([left, right, gaps]).ravel()
         return rasterise_line(ends, np.repeat(top, 3), frame.dot_shape, _dash_pattern(order, look))
+    # A bar of height 0 has no top; NaN keeps its dot out of the picture.
     filled = rasterise_bars(left, right, base, np.where(one.y == 0, np.nan, top), frame.dot_shape)
     if look.glyphs.is_coarse or has_solid_bars(series, look):
         return filled
@@ -107,9 +111,10 @@ def _draw_bars(one: Series, order: int, series: Sequence[Series], frame: PlotFra
 
 
 def has_solid_bars(series: Sequence[Series], look: ChartStyle) -> bool:
-    """Return whether bars are drawn as blocks.
+    """Return whether bars are drawn as solid blocks.
 
-    That holds for a single series without intervals and without values below 0, in a terminal that has blocks.
+    That is so for a single series without intervals and without negative values, in a terminal that has block
+    characters.
     """
     one = series[0] if len(series) == 1 else None
     return (
@@ -122,21 +127,21 @@ def has_solid_bars(series: Sequence[Series], look: ChartStyle) -> bool:
 
 
 def _block_heights(mask: Mask, glyphs: Glyphs) -> NDArray[np.intp]:
-    """Return the index in ``BLOCKS`` for each cell of bars: the dots of its fuller column, in eighths of two."""
+    """Return the index in ``BLOCKS`` for each cell of bars, from the dots of the cell's fuller column."""
     rows, columns = mask.shape[0] // glyphs.dots_down, mask.shape[1] // glyphs.dots_across
     dots = mask.reshape(rows, glyphs.dots_down, columns, glyphs.dots_across).sum(axis=1).max(axis=2)
     return np.asarray(dots * (len(BLOCKS) - 1) // glyphs.dots_down)
 
 
 def _mask_edge(mask: Mask) -> Mask:
-    """Mark the dots of ``mask`` beside a dot, or a side of the canvas, that is not in it."""
+    """Mark the dots of ``mask`` next to a dot that is not in it, or to a side of the canvas."""
     framed = np.pad(mask, 1)
     inner = framed[:-2, 1:-1] & framed[2:, 1:-1] & framed[1:-1, :-2] & framed[1:-1, 2:]
     return np.asarray(mask & ~inner)
 
 
 def _draw_whiskers(one: Series, x: Floats, frame: PlotFrame) -> Mask:
-    """Draw a vertical line from lower to upper at every x."""
+    """Return the dots of vertical lines from lower to upper at every x."""
     if one.lower is None or one.upper is None:
         return np.zeros(frame.dot_shape, dtype=np.bool_)
     gap = np.full(x.size, np.nan)
@@ -145,7 +150,10 @@ def _draw_whiskers(one: Series, x: Floats, frame: PlotFrame) -> Mask:
 
 
 def _bound_dots(bound: Floats, frame: PlotFrame) -> Floats:
-    """Return the rows of the ends of intervals; ends that a logarithmic axis cannot show lie below the axis."""
+    """Return the rows of the ends of intervals, in dots; ends that a logarithmic axis cannot show lie
+    below the axis.
+    """
+    # NaN would drop the whole interval, so it is drawn down to the axis instead.
     below = frame.dot_shape[0] + 1.0
     return (
         np.where(bound <= 0, below, frame.y_scale.to_dots(bound)) if frame.y_scale.log else frame.y_scale.to_dots(bound)
@@ -153,7 +161,7 @@ def _bound_dots(bound: Floats, frame: PlotFrame) -> Floats:
 
 
 def _draw_band(one: Series, frame: PlotFrame) -> Mask:
-    """Mark the dots between lower and upper, interpolated (or constant, for steps) at every dot column."""
+    """Return the dots between lower and upper, interpolated (or constant, for steps) at every dot column."""
     if one.lower is None or one.upper is None or one.x_order.size == 0:
         return np.zeros(frame.dot_shape, dtype=np.bool_)
     x = frame.x_scale.to_dots(one.x[one.x_order])
@@ -169,26 +177,27 @@ def _draw_band(one: Series, frame: PlotFrame) -> Mask:
 
 
 def _keep_thick_band(band: Mask, frame: PlotFrame) -> Mask:
-    """Keep the band where it is at least a cell high; a narrower one would appear in patches."""
+    """Keep the band where it is at least a cell high."""
+    # A narrower band would reach half of a cell in some columns and not in others, and appear in patches.
     across = frame.glyphs.dots_across
     least = band.sum(axis=0).reshape(-1, across).min(axis=1) >= frame.glyphs.dots_down
     return np.asarray(band & np.repeat(least, across))
 
 
 def _stair_corners(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Return the corners of a step function that keeps each y until the next x."""
+    """Return the corners (x, y) of a step function that keeps each y until the next x."""
     return np.repeat(x, 2)[1:], np.repeat(y, 2)[:-1]
 
 
 def _point_cells(x: Floats, y: Floats, frame: PlotFrame) -> tuple[tuple[int, int], ...]:
-    """Return the different (row, column) cells of the plotting area in which points fall."""
+    """Return the distinct (row, column) cells of the plotting area that contain points."""
     dots = np.argwhere(rasterise_points(x, y, frame.dot_shape))
     down, across = frame.glyphs.dots_down, frame.glyphs.dots_across
     return tuple(dict.fromkeys((int(row) // down, int(column) // across) for row, column in dots))
 
 
 def legend_sample(one: Series, order: int, series: Sequence[Series], look: ChartStyle) -> str:
-    """Return how a series looks, in SAMPLE cells, for the legend."""
+    """Return the sample of a series for the legend, SAMPLE cells wide."""
     glyphs = look.glyphs
     if glyphs.is_coarse:
         return series_mark(order) * SAMPLE
@@ -227,11 +236,12 @@ def draw_chart(
     x_range: Limits | None = None,
     y_range: Limits | None = None,
 ) -> DrawnChart:
-    """Draw ``series`` in ``size`` (width, height) cells, over the ranges given or what the data need."""
+    """Draw ``series`` in ``size`` (width, height) cells, over the given ranges or those that the data need."""
     width, height = size
     draft = PictureDraft(width, height, look.glyphs.ellipsis)
     x = x_range or x_limits(series)
     log = labels.log_y
+    # Without a value in the range of x in view, y keeps the range of all values, so that the axes stay.
     y = None if x is None else y_range or y_limits(series, x, log=log) or y_limits(series, (-np.inf, np.inf), log=log)
     if width <= 0 or height <= 0:
         return DrawnChart(draft.to_picture(), None)
@@ -245,6 +255,7 @@ def draw_chart(
 
 
 def _draw_empty(draft: PictureDraft, series: Sequence[Series], said: str) -> CharacterPicture:
+    """Write why there is nothing to draw."""
     empty = "every value is missing" if any(one.x.size for one in series) else "no values"
     message = said or f"nothing to draw: {empty if series else 'no series'}"
     draft.put_text(draft.height // 2, max(0, (draft.width - len(message)) // 2), message, FAINT)
@@ -252,6 +263,7 @@ def _draw_empty(draft: PictureDraft, series: Sequence[Series], said: str) -> Cha
 
 
 def _draw_axes(draft: PictureDraft, frame: PlotFrame, labels: PlotLabels) -> None:
+    """Draw the title, the axes with their ticks, and the labels."""
     glyphs = frame.glyphs
     if frame.has_title:
         draft.put_text(0, 0, labels.title, STRONG)
@@ -273,6 +285,7 @@ def _draw_axes(draft: PictureDraft, frame: PlotFrame, labels: PlotLabels) -> Non
 
 
 def _draw_key(draft: PictureDraft, frame: PlotFrame, series: Sequence[Series], look: ChartStyle) -> None:
+    """Draw the legend, with the number of series left out."""
     for order, one in enumerate(series[: frame.legend.n_shown]):
         row, column = frame.legend.entry_cell(order)
         draft.put_text(row + frame.has_title, column, legend_sample(one, order, series, look), SERIES + order)
@@ -283,6 +296,7 @@ def _draw_key(draft: PictureDraft, frame: PlotFrame, series: Sequence[Series], l
 
 
 def _draw_traces(draft: PictureDraft, frame: PlotFrame, series: Sequence[Series], look: ChartStyle) -> None:
+    """Draw the dots of all series into the plotting area, bands behind lines."""
     glyphs = look.glyphs
     traces = [draw_series(one, order, series, frame, look) for order, one in enumerate(series)]
     area = np.s_[frame.top : frame.top + frame.rows, frame.left : frame.left + frame.columns]
@@ -290,12 +304,14 @@ def _draw_traces(draft: PictureDraft, frame: PlotFrame, series: Sequence[Series]
     inks, fills, characters = draft.inks[area], draft.fills[area], draft.characters[area]
     for order, one in enumerate(traces):
         if look.shade == "background":
+            # A fill colours whole cells, so a cell counts if half of its dots are in the band.
             fills[covered_cells(one.band, glyphs)] = order + 1
             continue
         own = glyphs.cell_bits(one.band & hatch_pattern(frame.dot_shape, glyphs, order))
         bits |= own
         inks[own > 0] = SERIES + order
     characters[:] = np.where(bits > 0, ".", " ")
+    # Thin series, single datasets or bounds, are drawn first, so that the others lie over them.
     for order, one in sorted(enumerate(traces), key=lambda each: not series[each[0]].thin):
         own = glyphs.cell_bits(one.mask)
         bits |= own
@@ -304,18 +320,22 @@ def _draw_traces(draft: PictureDraft, frame: PlotFrame, series: Sequence[Series]
     if has_solid_bars(series, look):
         characters[:] = np.array(list(BLOCKS))[_block_heights(traces[0].mask, glyphs)]
     elif not glyphs.is_coarse:
+        # The dots of all series in a cell make one character, in the ink of the series drawn last.
         characters[:] = np.array(list(glyphs.table))[bits]
     _put_marks(draft, frame, traces)
 
 
 def _put_marks(draft: PictureDraft, frame: PlotFrame, traces: Sequence[SeriesMasks]) -> None:
+    """Draw the marks of points."""
     for order, one in enumerate(traces):
         for row, column in one.marks:
             draft.put_text(frame.top + row, frame.left + column, series_mark(order), SERIES + order)
 
 
 def add_cursor(chart: DrawnChart, series: Sequence[Series], labels: PlotLabels, x: float) -> CharacterPicture:
-    """Add each series' value at ``x``: in the legend or at the foot, on the curves, and ``x`` itself below the axis."""
+    """Add the cursor: each series' value at ``x`` in the legend or below the plot, marks on the curves, and ``x`` below
+    the axis.
+    """
     frame = chart.frame
     if frame is None:
         return chart.picture
@@ -329,6 +349,7 @@ def add_cursor(chart: DrawnChart, series: Sequence[Series], labels: PlotLabels, 
             draft.put_text(*at, series_mark(order), CURSOR)
         if order < frame.legend.n_shown:
             row, column = frame.legend.entry_cell(order)
+            # The legend was laid out without room for intervals if they would have pushed entries out.
             told = reading if frame.legend.has_bands else replace(reading, lower=None, upper=None)
             draft.put_text(
                 row + frame.has_title,
@@ -352,7 +373,7 @@ def series_readings(frame: PlotFrame, series: Sequence[Series], x: float) -> tup
 
 
 def reading_text(reading: SeriesReading, unit: AxisUnit = "number") -> str:
-    """Return ``value [lower, upper]``, or a dash."""
+    """Return a reading as ``value [lower, upper]``, or a dash without a value."""
     if reading.value is None:
         return "-"
     value = unit_text(reading.value, unit)
@@ -362,6 +383,7 @@ def reading_text(reading: SeriesReading, unit: AxisUnit = "number") -> str:
 
 
 def _x_text(labels: PlotLabels, x: float) -> str:
+    """Return the text of the cursor's place: the name of a category, or the value in its unit."""
     named = x == round(x) and 0 <= x < len(labels.x_names)
     value = labels.x_names[round(x)] if named else unit_text(x, labels.x_unit)
     return f"{labels.x_label or 'x'} = {value}"
@@ -385,8 +407,8 @@ def draw_chart_text(
 ) -> str:
     """Draw the chart as ``height`` lines of at most ``width`` cells, with ANSI colours if ``colour``.
 
-    ``colour_system`` is Rich's name of the colours. ``glyphs`` is braille, block or ascii (default: SFUMATO_GLYPHS, else braille);
-    ValueError for another.
+    ``colour_system`` is Rich's name of the colours. ``glyphs`` is braille, block or ascii (default: SFUMATO_GLYPHS,
+    else braille). Raises ValueError for another.
     """
     look = ChartStyle(find_glyphs(glyphs), colour, "background" if colour else "dots")
     labels = PlotLabels(title, x_label, y_label, tuple(x_names), log_y, x_unit)
@@ -402,12 +424,14 @@ def series_colours(series: Sequence[Series], palette: Sequence[str] = PALETTE) -
 
 
 def _ansi_line(picture: CharacterPicture, row: int, series: Sequence[Series], colour_system: str) -> str:
+    """Return a row of a picture with ANSI codes for its colours."""
     from rich.color import Color, blend_rgb
     from rich.color_triplet import ColorTriplet
     from rich.console import COLOR_SYSTEMS
     from rich.style import Style
 
     own = [Style.parse(colour) for colour in series_colours(series)]
+    # The background of an unknown terminal is taken as black.
     black = ColorTriplet(0, 0, 0)
     tints = [blend_rgb(black, (s.color or Color.default()).get_truecolor(), 0.3) for s in own]
     plain = {

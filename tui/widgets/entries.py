@@ -1,4 +1,4 @@
-"""Fields to type in or to choose from, completion of typed text, and a recipe's text to edit."""
+"""Fields to type in or to choose from, completion of typed text, and an editor for a recipe's text."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ TOML = re.compile(
     r"(?P<comment>#.*)|(?P<string>\"(?:[^\"\\\\]|\\\\.)*\"|'[^']*')|(?P<header>^\s*\[\[?[^\]=]*\]\]?(?=\s*(?:#|$)))"
     r"|(?P<key>(?:[A-Za-z0-9_.-]+|\"[^\"]*\")(?=\s*=))"
 )
-"""What has a colour of its own in a line of TOML; strings of several lines have none."""
+"""Parts of a line of TOML that have a colour of their own; strings over several lines have none."""
 LEAST_OF_TABLE = 6
-"""Lines of a table that are in view with its head."""
+"""Lines of a table that must be in view with its header."""
 
 
 class EntryField(Input):
-    """Text field that is styled once, in its place: Textual styles a compact one before it has a place.
+    """Text field in Textual's compact style.
 
-    The screen may use the keys in ``leaves`` first; those that it does not use are typed.
+    The screen handles the keys in ``leaves`` first; keys that it does not use are typed.
     """
 
     def __init__(
@@ -48,6 +48,7 @@ class EntryField(Input):
         id: str | None = None,  # noqa: A002  (Textual's name)
         classes: str = "",
     ) -> None:
+        """Create the field with a text and a placeholder."""
         self._leaves = frozenset(leaves)
         super().__init__(
             value,
@@ -56,12 +57,15 @@ class EntryField(Input):
             select_on_focus=select_on_focus,
             compact=True,
             id=id,
+            # Textual styles a compact field before it has its place in the tree; with the class given here it is styled
+            # once.
             classes=f"{classes} -textual-compact",
         )
+        # A blinking cursor sends bytes to the terminal while nothing happens.
         self.set_reactive(Input.cursor_blink, False)
 
     def check_consume_key(self, key: str, character: str | None) -> bool:
-        """Return whether a key is typed without asking the screen."""
+        """Return whether a key is typed without asking the screen first."""
         return key not in self._leaves and super().check_consume_key(key, character)
 
 
@@ -79,14 +83,18 @@ class FilterField(EntryField):
 
 
 class LastWordSuggester(Suggester):
-    """Completion of the word that is being typed, from ``words``."""
+    """Suggester that completes the word being typed, from ``words``."""
 
     def __init__(self, words: Sequence[str]) -> None:
+        """Create the suggester with the words."""
         super().__init__(use_cache=False, case_sensitive=True)
         self._words = tuple(words)
 
     async def get_suggestion(self, value: str) -> str | None:
-        """Complete the last word of the text, ignoring case; words of the same case come first. Return None if none begins so."""
+        """Complete the last word of the text, ignoring case; words of the same case come first.
+
+        Return None if none begins so.
+        """
         found = WORD.search(value)
         begun = found.group() if found else ""
         able = [word for word in self._words if begun and word.lower().startswith(begun.lower()) and word != begun]
@@ -95,23 +103,26 @@ class LastWordSuggester(Suggester):
 
 
 class PathSuggester(Suggester):
-    """Completion of the last part of a path, a directory with its slash; hidden names only after a dot.
+    """Suggester that completes the last part of a path, a directory with its slash; hidden names only after a dot.
 
     With ``last`` the path follows the last comma.
     """
 
     def __init__(self, *, last: bool = False) -> None:
+        """Create the suggester."""
         super().__init__(use_cache=False, case_sensitive=True)
         self._last = last
 
     async def get_suggestion(self, value: str) -> str | None:
-        """Complete the last part of the path to the first name that begins so; None without such a name."""
+        """Complete the last part of the path to the first name that begins so; return None without such a name."""
         before, path = re.fullmatch(r"(.*,\s*)?(.*)", value, re.DOTALL).groups("") if self._last else ("", value)  # type: ignore[union-attr]
+        # A directory on a network drive can take long to list.
         completed = await asyncio.to_thread(_complete_path, path)
         return None if completed is None else f"{before}{completed}"
 
 
 def _complete_path(value: str) -> str | None:
+    """Return the path completed to the first matching name; None if there is none or the directory cannot be read."""
     parent, slash, begun = value.rpartition("/")
     if not value:
         return None
@@ -125,7 +136,7 @@ def _complete_path(value: str) -> str | None:
 
 
 class ChoiceField(Widget, can_focus=True):
-    """Field that shows its values in a line, the chosen one in brackets; values without room are left out."""
+    """Field that shows its values in a line with the chosen one in brackets; values that do not fit are left out."""
 
     DEFAULT_CSS = "ChoiceField { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -155,16 +166,20 @@ class ChoiceField(Widget, can_focus=True):
         id: str | None = None,  # noqa: A002  (Textual's name)
         classes: str | None = None,
     ) -> None:
+        """Create the field with its values and the chosen one."""
         super().__init__(id=id, classes=classes)
         self._words = tuple(words)
         self.set_reactive(ChoiceField.value, value)
 
     def render(self) -> Content:
+        """Return the values as a line of text."""
         chosen = "reverse bold" if self.has_focus else "bold"
         parts = [(f"[{w}]", chosen) if w == self.value else (f" {w} ", "$text-muted") for w in self._words]
+        # A value from a recipe need not be among the offered ones; it is shown until another one is chosen.
         if self.value not in self._words:
             parts.insert(0, (f"[{self.value}]", chosen))
         at = max((i for i, (text, _) in enumerate(parts) if text == f"[{self.value}]"), default=0)
+        # Values before the chosen one are dropped until the chosen one fits.
         while at > 0 and sum(len(text) for text, _ in parts[: at + 1]) > self.size.width:
             del parts[0]
             at -= 1
@@ -178,19 +193,22 @@ class ChoiceField(Widget, can_focus=True):
 
 
 class PagedOptionList(OptionList):
-    """List of options that can be paged in a terminal without a line for it: Textual's fails there."""
+    """List of options that can be paged even if the terminal is too small to show a line of it."""
 
     def action_page_down(self) -> None:
+        """Move a page down if a line is visible."""
+        # Textual's own method fails without a visible line.
         if self.scrollable_content_region:
             super().action_page_down()  # type: ignore[no-untyped-call]
 
     def action_page_up(self) -> None:
+        """Move a page up if a line is visible."""
         if self.scrollable_content_region:
             super().action_page_up()  # type: ignore[no-untyped-call]
 
 
 class TomlText(TextArea):
-    """Text of a plan, its tables, keys, strings and comments each in a colour."""
+    """Editor for the text of a plan, with tables, keys, strings and comments each in a colour."""
 
     DEFAULT_CLASSES = SECOND
     pane_title = "TOML"
@@ -209,6 +227,7 @@ class TomlText(TextArea):
         """Message that the user has finished with the text."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        """Create the editor."""
         super().__init__(id=id, compact=True, soft_wrap=True, highlight_cursor_line=False)
         self.cursor_blink = False
 
@@ -219,6 +238,7 @@ class TomlText(TextArea):
         """Return a line with its colours."""
         line = super().get_line(line_index)
         for found in TOML.finditer(line.plain):
+            # Partial, so that the line under the cursor keeps its background.
             colours = self.get_component_rich_style(f"toml--{found.lastgroup}", partial=True)
             line.stylize(colours, found.start(), found.end())
         return line
@@ -226,7 +246,7 @@ class TomlText(TextArea):
     def show_table(self, section: str, index: int) -> None:
         """Scroll to a table, ``[section]`` or the ``[[section]]`` with this index, and put the cursor on it.
 
-        A table that is in view stays where it is.
+        The view does not move if the table is visible.
         """
         header = re.compile(rf"\s*\[\[?\s*{re.escape(section)}\s*\]")
         rows = [row for row, line in enumerate(self.document.lines) if header.match(line)]
@@ -234,5 +254,6 @@ class TomlText(TextArea):
             self.move_cursor((rows[index], 0))
             shown_at = self.wrapped_document.location_to_offset((rows[index], 0)).y
             top, lines = round(self.scroll_y), self.size.height
+            # Scrolling with every step of the cursor in the list would be hard to follow.
             if not top <= shown_at <= top + lines - LEAST_OF_TABLE:
                 self.scroll_to(y=max(0, shown_at - 1), animate=False)

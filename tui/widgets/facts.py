@@ -1,4 +1,4 @@
-"""Facts by name, and paragraphs, in lines of a given width."""
+"""Lay out named facts and paragraphs in lines of a given width."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ from sfumato.workspace.visible_text import replace_unprintable
 
 NAME = 14
 MOST_OF_NAME = 20
-"""Cells for the names of facts: all stand as far to the right as the longest needs."""
+"""Least and greatest width of the column of names in cells; it is as wide as the longest name needs."""
 LEAST = 20
-"""Cells for what a fact says, however narrow the place is."""
+"""Least width of a fact's text in cells, however narrow the place is."""
 ONE_COLUMN = 48
-"""In fewer cells the text of a fact starts behind its name and continues below it, so that it has the whole width."""
+"""Width below which the text of a fact starts behind its name and continues below it, so that it has the
+whole width.
+"""
 INDENT = "  "
 _UNITS = re.compile(r"(?<=\d) (?=[%×])")
 
 
 def wrap_text(text: str, width: int, first: str = "", next_lines: str = "") -> list[str]:
     """Wrap a text into printable lines of ``width`` cells, with these indents; a number keeps its ``%`` or ``×``."""
+    # A number must not be parted from its unit, so the blank between them does not break.
     whole = _UNITS.sub("\u00a0", replace_unprintable(text))
     lines = wrap(whole, width, initial_indent=first, subsequent_indent=next_lines)
     return [line.replace("\u00a0", " ") for line in lines]

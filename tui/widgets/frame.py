@@ -1,4 +1,4 @@
-"""The frame of a chart: its labels, axes and legend, how it is drawn, and which part of it is in view."""
+"""Layout of a chart: labels, axes and legend, drawing style, and the part of the data in view."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from sfumato.workspace.visible_text import replace_unprintable
 
 Shade = Literal["background", "dots"]
 LEAST_NAME = 4
-"""Cells of the name of a place on an axis, with the sign of its continuation."""
+"""Least cells for a category's name on an axis, with the ellipsis."""
 CLOSEST = 1e-9
-"""The narrowest view, as a share of the whole."""
+"""Narrowest view, as a share of the whole range."""
 
 
 @dataclass(frozen=True)
 class ChartStyle:
-    """How a chart is drawn.
+    """Drawing style of a chart.
 
     glyphs: characters to draw with
     colour: whether series differ in colour; otherwise in dashes, textures and marks
@@ -51,14 +51,14 @@ SAMPLE, VALUE, BAND, LONGEST_NAME = 4, 8, 19, 24
 
 @dataclass(frozen=True)
 class PlotLabels:
-    """Words on a plot.
+    """Texts on a plot.
 
     title: title of the plot
-    x, y: labels of the axes
+    x_label, y_label: labels of the axes
     x_names: names of the places x = 0, 1, 2, … of a categorical axis
     log_y: whether y is logarithmic
     x_unit, y_unit: what is drawn: numbers, logarithms of them (the axis then names the numbers), or days
-    empty: text if there is nothing to draw; by default it says so
+    empty_text: text if there is nothing to draw; by default it says so
     """
 
     title: str = ""
@@ -73,17 +73,15 @@ class PlotLabels:
 
 @dataclass(frozen=True)
 class PlotLegend:
-    """Legend of a plot.
+    """Legend of a plot. A single series that the axis names has no entry.
 
     rows: number of rows
     across: entries in a row
-    slot: width of an entry in cells
-    name: width of a name in cells
-    shown: number of series that have an entry
-    more: number of series without one; those that look like another need none
-    banded: whether the ends of bands stand beside the values; left out if entries fit only without them
-
-    A single series that the axis names has no entry.
+    entry_width: width of an entry in cells
+    name_width: width of a name in cells
+    n_shown: number of series that have an entry
+    n_left_out: number of series without one; those that look like another need none
+    has_bands: whether the ends of bands stand beside the values; left out if entries fit only without them
     """
 
     rows: int
@@ -100,7 +98,7 @@ class PlotLegend:
         return not self.n_shown and not self.n_left_out
 
     def entry_cell(self, order: int) -> tuple[int, int]:
-        """Return the (row, column), within the legend, of the entry of the ``order``-th series."""
+        """Return the (row, column), within the legend, of the entry of the series with this number."""
         return order // self.across, order % self.across * (self.entry_width + 2)
 
 
@@ -110,14 +108,14 @@ class PlotFrame:
 
     top, left: first cell of the plotting area
     rows, columns: size of the plotting area
-    x, y: scales of the axes
+    x_scale, y_scale: scales of the axes
     glyphs: characters to draw with
     x_ticks: (column, label, start of the label) of each tick
     y_ticks: (row, label) of each tick
-    key: the legend
-    titled: whether there is a line for the title
-    axis: whether there is an axis of x
-    footed: whether there is a line for the label of x
+    legend: the legend
+    has_title: whether there is a line for the title
+    has_axis: whether there is an axis of x
+    has_foot: whether there is a line for the label of x
     """
 
     top: int
@@ -140,7 +138,7 @@ class PlotFrame:
         return self.rows * self.glyphs.dots_down, self.columns * self.glyphs.dots_across
 
     def cell_of(self, x: float, y: float) -> tuple[int, int] | None:
-        """Return the (row, column) of the picture in which a point falls; None outside the plotting area."""
+        """Return the (row, column) of the picture's cell that contains a point; None outside the plotting area."""
         dots = np.floor([self.y_scale.to_dots(np.array(y)) + 0.5, self.x_scale.to_dots(np.array(x)) + 0.5])
         if not (np.isfinite(dots).all() and 0 <= dots[0] < self.dot_shape[0] and 0 <= dots[1] < self.dot_shape[1]):
             return None
@@ -150,8 +148,11 @@ class PlotFrame:
 def lay_out_frame(
     series: Sequence[Series], labels: PlotLabels, size: tuple[int, int], glyphs: Glyphs, x: Limits, y: Limits
 ) -> PlotFrame:
-    """Return the frame for a picture of ``size`` (width, height); parts without room are left out, the axes last."""
+    """Return the layout for a picture of ``size`` (width, height); parts that do not fit are left out, the
+    axes last.
+    """
     width, height = size
+    # The lines beyond the least plotting area go to the axis first, then to legend, title and label.
     spare = height - LEAST_ROWS
     axis = spare >= 2
     spare -= 2 * axis
@@ -165,9 +166,11 @@ def lay_out_frame(
     y_scale = DotScale(*y, rows * glyphs.dots_down, downward=True, log=labels.log_y)
     y_ticks = _y_ticks(y_scale, rows, glyphs, labels.y_unit)
     left = max((len(label) for _, label in y_ticks), default=0) + 1
+    # Labels that leave no room to draw are dropped with their ticks.
     if width - left < LEAST_COLUMNS:
         left, y_ticks = min(1, width - 1), ()
     columns = width - left
+    # The labels of y decide how much width is left for x, so y is laid out first.
     x_scale = DotScale(*x, columns * glyphs.dots_across)
     x_ticks = _named_ticks(labels.x_names, x_scale, columns, glyphs) or _x_ticks(
         x_scale, columns, glyphs, labels.x_unit
@@ -182,6 +185,8 @@ def _is_named_by_axis(series: Sequence[Series], labels: PlotLabels) -> bool:
 
 
 def _lay_out_legend(series: Sequence[Series], width: int, most_rows: int) -> PlotLegend:
+    """Lay out the legend within a number of rows, with intervals only if no entry is left out for them."""
+    # Thin series are single datasets, which look like the series of the same name.
     series = [one for one in series if not one.thin]
     name = min(LONGEST_NAME, max((cell_len(replace_unprintable(s.name)) for s in series), default=0))
     if any(s.lower is not None for s in series):
@@ -192,10 +197,12 @@ def _lay_out_legend(series: Sequence[Series], width: int, most_rows: int) -> Plo
 
 
 def _legend_with_band(count: int, name: int, band: int, width: int, most_rows: int) -> PlotLegend:
+    """Lay out the legend with entries that have ``band`` cells for an interval."""
     slot = SAMPLE + 1 + name + 1 + VALUE + band
     across = max(1, (width + 2) // (slot + 2))
     rows = min(most_rows, -(-count // across))
     room = rows * across
+    # One slot of a full legend says how many series it leaves out.
     shown = count if count <= room else max(room - 1, min(room, 1))
     return PlotLegend(rows, across, slot, name, shown, count - shown, has_bands=bool(band))
 
@@ -213,7 +220,7 @@ def _y_ticks(scale: DotScale, rows: int, glyphs: Glyphs, unit: AxisUnit) -> tupl
 
 
 def _x_ticks(scale: DotScale, columns: int, glyphs: Glyphs, unit: AxisUnit) -> tuple[tuple[int, str, int], ...]:
-    """Return (column, label, column at which the label starts) of each tick."""
+    """Return (column, label, first column of the label) of each tick."""
     ticks, labels = fit_ticks(scale.low, scale.high, columns, unit)
     at = (np.floor(scale.to_dots(ticks) + 0.5).astype(int) // glyphs.dots_across).tolist()
     starts = place_labels(at, labels, columns)
@@ -245,7 +252,9 @@ def _named_ticks(
 
 
 def _shorten_distinctly(names: Sequence[str], room: int, ellipsis: str) -> list[str]:
-    """Shorten names to ``room`` cells; names that would become equal lose their common beginning: ``…civ``, ``…spo``."""
+    """Shorten names to ``room`` cells; names that would become equal lose their common beginning:
+    ``…civ``, ``…spo``.
+    """
     cuts = [cut_text(name, room, ellipsis) for name in names]
     for shown in {one for one in cuts if cuts.count(one) > 1}:
         alike = {name for name, one in zip(names, cuts, strict=True) if one == shown}
@@ -258,10 +267,10 @@ def _shorten_distinctly(names: Sequence[str], room: int, ellipsis: str) -> list[
 
 @dataclass(frozen=True)
 class AxisView:
-    """Range of x or of y that is in view.
+    """Visible range of an axis.
 
     whole: the whole range
-    seen: the range in view
+    visible: the range in view
     """
 
     whole: Limits
@@ -269,17 +278,20 @@ class AxisView:
 
     @property
     def width(self) -> float:
+        """Return the width of the range in view."""
         return self.visible[1] - self.visible[0]
 
     def zoom(self, factor: float, centre: float) -> AxisView:
         """Return the view ``factor`` times as wide in which ``centre`` keeps its place."""
         width = self.width * factor
+        # Zooming further would lose the difference of the ends to rounding.
         if width < CLOSEST * (self.whole[1] - self.whole[0]):
             return self
         return self.start_at(centre - (centre - self.visible[0]) * factor, width)
 
     @property
     def is_zoomed(self) -> bool:
+        """Return whether a part of the range is in view."""
         return self.visible != self.whole
 
     def shift(self, share: float) -> AxisView:
@@ -287,7 +299,7 @@ class AxisView:
         return self.start_at(self.visible[0] + share * self.width, self.width)
 
     def bring_into_view(self, x: float) -> AxisView:
-        """Return the view itself if it shows ``x``, otherwise one as wide around it."""
+        """Return the view itself if it shows ``x``, otherwise one of the same width around it."""
         if self.visible[0] <= x <= self.visible[1]:
             return self
         return self.start_at(x - self.width / 2, self.width)
@@ -301,7 +313,7 @@ class AxisView:
 
 
 def next_stop(stops: Floats, frame: PlotFrame, x: float, cells: int) -> float:
-    """Return the stop at least ``cells`` cells from ``x`` (to the left if negative), or the last one that way.
+    """Return the stop at least ``cells`` cells from ``x`` (to the left if negative), or the last one in that direction.
 
     ``stops``, rising, (k,), must not be empty.
     """

@@ -1,4 +1,4 @@
-"""The grid widget: a table of any length, read a page at a time off the event loop."""
+"""Grid widget: a table of any length, read a page at a time off the event loop."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ HEADER = 1
 BAR = 1
 """Cells that the scrollbar may take."""
 STATES = {"✓": "good", "✗": "bad", "!": "doubt", "~": "doubt", "‖": "doubt", "●": "going"}
-"""Signs of a state that stand out by colour too; ASCII's may be values, so that those of a doubt need their word behind them."""
+"""Signs of a state that also have a colour. In ASCII ``!`` and ``~`` may be values, so they need a word behind them."""
 _SIGNS = re.compile(r"(?<!\S)(?:[✓✗‖●](?!\S)|[!~](?= [a-z\d]))|[▁-█]+")
-"""What has a colour of its own in a row: signs of a state, and small pictures of a distribution."""
+"""Parts of a row that have a colour of their own: signs of a state, and small pictures of a distribution."""
 
 
 class Grid(ScrollView, can_focus=True, inherit_bindings=False):
-    """Table of a ``PageSource`` with a cursor on one row. A step of the cursor repaints two rows."""
+    """Table of a ``PageSource`` with a cursor on one row."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "grid--header", "grid--row", "grid--cursor", "grid--waiting", "grid--good", "grid--bad", "grid--doubt", "grid--going", "grid--picture",
@@ -88,7 +88,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
     class RowHighlighted(GridMessage):
         """Message that the cursor came to row ``index``.
 
-        ``row_at`` is None while it is being read; another message brings it.
+        ``row`` is None while it is being read; another message follows when it has been read.
         """
 
         index: int
@@ -103,7 +103,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
 
     @dataclass
     class SourceOpened(GridMessage):
-        """Message that a source with ``row_count`` rows is shown."""
+        """Message that a source with ``count`` rows is shown."""
 
         count: int
 
@@ -136,7 +136,10 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         id: str | None = None,  # noqa: A002  (Textual's name)
         classes: str | None = None,
     ) -> None:
-        """``empty`` is shown in place of missing rows; ``glyphs`` is braille, block or ascii."""
+        """Create the grid.
+
+        ``empty`` is shown if there are no rows; ``glyphs`` is braille, block or ascii.
+        """
         super().__init__(name=name, id=id, classes=classes)
         draw_raw_lines(self)
         self._table = RowLayout((), find_glyphs(glyphs).ellipsis)
@@ -167,10 +170,10 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         return self._feed.row_at(index)
 
     def set_source(self, source: PageSource, *, empty: str | None = None, keep_cursor: bool = False) -> None:
-        """Show another source once its first page is here; until then the old one stays.
+        """Show another source once its first page has been read; until then the old one stays.
 
-        The cursor goes to the first row, or stays on its row number when ``keep_cursor``; where columns and count
-        are then the same as before, only the rows that differ are repainted.
+        The cursor goes to the first row, or stays on its row number with ``keep_cursor``. If columns and count are then
+        the same as before, only the rows that differ are repainted.
         """
         self._keep_cursor = keep_cursor
         self._empty = self._empty if empty is None else empty
@@ -189,30 +192,34 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
     def show_pages(
         self, pages_in: Callable[[int], PageSource], *, empty: str | None = None, keep_cursor: bool = False
     ) -> None:
-        """Show the source for the grid's width once it is known, and again when other columns fit."""
+        """Show the source for the grid's width once the width is known, and again when other columns fit."""
         self._pages_in, self._laid = pages_in, None
         self._next_empty, self._next_keep = empty, keep_cursor
         self._lay_out_columns()
 
     def _lay_out_columns(self) -> None:
+        """Show the source again if other columns fit into the width."""
         width = self.size.width - BAR
         pages = self._pages_in(width) if self._pages_in is not None and width > 0 else None
         if pages is not None and pages.columns != self._laid:
+            # The first layout obeys the caller; a later one, for another width, must not move the cursor.
             keep, self._next_keep = self._next_keep, True
             self._laid = pages.columns
             self.set_source(pages, empty=self._next_empty, keep_cursor=keep)
 
     def on_mount(self) -> None:
+        """Read the first page."""
         self._read_next()
 
     def on_resize(self) -> None:
-        """Lay the columns out in the new width, and read what a larger window shows."""
+        """Lay the columns out in the new width, and read the rows that a larger window shows."""
         self._lay_out_columns()
         self._show_cursor()
         self._read_next()
 
     def _read_next(self) -> None:
-        """Read in a thread what is needed most: the rows in view, the cursor's row, a screen either way."""
+        """Read in a thread what is needed first: the rows in view, the cursor's row, a screen either way."""
+        # A source may be set before the grid is mounted; it is read then.
         if not self.is_attached:
             return
         top, lines = self.scroll_offset.y, self._visible_rows
@@ -224,6 +231,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
 
     @work(thread=True, group="pages", exit_on_error=False)
     def _fetch_page(self, order: PageRequest) -> None:
+        """Read a page and post it, or the error that the source raised."""
         try:
             delivery = order.fetch_page()
         except Exception as error:  # noqa: BLE001  (whatever a source raises becomes a message)
@@ -233,6 +241,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
 
     @on(PageDelivered)
     def _show_page(self, event: PageDelivered) -> None:
+        """Store a page and repaint the rows that differ."""
         columns = tuple(event.delivery.source.columns)
         change = self._feed.store_page(event.delivery, self._keep_cursor and columns == self._table.columns)
         if change.all_changed:
@@ -246,6 +255,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
 
     @on(PageUnreadable)
     def _show_failure(self, event: PageUnreadable) -> None:
+        """Show that the rows could not be read, unless another source is wanted by now."""
         if self._feed.give_up(event.source):
             self._note = "The rows could not be read."
             self._table = replace(self._table, columns=())
@@ -255,6 +265,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         self._read_next()
 
     def _open_source(self, columns: tuple[DisplayColumn, ...]) -> None:
+        """Show the columns and the number of rows of another source, and place the cursor."""
         self._choosing = False
         self._table = replace(self._table, columns=columns)
         self._note = "" if self.row_count else self._empty
@@ -262,12 +273,14 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         row = self.cursor if self._keep_cursor else 0
         if self.row_count and self._returning.isdecimal():
             row, self._returning = int(self._returning), ""
+        # Set without its watcher, which would post the row of a page that has not been read.
         self.set_reactive(Grid.cursor, self.validate_cursor(row))
         if not self._keep_cursor:
             self.scroll_to(x=0, y=0, animate=False)
         if self._selectable != (self.row_count > 0):
             self._selectable = not self._selectable
             self.refresh_bindings()
+        # The height is known only after the layout.
         self.call_after_refresh(self._show_cursor)
         self.refresh()
 
@@ -288,6 +301,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         return max(0, min(cursor, self.row_count - 1))
 
     def watch_cursor(self, old: int, new: int) -> None:
+        """Repaint the two rows that the cursor left and entered, and post the new one."""
         self._choosing = False
         self._repaint_rows((old, new))
         self._show_cursor()
@@ -297,6 +311,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Repaint the rows alone; the scrollbar only when its thumb moves by an eighth of a cell."""
+        # Textual would repaint the whole widget with every step, which takes long over a slow line.
         if self.show_vertical_scrollbar:
             step = max(self.virtual_size.height / (8 * max(self.size.height, 1)), 1)
             self.vertical_scrollbar.position = round(new_value / step) * step
@@ -312,10 +327,11 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
             self.refresh(self.scrollable_content_region.size.region)
 
     def action_move(self, rows: int) -> None:
+        """Move the cursor by rows."""
         self.cursor += rows
 
     def action_page(self, pages: float) -> None:
-        """Scroll, the cursor staying at its height on the screen where it can."""
+        """Scroll by pages; the cursor keeps its height on the screen if it can."""
         rows = round(self._visible_rows * pages)
         self.scroll_to(y=self.scroll_offset.y + rows, animate=False)
         self.cursor += rows
@@ -329,7 +345,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         self.cursor = self.row_count - 1
 
     def action_shift(self, columns: int) -> None:
-        """Scroll sideways to where the next column starts."""
+        """Scroll sideways to the start of the next column."""
         now = self.scroll_offset.x
         starts = [x for x in self._table.column_starts if (x - now) * columns > 0]
         if starts:
@@ -338,12 +354,13 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
     def action_select(self) -> None:
         """Choose the row under the cursor, as soon as it has been read."""
         row = self.row_at(self.cursor)
+        # Enter on a row that is still being read opens it once it has come.
         self._choosing = row is None
         if row is not None:
             self.post_message(self.RowSelected(self, self.cursor, row))
 
     def on_click(self, event: events.Click) -> None:
-        """Put the cursor on the row clicked; the second click chooses it."""
+        """Put the cursor on the clicked row; a second click chooses it."""
         at = event.get_content_offset(self)
         if at is None or not HEADER <= at.y < self.row_count - self.scroll_offset.y + HEADER:
             return
@@ -353,9 +370,11 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def _visible_rows(self) -> int:
+        """Return the number of rows that fit below the header."""
         return max(1, self.scrollable_content_region.height - HEADER)
 
     def _show_cursor(self) -> None:
+        """Scroll so far that the cursor is in view."""
         top, lines = self.scroll_offset.y, self._visible_rows
         if self.cursor < top:
             self.scroll_to(y=self.cursor, animate=False)
@@ -370,7 +389,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
             self.refresh(*seen)
 
     def render_line(self, y: int) -> Strip:
-        """Render the header, a row, or the note in place of rows."""
+        """Return the header, a row, or the note in place of rows as a strip."""
         text, part = self._line_text(y)
         style = self.get_component_rich_style(f"grid--{part}")
         width = self.scrollable_content_region.width
@@ -385,7 +404,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         return Strip([*segments, Segment(shown[done:], style)], width)
 
     def _line_text(self, y: int) -> tuple[str, str]:
-        """Return the text of a line, and the part of the grid that it is."""
+        """Return the text of a line, and the name of the grid's part for its style."""
         if y < HEADER:
             return self._table.header_line(), "header" if self._table.columns else "row"
         index = y - HEADER + self.scroll_offset.y
@@ -405,7 +424,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
 
 
 class LiveGrid(Grid):
-    """Grid whose rows have keys: the cursor stays with its row when rows come and go."""
+    """Grid whose rows have keys: the cursor stays with its row when rows are added or removed."""
 
     _keys: tuple[Hashable, ...] = ()
     _followed: Hashable | None = None
@@ -417,6 +436,7 @@ class LiveGrid(Grid):
     def row_key(self) -> Hashable | None:
         """Return the key of the row under the cursor; None in an empty grid."""
         row = self.row_at(self.cursor)
+        # The key is the last cell of a row, which no column shows.
         return None if row is None else row[-1]
 
     @property
@@ -441,6 +461,7 @@ class LiveGrid(Grid):
         self.show_keyed_rows((), [], [])
 
     def _lay_out_columns(self) -> None:
+        """Lay the rows out again if other columns fit into the width."""
         rows, width = self.table_rows, self.size.width - BAR
         columns = self._declared.columns_in(rows, width) if width > 0 or not rows else ()
         if columns and columns != self._laid:
@@ -449,11 +470,12 @@ class LiveGrid(Grid):
             self._fill_grid(columns, [self._declared.row_cells(columns, row) for row in rows], want)
 
     def _fill_grid(self, columns: Sequence[DisplayColumn], rows: Sequence[TableRow], want: Hashable | None) -> None:
+        """Show finished rows in these columns."""
         self.show_keyed_rows(columns, rows, list(self._declared_rows), want)
 
     @property
     def table_rows(self) -> Sequence[Any]:
-        """Return the rows in their order, as they were given."""
+        """Return the rows in the table's order, as they were given."""
         return tuple(self._declared_rows.values())
 
     def row_with_key(self, key: Hashable) -> Any:
@@ -472,7 +494,7 @@ class LiveGrid(Grid):
         keys: Sequence[Hashable],
         want: Hashable | None = None,
     ) -> None:
-        """Show ``table_rows`` with a key each; the cursor goes to ``want``, or stays with its row."""
+        """Show finished rows with a key each; the cursor goes to ``want``, or stays with its row."""
         self._keys = tuple(keys)
         if keys and self._returning:
             want = next((key for key in keys if str(key) == self._returning), want)
@@ -488,6 +510,8 @@ class LiveGrid(Grid):
 
     @on(Grid.SourceOpened)
     def _restore_cursor(self) -> None:
+        """Put the cursor on the row that it follows."""
         if self._followed in self._keys:
+            # Rows may have been added above; the cursor stays with its row, not with its number.
             self.cursor = self._keys.index(self._followed)
         self._followed = self.row_key

@@ -29,11 +29,12 @@ from sfumato.workspace.visible_text import replace_unprintable
 
 RAMP = ".:-=+*#%@"
 FEWER, MORE = "-=%@", "+*#&"
-"""What stands for a step where colours cannot: few to many, and for differences both ways."""
+"""Signs of the steps without colours: for negative and for positive differences."""
+# In cells: the labels of the vertical axis at most, the gap between panes, a patch in the bar of shades.
 LEFT_MOST, GAP, PATCH = 14, 1, 2
 ROWS_AROUND = 4
 MOST_RUNS = 2800
-"""Number of changes of shade, of under 20 bytes each, that keep a page below 55 kB."""
+"""Greatest number of changes of shade in a picture: at under 20 bytes each the page stays below 55 kB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +53,12 @@ class HeatPane:
 
 @dataclass(frozen=True)
 class HeatFrame:
-    """Layout of the panes: ``rows`` by ``columns`` cells each, the first from (1, ``left``), the others beside it."""
+    """Layout of the panes.
+
+    left: first column of the first pane
+    rows, columns: size of each pane in cells
+    n_panes: number of panes
+    """
 
     left: int
     rows: int
@@ -60,18 +66,19 @@ class HeatFrame:
     n_panes: int
 
     def pane_column(self, pane: int) -> int:
+        """Return the first column of a pane."""
         return self.left + pane * (self.columns + GAP)
 
     def bins_across(self, bins: int) -> NDArray[np.intp]:
-        """Return the bin that each of the ``columns`` shows."""
+        """Return the bin that each column of a pane shows, (columns,)."""
         return np.arange(self.columns) * bins // self.columns
 
     def bins_up(self, bins: int) -> NDArray[np.intp]:
-        """Return the bin that each of the ``rows``, from the top, shows."""
+        """Return the bin that each row of a pane shows, from the top, (rows,)."""
         return (np.arange(self.rows) * bins // self.rows)[::-1]
 
     def bin_at(self, x: int, y: int, bins: tuple[int, int]) -> tuple[int, int] | None:
-        """Return the bin (across, up) under a cell of the picture; None outside the bins."""
+        """Return the bin (across, up) under a cell of the picture; None outside the panes."""
         pane, column = divmod(x - self.left, self.columns + GAP)
         row = y - 1
         if not (0 <= pane < self.n_panes and 0 <= column < self.columns and 0 <= row < self.rows):
@@ -80,7 +87,7 @@ class HeatFrame:
 
 
 def lay_out_panes(size: tuple[int, int], panes: int, label: int = LEFT_MOST) -> HeatFrame:
-    """Return the frame in ``size`` (width, height) if labels of the vertical axis need ``label`` cells."""
+    """Return the layout in ``size`` (width, height) if labels of the vertical axis need ``label`` cells."""
     width, height = size
     left = min(label, LEFT_MOST) + 1 if width >= 30 else 1
     columns = max(1, (width - left - GAP * (panes - 1)) // max(1, panes))
@@ -88,12 +95,13 @@ def lay_out_panes(size: tuple[int, int], panes: int, label: int = LEFT_MOST) -> 
 
 
 def most_bins(frame: HeatFrame) -> tuple[int, int]:
-    """Return the most bins (across, up) of a frame, so that a page of noise stays small enough for a slow line."""
+    """Return the greatest numbers of bins (across, up) for a layout."""
+    # A map of noise changes its shade in every cell; with these numbers it is still sent quickly over a slow line.
     return max(2, min(frame.columns, MOST_RUNS // (frame.n_panes * frame.rows))), max(2, frame.rows)
 
 
 def frame_of_panes(size: tuple[int, int], panes: Sequence[HeatPane]) -> HeatFrame:
-    """Return the frame of some panes, all with the same vertical bins."""
+    """Return the layout of panes, all of which have the same vertical bins."""
     bins = panes[0].cells.y
     labels = bins.names or unit_ticks(float(bins.edges[0]), float(bins.edges[-1]), 6, bins.unit)[1]
     return lay_out_panes(size, len(panes), max((cell_len(replace_unprintable(label)) for label in labels), default=1))
@@ -110,8 +118,8 @@ def draw_heat_map(
 ) -> CharacterPicture:
     """Draw the panes in a picture of ``size`` (width, height).
 
-    With ``colour`` fills 1 to 9 are shades, 10 to 13 fewer and 14 to 17 more; otherwise signs stand for them. ``empty`` is the text if
-    there is nothing to draw.
+    With ``colour`` fills 1 to 9 are shades, 10 to 13 negative and 14 to 17 positive differences; otherwise signs stand
+    for them. ``empty`` is the text if there is nothing to draw.
     """
     draft = PictureDraft(size[0], size[1], glyphs.ellipsis)
     if not panes or size[0] < 4 or size[1] < ROWS_AROUND + 1:
@@ -128,6 +136,7 @@ def draw_heat_map(
 
 
 def _draw_cells(draft: PictureDraft, frame: HeatFrame, number: int, pane: HeatPane, *, colour: bool) -> None:
+    """Draw the bins of a pane, as fills or as signs."""
     rows, columns = pane.cells.shares.shape
     steps = pane.shades.step_of(pane.cells.shares)[np.ix_(frame.bins_up(rows), frame.bins_across(columns))]
     left = frame.pane_column(number)
@@ -141,6 +150,7 @@ def _draw_cells(draft: PictureDraft, frame: HeatFrame, number: int, pane: HeatPa
 
 
 def shade_fills(steps: NDArray[np.int16], *, signed: bool) -> NDArray[np.int16]:
+    """Return the fill of each step: 0 for none, then shades, negative and positive differences."""
     if not signed:
         return steps
     return np.asarray(
@@ -149,6 +159,7 @@ def shade_fills(steps: NDArray[np.int16], *, signed: bool) -> NDArray[np.int16]:
 
 
 def _draw_vertical_axis(draft: PictureDraft, frame: HeatFrame, bins: AxisBins, glyphs: Glyphs) -> None:
+    """Draw the vertical axis of all panes, with labels at the first."""
     for row in range(frame.rows):
         for pane in range(frame.n_panes):
             draft.put_text(1 + row, frame.pane_column(pane) - 1, glyphs.vertical, FAINT)
@@ -158,7 +169,9 @@ def _draw_vertical_axis(draft: PictureDraft, frame: HeatFrame, bins: AxisBins, g
 
 
 def _vertical_labels(frame: HeatFrame, bins: AxisBins) -> list[tuple[int, str]]:
+    """Return (row, label) for the vertical axis: each level once, or the ticks of numbers."""
     if bins.names:
+        # A level may fill several rows; in reverse order the topmost of them is kept.
         rows = {int(place): row for row, place in reversed(list(enumerate(frame.bins_up(len(bins)))))}
         return [(row, bins.names[place]) for place, row in rows.items()]
     scale = DotScale(float(bins.edges[0]), float(bins.edges[-1]), frame.rows + 1, downward=True)
@@ -168,6 +181,7 @@ def _vertical_labels(frame: HeatFrame, bins: AxisBins) -> list[tuple[int, str]]:
 
 
 def _draw_horizontal_axis(draft: PictureDraft, frame: HeatFrame, number: int, bins: AxisBins, glyphs: Glyphs) -> None:
+    """Draw the horizontal axis of a pane with its labels."""
     below, left = 1 + frame.rows, frame.pane_column(number)
     draft.put_text(below, left - 1, glyphs.corner + glyphs.horizontal * frame.columns, FAINT)
     for column, label, start in _horizontal_labels(frame, bins, glyphs):
@@ -176,6 +190,7 @@ def _draw_horizontal_axis(draft: PictureDraft, frame: HeatFrame, number: int, bi
 
 
 def _horizontal_labels(frame: HeatFrame, bins: AxisBins, glyphs: Glyphs) -> list[tuple[int, str, int]]:
+    """Return (column, label, first column of the label) for the horizontal axis of a pane."""
     if not bins.names:
         scale = DotScale(float(bins.edges[0]), float(bins.edges[-1]), frame.columns + 1)
         ticks, labels = fit_ticks(scale.low, scale.high, frame.columns, bins.unit)
@@ -185,6 +200,7 @@ def _horizontal_labels(frame: HeatFrame, bins: AxisBins, glyphs: Glyphs) -> list
             for at, (start, label) in zip(columns, place_labels(columns, labels, frame.columns), strict=False)
         ]
     every, room = 1, max(1, frame.columns // len(bins) - 1)
+    # Names of fewer than three cells say nothing, so levels are skipped until there is room for three.
     while room < 3 and every < len(bins):
         every += 1
         room = max(1, frame.columns * every // len(bins) - 1)
@@ -221,6 +237,7 @@ def _draw_shade_bar(
 
 
 def _put_patch(draft: PictureDraft, row: int, column: int, step: int, *, signed: bool, colour: bool) -> None:
+    """Draw the patch of one step in the bar of shades."""
     if colour:
         draft.fills[row, column : column + PATCH] = int(shade_fills(np.array([step], dtype=np.int16), signed=signed)[0])
     else:
@@ -229,7 +246,7 @@ def _put_patch(draft: PictureDraft, row: int, column: int, step: int, *, signed:
 
 
 def shade_bar_ends(shades: ShadeSteps) -> tuple[str, str]:
-    """Return the texts for the first and the last shade."""
+    """Return the texts for both ends of the bar of shades."""
     first, last = short_percent(float(shades.ends[0])), short_percent(float(shades.ends[-1]))
     return (f"-{last}", f"+{last}") if shades.signed else (f"to {first}", last)
 
@@ -237,7 +254,7 @@ def shade_bar_ends(shades: ShadeSteps) -> tuple[str, str]:
 def add_heat_cursor(
     picture: CharacterPicture, panes: Sequence[HeatPane], glyphs: Glyphs, at: tuple[int, int]
 ) -> CharacterPicture:
-    """Add a mark on bin ``at`` (across, up) of every pane."""
+    """Return the picture with a mark on bin ``at`` (across, up) of every pane."""
     draft = PictureDraft.from_picture(picture, glyphs.ellipsis)
     if picture.height < ROWS_AROUND + 1 or not panes:
         return picture
@@ -267,12 +284,12 @@ class HeatView:
     up: AxisView | None = None
 
     def visible_range(self, axis: str) -> Limits | None:
-        """Return the range that is zoomed to; None for the whole."""
+        """Return the range that an axis is zoomed to; None if all is in view."""
         view = self.across if axis == "across" else self.up
         return view.visible if view is not None and view.is_zoomed else None
 
     def with_whole_ranges(self, found: JointDistribution) -> HeatView:
-        """Return the view with the whole ranges from the bins if they were not known."""
+        """Return the view whose whole ranges are those of the bins, where they were not known."""
         own = found.confidential
         return HeatView(self.across or _whole_view(own.x), self.up or _whole_view(own.y))
 
@@ -287,18 +304,23 @@ class HeatView:
 
 
 def _whole_view(bins: AxisBins) -> AxisView | None:
+    """Return the whole range of the bins; None for levels."""
     ends = float(bins.edges[0]), float(bins.edges[-1])
     return None if bins.names else AxisView(ends, ends)
 
 
 def _zoom_axis(view: AxisView | None, factor: float, place: float | None) -> AxisView | None:
+    """Return the range scaled about a place, or about its middle."""
     if view is None or factor == 1:
         return view
     return view.zoom(factor, sum(view.visible) / 2 if place is None else place)
 
 
 def joint_panes(found: JointDistribution, which: int | None, *, log: bool) -> list[HeatPane]:
-    """Return the maps of the confidential data, of the released and of their difference; of ``which`` (from 1) one alone."""
+    """Return the maps of the confidential data, the released data and their difference; one alone for ``which`` (from
+    1).
+    """
+    # Confidential and released shares have common shades, or the maps could not be compared.
     alike = [cells for cells in (found.confidential, found.released) if cells is not None]
     parts = [(CONFIDENTIAL, found.confidential), (found.release_name, found.released), ("difference", found.difference)]
     if which is not None:
@@ -311,9 +333,10 @@ def joint_panes(found: JointDistribution, which: int | None, *, log: bool) -> li
 
 
 def bin_centre(bins: AxisBins, i: int) -> float:
+    """Return the value in the middle of a bin."""
     return float(bins.edges[i] + bins.edges[i + 1]) / 2
 
 
 def nearest_bin(bins: AxisBins, value: float) -> int:
-    """Return the bin that holds a value, or the nearest one."""
+    """Return the bin that contains a value, or the nearest one."""
     return int(np.clip(np.searchsorted(bins.edges, value, side="right") - 1, 0, len(bins) - 1))

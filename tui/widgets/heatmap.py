@@ -1,4 +1,4 @@
-"""The heat map widget: maps side by side, and a cursor on the same bin of each."""
+"""Heat map widget: maps side by side, with a cursor on the same bin of each."""
 
 from __future__ import annotations
 
@@ -65,7 +65,10 @@ class HeatMap(Widget, can_focus=True):
         factors: tuple[float, float] | None
 
     def __init__(self, *, glyphs: str | None = None, id: str | None = None) -> None:  # noqa: A002  (Textual's name)
-        """Make the widget; ``glyphs`` is braille, block or ascii, by default SFUMATO_GLYPHS. Raises ValueError for another."""
+        """Create the widget.
+
+        ``glyphs`` is braille, block or ascii, by default SFUMATO_GLYPHS. Raises ValueError for another.
+        """
         super().__init__(id=id)
         self._glyphs = find_glyphs(glyphs)
         self._panes: Sequence[HeatPane] = ()
@@ -78,7 +81,7 @@ class HeatMap(Widget, can_focus=True):
 
     @property
     def cursor_bin(self) -> tuple[int, int] | None:
-        """Return the bin under the cursor, (across, up)."""
+        """Return the bin under the cursor, (across, up); None without a cursor."""
         return self._at
 
     @property
@@ -97,11 +100,12 @@ class HeatMap(Widget, can_focus=True):
         self._repaint_changes()
 
     def _clamp_bin(self, at: tuple[int, int]) -> tuple[int, int] | None:
+        """Return the nearest bin that exists; None without bins."""
         columns, rows = self.bin_counts
         return (min(max(at[0], 0), columns - 1), min(max(at[1], 0), rows - 1)) if columns and rows else None
 
     def put_cursor(self, at: tuple[int, int]) -> None:
-        """Put the cursor on a bin, or the nearest there is."""
+        """Put the cursor on a bin, or the nearest one, without a message."""
         self._at = self._clamp_bin(at)
         self._repaint_changes()
 
@@ -112,6 +116,7 @@ class HeatMap(Widget, can_focus=True):
         self._move_cursor(self._clamp_bin((columns // 2, rows // 2) if at is None else (at[0] + across, at[1] + up)))
 
     def _move_cursor(self, at: tuple[int, int] | None) -> None:
+        """Put the cursor on a bin, repaint, and post it."""
         self._at = at
         self._repaint_changes()
         self.post_message(self.HeatCursorMoved(at))
@@ -134,12 +139,13 @@ class HeatMap(Widget, can_focus=True):
                 self._move_cursor(found)
 
     def notify_style_update(self) -> None:
+        """Discard what depends on colours when the theme changes."""
         self._styles, self._picture, self._plain = {}, None, None
         super().notify_style_update()
 
     @property
     def _shade_colours(self) -> Sequence[str]:
-        """Return the colour of each fill from 1; none if signs must stand for them."""
+        """Return the colour of each fill from 1; empty if signs must stand for them."""
         system = colour_system(self.app.console.color_system)
         if self.app.no_color or self.app.native_ansi_color or system == ColorSystem.STANDARD:
             return ()
@@ -158,6 +164,8 @@ class HeatMap(Widget, can_focus=True):
             self.refresh(*(Region(0, row, old.width, 1) for row in rows))
 
     def _compose_picture(self) -> CharacterPicture:
+        """Return the picture with the cursor."""
+        # The map without a cursor is kept: a step of the cursor changes two cells of it.
         if self._plain is None or (self._plain.width, self._plain.height) != self.size:
             size = (self.size.width, self.size.height)
             self._plain = draw_heat_map(
@@ -173,7 +181,7 @@ class HeatMap(Widget, can_focus=True):
         return add_heat_cursor(self._plain, self._panes, self._glyphs, self._at)
 
     def render_line(self, y: int) -> Strip:
-        """Render row ``y`` of the picture, one segment a run."""
+        """Return row ``y`` of the picture as a strip with a segment for each run."""
         if self._picture is None or (self._picture.width, self._picture.height) != self.size:
             self._picture = self._compose_picture()
         if y >= self._picture.height:
@@ -183,10 +191,11 @@ class HeatMap(Widget, can_focus=True):
         return Strip(segments, self._picture.width)
 
     def _ink_style(self, ink: int, fill: int) -> Style:
-        """Return the style of an ink on a fill; blanks have a background alone, which is fewer bytes."""
+        """Return the style of an ink on a fill."""
         if (ink, fill) not in self._styles:
             parts = {FAINT: "heat--axis", STRONG: "heat--strong", CURSOR: "heat--cursor"}
             own = self.get_component_rich_style(parts[ink]) if ink in parts else self.rich_style
+            # A blank needs the background alone, which is fewer bytes.
             own = self.rich_style.background_style if ink == BLANK else own
             shade = Style.parse(f"on {self._shade_colours[fill - 1]}") if fill else Style()
             self._styles[ink, fill] = own + shade

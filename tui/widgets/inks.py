@@ -1,4 +1,4 @@
-"""The inks of a picture as Rich styles, for the colours that the terminal has."""
+"""Rich styles for the inks of a picture, for the colours that the terminal has."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ DARK_ANSI_PALETTE = ("blue", "red", "green", "magenta", "cyan", "yellow", "black
 HEAT_DARK = ((17, 18, 20, 26, 32, 38, 44, 80, 159), (17, 19, 27, 75), (52, 94, 166, 214))
 HEAT_LIGHT = ((195, 153, 117, 75, 33, 26, 20, 18, 17), (153, 75, 27, 18), (223, 215, 166, 88))
 STRENGTH = 0.3
-"""The share of a series' own colour in the tint of its band."""
+"""Share of a series' own colour in the tint of its band."""
 
 
 def choose_palette(dark: bool, sixteen: bool) -> Sequence[str]:
-    """Return the colours for a ``dark`` or light background; ANSI's own if the terminal has only ``sixteen``."""
+    """Return the colours for a dark or light background; ANSI's own colours if the terminal has only sixteen."""
     if sixteen:
         return ANSI_PALETTE if dark else DARK_ANSI_PALETTE
     return PALETTE if dark else LIGHT_PALETTE
@@ -55,9 +55,10 @@ def tints_stand_out(styles: Sequence[Style], background: Color | None, system: C
 
 
 class InkStyles:
-    """Styles of every ink and fill, made once each. ``plain`` are the styles of TEXT to CURSOR."""
+    """Styles of every ink and fill, each created once. ``plain`` are the styles of TEXT to CURSOR."""
 
     def __init__(self, plain: Sequence[Style], series: Sequence[Style]) -> None:
+        """Create the styles from those of the plain inks and of the series."""
         text = plain[0]
         self._background = text.bgcolor
         self._series = series
@@ -73,9 +74,7 @@ class InkStyles:
 
 
 def heat_shades(*, dark: bool) -> Sequence[str]:
-    """Return the colours of nine shades from few to many, of four from few fewer to many fewer, and of four for more.
-
-    All are of the 256 colours that terminals agree on, so that none is rounded to its neighbour.
-    """
+    """Return the colours of nine shades from few to many, of four negative and of four positive differences."""
+    # All are of the 256 colours that terminals agree on, so that none is rounded to its neighbour.
     many, fewer, more = HEAT_DARK if dark else HEAT_LIGHT
     return [f"color({number})" for number in (*many, *fewer, *more)]

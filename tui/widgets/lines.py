@@ -1,4 +1,4 @@
-"""Lines and text: a line of fixed place, tabs, the keys at the foot, and text that scrolls like a pager."""
+"""Lines and text: a single line, tabs, the keys in the footer, and text that scrolls like a pager."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from textual.widgets import Static
 from sfumato.tui.keys.acts import KEYLESS, TYPED, bind_act
 
 END = 1 << 30
-"""A line after the last one of every text."""
+"""Line number after the last line of every text."""
 GAP = " "
 SHORT = {
     "Distributions": "Plots",
@@ -31,33 +31,36 @@ SHORT = {
     "Studies: curves": "Curves",
     "Studies: limits": "Limits",
 }
-"""What stands for long words where there is no room for them."""
+"""Short forms of long words in a narrow terminal."""
 LAST = {"export": 1, "release_run": 2, "keys": 3, "close": 4}
-"""Acts that stand last among the keys, in this order."""
+"""Acts that stand last among the keys in the footer, with their order."""
 
 
 class Line(Static):
-    """One row of text; what does not fit is cut."""
+    """One line of text, cut at the edge."""
 
     DEFAULT_CSS = "Line { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }"
 
     def __init__(self, *, name: str) -> None:
+        """Create an empty line; ``name`` is its id."""
         super().__init__("", markup=False, id=name or None)
 
     def set_text(self, text: Content | str) -> None:
+        """Show another text, unless it looks the same."""
         if not is_same_text(self.content, text):
             self.update(text, layout=False)
 
 
 def is_same_text(shown: object, text: Content | str) -> bool:
-    """Return whether two texts look the same: Textual compares their characters alone."""
+    """Return whether two texts look the same."""
     if isinstance(shown, Content) and isinstance(text, Content):
+        # Textual's own comparison is of the characters alone, without their styles.
         return shown.is_same(text)
     return type(shown) is type(text) and shown == text
 
 
 class Scroll(VerticalScroll, can_focus=True, inherit_bindings=False):
-    """Text that may be longer than the screen."""
+    """Text that may be longer than the screen, with keys to scroll."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("up", "lines(-1)"),
@@ -68,6 +71,7 @@ class Scroll(VerticalScroll, can_focus=True, inherit_bindings=False):
         bind_act("last", "ends(1)", "Bottom"),
     ]
 
+    # Users can scroll to the end of a text only once its new size is known.
     class _ScrolledText(Static):
         """Text that posts a message when its size changes: only then can users scroll to its end."""
 
@@ -75,9 +79,11 @@ class Scroll(VerticalScroll, can_focus=True, inherit_bindings=False):
             """Message that the text is laid out."""
 
         def on_resize(self) -> None:
+            """Post that the text is laid out."""
             self.post_message(self.TextResized())
 
     def __init__(self, text: Content | str = "") -> None:
+        """Create the pager with a text."""
         super().__init__()
         self._text = self._ScrolledText(text, markup=False)
         self._wanted: int | None = None
@@ -98,6 +104,7 @@ class Scroll(VerticalScroll, can_focus=True, inherit_bindings=False):
 
     @on(_ScrolledText.TextResized)
     def _scroll_to_wanted(self) -> None:
+        """Scroll to the line that was requested before the text was laid out."""
         line, self._wanted = self._wanted, None
         if line is not None:
             self.scroll_to(y=line, animate=False)
@@ -106,6 +113,7 @@ class Scroll(VerticalScroll, can_focus=True, inherit_bindings=False):
         self.scroll_relative(y=lines, animate=False)
 
     def action_pages(self, pages: float) -> None:
+        """Scroll by pages."""
         self.scroll_relative(y=round(pages * self.scrollable_content_region.height), animate=False)
 
     def action_ends(self, end: int) -> None:
@@ -114,7 +122,7 @@ class Scroll(VerticalScroll, can_focus=True, inherit_bindings=False):
 
 
 class TabLine(Widget, can_focus=True):
-    """Titles of tabs; the active one stands out by brackets as well as by colour."""
+    """Line with the titles of tabs; the active one stands out by brackets as well as by colour."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("left", "step(-1)", "Tab to the left"),
@@ -130,6 +138,7 @@ class TabLine(Widget, can_focus=True):
         name: str
 
     def __init__(self, titles: Mapping[str, str]) -> None:
+        """Create the line with titles by name; none is active yet."""
         super().__init__()
         self._titles = dict(titles)
 
@@ -137,12 +146,13 @@ class TabLine(Widget, can_focus=True):
         return self._tabs_line()
 
     def _tabs_line(self) -> Content:
+        """Return the titles, the active one highlighted."""
         chosen = "$foreground bold reverse" if self.has_focus else "$primary bold"
         parts = [(text, chosen if name == self.active else "$text-muted") for name, text in self._tab_texts()]
         return Content.assemble(*(piece for part in parts for piece in (part, " ")))
 
     def _tab_texts(self) -> list[tuple[str, str]]:
-        """Return names and texts of the tabs; if there is no room, the others lose their blanks and then their ends."""
+        """Return (name, text) of the tabs; if they do not fit, the others lose their blanks and then their ends."""
         longest = max(map(len, self._titles.values()), default=0)
         fitting = (room for room in range(longest, 2, -1) if self._needed_width(room) <= self.content_size.width)
         room = next(fitting, 2)
@@ -154,6 +164,7 @@ class TabLine(Widget, can_focus=True):
         return sum(len(text) + 1 for text in texts) - 1
 
     def _tab_text(self, number: int, name: str, room: int) -> str:
+        """Return the text of one tab with its number."""
         title = self._titles[name]
         if name == self.active:
             return f"[{number} {title}]"
@@ -166,7 +177,7 @@ class TabLine(Widget, can_focus=True):
         self.post_message(self.TabChosen(names[(names.index(self.active) + tabs) % len(names)]))
 
     def on_click(self, event: events.Click) -> None:
-        """Choose the tab that was clicked."""
+        """Choose the clicked tab."""
         at = event.get_content_offset(self)
         start = 0
         for name, text in self._tab_texts():
@@ -178,8 +189,8 @@ class TabLine(Widget, can_focus=True):
 def keys_that_fit(named: Sequence[FooterKey], width: int) -> Sequence[FooterKey]:
     """Return the keys that fit in ``width`` cells.
 
-    Long words become short ones; then keys that cannot be used now are dropped, then those of the focused widget, the last first but
-    never its first, then the screen's own; those of the app stay.
+    Long words become short ones. Then keys that cannot be used now are dropped, then those of the focused widget except
+    its first, from the last, then those of the screen. Keys of the app stay.
     """
 
     def is_short_enough(keys: Sequence[FooterKey]) -> bool:
@@ -187,6 +198,7 @@ def keys_that_fit(named: Sequence[FooterKey], width: int) -> Sequence[FooterKey]
 
     found = list(named)
     if not is_short_enough(found):
+        # Shorter words are better than missing keys.
         found = [replace(one, description=SHORT.get(one.description, one.description)) for one in found]
     own = [one for one in found if one.reach == 0][:0:-1]
     spare = [
@@ -203,11 +215,11 @@ def keys_that_fit(named: Sequence[FooterKey], width: int) -> Sequence[FooterKey]
 
 @dataclass(frozen=True, slots=True)
 class FooterKey:
-    """Key at the foot of the screen.
+    """Key in the footer of the screen.
 
     key: key as bindings name it
-    shown: key in its displayed form
-    does: what it does
+    key_text: key in its displayed form
+    description: what it does
     enabled: whether it can be used now
     reach: where it is declared: 0 the focused widget or its parents, 1 the screen, 2 the app
     act: name of its act
@@ -218,11 +230,12 @@ class FooterKey:
     description: str
     enabled: bool
     reach: int = 0
-    """How far away it is declared: 0 by what has the keys or what that is in, 1 by the screen, 2 by the app."""
+    """Distance of the declaration: 0 the focused widget or its parents, 1 the screen, 2 the app."""
     act: str = ""
 
     @property
     def width(self) -> int:
+        """Return the width in cells of key and description."""
         return cell_len(self.key_text) + cell_len(self.description) + 1
 
 
@@ -231,7 +244,7 @@ def _is_always_shown(_: str) -> bool:
 
 
 class KeyLine(Widget, can_focus=False):
-    """Keys of the screen that are to be shown. A click on one presses its key."""
+    """Footer with keys of the screen. A click on one presses it."""
 
     ALLOW_SELECT = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {"key-line--key", "key-line--dim"}
@@ -249,10 +262,12 @@ class KeyLine(Widget, can_focus=False):
     _named: Sequence[FooterKey] | None = None
 
     def on_mount(self) -> None:
+        """Follow changes of the bindings."""
         self.screen.bindings_updated_signal.subscribe(self, self._update_keys)
 
     def _update_keys(self, screen: Screen[object]) -> None:
         """Read the keys again and repaint if they differ."""
+        # Without the focus of the terminal, or below another screen, the keys cannot be used and may not be current.
         if screen.app.app_focus and self.is_attached and screen is self.screen:
             before, self._named = self._named, self._read_bindings()
             if self._named != before:
@@ -260,12 +275,13 @@ class KeyLine(Widget, can_focus=False):
 
     @property
     def footer_keys(self) -> Sequence[FooterKey]:
-        """Return the keys from left to right: of several keys for one action the first."""
+        """Return the keys from left to right; of several keys for one action the first."""
         if self._named is None:
             self._named = self._read_bindings()
         return self._named
 
     def _read_bindings(self) -> Sequence[FooterKey]:
+        """Read the keys from the active bindings."""
         found: dict[str, FooterKey] = {}
         for node, binding, enabled, _ in self.screen.active_bindings.values():
             if (
@@ -282,7 +298,7 @@ class KeyLine(Widget, can_focus=False):
         return tuple(sorted(found.values(), key=lambda one: (LAST.get(one.act, 0), one.reach)))
 
     def render_line(self, y: int) -> Strip:
-        """Render the keys, each before what it does."""
+        """Return the keys as a strip, each before its description."""
         plain, bold = self.rich_style, self.get_component_rich_style("key-line--key")
         dim = self.get_component_rich_style("key-line--dim")
         segments = []
@@ -293,6 +309,7 @@ class KeyLine(Widget, can_focus=False):
         return Strip(segments).adjust_cell_length(self.size.width, plain)
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Press the clicked key, or ring the bell if it cannot be used now."""
         start = 0
         for one in keys_that_fit(self.footer_keys, self.size.width):
             if start <= event.x < start + one.width:

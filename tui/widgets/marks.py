@@ -1,4 +1,4 @@
-"""A grid whose rows can be marked, and filtered by words."""
+"""Grid whose rows can be marked, and filtered by words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .pages import TableRow
 from .sifting import matches_words
 
 MARK = "*"
-"""It stands in the first cell of a line, which is blank otherwise."""
+"""Sign of a marked row, in the first cell of its line, which is blank otherwise."""
 
 
 class MarkedGrid(LiveGrid):
@@ -29,7 +29,7 @@ class MarkedGrid(LiveGrid):
 
     @dataclass
     class MarksChanged(Grid.GridMessage):
-        """Message that other rows are marked."""
+        """Message that the set of marked rows has changed."""
 
     _marked: tuple[Hashable, ...] = ()
     _columns: Sequence[DisplayColumn] = ()
@@ -41,7 +41,7 @@ class MarkedGrid(LiveGrid):
 
     @property
     def marked_keys(self) -> tuple[Hashable, ...]:
-        """Return the keys of the marked rows, shown or not, the one marked last at the end."""
+        """Return the keys of the marked rows, shown or hidden, in the order of marking."""
         return self._marked
 
     @property
@@ -51,7 +51,7 @@ class MarkedGrid(LiveGrid):
 
     @property
     def chosen_keys(self) -> tuple[Hashable, ...]:
-        """Return the keys that an act applies to: the marked ones, otherwise that of the row under the cursor."""
+        """Return the keys that an act applies to: those of marked rows, otherwise that of the row under the cursor."""
         return self._marked or (() if self.row_key is None else (self.row_key,))
 
     @property
@@ -60,6 +60,7 @@ class MarkedGrid(LiveGrid):
         return self._words
 
     def _fill_grid(self, columns: Sequence[DisplayColumn], rows: Sequence[TableRow], want: Hashable | None) -> None:
+        """Show the finished rows that contain the filter's words."""
         fields = [self._declared.filter_fields(row) for row in self.table_rows]
         self.show_filtered_rows(columns, rows, list(self._declared_rows), fields, want)
 
@@ -74,6 +75,7 @@ class MarkedGrid(LiveGrid):
         """Show the ``rows`` whose ``fields`` (by title) contain the words; marks of keys that are gone are removed."""
         self._columns, self._rows, self._all, self._fields = columns, rows, tuple(keys), fields
         known = set(keys)
+        # A deleted run must not stay marked, or the next act would fail on it.
         if any(key not in known for key in self._marked):
             self.set_marks(tuple(key for key in self._marked if key in known))
         self._show_rows(want)
@@ -89,11 +91,13 @@ class MarkedGrid(LiveGrid):
         self._unsifted = text
 
     def _show_rows(self, want: Hashable | None) -> None:
+        """Show the rows that contain the words."""
         if self._unsifted is None:
             self._unsifted = self._empty
         shown = [
             place for place, fields in enumerate(self._fields) if not self._words or matches_words(fields, self._words)
         ]
+        # An empty list and a filter without matches need different texts.
         super().set_empty_text(
             f'Nothing here has "{self._words}". Press / for other words.' if self._all else self._unsifted
         )
@@ -114,6 +118,7 @@ class MarkedGrid(LiveGrid):
         self.set_marks((*self._marked, *bare) if bare else tuple(key for key in self._marked if key not in shown))
 
     def set_marks(self, keys: tuple[Hashable, ...]) -> None:
+        """Set the marked rows, and repaint those whose mark has changed."""
         changed = set(keys) ^ set(self._marked)
         self._marked = keys
         self._repaint_rows(place for place, key in enumerate(self._keys) if key in changed)
@@ -121,6 +126,7 @@ class MarkedGrid(LiveGrid):
             self.post_message(self.MarksChanged(self))
 
     def _line_text(self, y: int) -> tuple[str, str]:
+        """Return the text of a line, with the sign of a marked row."""
         text, part = super()._line_text(y)
         row = self.row_at(y - HEADER + self.scroll_offset.y) if y >= HEADER else None
         return (f"{MARK}{text[1:]}", part) if row is not None and row[-1] in self._marked else (text, part)

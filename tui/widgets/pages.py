@@ -1,6 +1,6 @@
-"""Tables read a page at a time: the source that a grid reads, a cache of pages, and what to read next.
+"""Tables read a page at a time: the source of a grid, a cache of pages, and the choice of the next page.
 
-Threads, if any, are the caller's affair.
+Starting threads is left to the caller.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from sfumato.workspace.visible_text import replace_unprintable
 from ..terminal.text import cell_text, fit_text
 
 PAGE = 500
-"""Rows in a page."""
+"""Number of rows in a page."""
 TableRow = tuple[object, ...]
-"""A row, one value a column."""
+"""Values of a row, one for each column."""
 
 
 class PageSource(Protocol):
     """Table of known length that is read a page at a time.
 
-    ``count`` and ``rows`` are called off the event loop, from one thread at a time, though not always the same one; rows keep their
-    order between calls.
+    ``count`` and ``rows`` are called off the event loop, from one thread at a time, though not always the same one;
+    rows keep their order between calls.
     """
 
     @property
@@ -45,10 +45,12 @@ class ListPages:
     """Source for a table that fits in memory."""
 
     def __init__(self, columns: Iterable[DisplayColumn], rows: Iterable[Sequence[object]]) -> None:
+        """Create the source from columns and rows."""
         self.columns: tuple[DisplayColumn, ...] = tuple(columns)
         self._rows = tuple(tuple(row) for row in rows)
 
     def count(self) -> int:
+        """Return the number of rows."""
         return len(self._rows)
 
     def rows(self, offset: int, limit: int) -> Sequence[TableRow]:
@@ -57,9 +59,10 @@ class ListPages:
 
 
 class PageCache:
-    """Pages read last, at most ``most`` of them. Outdated ones are shown until they are read again."""
+    """Cache of the ``most`` pages used last. Outdated pages are shown until they are read again."""
 
     def __init__(self, most: int = 20) -> None:
+        """Create an empty cache."""
         self._most = most
         self._pages: OrderedDict[int, Sequence[TableRow]] = OrderedDict()
         self._stale: set[int] = set()
@@ -74,7 +77,9 @@ class PageCache:
         return rows[place] if place < len(rows) else None
 
     def put_page(self, page: int, rows: Sequence[TableRow]) -> list[int]:
-        """Store the ``rows`` of ``page``, dropping the least recently used; return the table's rows that changed."""
+        """Store the ``rows`` of ``page``, dropping the least recently used; return the numbers of the table's rows that
+        changed.
+        """
         old = self._pages.get(page, ())
         self._pages[page] = rows
         self._pages.move_to_end(page)
@@ -88,7 +93,9 @@ class PageCache:
         self._stale.update(self._pages)
 
     def missing_page(self, first: int, last: int) -> int | None:
-        """Return the first page that rows ``first`` to ``last`` need and that is missing or outdated; None if all are current."""
+        """Return the first page that rows ``first`` to ``last`` need and that is missing or outdated; None if all are
+        current.
+        """
         needed = range(first // PAGE, last // PAGE + 1)
         return next((page for page in needed if page not in self._pages or page in self._stale), None)
 
@@ -125,17 +132,18 @@ class PageRequest:
     def fetch_page(self) -> PageDelivery:
         """Read the page, or the last one if the table ends before it. Raises what the source raises."""
         count = self.source.count() if self.count is None else self.count
+        # The table may have become shorter than the row that was asked for.
         page = max(0, min(self.index, count - 1)) // PAGE
         return PageDelivery(self.source, count, page, self.source.rows(page * PAGE, PAGE) if count else ())
 
 
 @dataclass(frozen=True)
 class DeliveryChange:
-    """What a delivered page changed.
+    """Changes that a delivered page made.
 
     opened: whether another source is shown now
-    afresh: whether everything must be repainted
-    rows: rows that differ
+    all_changed: whether everything must be repainted
+    changed_rows: rows that differ
     """
 
     opened: bool
@@ -144,9 +152,10 @@ class DeliveryChange:
 
 
 class PageFeed:
-    """Pages of the shown source, while another may be opening; at most one request is under way at any time."""
+    """Pages of the shown source, while another source may be opening; at most one request is under way at any time."""
 
     def __init__(self) -> None:
+        """Create a feed without a source."""
         self.count = 0
         self._source: PageSource | None = None
         self._opening: PageRequest | None = None
@@ -155,10 +164,11 @@ class PageFeed:
 
     @property
     def source(self) -> PageSource | None:
+        """Return the shown source; None before the first."""
         return self._source
 
     def open_source(self, source: PageSource, index: int) -> None:
-        """Open ``source`` at row ``index``; what is shown stays until its first page has come."""
+        """Open ``source`` at row ``index``; the old one is shown until the first page of the new one has been read."""
         self._opening = PageRequest(source, index, None)
 
     def row_at(self, index: int) -> TableRow | None:
@@ -166,7 +176,10 @@ class PageFeed:
         return self._cache.row_at(index)
 
     def next_request(self, wanted: Iterable[tuple[int, int]]) -> PageRequest | None:
-        """Return the request for the next page needed by the rows ``wanted`` (first, last), most urgent first; None if no page is needed."""
+        """Return the request for the next page that the rows ``wanted`` (first, last) need, most urgent first.
+
+        Return None if no page is needed or one is being read.
+        """
         order = None if self._waiting else self._opening or self._missing_request(wanted)
         self._waiting = self._waiting or order is not None
         return order
@@ -174,8 +187,8 @@ class PageFeed:
     def store_page(self, delivery: PageDelivery, keep: bool) -> DeliveryChange:
         """Store a delivered page, unless its source is no longer wanted, and return what changed.
 
-        If it opens another source with as many rows as the last, and ``keep``, the rows read before are shown until they have been
-        read again.
+        If it opens another source with as many rows as the last, and ``keep``, the rows read before are shown until
+        they have been read again.
         """
         self._waiting = False
         opened = self._opening is not None and delivery.source is self._opening.source
@@ -188,7 +201,9 @@ class PageFeed:
         return DeliveryChange(opened, afresh, changed)
 
     def give_up(self, source: PageSource) -> bool:
-        """Give ``source`` up; return True if it was shown or opening, so that nothing is shown any more."""
+        """Stop using ``source`` after an error; return True if it was shown or opening, so that nothing is shown any
+        more.
+        """
         self._waiting = False
         opening = None if self._opening is None else self._opening.source
         if source not in (opening, self._source):
@@ -198,6 +213,7 @@ class PageFeed:
         return True
 
     def _missing_request(self, wanted: Iterable[tuple[int, int]]) -> PageRequest | None:
+        """Return the request for the first missing page; None if all rows are read."""
         if self._source is None or not self.count:
             return None
         last = self.count - 1
@@ -208,25 +224,27 @@ class PageFeed:
 
 @dataclass(frozen=True)
 class RowLayout:
-    """Columns of a table, and the one-cell ``ellipsis`` that shows where a text was cut."""
+    """Columns of a table, with the one-cell ``ellipsis`` that shows where a text was cut."""
 
     columns: Sequence[DisplayColumn]
     ellipsis: str = "…"
 
     @property
     def width(self) -> int:
+        """Return the width of the table in cells."""
         return grid_width(self.columns)
 
     @property
     def column_starts(self) -> list[int]:
-        """Return the cell, less the leading blank, at which each column starts."""
+        """Return the first cell of each column, not counting the leading blank."""
         return list(accumulate((column.width + COLUMN_GAP for column in self.columns), initial=0))[:-1]
 
     def header_line(self) -> str:
+        """Return the line with the columns' titles."""
         return self._pad_texts([replace_unprintable(column.title) for column in self.columns])
 
     def row_line(self, row: TableRow) -> str:
-        """Return ``row`` in ``width`` cells; columns without a value stay empty."""
+        """Return the line of ``row``, ``width`` cells wide; columns without a value stay empty."""
         missing = "–" if self.ellipsis == "…" else "-"
         return self._pad_texts([cell_text(value, missing) for value in row[: len(self.columns)]])
 
@@ -235,6 +253,7 @@ class RowLayout:
         return self._pad_texts([self.ellipsis])
 
     def _pad_texts(self, texts: Sequence[str]) -> str:
+        """Return texts as a line, padded or cut to the columns."""
         padded = [*texts, *[""] * (len(self.columns) - len(texts))]
         parts = (fit_text(text, c.width, c.align, self.ellipsis) for text, c in zip(padded, self.columns, strict=True))
         return f" {(' ' * COLUMN_GAP).join(parts)} "

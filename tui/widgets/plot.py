@@ -1,4 +1,4 @@
-"""The plot widget: series against x, a cursor that reads them all, and zoom."""
+"""Plot widget: series against x, a cursor that reads them all, and zoom."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .frame import PlotLabels
 from .inks import InkStyles, choose_palette, colour_system, has_sixteen_colours, tints_stand_out
 
 WAITING = "…"
-"""Until it is told what to draw."""
+"""Text until there are series."""
 
 
 class Plot(Widget, can_focus=True):
@@ -60,11 +60,13 @@ class Plot(Widget, can_focus=True):
     ]
 
     first_colour: ClassVar[int] = 0
-    """The place in the palette of the first series' colour."""
+    """Index in the palette of the first series' colour."""
 
     @dataclass
     class CursorMoved(Message):
-        """Message that the cursor of ``plot`` came to ``x``, with the series' readings there; None if it was removed."""
+        """Message that the cursor of ``plot`` came to ``x``, with the series' readings there; None if it was
+        removed.
+        """
 
         plot: Plot
         x: float | None
@@ -97,7 +99,10 @@ class Plot(Widget, can_focus=True):
         id: str | None = None,  # noqa: A002  (Textual's name)
         classes: str | None = None,
     ) -> None:
-        """Make the widget; ``glyphs`` is braille, block or ascii, by default SFUMATO_GLYPHS. Raises ValueError for another."""
+        """Create the widget.
+
+        ``glyphs`` is braille, block or ascii, by default SFUMATO_GLYPHS. Raises ValueError for another.
+        """
         super().__init__(name=name, id=id, classes=classes)
         self._glyphs = find_glyphs(glyphs)
         self._labels = PlotLabels()
@@ -113,6 +118,7 @@ class Plot(Widget, can_focus=True):
 
     @property
     def cursor_x(self) -> float | None:
+        """Return the x of the cursor; None without one."""
         return self._cursor
 
     @property
@@ -138,16 +144,17 @@ class Plot(Widget, can_focus=True):
     ) -> None:
         """Show other series; zoom and cursor are reset unless ``keep_view``.
 
-        ``x_names`` name x = 0, 1, 2, …; ``x_range`` is the whole range, by default what the series need; ``y_range`` fixes the vertical
-        axis,
-        which otherwise follows what is in view; ``log_y`` makes it logarithmic and leaves out what is not above 0; ``x_unit``,
-        ``y_unit`` and
-        ``empty`` are as in PlotLabels.
+        x_names: names of x = 0, 1, 2, …
+        x_range: the whole range; by default what the series need
+        y_range: fixed range of y; by default it follows what is in view
+        log_y: whether y is logarithmic, without values that are not above 0
+        x_unit, y_unit, empty: as in ``PlotLabels``
         """
         if series_colours(series) != series_colours(self._series):
             self._inks = self._picture = None
         self._series, self._stops = tuple(series), point_positions(series)
         labels = PlotLabels(title, x_label, y_label, tuple(x_names), log_y, x_unit, y_unit, empty)
+        # A range of y chosen for another measure or scale means nothing here.
         if not keep_view or (y_label, log_y) != (self._labels.y_label, self._labels.log_y):
             self._y_seen = None
         self._labels, self._y_range = labels, y_range
@@ -161,7 +168,8 @@ class Plot(Widget, can_focus=True):
 
     @property
     def cursor_readings(self) -> tuple[SeriesReading, ...]:
-        """Return the series' readings at the cursor."""
+        """Return the series' readings at the cursor; empty without one."""
+        # Readings need the layout, which is not known before the first painting.
         if self._chart is None:
             self._compose_picture()
         frame = self._chart.frame if self._chart else None
@@ -181,7 +189,7 @@ class Plot(Widget, can_focus=True):
         self.post_message(self.CursorMoved(self, x, self.cursor_readings))
 
     def action_step(self, cells: int) -> None:
-        """Move the cursor to the next value at least ``cells`` cells away."""
+        """Move the cursor to the next value at least ``cells`` cells away; the first step puts it at the middle."""
         frame = self._chart.frame if self._chart else None
         if frame is None or self._view is None:
             return
@@ -213,7 +221,7 @@ class Plot(Widget, can_focus=True):
             self._set_y_view(view.zoom(factor, centre))
 
     def action_pan(self, step: int) -> None:
-        """Move the range of y up or down by a quarter; all is in view until y is zoomed."""
+        """Move the range of y up or down by a quarter of its height."""
         view = self._y_view()
         if view is not None:
             self._set_y_view(view.shift(step / 4))
@@ -227,13 +235,14 @@ class Plot(Widget, can_focus=True):
             self._announce_view()
 
     def show_ranges(self, x_range: Limits | None, y_range: Limits | None) -> None:
-        """Show these ranges; that of y as the values need it if it is None."""
+        """Show these ranges without a message; the range of y follows the values if it is None."""
         if self._view and x_range:
             self._view = self._view.start_at(x_range[0], x_range[1] - x_range[0])
         self._y_seen = y_range
         self._redraw()
 
     def _scale_y(self, y: float) -> float:
+        """Return y on the scale of the axis, its decimal logarithm if that is logarithmic; NaN if it has none."""
         return y if not self._labels.log_y else math.log10(y) if y > 0 else math.nan
 
     def _y_view(self) -> AxisView | None:
@@ -251,12 +260,14 @@ class Plot(Widget, can_focus=True):
         return AxisView((min(low, first), max(high, last)), (first, last))
 
     def _set_y_view(self, view: AxisView) -> None:
+        """Show a range of y and post it."""
         ends = tuple(10.0**end if self._labels.log_y else end for end in view.visible)
         self._y_seen = (ends[0], ends[1]) if view.is_zoomed else None
         self._redraw()
         self._announce_view()
 
     def _announce_view(self) -> None:
+        """Post the ranges in view."""
         self.post_message(self.ViewChanged(self, self.x_range, self._y_seen))
 
     def on_click(self, event: events.Click) -> None:
@@ -269,11 +280,12 @@ class Plot(Widget, can_focus=True):
         self.move_cursor(nearest_stop(self._stops, x))
 
     def notify_style_update(self) -> None:
+        """Discard what depends on colours when the theme changes."""
         self._inks = self._chart = self._picture = None
         super().notify_style_update()
 
     def render_line(self, y: int) -> Strip:
-        """Render row ``y`` of the picture, one segment a run."""
+        """Return row ``y`` of the picture as a strip with a segment for each run."""
         if self._picture is None or (self._picture.width, self._picture.height) != self.size:
             self._chart = None
             self._picture = self._compose_picture()
@@ -284,10 +296,12 @@ class Plot(Widget, can_focus=True):
         return Strip([Segment(text, inks.style_of(ink, fill)) for text, ink, fill in runs], self._picture.width)
 
     def _set_x_view(self, view: AxisView) -> None:
+        """Show a range of x."""
         if view != self._view:
             self._view, self._chart = view, None
 
     def _redraw(self) -> None:
+        """Draw the chart again, and repaint the rows that differ."""
         self._chart = None
         self._repaint_changes()
 
@@ -304,6 +318,8 @@ class Plot(Widget, can_focus=True):
             self.refresh(*(Region(0, row, old.width, 1) for row in rows))
 
     def _compose_picture(self) -> CharacterPicture:
+        """Return the picture with the cursor."""
+        # The chart without a cursor is kept: a step of the cursor changes few cells of it.
         if self._chart is None:
             seen = self._view.visible if self._view else None
             self._chart = draw_chart(
@@ -314,6 +330,7 @@ class Plot(Widget, can_focus=True):
         return add_cursor(self._chart, self._series, self._labels, self._cursor)
 
     def _chart_style(self) -> ChartStyle:
+        """Return the style for the terminal's colours: bands as tints only if these are visible."""
         shows = tints_stand_out(
             self._series_styles(), self.rich_style.bgcolor, colour_system(self.app.console.color_system)
         )
@@ -321,6 +338,7 @@ class Plot(Widget, can_focus=True):
         return ChartStyle(self._glyphs, colour, "background" if colour and shows else "dots")
 
     def _series_styles(self) -> list[Style]:
+        """Return the style of each series in the theme's colours."""
         system = colour_system(self.app.console.color_system)
         sixteen = has_sixteen_colours(system, self.app.native_ansi_color)
         known = choose_palette(self.app.current_theme.dark, sixteen)
@@ -328,6 +346,7 @@ class Plot(Widget, can_focus=True):
         return [Style.parse(one) for one in series_colours(self._series, turned)]
 
     def _make_inks(self) -> InkStyles:
+        """Return the styles of all inks."""
         parts = ("plot--axis", "plot--strong", "plot--cursor")
         plain = [self.rich_style, *(self.get_component_rich_style(part) for part in parts)]
         return InkStyles(plain, self._series_styles())

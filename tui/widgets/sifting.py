@@ -1,4 +1,4 @@
-"""Filtering of rows by typed words, such as ``kind:count !income``."""
+"""Filter rows by typed words, such as ``kind:count !income``."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ def matches_words(fields: Mapping[str, object], words: str) -> bool:
 
 
 def _matches_word(texts: Mapping[str, str], word: str) -> bool:
+    """Return whether the lower-case texts, by title, agree with one word."""
     wanted = word.removeprefix("!")
     title, colon, rest = wanted.partition(":")
     own = [text for name, text in texts.items() if name.startswith(title)] if colon and title else []
     found = any(rest in text for text in own) if own else any(wanted in text for text in texts.values())
+    # A lone ``!`` is a word that is still being typed.
     return found is not word.startswith("!") if wanted else True

@@ -1,4 +1,4 @@
-"""Pictures of one line of text: histograms, and courses of values."""
+"""Pictures of one line of text: histograms and trends of values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COURSE_ASCII = "_.-~^"
 
 
 def sparkline(counts: Sequence[int], cells: int) -> str:
-    """Draw ``counts`` as at most ``cells`` bars; neighbours are added up if there are more, and what is not 0 is never blank."""
+    """Draw ``counts`` as at most ``cells`` bars; neighbours are added up if there are more."""
     if not counts or cells < 1:
         return ""
     bars = min(cells, len(counts))
@@ -22,26 +22,27 @@ def sparkline(counts: Sequence[int], cells: int) -> str:
     sums = [sum(counts[low:high]) for low, high in pairwise(edges)]
     most = max(sums)
     signs = ASCII if os.environ.get("SFUMATO_GLYPHS") == "ascii" else BLOCKS
+    # Rounded up, so that a count above 0 is never blank.
     return "".join(signs[-(-value * 8 // most)] if most else " " for value in sums)
 
 
 def trend_line(values: Sequence[float], cells: int) -> str:
-    """Draw ``values`` in at most ``cells`` signs, higher for larger values; values are skipped if there are more.
-
-    Values are not averaged, so that quick ups and downs stay visible.
-    """
+    """Draw ``values`` in at most ``cells`` signs, higher for larger values; values are skipped if there are more."""
     known = [value for value in values if math.isfinite(value)]
     if not known or cells < 1:
         return ""
     signs = COURSE_ASCII if os.environ.get("SFUMATO_GLYPHS") == "ascii" else COURSE
     low, high = min(known), max(known)
     shown = min(cells, len(values))
+    # Averages would hide quick ups and downs.
     picked = [values[i * (len(values) - 1) // max(1, shown - 1)] for i in range(shown)]
     return "".join(_height_sign(value, low, high, signs) for value in picked)
 
 
 def _height_sign(value: float, low: float, high: float, signs: str) -> str:
+    """Return the sign of a value between ``low`` and ``high``; blank if it is missing."""
     if not math.isfinite(value):
         return " "
+    # A constant is drawn at half height.
     share = (value - low) / (high - low) if high > low else 0.5
     return signs[min(len(signs) - 1, int(share * len(signs)))]

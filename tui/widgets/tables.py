@@ -13,9 +13,9 @@ from .pages import TableRow
 Row = TypeVar("Row")
 Row_co = TypeVar("Row_co", covariant=True)
 Cells = Mapping[str, object]
-"""The cells of a row, by the names of the columns."""
+"""Cells of a row, by name of the column."""
 Keyed = tuple[Hashable, Cells]
-"""A row that is its key and its cells."""
+"""Row given as its key and its cells."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ Columns = Sequence[TableColumn[Row]]
 
 
 def table_columns(columns: Iterable[DisplayColumn]) -> tuple[TableColumn[Any], ...]:
-    """Return columns whose cells a table takes from ``values``."""
+    """Return the columns as columns of a screen's table, whose cells come from its ``values``."""
     return tuple(
         TableColumn(
             one.name, one.title, one.width, one.align, one.drop_order, one.grow_order, one.full_title, one.page_only
@@ -49,13 +49,13 @@ def _no_cells(_: object) -> Cells:
 
 @dataclass(frozen=True)
 class GridTable(Generic[Row]):
-    """Rows of one kind on a grid.
+    """Table of rows of one kind on a grid.
 
     columns: the columns
-    key: key of a row; by default its place
+    key: key of a row; by default its index
     values: cells, by name, of the columns that have no ``cell``
-    words: texts that filters search; by default the cells
-    order: sort key of a row
+    search_texts: texts that filters search; by default the cells
+    sort_key: sort key of a row; by default rows keep their order
     column_fitter: function that fits the columns into a width
     """
 
@@ -73,7 +73,7 @@ class GridTable(Generic[Row]):
         return range(len(rows)) if self.key is None else [self.key(row) for row in rows]
 
     def columns_in(self, rows: Sequence[Row], width: int) -> Columns[Row]:
-        """Return the columns in ``width`` cells, without the optional ones that no row fills."""
+        """Return the columns that fit in ``width`` cells, without the optional ones that no row fills."""
         there = [column for column in self.columns if not column.optional or any(map(column.cell or bool, rows))]
         return self.column_fitter(there, width)
 
@@ -90,7 +90,7 @@ class GridTable(Generic[Row]):
 
 
 class RowSource(Protocol[Row_co]):
-    """Rows that are read a page at a time, off the event loop."""
+    """Source of rows that are read a page at a time, off the event loop."""
 
     def __len__(self) -> int: ...
 
