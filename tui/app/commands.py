@@ -42,7 +42,9 @@ class EquivalentCommands(TableDialog[tuple[str, str], None]):
     """
 
     id_prefix = "commands"
-    DEFAULT_CSS = "CommandGrid #commands-reading { height: auto; max-height: 50%; padding: 0 1; background: $surface; }"
+    DEFAULT_CSS = (
+        "EquivalentCommands #commands-reading { height: auto; max-height: 50%; padding: 0 1; background: $surface; }"
+    )
 
     def __init__(self, shows: str, done: Sequence[str]) -> None:
         """Create the dialog; ``shows`` is empty if no command shows the same."""

@@ -165,7 +165,7 @@ def _check_roles(variables: Sequence[Variable], answers: Mapping[str, Any]) -> N
     if answers["goal"] == "anonymisation" and not known:
         raise BadInput("roles", "an anonymisation needs quasi-identifiers: mark what an intruder may know of a person")
     if answers["goal"] != "anonymisation" and not sensitive and not _synthesises_all(answers):
-        raise BadInput("roles", "no variable is sensitive: mark those to be synthesised, or set made = all")
+        raise BadInput("roles", "no variable is sensitive: mark those to be synthesised, or set synthesise = all")
 
 
 def _synthesises_all(answers: Mapping[str, Any]) -> bool:

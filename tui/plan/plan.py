@@ -293,11 +293,6 @@ def _step_row(key: str, section: str, words: StepDescription, *, wrong: bool) ->
     return StepRow(key, cells, words)
 
 
-def plan_section(value: object) -> Mapping[str, Any]:
-    """Return a section of a plan; empty for a value that is not a table."""
-    return value if isinstance(value, Mapping) else {}
-
-
 class StepGrid(LiveGrid):
     """Grid of steps in which enter edits one."""
 
@@ -730,7 +725,7 @@ class PlanTab(EditQueue):
 
         from .rules import RulesDialog
 
-        said = plan_section(self._view.table.get("constraints"))
+        said = _mapping_or_empty(self._view.table.get("constraints"))
 
         def apply_rules(found: dict[str, Any] | None) -> None:
             """Put the changed rules into the plan."""
