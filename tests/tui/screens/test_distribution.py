@@ -63,7 +63,7 @@ def surveyed(made, tmp_path):
 
 def cursor_of(widget):
     """The bin across."""
-    return widget.cursor_bin[0]  # noqa: PD008  (a cursor, not a frame)
+    return widget.cursor_bin[0]
 
 
 def fits(seat, size):
