@@ -112,7 +112,7 @@ def readable_widths(span: float, finest: float = 0.0) -> tuple[float, ...]:
 
 
 def _step_width(step: WidthStep) -> float:
-    # The product of a digit and a power of ten is off by rounding: 3 * 10**-1 is not 0.3.
+    # The product of a digit and a power of ten may be off by rounding: 5 * 10.0**-17 is not 5e-17.
     return float(f"{step[0]}e{step[1]}")
 
 

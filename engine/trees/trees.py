@@ -227,7 +227,7 @@ class _CodedTable(NamedTuple):
 
     codes: codes of the predictors, (n, P)
     values: values that the codes of each predictor stand for, (P,)
-    classes: classes from 0, (n,)
+    class_keys: classes from 0, (n,)
     """
 
     codes: Integers
