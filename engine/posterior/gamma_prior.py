@@ -27,9 +27,10 @@ class GammaPrior:
         return -2 if self.on == "precision" else 1
 
     def log_density(self, log_tau: Floats) -> Floats:
-        """Return the log density of log tau, any shape, the Jacobian included."""
+        """Return the log density of log tau, any shape, with the Jacobian."""
         log_variable = self.tau_power * log_tau
         constant = self.shape * np.log(self.rate) - gammaln(self.shape) + np.log(abs(self.tau_power))
+        # A tau near 0 overflows to a density of 0, which is its limit.
         with np.errstate(over="ignore"):
             return np.asarray(constant + self.shape * log_variable - self.rate * np.exp(log_variable))
 
