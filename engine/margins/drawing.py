@@ -22,7 +22,6 @@ def draw_given(shares: Floats, groups: Integers, rng: np.random.Generator) -> In
     upto = np.cumsum(shares, axis=1)
     last = upto[:, -1:]
     upto = np.divide(upto, last, out=np.zeros_like(upto), where=last > 0)
-    # Rounding of the sums would lose or add a record.
     upto[:, -1] = 1.0
     # Systematic rounding (Madow 1949): independent draws would add their own sampling error to what was fitted.
     places = np.floor(upto * count[:, None] + rng.random((len(shares), 1)))

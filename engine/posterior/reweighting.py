@@ -27,7 +27,7 @@ AT_A_TIME = 4_000_000
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOutWeights:
-    """Weights of posterior draws that leave each of t records out.
+    """Weights of posterior draws that leave out one record each, for t records.
 
     weights: normalised weights, (t, S)
     heavy: for which records their tail is too heavy, (t,)
@@ -38,15 +38,19 @@ class LeaveOneOutWeights:
 
     @classmethod
     def from_log_densities(cls, log_own: Floats, weights: Floats) -> LeaveOneOutWeights:
-        """Compute from the log densities of the records given each draw, (t, S), and the weights (S,) that the draws come with."""
+        """Compute the weights from the log densities of the records given each draw, (t, S), and the weights (S,) of
+        the draws.
+        """
         with np.errstate(divide="ignore"):
             ratios = np.log(weights) - log_own
+        # A record that moves the fit much has few draws that fit its absence: the tail is smoothed, and k-hat says
+        # where that does not suffice.
         found = [smooth_weights(own) for own in ratios]
         shapes = np.array([shape for _, shape in found])
         return cls(np.stack([own for own, _ in found]), shapes > LARGEST_PARETO_K)
 
     def log_weighted_mean(self, logs: Floats) -> Floats:
-        """Return the logarithm of the weighted mean of exp(``logs``) (t, g, S), (t, g)."""
+        """Return the log of the weighted mean of exp(``logs``) (t, g, S), (t, g)."""
         most = logs.max(axis=2)
         most = np.where(np.isfinite(most), most, 0.0)
         means = np.einsum("tgs,ts->tg", np.exp(logs - most[..., None]), self.weights)

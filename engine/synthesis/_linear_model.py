@@ -16,7 +16,7 @@ from ..design.regression_rows import RegressionRows, stack_blocks, stack_weights
 from ..methods.spec import Param, Spec
 from ..posterior.bayesian_linear_regression import LinearPosterior, Standardisation, require_more_records
 
-# Beyond 2^53 whole numbers are no longer exact as floats; beyond 1e300 sums and squares overflow.
+# Beyond 2^53 whole numbers are no longer exact as floats; 1e300 is near the largest float.
 LARGEST = {Kind.COUNT: 2.0**53, Kind.CONTINUOUS: 1e300}
 
 
@@ -57,7 +57,6 @@ def regression_posterior(
     held = stack_blocks(tables)
     if spec.prior == "published":
         return LinearPosterior.from_triangle(triangle, n, *settings, symmetric=held is None)
-    # Standardised records are decomposed themselves where they are in memory, which loses no digits to large means.
     if held is not None:
         x, y = held
         return LinearPosterior.from_records_scaled(y, x, *settings, by, weights=weights)

@@ -388,8 +388,7 @@ class MultinomialRelease:
             kept = stratum.records.kept
             for rows in _record_chunks(inside, stratum, g):
                 places, possible = find_places(codes[rows], stratum.records.class_keys)
-                # The prior comes from all records at full weight, so a class that only the weights leave out is
-                # possible there.
+                # A record of weight 0 is in no fit: the release excludes no guess of its value, but the prior does.
                 prior_possible = possible & ~moved[rows]
                 possible = (possible | (weight[rows] == 0)[:, None]) & ~moved[rows]
                 old, known = find_places(was[rows], stratum.records.class_keys)
@@ -558,7 +557,7 @@ def _weigh_class_changes(
         square = np.take_along_axis(own, places, 1) + own[rows, old][:, None]
         square -= 2 * np.take_along_axis(bent[rows, :, old], places, 1)
         square *= weight[:, None] ** 2
-        # l_Z + g_Z' delta - delta' H_Z delta / 2; where x stays, delta = H^-1 d exactly.
+        # l_Z + g_Z' delta - delta' H_Z delta / 2; where x stays, delta = H^-1 d.
         likelihood[..., draws] = (
             stratum.fitted_likelihood[draws] + np.swapaxes(first[:, draws], 1, 2) - square[..., None] / 2
         )

@@ -334,7 +334,6 @@ def joint_draw(
         wrong = np.flatnonzero(table.has_impossible_values(codes))
         if not len(wrong):
             break
-        # A few at least: within rounding, one record would always be of the same cell.
         codes[wrong] = draw_codes(fit, table, max(len(wrong), 50), rng)[: len(wrong)]
     else:
         raise NotComputable(
@@ -355,7 +354,6 @@ def draw_codes(fit: Fit, table: TargetTable, records: int, rng: np.random.Genera
     tree = JunctionTree.from_margins(table.domain, list(protected_margins(fit)))
     tables = tuple(np.asarray(fit.arrays[f"clique/{_clique_key(clique)}"], dtype=np.float64) for clique in tree.cliques)
     codes = FittedTree(tree, tables, 0, 0.0).draw_records(records, rng)
-    # Drawn along the tree, records stand in the order of its first clique's cells.
     return codes[rng.permutation(records)]
 
 

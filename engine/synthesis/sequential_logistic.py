@@ -424,7 +424,6 @@ def draw_coefficients(found: LogisticFit, spec: SequentialLogisticSpec, rng: np.
     # too small.
     if spec.parameters == "mle":
         return found.coefficients[None, :]
-    # Scaled to a correlation matrix first: covariances of very different sizes lose digits.
     root = np.linalg.cholesky(found.covariance / np.outer(found.errors, found.errors)) * found.errors[:, None]
     return np.asarray(found.coefficients + rng.standard_normal((draws, len(found.coefficients))) @ root.T)
 

@@ -114,8 +114,8 @@ class _DrawsRequest:
     make_draws: Callable[[], tuple[WeightedDraws, ...]] = field(compare=False, repr=False)
 
 
-@lru_cache(maxsize=2)
 # Several measures ask for the same draws, each through a release of its own.
+@lru_cache(maxsize=2)
 def _cached_draws(asked: _DrawsRequest) -> tuple[WeightedDraws, ...]:
     return asked.make_draws()
 
