@@ -309,6 +309,7 @@ class _ClassCounter:
     def __init__(
         self, ladders: Sequence[GeneralisationLevels], first: LatticeNode, last: LatticeNode, base: _NodeClasses
     ) -> None:
+        """Start with the classes of the first node, ``base``."""
         self.ladders, self.first, self.last = ladders, first, last
         self.shape = tuple(high - low + 1 for low, high in zip(first, last, strict=True))
         self.kept: list[tuple[LatticeNode, _NodeClasses]] = [(first, base)]
@@ -447,6 +448,7 @@ class _LatticeProblem:
         most: int,
         sensitive: Sequence[SensitiveColumn],
     ) -> None:
+        """Set objective and limits; ``most`` records may be suppressed."""
         self.counter, self.limits, self.objective, self.most = counter, limits, objective, most
         self.ladders, self.first, self.shape = counter.ladders, counter.first, counter.shape
         self.sensitive = sensitive
@@ -535,6 +537,7 @@ class _LatticeSearch:
     """
 
     def __init__(self, lattice: _LatticeProblem) -> None:
+        """Start with no node checked, and with the bounds that need no counting."""
         self.lattice = lattice
         self.losses = lattice.losses_unsuppressed()
         self.bounds = lattice.initial_bounds()

@@ -404,6 +404,7 @@ class _ProgramChoices:
 
     @classmethod
     def _from_sets(cls, choices: dict[int, set[int]], most: Callable[[int, int], int]) -> _ProgramChoices:
+        """Build from the sets of each pattern; ``most`` returns the most records of a pattern that may lose a set."""
         rows = [(p, one, most(p, one)) for p in sorted(choices) for one in sorted(choices[p])]
         found = np.array(rows, dtype=np.int64).reshape(-1, 3)
         return cls(found[:, 0], found[:, 1], found[:, 2])

@@ -59,8 +59,9 @@ class Standardisation:
 
     @classmethod
     def from_records(cls, y: Floats, x: Floats, weights: Floats | None = None) -> Standardisation:
-        """Compute from responses (n,) and design (n, K), by the records' weights. Raises ValueError when y or a column
-        does not vary.
+        """Compute from responses (n,) and design (n, K), by the records' weights.
+
+        Raises ValueError when y or a column does not vary.
         """
         middle, unit = map(float, _mean_and_sd(y, weights))
         of_means, of_sds = _mean_and_sd(x[:, 1:], weights)
@@ -87,8 +88,7 @@ class Standardisation:
 
 @dataclass(frozen=True)
 class LinearPosterior:
-    """The posterior of (gamma, sigma) given n records, or records whose weights sum to n; build it with
-    ``from_records``.
+    """The posterior of (gamma, sigma) given records; build it with ``from_records``.
 
     n: number of records, or sum of their weights
     rss: sum of squared residuals of least squares
@@ -124,8 +124,9 @@ class LinearPosterior:
         weights: Floats | None = None,
         symmetric: bool = False,
     ) -> LinearPosterior:
-        """Compute the posterior given responses y (n,), design x (n, K), n > K, and ``weights`` (n,) above 0 with a sum
-        above K.
+        """Compute the posterior given responses y (n,) and design x (n, K), n > K.
+
+        ``weights`` (n,) are above 0, and their sum is above K.
 
         ``symmetric`` draws T gamma by the symmetric root of its covariance.
 
@@ -233,8 +234,8 @@ class LinearPosterior:
         return np.asarray(likelihood + log_sigma - np.log1p(variance[:, 0] / self.sigma_scale**2))
 
     def sigma_grid(self) -> tuple[Floats, Floats]:
-        """Return points of log(sigma / unit), (G,), that cover all but a negligible part of its posterior, and the cdf
-        at them, (G,).
+        """Return points of log(sigma / unit), (G,), that cover its posterior but for a negligible part, and the cdf
+        there, (G,).
         """
         total = self.rss + float(self.u @ self.u)
         low = 0.5 * np.log(self.rss / self.n) - 3

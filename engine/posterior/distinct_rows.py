@@ -203,16 +203,15 @@ class ClassProbabilities:
         return np.asarray(self.upto[-1])
 
     def totals_of_first(self, first: int) -> Floats:
-        """Return the sum of the probabilities of the ``first`` classes, (rows,), at least the smallest number that has
-        a logarithm.
-        """
+        """Return the total of the ``first`` classes, (rows,), at least the smallest number that has a logarithm."""
         if first == self.size:
             return self.row_totals
         return np.maximum(self.row_totals - self.each[:, first], SMALLEST_PROBABILITY)
 
     def pick_classes(self, own: Codes | None, u: Floats) -> Codes:
-        """Return the class at which each uniform number ``u`` (k,) falls, (k,), for the rows ``own`` (k,), by default
-        each row in turn.
+        """Return the class at which each uniform number ``u`` (k,) falls, (k,).
+
+        ``own`` (k,) is the row of each number, by default each row in turn.
         """
         upto = self.upto if own is None else self.upto.take(own, axis=1)
         number = len(upto)

@@ -85,8 +85,9 @@ def _log_interval_probability(a: Floats, b: Floats) -> Floats:
 
 
 def _log_interval_derivatives(a: Floats, b: Floats, sigma: float) -> tuple[Floats, Floats]:
-    """Return first and second derivatives of log(Phi(b) - Phi(a)) by (mean, log sigma), a = (low - mean) / sigma and b
-    likewise.
+    """Return first and second derivatives of log(Phi(b) - Phi(a)) by (mean, log sigma).
+
+    a = (low - mean) / sigma, and b likewise.
     """
     log_share = _log_interval_probability(a, b)
     powers = [_scaled_density_power(a, k, log_share) - _scaled_density_power(b, k, log_share) for k in range(4)]
@@ -164,6 +165,7 @@ class PosteriorGivenRelease:
         """Return a function for the log density of many theta (T, K + 1)."""
 
         def log_density(thetas: Floats) -> Floats:
+            """Return the log density of thetas (T, K + 1), (T,)."""
             found = self._log_posterior(thetas)
             for rows, x, _ in self.rows.blocks():
                 drawn, size = self.drawn.select_rows(rows), max(1, _AT_A_TIME // len(x))

@@ -40,8 +40,7 @@ _BETWEEN_CHECKS = 1.4
 
 
 def rank_normalised_split_r_hat(chains: Floats) -> float:
-    """Return the rank-normalised split R-hat, section 4: the larger of those of the ranks (location) and of the folded
-    ranks (scale).
+    """Return the rank-normalised split R-hat (section 4), the larger one of ranks (location) and folded ranks (scale).
 
     Infinite for chains of which none ever moves.
     """
@@ -95,9 +94,7 @@ def rank_bins(chains: Floats, bins: int) -> NDArray[np.int64]:
 
 
 def _combined_autocorrelation(chains: Floats) -> Floats:
-    """Return the autocorrelation of chains (chains, steps) together, (steps,); 1 throughout for chains that never
-    move.
-    """
+    """Return the autocorrelation of all chains (chains, steps) together, (steps,); 1 for chains that never move."""
     steps = chains.shape[1]
     between = np.var(chains.mean(axis=1), ddof=1)
     autocovariance = _autocovariance(chains).mean(axis=0)
@@ -120,8 +117,9 @@ def _autocovariance(chains: Floats) -> Floats:
 def chain_trace(
     theta: Floats, log_density: Floats, names: Sequence[str], burn_in: int, density: str = LOG_POSTERIOR
 ) -> ChainTrace:
-    """Make the trace of chains ``theta`` (steps, chains, d) with their ``log_density`` (steps, chains), which is named
-    ``density``.
+    """Make the trace of chains ``theta`` (steps, chains, d).
+
+    ``log_density`` (steps, chains) is theirs, and is named ``density``.
 
     At most 500 steps are kept, evenly spaced up to the last: all chains as a band of quantiles at every step, and four
     by themselves. Ranks are counted in split groups: every other walker together, the first half of the steps apart
@@ -285,7 +283,7 @@ class WhitenedEnsemble:
 def _proposal_moves(dimension: int, independence: float) -> list[tuple[Any, float]]:
     # In white coordinates the posterior is about standard normal; the t has heavier tails, as an independence proposal
     # must.
-    """Return emcee's moves with their shares: differential evolution, and independent proposals from a multivariate
+    """Return emcee's moves and their shares: differential evolution, and independent proposals from a multivariate
     t.
     """
     proposal = MultivariateT(np.zeros(dimension), np.eye(dimension), 10.0)
@@ -316,6 +314,7 @@ def _run_until_converged(
     sampler, latest = whole.sampler, state
 
     def run_to(length: int) -> tuple[Diagnostic, ...]:
+        """Run the ensemble to a number of steps, and return its diagnostics."""
         nonlocal latest
         while sampler.iteration < length:
             latest = sampler.run_mcmc(latest, min(_BLOCK, length - sampler.iteration), skip_initial_state_check=True)
@@ -354,8 +353,6 @@ def _size_diagnostic(statistic: str, name: str, size: float) -> Diagnostic:
 
 
 def _doubt_order(found: Diagnostic) -> tuple[bool, float]:
-    """Return a sorting key by how much a diagnostic speaks against convergence: R-hats highest, then small sample
-    sizes.
-    """
+    """Return a sorting key for how much a diagnostic speaks against convergence: R-hats highest, then small sizes."""
     value = found.value or 0.0
     return found.name == "r_hat", value if found.name == "r_hat" else -value

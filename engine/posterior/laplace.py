@@ -193,9 +193,7 @@ def _step_off_saddle(gradient: Floats, hessian: Floats) -> Floats:
 def _line_search(
     target: SmoothLogDensity, theta: Floats, value: float, step: Floats, promised: float
 ) -> tuple[Floats, tuple[float, Floats, Floats]]:
-    """Halve the step until the density rises enough, and return the new point with its derivatives. Raises
-    NotConverged.
-    """
+    """Halve the step until the density rises enough; return the point and its derivatives. Raises NotConverged."""
     length = 1.0
     for _ in range(50):
         there = target.derivatives(theta + length * step)
@@ -236,6 +234,7 @@ class MultivariateT:
         return self.location + spread[:, None] * (normal @ self.factor.T)
 
     def log_density(self, theta: Floats) -> Floats:
+        """Return the log density at theta (n, d), (n,)."""
         d, f = self.location.size, self.freedom
         white = np.linalg.solve(self.factor, (theta - self.location).T)
         constant = gammaln((f + d) / 2) - gammaln(f / 2) - d / 2 * np.log(f * np.pi)

@@ -89,9 +89,7 @@ class DeletionPosterior:
 
     @classmethod
     def _with_nodes_for(cls, posterior: LinearPosterior, farthest: _ExtremeRecords) -> DeletionPosterior:
-        """Choose the nodes of sigma that the posterior needs if any record is changed, and build the posterior
-        there.
-        """
+        """Build the posterior at the nodes of sigma that it needs when any record is changed."""
         middle = _median_log_sigma(posterior)
         low, high = middle - _SPAN, middle + _SPAN
         for _ in range(3):

@@ -58,9 +58,7 @@ def gauss_rules(x: Floats, weights: Floats, counts: NDArray[np.intp], m: int) ->
 
 
 def tilting_error(m: int, tilt: Floats, widening: Floats) -> Floats:
-    """Return the error of m Gauss-Hermite nodes for the mean of exp(tilt x + widening x^2 / 2) under a standard normal
-    x.
-    """
+    """Return the error of m Gauss-Hermite nodes for the mean of exp(tilt x + widening x^2 / 2), x standard normal."""
     j = np.arange(m + 1)
     with np.errstate(divide="ignore"):
         log_tilt, log_half = np.log(tilt[..., None]), np.log(widening[..., None] / 2)
@@ -188,8 +186,7 @@ def _integrate_one_count(y: float, eta: Floats, tau: float, bound: int | None, *
 def _refine_panels(
     y: float, panels: _EtaPanels, tau: float, bound: int | None, most: int, *, derivatives: bool = False
 ) -> tuple[_EtaPanels, Floats] | None:
-    """Halve the panels until polynomials on them are accurate, and return them with the coefficients, (1 or 6, 6,
-    number).
+    """Halve the panels until polynomials on them are accurate; return them and the coefficients, (1 or 6, 6, number).
 
     None where that takes more than ``most`` panels.
     """

@@ -119,8 +119,8 @@ def propose_split_or_merge(
     alpha: float,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats, bool]:
-    """Take one split or merge step, and return ``records`` (K,) and ``levels`` (K, D) of the classes, and whether it
-    was accepted.
+    """Take one split or merge step; return ``records`` (K,) and ``levels`` (K, D) of the classes, and whether it was
+    accepted.
     """
     size, occupied = len(records), np.flatnonzero(records > 0)
     split = rng.random() < 0.5
@@ -234,8 +234,9 @@ class OccupiedClasses:
         return cls(now, logs, near, far, np.append(now.log_weights[near], weight), bounds)
 
     def resolve_bound(self, rows: DistinctRows, which: Codes, proposed: Floats, u: Floats) -> Codes:
-        """Draw a class (k,) for records of the rows ``which`` (k,) that drew the bound, ``proposed`` (k,) being its
-        probability.
+        """Draw a class for records of the rows ``which`` (k,) that drew the bound, (k,).
+
+        ``proposed`` (k,) is the probability of the bound in these rows.
         """
         found = rows.log_joint_probabilities(self.parameters.log_weights, self.logs, which)
         np.exp(found - found.max(axis=1, keepdims=True), out=found)
@@ -445,8 +446,9 @@ def sample_mixture(
     max_sweeps: int = 0,
     converged: Callable[[ChainDraws], bool] = lambda _: True,
 ) -> ChainDraws:
-    """Draw ``draws`` draws of the parameters, spread evenly over every ``thin``-th sweep after ``burn_in`` of all
-    chains.
+    """Draw ``draws`` draws of the parameters, spread evenly over the sweeps of all chains after ``burn_in``.
+
+    Only every ``thin``-th sweep is used.
 
     ``draws`` are at most the sweeps that there are. With a ``truncation`` the rows are those of all other records. Each
     chain is begun from ``starts``, and the one with the largest mean of log p(z, x | alpha), over the second half of
@@ -456,6 +458,7 @@ def sample_mixture(
     pilot = max(1, int(PILOT * burn_in))
 
     def start_chain(number: int, own: np.random.Generator) -> _GibbsChain:
+        """Start a chain, from the best of several starts if there are any."""
         classes = _count_first_classes(prior, number, split_every)
         if starts == 1:
             return _GibbsChain(_random_start(rows, prior, classes, own), own)
@@ -473,6 +476,7 @@ def sample_mixture(
     every = [start_chain(number, own) for number, own in enumerate(rng.spawn(chains))]
 
     def run_to(length: int) -> ChainDraws:
+        """Run all chains to a number of sweeps, and return the draws of the sweeps that are used then."""
         before = every[0].n_sweeps
         continues = before >= sweeps
         first = before if continues else burn_in

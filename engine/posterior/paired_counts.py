@@ -146,9 +146,7 @@ class PairedCountsPosterior:
     def from_records(
         cls, model: ZeroInflatedPoisson, rows: Floats, row: NDArray[np.intp], y: Floats, z: Floats
     ) -> PairedCountsPosterior:
-        """Build from counts y (n,) and z (n,) of records whose design is ``rows[row]``, ``rows`` (u, K) and ``row``
-        (n,).
-        """
+        """Build from counts y (n,) and z (n,), with the design ``rows[row]``, ``rows`` (u, K) and ``row`` (n,)."""
         own = distinct_rows(rows.T, len(rows))
         assert np.array_equal(rows[own.first], model.rows)
         records = np.stack([own.combination_of[row], y, z])
@@ -161,6 +159,7 @@ class PairedCountsPosterior:
         model = self.model
 
         def log_density(thetas: Floats) -> Floats:
+            """Return the log density of thetas (T, 2K + 1), (T,), -inf outside the support."""
             found = np.full(len(thetas), -np.inf)
             inside = model.is_in_support(thetas)
             eta, logit_p, log_tau = model.linear_predictors(thetas[inside])

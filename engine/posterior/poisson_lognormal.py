@@ -34,8 +34,9 @@ def log_joint_density(y: Floats, g: Floats, eta: Floats, tau: float, bound: int 
 
 
 def mode_and_curvature(y: Floats, eta: Floats, tau: Floats | float, bound: int | None) -> tuple[Floats, Floats]:
-    """Return the mode of f(y | g) N(g; eta, tau) in g and minus the second derivative of its log there, each (n,); one
-    tau or n.
+    """Return the mode of f(y | g) N(g; eta, tau) in g and minus the second derivative of its log there, each (n,).
+
+    There is one tau, or n.
     """
     if bound == 0:
         return eta.copy(), np.zeros_like(eta) + tau**-2
@@ -178,8 +179,9 @@ class RateQuadrature:
 
 
 def rate_quadrature(y: Floats, eta: Floats, tau: Floats | float, bound: int | None) -> RateQuadrature:
-    """Return the trapezoidal rule for every (y, eta), each (n,), and one tau or n. The relative error is below 1e-8,
-    mostly far below.
+    """Return the trapezoidal rule for every (y, eta), each (n,), and one tau or n.
+
+    The relative error is below 1e-8, mostly far below.
     """
     mode, curvature = mode_and_curvature(y, eta, tau, bound)
     # The integrand is analytic in a strip, so that the rule converges geometrically in 1 / step (Trefethen and Weideman
@@ -202,8 +204,9 @@ def rate_quadrature(y: Floats, eta: Floats, tau: Floats | float, bound: int | No
 def _trapezoidal_rule(
     y: Floats, eta: Floats, tau: Floats | float, lattice: _NodeLattice, first: Floats, stride: Floats, counts: Indices
 ) -> RateQuadrature:
-    """Evaluate the trapezoidal rule of every integral, at ``counts`` (n,) nodes from ``first`` (n,) on, ``stride`` (n,)
-    points apart.
+    """Evaluate the trapezoidal rule of every integral.
+
+    It has ``counts`` (n,) nodes from the lattice point ``first`` (n,) on, ``stride`` (n,) points apart.
     """
     starts = np.cumsum(counts) - counts
     k = np.arange(counts.sum()) * np.repeat(stride, counts) + np.repeat(first - starts * stride, counts)

@@ -38,9 +38,7 @@ class LeaveOneOutWeights:
 
     @classmethod
     def from_log_densities(cls, log_own: Floats, weights: Floats) -> LeaveOneOutWeights:
-        """Compute the weights from the log densities of the records given each draw, (t, S), and the weights (S,) of
-        the draws.
-        """
+        """Compute from the log densities of the records given each draw, (t, S), and the weights of the draws (S,)."""
         with np.errstate(divide="ignore"):
             ratios = np.log(weights) - log_own
         # A record that moves the fit much has few draws that fit its absence: the tail is smoothed, and k-hat says

@@ -173,8 +173,8 @@ class MixtureSupport:
         phi: Floats,
         rng: np.random.Generator,
     ) -> None:
-        """Draw slice and class of these records (k,) by their values, then their missing values within the slice; both
-        are written in place.
+        """Draw slice and class of these records (k,) by their values, then missing values within the slice, in
+        place.
         """
         if not len(which):
             return

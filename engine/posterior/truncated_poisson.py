@@ -36,9 +36,7 @@ def log_normaliser(g: Floats, bound: int | None) -> Floats:
 
 
 def _is_near_bound(rate: Floats, bound: int) -> NDArray[np.bool_]:
-    """Return which rates are so near the bound that truncation matters, and not so far above it that the cdf
-    underflows.
-    """
+    """Return which rates are near enough to the bound for truncation to matter, and not far above it."""
     # Further below the bound, P(Y > bound) is less than 1e-17.
     return np.asarray(rate > bound + 1 - 9 * np.sqrt(bound + 1.0)) & ~_is_far_above_bound(rate, bound)
 
@@ -84,8 +82,9 @@ def mean_and_variance(g: Floats, bound: int | None) -> tuple[Floats, Floats]:
 
 
 def draw_truncated_poisson(g: Floats, bound: int | None, rng: np.random.Generator) -> Counts:
-    """Draw exactly one count for every log rate g (n,): (n,) counts in 0..bound. Raises NotComputable for rates above
-    9e18 without a bound.
+    """Draw exactly one count in 0..bound for every log rate g (n,), (n,).
+
+    Raises NotComputable for rates above 9e18 without a bound.
     """
     if bound is None and np.any(g > np.log(_LARGEST_RATE)):
         raise NotComputable("a drawn rate is larger than 9e18; give the variable an upper bound")

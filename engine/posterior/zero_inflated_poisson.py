@@ -188,8 +188,9 @@ class LocalDensity:
         return cls(model, log_taus, half_width, others, rules, surfaces)
 
     def __call__(self, thetas: Floats) -> Floats:
-        """Return the log density of thetas (T, 2K + 1), (T,). The value of a theta does not depend on the others, up to
-        rounding.
+        """Return the log density of thetas (T, 2K + 1), (T,).
+
+        The value of a theta does not depend on the others, up to rounding.
         """
         answer = np.full(thetas.shape[0], -np.inf)
         supported = np.flatnonzero(self.model.is_in_support(thetas))
@@ -215,8 +216,9 @@ class LocalDensity:
         return answer
 
     def _log_density_by_rule(self, rung: int, thetas: Floats) -> Floats:
-        """Return the log density, (T,), of thetas (T, 2K + 1) whose log tau is nearest to that of rule ``rung``, if
-        there is one.
+        """Return the log density, (T,), of thetas (T, 2K + 1) whose log tau is nearest to that of rule ``rung``.
+
+        There may be no such rule: then it is computed by full quadrature.
         """
         return self.model.log_prior(thetas) + self.model.log_likelihood(*self._masses_by_rule(rung, thetas))
 
@@ -240,9 +242,7 @@ class LocalDensity:
         return logit_p, log_mass
 
     def _masses_by_quadrature(self, eta: Floats, log_tau: Floats) -> Floats:
-        """Return log P(y | eta, tau) of the other pairs, (T, n), for eta (T, n) and log tau (T,), by full quadrature in
-        blocks.
-        """
+        """Return log P(y | eta, tau) of the other pairs by full quadrature, (T, n), for eta (T, n) and log tau (T,)."""
         answer = np.empty_like(eta)
         together = max(_MOST_INTEGRALS // max(self.others.size, 1), 1)
         for first in range(0, answer.shape[0] if self.others.size else 0, together):
@@ -377,9 +377,7 @@ class ZeroInflatedPoisson:
 
     @property
     def has_large_design(self) -> bool:
-        """Return whether the design is so large that values of the pairs are summed by row before they are multiplied
-        by it.
-        """
+        """Return whether the design is so large that values of pairs are summed by row before they multiply it."""
         return bool(self.row.size * self.rows.shape[1] > _LARGEST_DESIGN)
 
     @cached_property
@@ -388,8 +386,7 @@ class ZeroInflatedPoisson:
         return self._design_with_sums(self.positive_pairs)[1](self.weight[self.positive_pairs])
 
     def _design_with_sums(self, pairs: Indices | None = None) -> tuple[Floats, Callable[[Floats], Floats]]:
-        """Return rows of the design, and a function that sums values of the pairs, (P,), or of some pairs, by these
-        rows.
+        """Return rows of the design, and a function that sums values of all or some pairs, (P,), by these rows.
 
         The rows are those of every pair or, with a large design, the distinct ones.
         """
@@ -463,7 +460,7 @@ class ZeroInflatedPoisson:
         return LocalDensity.from_centre(self, centre, covariance)
 
     def start(self) -> Floats:
-        """Return the start of the search for the mode: ridge regression of log y on x among the positive counts, beta =
+        """Return the start of the search for the mode: ridge regression of log y among the positive counts, and beta =
         0.
         """
         k = self.rows.shape[1]

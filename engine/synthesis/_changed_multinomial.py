@@ -29,9 +29,7 @@ def class_column_sums(x: Floats, places: Integers, size: int, weights: Floats | 
 
 
 def log_denominators(x: Floats, coefficients: Floats) -> Floats:
-    """Return the logarithms of the denominators of the class probabilities, (n,), for rows x (n, p) and coefficients
-    (K, p).
-    """
+    """Return the log denominators of the class probabilities, (n,), for rows x (n, p) and coefficients (K, p)."""
     scores = coefficients @ x.T
     most = scores.max(axis=0)
     scores -= most
@@ -39,8 +37,8 @@ def log_denominators(x: Floats, coefficients: Floats) -> Floats:
 
 
 def multinomial_information(x: Floats, coefficients: Floats, weights: Floats) -> Floats:
-    """Return minus the Hessian of the log-likelihood, (K p, K p), of rows x (n, p) with weights (n,) at coefficients
-    (K, p).
+    """Return the information (minus the Hessian), (K p, K p), of rows x (n, p) of weights (n,) at coefficients (K,
+    p).
     """
     k, p = coefficients.shape
     found = np.zeros((k * p, k * p))
@@ -198,7 +196,7 @@ class _ChangedMaximum:
             share /= 2
 
     def _climb_in_blocks(self, most: Floats, odds: Floats, total: Floats) -> None:
-        """Take Newton steps in the coefficients of the changed classes alone, and update ``odds`` and ``total`` in
+        """Take Newton steps in the coefficients of the changed classes alone; update ``odds`` and ``total`` in
         place.
         """
         assert self.value is not None

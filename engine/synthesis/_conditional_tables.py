@@ -96,11 +96,10 @@ class ConditionalTable:
     def draw_categories(
         self, rows: Codes, uniform: Floats, rng: np.random.Generator
     ) -> tuple[Codes, NDArray[np.bool_]]:
-        """Draw a category for each requested row, (k,): uniform over all with that row's probability, else one of its
-        records'.
+        """Draw a category for each of these rows, (k,), from its records or uniformly over all categories.
 
-        ``uniform`` (rows + 1,) has the probabilities, the last that of keys that no record has, which must be 1. The
-        second array of the result marks the categories that are records'.
+        ``uniform`` (rows + 1,) has the probabilities of a uniform draw, the last that of keys that no record has, which
+        must be 1. Returns the categories, and which of them come from records.
         """
         drawn = rng.integers(self.size, size=len(rows))
         counted = rng.random(len(rows)) >= uniform[rows]
@@ -121,14 +120,16 @@ class ConditionalTable:
 
     def uniform_share_by_virtual_records(self, alpha: float) -> Floats:
         """Return the probability of a uniform draw, (rows + 1,), for ``alpha`` virtual records in each category (eq.
-        4): C a / (N + C a).
+        4).
+
+        It is C alpha / (N + C alpha), with N records of the row and C categories.
         """
         virtual = self.size * alpha
         return np.append(virtual / (np.diff(self.records_before) + virtual), 1.0)
 
     def uniform_share_by_entropy(self, least: float) -> Floats:
-        """Return the smallest probability of a uniform draw, (rows + 1,), with which each row has an entropy of
-        ``least`` nats (§3.3 B).
+        """Return the least probability of a uniform draw, (rows + 1,), that gives each row an entropy of ``least`` nats
+        (§3.3 B).
         """
         counts = np.diff(self.upto, prepend=0)
         row = np.repeat(np.arange(len(self.keys)), np.diff(self.starts))

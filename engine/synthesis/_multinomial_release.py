@@ -359,7 +359,7 @@ class MultinomialRelease:
 
     @cached_property
     def _full_weight_model(self) -> MultinomialRelease:
-        """Return the model of all records at full weight, without a dataset: its predictions are the beliefs before the
+        """Return the model of all records at full weight, without a dataset: it gives the beliefs before the
         release.
         """
         own = (self.targets[0], self.predictors, self.variable, self.groups, self.penalty, ())
@@ -495,7 +495,7 @@ class MultinomialRelease:
         return found + self._likelihood_of_other_strata(strata)[:, None, :]
 
     def _likelihood_of_other_strata(self, strata: Integers) -> Floats:
-        """Return the log-likelihoods (t, m) of the released records of all strata but the record's own, ``strata``
+        """Return the log-likelihoods (t, m) of the records released in all strata but the record's own, ``strata``
         (t,).
         """
         of = {one.records.number: one.fitted_likelihood for one in self.strata}

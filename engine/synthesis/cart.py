@@ -234,8 +234,9 @@ def _count_levels(data: Microdata, name: str) -> int:
 
 
 def _tree_features(data: Microdata, confidential: Microdata, spec: CartSpec, orders: Mapping[str, Floats]) -> Floats:
-    """Return the features of the tree, (n, P): numbers, days, codes of ordinal levels, and positions of other levels in
-    their order.
+    """Return the features of the tree, (n, P).
+
+    They are numbers, days, codes of ordinal levels, and the positions of other levels in their order.
     """
     columns = [
         orders[name][_codes_with_missing(data, name)]

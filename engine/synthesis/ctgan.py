@@ -259,9 +259,7 @@ def check_data(data: Microdata, target: str, spec: CtganSpec, place: str) -> Non
 
 
 def table_sampler(data: Microdata, spec: CtganSpec, run: Run) -> Callable[[int, np.random.Generator], Microdata]:
-    """Return a function of size and generator that draws tables like ``data``, from a GAN trained on all its
-    variables.
-    """
+    """Train a GAN on all variables, and return a function of size and generator that draws tables like ``data``."""
     codes, gan = _train_on_variables(data, data.schema.names, spec, run)
 
     def make(size: int, rng: np.random.Generator) -> Microdata:

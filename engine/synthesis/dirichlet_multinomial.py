@@ -120,8 +120,9 @@ def _add_missing_groups(fit: Fit, of: Codes) -> Fit:
 
 
 def draw_cells_by_group(fit: Fit, rows: Codes, concentration: float, space: int, rng: np.random.Generator) -> Codes:
-    """Draw a cell for each record from its group, given by ``rows`` (records,), by one draw of theta in each group:
-    (records,).
+    """Draw a cell for each record from its group, (records,), by one draw of theta in each group.
+
+    ``rows`` (records,) are the positions of the groups in the fit, ``space`` is the number of cells of a group.
     """
     starts, cells = np.asarray(fit.arrays["starts"]), np.asarray(fit.arrays["cells"])
     seen = np.diff(starts)
@@ -331,8 +332,9 @@ class DirichletMultinomialRelease:
 
 
 def _log_record_factor(alpha: Floats, total: Floats, z: Floats, released: Floats, weight: Floats) -> Floats:
-    """Return the log factor by which one more record, of each ``weight``, in a cell changes the probability of the
-    release.
+    """Return the log factor by which one more record in a cell changes the probability of the release.
+
+    ``weight`` is the weight of each record.
     """
     if (weight == 1).all():
         # One record more multiplies it by (alpha + z) / alpha * A / (A + N), without gamma functions, whose differences
@@ -350,7 +352,7 @@ def _log_gamma_ratio(alpha: Floats, z: Floats, weight: Floats) -> Floats:
 def release_model(
     data: Microdata, targets: tuple[str, ...], spec: DirichletMultinomialSpec, releases: Sequence[Microdata], run: Run
 ) -> DirichletMultinomialRelease:
-    """Return the releases as an intruder weighs them."""
+    """Return the model by which an intruder's guesses are weighed by the releases."""
     return DirichletMultinomialRelease(data, targets, spec, releases)
 
 

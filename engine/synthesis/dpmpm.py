@@ -93,15 +93,13 @@ def _categories_by_name(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec
 
 
 def _count_mixture_levels(categories: VariableCategories, spec: DpmpmSpec) -> int:
-    """Return the number of levels of a variable in the mixture; the code after the last is a value that is integrated
-    over.
-    """
+    """Return the number of levels of a variable in the mixture; the next code is a value that is integrated over."""
     return categories.value_count if spec.missing == "filled" else categories.size
 
 
 def _mixture_support(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec, place: str) -> MixtureSupport:
-    """Return the possible combinations of these variables. Raises BadInput if a condition is invalid, or nothing is
-    possible.
+    """Return the possible combinations of these variables. Raises BadInput if a condition is invalid or none is
+    left.
     """
     sizes = {name: _count_mixture_levels(one, spec) for name, one in _categories_by_name(data, names, spec).items()}
     conditions = _condition_levels(data, names, spec, place)
@@ -115,7 +113,7 @@ def _mixture_support(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec, p
 
 
 def _condition_levels(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec, place: str) -> NDArray[np.bool_]:
-    """Return the levels of all variables side by side with which a record may fulfil each condition, (conditions,
+    """Return the levels, of all variables side by side, with which records may fulfil each condition, (conditions,
     D).
     """
     categories = _categories_by_name(data, names, spec)
@@ -181,8 +179,9 @@ def joint_draw(
     records: int,
     rng: np.random.Generator,
 ) -> Mapping[str, NDArray[np.generic]]:
-    """Draw a class for each record given its own predictors, and a level of every target given that, by posterior draw
-    ``index``.
+    """Draw a class for each record given its predictors, and a level of every target given the class.
+
+    The parameters are those of posterior draw ``index``.
     """
     own, given = (
         _categories_by_name(confidential, targets, spec),
@@ -226,9 +225,7 @@ def _worst_failure(said: Iterable[Diagnostic]) -> Diagnostic | None:
 
 
 def _convergence_diagnostics(sampled: ChainDraws, spec: DpmpmSpec, draws: int) -> Iterator[Diagnostic]:
-    """Yield R-hat and effective sample sizes of quantities that do not depend on the labels of classes, and the
-    occupied classes.
-    """
+    """Yield R-hats and effective sample sizes of quantities without labels of classes, and the occupied classes."""
     from ..posterior.ensemble import bulk_effective_sample_size, rank_normalised_split_r_hat
 
     settled = np.concatenate([sampled.quantities, sampled.log_likelihood[..., None]], axis=2)[sampled.burn_in :]
@@ -255,9 +252,7 @@ def _convergence_diagnostics(sampled: ChainDraws, spec: DpmpmSpec, draws: int) -
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DpmpmSpec(Spec):
-    """Settings of the mixture and its prior, of the sampler, and of how numbers and missing values become
-    categories.
-    """
+    """Settings of the mixture, its prior and sampler, and of how numbers and missing values become categories."""
 
     slow: ClassVar[bool] = True
 
@@ -318,9 +313,7 @@ class DpmpmSpec(Spec):
     keep_chains: Annotated[bool, Param(KEEP_CHAINS, changes_no_data=True)] = False
 
     def chain_bytes(self, data: Microdata) -> int:
-        """Return the bytes that occupied classes, alpha and the log likelihood of every sweep take, 0 if chains are not
-        kept.
-        """
+        """Return the bytes that the kept quantities of every sweep take; 0 if chains are not kept."""
         return chain_storage_bytes(self.chains, self.most_sweeps, 2) if self.keep_chains else 0
 
     @property

@@ -125,8 +125,8 @@ class LinearRegressionRelease:
 
     @cached_property
     def _prior_standardisation(self) -> Standardisation | None:
-        """Return the standardisation by the confidential data that all priors use; None for priors in the variables'
-        own units.
+        """Return the standardisation, by the confidential data, that all priors use; None for priors in the variables'
+        units.
         """
         if self.spec.prior == "published":
             return None
@@ -219,6 +219,7 @@ class LinearRegressionRelease:
         return self.plausibility_of(guesses).likelihood
 
     def plausibility_of(self, guesses: IntruderGuesses) -> Plausibility:
+        """Weigh guesses; those that are equal in target and predictors are weighed once."""
         columns = {column for term in self._design.terms for column in term.columns}
         few, place = guesses.distinct_guesses({self.target, *columns})
         return self._weigh_distinct(
@@ -315,8 +316,9 @@ def _offered_terms(case: Case) -> tuple[str, ...]:
 
 
 def check_data(data: Microdata, target: str, spec: LinearRegressionSpec, place: str) -> None:
-    """Raise BadInput where values are missing, the logarithm is undefined, terms are aliased, or predictors determine
-    the target.
+    """Raise BadInput where the regression cannot be fitted.
+
+    That is where values are missing, the logarithm is undefined, terms are aliased, or predictors determine the target.
     """
     _check_and_fit(data, target, spec, place)
 
@@ -350,9 +352,7 @@ def draw(
     index: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Draw synthetic values (n,) from posterior draw ``index``: normal around X gamma, truncated to the variable's
-    bounds.
-    """
+    """Draw synthetic values (n,) from posterior draw ``index``: normal around X gamma, within the variable's bounds."""
     variable = confidential.schema[target]
     sigma = float(fit.arrays["sigma"][index])
     mean = Design.from_texts(spec.predictors, confidential).predict(released, fit.arrays["coefficients"][index])
@@ -370,7 +370,7 @@ def draw(
 def release_model(
     data: Microdata, targets: tuple[str, ...], spec: LinearRegressionSpec, releases: Sequence[Microdata], run: Run
 ) -> LinearRegressionRelease:
-    """Return the releases as an intruder weighs them."""
+    """Return the model by which an intruder's guesses are weighed by the releases."""
     (target,) = targets
     return LinearRegressionRelease(data, target, spec, releases, tuple(map(int, run.rng.integers(2**63, size=4))))
 
@@ -407,8 +407,9 @@ def _prior_shifts(posterior: LinearPosterior, moments: PosteriorMoments) -> Floa
 
 
 def draft_offer(case: Case) -> Offer | None:
-    """Offer a regression for a continuous variable without missing values or heaps that is about symmetric, itself or
-    its logarithm.
+    """Offer a regression for a continuous variable that is about symmetric, itself or its logarithm.
+
+    Variables with missing values or heaps get no offer.
     """
     seen = case.target
     if case.want != "synthesis" or seen is None or seen.variable.kind is not Kind.CONTINUOUS:

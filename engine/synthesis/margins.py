@@ -400,8 +400,9 @@ def publishable_tables(
 def audit_together(
     fits: Sequence[tuple[Fit, MarginsSpec, tuple[str, ...]]], data: Microdata, records: tuple[float, float]
 ) -> MarginAudit | None:
-    """Audit all rounded tables of some fits to the same records as one system, over categories fine enough for each of
-    them.
+    """Audit all rounded tables of some fits to the same records as one system.
+
+    The categories are fine enough for each of the fits.
 
     Counts below the largest of the limits are small, in each release's own categories and in the finer ones. The sets
     of variables of the result are positions in its ``names``.
@@ -443,8 +444,9 @@ def audit_together(
 
 
 def noisy_estimates(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microdata) -> tuple[Estimate, ...]:
-    """Estimate means of numbers and shares of levels in the population by the noisy counts, and return the distance
-    that was paid for.
+    """Estimate means of numbers and shares of levels in the population by the noisy counts.
+
+    The distance that was paid for is returned too.
 
     Numbers count as the middle of their bin, and the rows say so. Where a person has several records, they are taken as
     if they were of different people.
@@ -494,8 +496,8 @@ def _noisy_mean(
     name: str,
     params: Mapping[str, str],
 ) -> Estimate:
-    """Return an estimate of the mean of ``values`` over the records that are ``here``, clipped to the values that can
-    be.
+    """Return an estimate of the mean of ``values`` over the records that are ``here``, clipped to the possible
+    values.
     """
     own = np.asarray(values, dtype=np.float64)
     try:
@@ -511,9 +513,7 @@ def _noisy_mean(
 def margin_cells_of_records(
     fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microdata
 ) -> tuple[Integers, ...]:
-    """Return the cell of each record in each protected margin, (n,) each, by the groups of rare categories if it has
-    them.
-    """
+    """Return the cell of each record in each protected margin, (n,) each; in grouped margins by their groups."""
     codes = TargetTable.from_data(data, targets, spec, arrays=fit.arrays).record_codes(data)
     noisy, found = spec.effective_protection == "gaussian", []
     for clique, counts in protected_margins(fit).items():
@@ -610,9 +610,7 @@ def _find_noisy_domain(
     counted: Booleans,
     rng: np.random.Generator,
 ) -> dict[str, NDArray[np.generic]]:
-    """Find the levels and ends of bins that the recipe leaves open, at their part of the budget, and return them as
-    arrays of the fit.
-    """
+    """Find the levels and ends of bins that the recipe leaves open, and return them as arrays of the fit."""
     names = undeclared_variables(data.schema, targets, spec.bins)
     of_levels = sum(needs_levels(data.schema, name) for name in names)
     delta = LEVELS * spec.delta / max(of_levels, 1)
@@ -628,8 +626,9 @@ def _find_noisy_domain(
 
 
 def choose_counted_records(data: Microdata, spec: MarginsSpec, rng: np.random.Generator) -> Booleans:
-    """Choose the records that are counted, as flags (n,): all, or of each unit as many at random as the recipe says one
-    has.
+    """Choose the records that are counted, as flags (n,).
+
+    These are all records, or of each unit at random as many as the recipe says one has.
     """
     if spec.unit is None:
         return np.ones(len(data), dtype=np.bool_)
@@ -743,9 +742,7 @@ def _share_left_by_protection(table: TargetTable, counts: Floats, clique: Clique
 
 
 def protect_counts(counts: Floats, spec: MarginsSpec, impossible: Booleans | None = None) -> Floats:
-    """Return counts as they may be published: rounded to multiples of the limit, half a limit upwards; impossible cells
-    stay 0.
-    """
+    """Return counts as they may be published: multiples of the limit, half a limit upwards; 0 in impossible cells."""
     # No released count separates 1 from 0. That rounding is to the nearest, and the direction of half a limit, are
     # ours: the paper's text was not available as a whole.
     found = counts if spec.effective_protection == "exact" else spec.limit * np.floor(counts / spec.limit + 0.5)
@@ -755,8 +752,9 @@ def protect_counts(counts: Floats, spec: MarginsSpec, impossible: Booleans | Non
 def _fit_model(
     table: TargetTable, protected: Mapping[Clique, Floats], spec: MarginsSpec, run: Run
 ) -> tuple[dict[str, NDArray[np.generic]], float, str]:
-    """Fit what records are drawn from, and return its arrays, the largest distance of its margins from the protected
-    ones, and its name.
+    """Fit the model that records are drawn from.
+
+    Returns its arrays, the largest distance of its margins from the protected ones, and its name.
     """
     domain = table.domain
     if domain.cell_count() <= LARGEST_TABLE:
@@ -961,8 +959,8 @@ class MarginsSpec(Spec):
     )
 
     def steady_seconds(self, variables: int) -> float:
-        """Return the seconds of a fit of soft records, which do not depend on the number of records
-        (``tests/benchmarks/margins.py steady``).
+        """Return the seconds of a fit of soft records, whatever the number of records (``tests/benchmarks/margins.py
+        steady``).
         """
         return (
             SOFT_FIT_SECONDS * variables**2

@@ -55,8 +55,8 @@ _ROWS = 20_000
 
 
 def _strata_variable(target: str, spec: MultinomialLogisticSpec) -> str | None:
-    """Return the variable whose levels are the strata: the target itself if only its own levels are grouped; None
-    without strata.
+    """Return the variable whose levels are the strata, the target if only its own levels are grouped; None without
+    strata.
     """
     return target if spec.strata is None and spec.groups else spec.strata
 
@@ -130,8 +130,9 @@ def draw(
     index: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Draw a level code for each record, (n,), given its released predictors, by the model of its stratum; NaN for
-    missing.
+    """Draw a level code for each record, (n,), given its released predictors, by the model of its stratum.
+
+    A missing value is NaN.
 
     Raises BadInput where the stratum, synthesised before, is one that no confidential record is in.
     """
@@ -171,7 +172,9 @@ def _pick_classes(
 def release_model(
     data: Microdata, targets: tuple[str, ...], spec: MultinomialLogisticSpec, releases: Sequence[Microdata], run: Run
 ) -> MultinomialRelease:
-    """Return the releases as an intruder weighs them. Raises NotComputable if strata are synthesised."""
+    """Return the model by which an intruder's guesses are weighed by the releases. Raises NotComputable for synthesised
+    strata.
+    """
     (target,) = targets
     variable = _strata_variable(target, spec)
     shares = [np.bincount(strata_of_records(one, variable, spec.groups)).tolist() for one in (data, *releases)]

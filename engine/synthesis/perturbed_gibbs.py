@@ -66,9 +66,7 @@ class FeatureKeys:
 
 
 def make_feature_keys(data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSpec) -> FeatureKeys:
-    """Return the features of a step by the recipe, and by the confidential data where the recipe leaves the order to
-    them.
-    """
+    """Return the features of a step: by the recipe, and by the confidential data if that order is left to them."""
     names = (*targets, *spec.predictors)
     categories = {name: categories_of_variable(data, name, spec.bins.get(name)) for name in names}
     codes = (
@@ -91,8 +89,9 @@ def make_feature_keys(data: Microdata, targets: tuple[str, ...], spec: Perturbed
 
 
 def check_data(data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSpec, place: str) -> None:
-    """Raise BadInput where privacy is not specified, a number has no bins, a key is too large, or settings contradict
-    each other.
+    """Raise BadInput where settings contradict each other or do not suit the data.
+
+    That is where privacy is not specified, a number has no bins, or a key is too large.
     """
     if spec.privacy == "differential" and (spec.epsilon is None or spec.l is not None):
         raise BadInput(f"{place}.epsilon", 'say epsilon, and no l: that is for privacy = "l_diversity"')
@@ -128,8 +127,8 @@ def check_data(data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSp
 def account(
     data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSpec, records: int, datasets: int
 ) -> PrivacyAccount | NoAccount:
-    """Return the privacy cost: one epsilon for each record, with reset for each block (Park & Ghosh §3.4), and what the
-    proof leaves out.
+    """Return the privacy cost, one epsilon for each record or block (Park & Ghosh §3.4), and what the proof leaves
+    out.
     """
     if spec.epsilon is None:
         return NoAccount("l-diversity is no differential privacy: it has no epsilon")
@@ -278,9 +277,7 @@ def _table_diagnostics(name: str, table: ConditionalTable, mixed: Floats) -> Ite
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PerturbedGibbsSpec(Spec):
-    """Settings of privacy, of the features that each feature is conditioned on, and of how numbers become
-    categories.
-    """
+    """Settings of privacy, of the features' keys, and of how numbers become categories."""
 
     epsilon: Annotated[
         float | None,
@@ -328,9 +325,7 @@ class PerturbedGibbsSpec(Spec):
 
     @property
     def uses_own_record(self) -> bool:
-        """Return whether records start at their own, or keys are learned from the relation of targets and
-        predictors.
-        """
+        """Return whether records start at their own, or keys are learned from targets and predictors together."""
         return bool(self.predictors) and (self.seeds.kind == "confidential" or self.order == "mutual_information")
 
 

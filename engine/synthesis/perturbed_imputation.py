@@ -104,9 +104,7 @@ def category_probabilities(
     state: Mapping[str, Codes],
     categories: Mapping[str, VariableCategories],
 ) -> Floats:
-    """Return the probability of each category of a feature by its model, (records, size), given the codes of the other
-    features.
-    """
+    """Return the probability of each category of a feature given the codes of the others, (records, size)."""
     classes, coefficients = arrays[f"{name}.classes"], arrays[f"{name}.coefficients"]
     scores = np.tile(coefficients[0], (len(state[name]), 1))
     start = 1
@@ -126,8 +124,8 @@ def _fit_feature(
     name: str,
     rng: np.random.Generator,
 ) -> tuple[Codes, Floats, float, int]:
-    """Fit the model of one feature, and return its classes, coefficients, the strength of the penalty, and the number
-    of steps.
+    """Fit the model of a feature; return its classes, coefficients, the strength of the penalty, and the number of
+    steps.
     """
     others = [feature for feature in categories if feature != name]
     records = len(codes[name])
@@ -154,8 +152,9 @@ def _fit_feature(
 
 
 def _fit_elastic_net(design: Floats, codes: Codes, strength: float, mixing: float, seed: int) -> tuple[Floats, int]:
-    """Fit a penalised multinomial logit; return coefficients (1 + indicators, classes), the intercepts first, and the
-    number of steps.
+    """Fit a penalised multinomial logit; return coefficients (1 + indicators, classes) and the number of steps.
+
+    The first row of coefficients are the intercepts.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression

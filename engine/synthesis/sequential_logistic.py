@@ -90,7 +90,7 @@ class SequentialLogisticRelease:
 
     @cached_property
     def _full_weight_model(self) -> SequentialLogisticRelease:
-        """Return the model of all records at full weight, without a dataset: its predictions are the beliefs before the
+        """Return the model of all records at full weight, without a dataset: it gives the beliefs before the
         release.
         """
         return replace(self, data=replace(self.data, weights=None), releases=())
@@ -296,9 +296,7 @@ def _log_likelihood(x: Floats, records: Floats, ones: Floats, coefficients: Floa
 def _find_coefficient_mode(
     x: Floats, records: Floats, ones: Floats, centre: Floats, base: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the mode (K,) of p(Z | beta) N(beta; centre, base^-1) and minus the Hessian there, (K, K): a concave
-    problem.
-    """
+    """Return the mode (K,) of p(Z | beta) N(beta; centre, base^-1) and minus the Hessian there, (K, K)."""
     beta = centre.copy()
     for _ in range(50):
         gradient = x.T @ (ones - records * expit(x @ beta)) - base @ (beta - centre)
@@ -311,9 +309,7 @@ def _find_coefficient_mode(
 
 
 def _log_mean_normal(weight: Floats, draws: Floats, means: Floats, information: Floats) -> Floats:
-    """Return the log of the mean over draws (s, K) of exp(weight) N(draw; mean, information^-1), for each of c means,
-    (c,).
-    """
+    """Return the log mean over draws (s, K) of exp(weight) N(draw; mean, information^-1) for each of c means, (c,)."""
     k = draws.shape[1]
     outer = (draws[:, :, None] * draws[:, None, :]).reshape(len(draws), k * k)
     pulled = np.einsum("cij,cj->ci", information, means)
@@ -369,9 +365,7 @@ def joint_draw(
     records: int,
     rng: np.random.Generator,
 ) -> Mapping[str, NDArray[np.generic]]:
-    """Draw the levels of each target, 0 or 1, given the drawn ones before it, with the coefficients of dataset
-    ``index``.
-    """
+    """Draw the levels of each target, 0 or 1, given the drawn ones before it, with the coefficients of one dataset."""
     kept = {c for text in spec.predictors for c in parse_term(text, confidential.schema, "predictors").columns}
     schema = Schema(tuple(v for v in confidential.schema if v.name in kept or v.name in targets))
     frame = pd.DataFrame({name: released.frame[name] for name in schema.names if name in kept}, index=range(records))
@@ -400,7 +394,7 @@ def _entry_of_dataset(array: NDArray[np.generic], index: int) -> Floats:
 def release_model(
     data: Microdata, targets: tuple[str, ...], spec: SequentialLogisticSpec, releases: Sequence[Microdata], run: Run
 ) -> SequentialLogisticRelease:
-    """Return the releases as an intruder weighs them."""
+    """Return the model by which an intruder's guesses are weighed by the releases."""
     models = sequential_regressions(
         data, targets, spec.predictors, spec.order
     )  # at full weight: the widest there can be

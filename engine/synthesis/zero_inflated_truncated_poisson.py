@@ -123,7 +123,7 @@ def _cached_draws(asked: _DrawsRequest) -> tuple[WeightedDraws, ...]:
 @dataclass(frozen=True, eq=False)
 class ZeroInflatedRelease:
     """A release of this model as an intruder weighs it: by draws of the posterior given the data, and given each
-    dataset too.
+    dataset.
 
     Monte Carlo error of a logarithm of a likelihood: about 0.02.
     """
@@ -271,7 +271,7 @@ class ZeroInflatedRelease:
 def release_model(
     data: Microdata, targets: tuple[str, ...], spec: ZeroInflatedSpec, releases: Sequence[Microdata], run: Run
 ) -> ZeroInflatedRelease:
-    """Return the releases as an intruder weighs them."""
+    """Return the model by which an intruder's guesses are weighed by the releases."""
     (target,) = targets
     return ZeroInflatedRelease(data, target, spec, releases, tuple(map(int, run.rng.integers(2**63, size=4))))
 
@@ -318,9 +318,7 @@ def _draw_moments(posterior: PosteriorDraws) -> list[Diagnostic]:
 
 
 def _distinct_design_rows(design: Design, tables: Sequence[Microdata]) -> tuple[Floats, NDArray[np.intp]]:
-    """Return the distinct rows of the design, (u, K), and the row of each record of these tables, one under another,
-    (n,).
-    """
+    """Return the distinct rows of the design, (u, K), and the row of each record of all tables, (n,)."""
     rows, row, before = [], [], 0
     for data in tables:
         design.check_domains(data)

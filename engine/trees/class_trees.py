@@ -86,6 +86,7 @@ class SplittableNodes:
     """
 
     def __init__(self, rows: Integers, total: Floats, weights: Floats, records: Integers | None = None) -> None:
+        """Compute sizes and class shares from the records of each class, ``total`` (C, A)."""
         self.rows, self.total, self.weights = rows, total, weights
         self.sizes = total.sum(axis=0).astype(np.int64)
         self.records = self.sizes if records is None else records
