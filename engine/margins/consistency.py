@@ -1,9 +1,9 @@
-"""Consistency of margins that disagree: least squares in closed form, by residuals (Mullins et al. 2024, GReM-MLE;
-arXiv 2410.01091).
+"""Consistency of margins that disagree: least squares in closed form, by residuals.
 
-The residual of a set t of variables is what a margin says of t beyond all of its subsets: along the axes of t the table
-less its means, along all others its sums. It is the same from every margin that contains t, apart from the noise. The
-residuals of one t are averaged by inverse variance; residuals that no margin measures are 0.
+Mullins et al. (2024, GReM-MLE; arXiv 2410.01091). The residual of a set t of variables is what a margin says of t
+beyond all of its subsets: along the axes of t the table less its means, along all others its sums. It is the same from
+every margin that contains t, apart from the noise. The residuals of one t are averaged by inverse variance; residuals
+that no margin measures are 0.
 """
 
 from __future__ import annotations
@@ -72,9 +72,7 @@ class MarginResiduals:
         return float(self.values[()])
 
     def margin_table(self, clique: Clique) -> Floats:
-        """Return the rebuilt margin of these variables: consistent with every other rebuilt one, and possibly
-        negative.
-        """
+        """Return the rebuilt margin of these variables, consistent with all others; cells may be negative."""
         found = np.zeros(self.domain.shape(clique))
         for part in subsets_of(clique):
             if part in self.values:
@@ -111,9 +109,7 @@ def _broadcast_over(table: Floats, clique: Clique, part: Clique) -> Floats:
 
 
 def nearest_shares(table: Floats) -> Floats:
-    """Return the table of shares nearest to one that may have negative cells or another sum, by least squares (Duchi et
-    al. 2008).
-    """
+    """Return the nearest table of shares to one with negative cells or another sum (Duchi et al. 2008)."""
     flat = np.sort(table.ravel())[::-1]
     above = np.cumsum(flat) - 1
     places = np.arange(1, len(flat) + 1)

@@ -42,8 +42,9 @@ class Domain:
         return tuple(combinations(range(len(self)), 2))
 
     def count_records(self, codes: Integers, clique: Clique, weights: Floats | None = None) -> Floats:
-        """Count the records of each cell of a margin, or sum their ``weights`` (n,), from their categories ``codes``
-        (n, variables).
+        """Count the records of each cell of a margin, or sum their ``weights`` (n,).
+
+        ``codes`` (n, variables) are their categories.
         """
         shape = self.shape(clique)
         cell = np.zeros(len(codes), dtype=np.int64)
@@ -71,8 +72,9 @@ def broadcast_margin(table: Floats, own: Clique, clique: Clique) -> Floats:
 
 
 def scale_to_margin(table: Floats, clique: Clique, own: Clique, wanted: Floats) -> float:
-    """Scale the table of a clique in place so that its margin is ``wanted``; return the total variation between the two
-    before.
+    """Scale the table of a clique in place so that its margin is ``wanted``; return how far it was before.
+
+    The distance is a total variation.
     """
     found = margin_of(table, clique, own)
     # A margin of 0 cannot be scaled up: its cells stay 0.

@@ -12,11 +12,10 @@ from ..data.arrays import Floats, Integers
 
 
 def draw_given(shares: Floats, groups: Integers, rng: np.random.Generator) -> Integers:
-    """Draw a category of each record, (n,), by its group's row of ``shares`` (groups, categories), in random order
-    within the group.
+    """Draw a category of each record, (n,), by its group's row of ``shares`` (groups, categories).
 
-    Of n records of a group, category k has floor or ceil of n times its share. Rows need not sum to 1; those of groups
-    with records must be above 0 somewhere.
+    The order within a group is random. Of n records of a group, category k has floor or ceil of n times its share. Rows
+    need not sum to 1; those of groups with records must be above 0 somewhere.
     """
     count = np.bincount(groups, minlength=len(shares)).astype(np.float64)
     upto = np.cumsum(shares, axis=1)

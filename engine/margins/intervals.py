@@ -47,13 +47,13 @@ def estimate_noisy_mean(
     population: bool = True,
     level: float = CONFIDENCE_LEVEL,
 ) -> NoisyEstimate:
-    """Estimate the mean over the records of ``values``, in the shape of the margin: 1 and 0 for a share, the middles of
-    bins for a mean.
+    """Estimate the mean over the records of ``values``, in the shape of the margin.
 
-    ``included_cells`` is 1 for the cells of the records that are meant and 0 for others, such as those without a value;
-    all records by default. With ``population`` the interval is for the population of which the records are a simple
-    random sample, else for the records themselves. Values inside a bin are taken as its one value; that is no part of
-    the interval. Raises ZeroDivisionError where noise leaves no records.
+    Values are 1 and 0 for a share, and the middles of bins for a mean. ``included_cells`` is 1 for the cells of the
+    records that are meant and 0 for others, such as those without a value; all records by default. With ``population``
+    the interval is for the population of which the records are a simple random sample, else for the records themselves.
+    Values inside a bin are taken as its one value; that is no part of the interval. Raises ZeroDivisionError where
+    noise leaves no records.
     """
     residuals = MarginResiduals.from_margins(domain, measured)
     meant = np.ones(domain.shape(clique)) if included_cells is None else included_cells

@@ -1,6 +1,4 @@
-"""Joint table that has given margins and nothing else: iterative proportional fitting from a uniform start (Deming &
-Stephan 1940).
-"""
+"""Joint table that has given margins and nothing else: iterative proportional fitting (Deming & Stephan 1940)."""
 
 from __future__ import annotations
 
@@ -42,8 +40,9 @@ def fit_joint_table(
     near: float = FIT_TOLERANCE,
     note: Callable[[int], None] = lambda _: None,
 ) -> FittedTable:
-    """Fit the joint table with these margins, each of shares; ``impossible`` marks cells that stay 0, in the shape of
-    the table.
+    """Fit the joint table with these margins, each of shares, from a uniform start.
+
+    ``impossible`` marks cells that stay 0, in the shape of the table.
     """
     everything = tuple(range(len(domain)))
     # Never started at the data: interactions that no margin lists would be kept.

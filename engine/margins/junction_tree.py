@@ -1,5 +1,4 @@
-"""Junction tree of a table too large to hold: proportional fitting by the tables of its cliques, and records drawn
-along it.
+"""Junction tree of a table too large to hold: proportional fitting by cliques, and records drawn along it.
 
 Variables that share a margin are joined; the graph is made chordal by greedy elimination, and its cliques form a tree
 in which each variable's cliques are connected (Lauritzen & Spiegelhalter 1988). A sweep walks the tree and back
@@ -38,8 +37,9 @@ class JunctionTree:
 
     @classmethod
     def from_margins(cls, domain: Domain, margins: Sequence[Clique]) -> JunctionTree:
-        """Build the tree in which every margin lies in a clique. A variable without a margin has a clique of its
-        own.
+        """Build the tree in which every margin lies in a clique.
+
+        A variable without a margin has a clique of its own.
         """
         neighbours: dict[int, set[int]] = {at: set() for at in range(len(domain))}
         for margin in margins:
@@ -92,9 +92,7 @@ class JunctionTree:
         return FittedTree(self, tuple(tables), done, distance)
 
     def _walk_tree(self) -> Iterator[tuple[int, int | None]]:
-        """Yield the cliques in the order of a walk from the roots and back, each with the clique from which it was
-        reached.
-        """
+        """Yield the cliques along a walk from the roots and back, each with the clique that it was reached from."""
         children: dict[int, list[int]] = {}
         for at, parent in enumerate(self.parents):
             children.setdefault(parent, []).append(at)
@@ -110,9 +108,7 @@ class JunctionTree:
             yield from visit_subtree(root, None)
 
     def _carry_margin(self, tables: list[Floats], start: int, end: int) -> None:
-        """Scale the table of clique ``end`` to the margin that clique ``start`` has of the variables that they
-        share.
-        """
+        """Scale the table of clique ``end`` to the margin of ``start`` over the variables that they share."""
         # The child stands after its parent, and its separator is that of the edge.
         separator = self.separators[max(start, end)]
         scale_to_margin(
@@ -158,9 +154,7 @@ class FittedTree:
 
 
 def _elimination_cost(at: int, neighbours: Mapping[int, set[int]], domain: Domain) -> tuple[int, int]:
-    """Return the number of cells of the clique that eliminating a variable makes, then the variable's place, which
-    decides ties.
-    """
+    """Return the number of cells of the clique that eliminating a variable makes, and its position for ties."""
     return domain.cell_count(as_clique([at, *neighbours[at]])), at
 
 

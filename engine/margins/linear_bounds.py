@@ -180,9 +180,7 @@ def _record_count_bounds(released: Sequence[PublishedBounds], records: tuple[flo
 
 
 def _is_small_enough(domain: Domain, variables: Clique, groupings: Sequence[VariableGrouping], largest: int) -> bool:
-    """Return whether the table of these variables, and the number of all its counts, are small enough to be audited as
-    a whole.
-    """
+    """Return whether the table of these variables and all its counts are few enough to audit as a whole."""
     counts = math.prod(
         1 + sum(int(g.groups.max()) + 1 for g in groupings if g.variable == variable) for variable in variables
     )
@@ -192,9 +190,7 @@ def _is_small_enough(domain: Domain, variables: Clique, groupings: Sequence[Vari
 def _closed_patterns(
     codes: Integers, groupings: Sequence[VariableGrouping], closed: Booleans, limit: int
 ) -> tuple[Booleans, int]:
-    """Return the sets of groupings, (p, groupings), in which some record with a small count is closed, and the number
-    of those small counts.
-    """
+    """Return the sets of closed groupings of records with a small count, (p, groupings), and the number of counts."""
     patterns = np.unique(closed[closed.any(axis=1)], axis=0)
     kept, number = [], 0
     for pattern in patterns:
@@ -245,8 +241,11 @@ def _parts_of_system(
 
 @dataclass(frozen=True, eq=False)
 class _SearchOutcome:
-    """Result of the search of one system: counts that follow, number of small counts looked at, and number of undecided
-    ones.
+    """Result of the search of one system.
+
+    exact: small counts that follow
+    looked_at: number of small counts that were looked at
+    undecided: number of small counts that were not decided
     """
 
     exact: frozenset[CountOfCategories]

@@ -1,5 +1,4 @@
-"""Log-linear models of a contingency table by its margins: Poisson means that keep all margins of some number of
-variables.
+"""Log-linear models of a contingency table: Poisson means that keep all margins of some number of variables.
 
 The most likely means are those of the joint table that has these margins and nothing else (Bishop, Fienberg & Holland
 1975, §3.5), products of shares where they are of single variables. SciPy has no such fit; statsmodels needs the design
@@ -39,8 +38,7 @@ class LogLinearModel:
 
     @classmethod
     def from_table(cls, table: Floats, order: Order) -> Self:
-        """Fit the most likely means, of main effects alone (1) or of all two-way interactions too (2); counts may be
-        weighted.
+        """Fit the most likely means, of main effects (1) or of all two-way interactions too (2), to weighted counts.
 
         Raises:
             NotComputable: when margins still differ by more than ``MAX_MARGIN_DISTANCE`` of the records after

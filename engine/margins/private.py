@@ -1,5 +1,4 @@
-"""Margins measured with noise, and chosen at a cost: one budget in zero-concentrated differential privacy for all of
-it.
+"""Margins measured with noise and chosen at a cost, within one budget of differential privacy.
 
 Every variable is measured alone first. Margins of two are then the given ones, all of them, those of a spanning tree
 (McKenna, Miklau & Sheldon 2021, MST), or those in which a model of the margins measured so far is worst (McKenna et al.
@@ -140,8 +139,9 @@ def measure_margins(
     steps: int = 600,
     note: Callable[[int, int], None] = lambda done, total: None,
 ) -> MarginMeasurements:
-    """Measure margins within a budget. Nothing is read of the records but ``answer``, with noise or by a paid
-    choice.
+    """Measure margins within a budget, and fit a model to them.
+
+    Nothing is read of the records but ``answer``, with noise or by a paid choice.
     """
     sigmas = [sigma_of_rho(part) for part in divide_cost(budget.single_margins, domain.sizes)]
     ones = [_add_noise(answer((at,)), sigma, rng) for at, sigma in enumerate(sigmas)]
@@ -214,10 +214,10 @@ def noisy_distance(
     rho: float,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
-    """Measure the mean total variation of all pairs of variables between records and components, at a cost of ``rho``;
-    return it and its noise.
+    """Measure the mean total variation of all pairs between records and components; return it and its noise.
 
-    Of each pair it is half of the sum of |count - share * total| / total, with the noisy ``total``.
+    The cost is ``rho``. Of each pair it is half of the sum of |count - share * total| / total, with the noisy
+    ``total``.
     """
     ends = np.cumsum(domain.sizes)
     places = [slice(int(end - size), int(end)) for end, size in zip(ends, domain.sizes, strict=True)]
@@ -239,8 +239,9 @@ def _margins_to_measure(
     choice: MarginChoice,
     candidates: int,
 ) -> int:
-    """Return the number of margins of several variables to measure: all requested ones, a tree's, or as many as noise
-    leaves readable.
+    """Return the number of margins of several variables to measure.
+
+    These are all requested ones, those of a tree, or as many as noise leaves readable.
     """
     if not budget.joint_margins or candidates == 0:
         return 0
@@ -258,9 +259,7 @@ def _margins_to_measure(
 
 
 def _group_rare(shares: Floats, noise: float) -> Integers:
-    """Return the group of each category: a group for each one that is not rare, and the last group for all rare
-    ones.
-    """
+    """Return the group of each category: one for each common category, and the last one for all rare ones."""
     rare = shares < RARE * noise
     if rare.all():
         return np.zeros(len(shares), dtype=np.int64)
@@ -305,8 +304,9 @@ def _choose_margins(
     choice: MarginChoice,
     rng: np.random.Generator,
 ) -> list[Clique]:
-    """Choose the margins that a round measures: all candidates, or ``size`` of them by the exponential mechanism at
-    ``epsilon`` each.
+    """Choose the margins that a round measures: all, or ``size`` of them by the exponential mechanism.
+
+    Each choice is made at ``epsilon``.
     """
     if size >= len(wanted):
         return list(wanted)

@@ -1,5 +1,4 @@
-"""Levels, ranges and cut points from noisy counts of the records, where a recipe declares none: a domain at a privacy
-cost.
+"""Levels, ranges and cut points from noisy counts, where a recipe declares none: a domain at a privacy cost.
 
 Levels: only those that occur are counted, and a level is kept whose noisy count is above a threshold (Korolova et al.
 2009; Bun, Nissim & Stemmer 2016, stability-based histograms). Ranges and cuts: the cells that are counted are the same
@@ -73,8 +72,9 @@ class DeclaredRange:
 def count_noisy_cells(
     values: Floats, declared: DeclaredRange, rho: float, rng: np.random.Generator
 ) -> NoisyCells | None:
-    """Return cells of the range of ``values`` (n,) with noisy counts, at a cost of ``rho``; None where noise hides the
-    range.
+    """Return cells of the range of ``values`` (n,) with noisy counts; None where noise hides the range.
+
+    The cost is ``rho``.
     """
     low, high = declared.low, declared.high
     if not declared.is_complete:
@@ -112,9 +112,7 @@ class NoisyCells:
     cumulated_counts: Floats
 
     def cut_points(self, pieces: int) -> Floats:
-        """Return the inner edges nearest to where the records are cut into ``pieces`` equal parts, (at most pieces -
-        1,), none twice.
-        """
+        """Return the inner edges that cut the records most evenly into ``pieces``, (at most pieces - 1,)."""
         if len(self.cumulated_counts) < 2 or self.cumulated_counts[-1] <= 0:
             return np.empty(0)
         wanted = np.arange(1, pieces) / pieces * self.cumulated_counts[-1]
@@ -143,9 +141,7 @@ def _cell_edges(low: float, high: float, whole: bool) -> Floats:
 
 
 def _count_in_cells(values: Floats, edges: Floats) -> Floats:
-    """Count the values of each cell, (cells,); cells are closed below, and values beyond an end count in the outermost
-    cell.
-    """
+    """Count the values of each cell, (cells,), closed below; values beyond an end are in the outermost cell."""
     places = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
     return np.bincount(places, minlength=len(edges) - 1).astype(np.float64)
 

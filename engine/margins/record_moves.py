@@ -109,9 +109,7 @@ class VariableGrouping:
 def list_groupings(
     variables: Sequence[int], sizes: Sequence[int], tables: Sequence[PublishedBounds]
 ) -> tuple[VariableGrouping, ...]:
-    """Return the groupings of each variable: its own categories first, then those of published tables with coarser
-    ones.
-    """
+    """Return the groupings of each variable: its own categories, then coarser ones of published tables."""
     found: list[VariableGrouping] = []
     for variable in variables:
         own = {tuple(range(sizes[variable]))}
@@ -163,8 +161,9 @@ class _MovableRecords:
         return self.counts[at] - self.low[at], self.high[at] - self.counts[at]
 
     def may_change(self, variable: int, rows: Integers) -> Booleans:
-        """Return which records may perhaps go to another category of a variable, (r,): no cell that they are in is at
-        its lower bound.
+        """Return which records may perhaps go to another category of a variable, (r,).
+
+        They lie in no cell that is at its lower bound.
         """
         found = np.ones(len(rows), dtype=np.bool_)
         for at, _ in self.offsets[variable]:
@@ -194,9 +193,7 @@ class _MovableRecords:
         return self._has_room(rows, 1)
 
     def _has_room(self, rows: Integers, side: int) -> Booleans:
-        """Return which records lie in cells with room in all tables, (r,): to be left for ``side`` 0, to be entered for
-        1.
-        """
+        """Return which records lie in cells with room in all tables, (r,): to leave (``side`` 0) or to enter (1)."""
         left = np.arange(len(rows))
         for at, own in enumerate(self.cell):
             left = left[self.room_in_cells(at)[side][own[rows[left]]] >= 1]
@@ -369,8 +366,9 @@ def _make_room(
     groupings: Sequence[VariableGrouping],
     rng: np.random.Generator,
 ) -> None:
-    """Move other records into cells of two variables that are at their lower bound, so that closed records may leave
-    them.
+    """Move other records into cells at their lower bound, so that closed records may leave them.
+
+    Only cells of two variables are tried.
     """
     for at, grouping in enumerate(groupings):
         variable = grouping.variable

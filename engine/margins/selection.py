@@ -18,9 +18,7 @@ CountMargin = Callable[[Clique], Floats]
 
 
 def total_correlation(table: Floats) -> float:
-    """Return the total correlation of all axes of a table of counts, in nats: their joint information beyond
-    independence.
-    """
+    """Return the total correlation of all axes of a table of counts, in nats."""
     total = table.sum()
     if total <= 0:
         return 0.0
@@ -39,11 +37,11 @@ def _entropy_of_shares(shares: Floats) -> float:
 def select_by_information(
     domain: Domain, answer: CountMargin, max_cells: int, max_variables: int = 2
 ) -> tuple[Clique, ...]:
-    """Select margins of up to ``max_variables`` variables by forward selection, as many as have ``max_cells`` cells
-    together.
+    """Select margins by forward selection, as many as have ``max_cells`` cells together.
 
-    Each single variable is always selected. A pair is scored by its mutual information; three variables by what the
-    table says beyond its three pairs, for triples whose pairs have been selected.
+    They have up to ``max_variables`` variables. Each single variable is always selected. A pair is scored by its mutual
+    information; three variables by what the table says beyond its three pairs, for triples whose pairs have been
+    selected.
     """
     taken: list[Clique] = [(at,) for at in range(len(domain))]
     used = sum(domain.sizes)
@@ -80,8 +78,8 @@ def _three_way_information(table: Floats, pairs: Sequence[float]) -> float:
 def choose_spanning_tree(
     domain: Domain, pairs: Collection[Clique], choose_pair: Callable[[Sequence[Clique]], Clique]
 ) -> tuple[Clique, ...]:
-    """Return the pairs of a tree over all variables, chosen one at a time by ``choose_pair`` among those that join two
-    components (Kruskal 1956).
+    """Return the pairs of a spanning tree over all variables, chosen one at a time by ``choose_pair`` (Kruskal
+    1956).
     """
     component = list(range(len(domain)))
     taken: list[Clique] = []
@@ -93,9 +91,7 @@ def choose_spanning_tree(
 
 
 def add_single_variables(domain: Domain, cliques: Sequence[Clique]) -> tuple[Clique, ...]:
-    """Return these margins without those contained in others, and a margin of its own for each variable that none of
-    them has.
-    """
+    """Return the margins that are in no other one, and a single margin for each variable that none has."""
     covered = {at for clique in cliques for at in clique}
     singles = [(at,) for at in range(len(domain)) if at not in covered]
     return (*drop_contained([as_clique(clique) for clique in cliques]), *singles)

@@ -1,5 +1,4 @@
-"""Soft records: margins of any number of variables fitted by a mixture of products, each component as likely as any
-other.
+"""Soft records: margins fitted by a mixture of products of distributions, all components equally likely.
 
 A soft record has for every variable a distribution over its categories (the relaxed records of Aydore et al. 2021, RAP,
 with a softmax as in Liu, Vietri & Wu 2021, GEM). The margin of two variables is an average of outer products, so that
@@ -109,9 +108,7 @@ class SoftRecords:
 
     @property
     def group_indicators(self) -> Float32Array:
-        """Return the matrix that sums categories by group, 1 or 0: (categories of all variables, groups of all
-        variables).
-        """
+        """Return the matrix of 1 and 0 that sums categories by group, (all categories, all groups)."""
         sizes = [int(own.max()) + 1 for own in self.groups]
         found = np.zeros((sum(self.domain.sizes), sum(sizes)), dtype=np.float32)
         row = column = 0
@@ -156,9 +153,7 @@ class SoftRecords:
         return left
 
     def smoothed_shares(self, floor: Sequence[float]) -> Float32Array:
-        """Return the distributions with a share ``floor`` (variables,) of each variable spread evenly over its
-        categories.
-        """
+        """Return the distributions with a share ``floor`` (variables,) of each variable spread evenly."""
         found = self.component_shares()
         for place, share, size in zip(self._variable_slices, floor, self.domain.sizes, strict=True):
             found[:, place] = (1 - np.float32(share)) * found[:, place] + np.float32(share / size)
@@ -236,8 +231,9 @@ class _MarginLoss:
         return cls(own_places, merge, single, pair, larger, largest)
 
     def loss_gradient(self, probabilities: Float32Array) -> tuple[Float32Array, float]:
-        """Return the gradient by the logits, (count, categories), times the number of components, and the weighted sum
-        of squares.
+        """Return the gradient by the logits, (count, categories), and the weighted sum of squares.
+
+        The gradient is multiplied by the number of components.
         """
         count = np.float32(len(probabilities))
         merged = probabilities if self.merge is None else probabilities @ self.merge
@@ -273,9 +269,7 @@ def _outer_products(parts: Sequence[Float32Array]) -> Float32Array:
 
 
 def _average_product(parts: Sequence[Float32Array]) -> Float32Array:
-    """Return the average over components of the outer product of their distributions: (cells of all but the last,
-    last).
-    """
+    """Return the average over components of the outer product, (cells of all but the last, last)."""
     if len(parts) == 1:
         return np.asarray(parts[0].mean(axis=0))
     return np.asarray(_outer_products(parts[:-1]).T @ parts[-1] / np.float32(len(parts[0])))
@@ -284,9 +278,7 @@ def _average_product(parts: Sequence[Float32Array]) -> Float32Array:
 def _add_gradient(
     source: Float32Array, sink: Float32Array, places: list[slice], table: Float32Array, weight: np.float32
 ) -> float:
-    """Add the gradient of one margin of any number of variables by the probabilities to ``sink``; return its weighted
-    sum of squares.
-    """
+    """Add the gradient of one margin by the probabilities to ``sink``; return its weighted sum of squares."""
     parts = [source[:, place] for place in places]
     off = _average_product(parts).reshape(table.shape) - table
     apart = weight * off
@@ -298,7 +290,8 @@ def _add_gradient(
 
 
 def component_count(domain: Domain, cells: int) -> int:
-    """Return the number of components: enough for the categories and the fitted cells, within what a machine fits in
-    seconds.
+    """Return the number of components for a domain and a number of fitted cells.
+
+    It is enough for both, within what a machine fits in seconds.
     """
     return int(np.clip(2 * max(sum(domain.sizes), math.isqrt(max(cells, 1))), 200, 800))

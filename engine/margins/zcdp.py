@@ -1,5 +1,4 @@
-"""Zero-concentrated differential privacy: what noise and choices cost as rho, and the epsilon that a rho is at a stated
-delta.
+"""Zero-concentrated differential privacy: costs of noise and choices as rho, and their epsilon at a stated delta.
 
 Costs add up (Bun & Steinke 2016).
 """
@@ -14,8 +13,9 @@ DEFAULT_DELTA = 1e-9
 
 
 def rho_of_gaussian(sigma: float, sensitivity: float = 1.0) -> float:
-    """Return the cost of a table with noise of ``sigma`` in each cell, which a record changes by ``sensitivity`` in
-    Euclidean length.
+    """Return the cost of a table with noise of ``sigma`` in each cell.
+
+    A record changes the table by ``sensitivity`` in Euclidean length.
     """
     # Bun & Steinke 2016, Proposition 1.6.
     return sensitivity**2 / (2 * sigma**2)

@@ -92,8 +92,9 @@ class ClassComposition:
 
     @classmethod
     def from_codes(cls, classes: Integers, codes: Integers, groups: int, values: int) -> ClassComposition:
-        """Count the pairs of class and value, from the class below ``groups`` and the code below ``values`` of each
-        record, (n,) each.
+        """Count the records of each pair of class and value, given both for each record, (n,).
+
+        Classes are below ``groups``, values below ``values``.
         """
         key = classes * values + codes
         if groups * values <= DENSE * len(key):
@@ -122,9 +123,7 @@ class ClassComposition:
         return np.asarray(np.maximum(self._sum_by_class(-p * np.log(p)), 0.0))
 
     def effective_values(self) -> Floats:
-        """Return the exponential of the entropy of each class, to 12 decimals: the effective number of values,
-        (classes,).
-        """
+        """Return the effective number of values of each class, (classes,): exp(entropy), to 12 decimals."""
         return np.asarray(np.round(np.exp(self.class_entropies()), DECIMALS))
 
     def recursive_ratio(self, l: int) -> Floats:  # noqa: E741
@@ -199,8 +198,9 @@ class SensitiveColumn:
 
     @classmethod
     def from_values(cls, name: str, values: Floats, ordered: bool) -> Self:
-        """Build from values as numbers or codes of levels, (n,). Missing values (NaN) count as one value, and the
-        values then have no order.
+        """Build from values as numbers or codes of levels, (n,).
+
+        Missing values (NaN) count as one value, and the values then have no order.
         """
         distinct = distinct_codes(values)
         codes = distinct.codes.astype(np.int64)
@@ -218,8 +218,9 @@ class SensitiveColumn:
         return self.has_ordered_kind and not np.isnan(self.distinct[-1])
 
     def restrict_to_rows(self, rows: Integers) -> SensitiveColumn:
-        """Return the variable for a table of some of the records; its ``codes`` (n,) are valid for these ``rows``
-        only.
+        """Return the variable for a table of some of the records.
+
+        Its ``codes`` (n,) are valid for these ``rows`` only.
         """
         present = np.unique(self.codes[rows])
         codes = np.searchsorted(present, self.codes)
@@ -268,9 +269,7 @@ class Limits:
         return self.p > 1 or self.l > 1 or self.t < 1
 
     def figures(self, variable: SensitiveColumn, found: ClassComposition) -> Iterator[tuple[str, Floats, Booleans]]:
-        """Yield the name of each limit that is set, the measure of every class, and which classes keep to the limit,
-        (classes,).
-        """
+        """Yield the name of each limit that is set, the measure of each class, and which classes keep to it."""
         if self.p > 1:
             distinct = found.distinct_counts().astype(np.float64)
             yield "p", distinct, distinct >= self.p

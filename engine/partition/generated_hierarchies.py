@@ -67,9 +67,7 @@ class HierarchyProposal:
     learnt_facts: str = ""
 
     def recipe_settings(self, name: str) -> dict[str, Any]:
-        """Return the tables of a recipe's step: ``hierarchies`` or ``widths`` of the variable; empty if all values lie
-        below the root.
-        """
+        """Return the tables of a recipe's step, ``hierarchies`` or ``widths``; empty for a bare root."""
         if self.tree is not None:
             return {"hierarchies": {name: self.tree.written}}
         return {"widths": {name: [_int_if_whole(width) for width in self.widths]}} if self.widths else {}
@@ -96,10 +94,10 @@ def propose_hierarchies(data: Microdata, name: str) -> tuple[HierarchyProposal, 
 
 
 def readable_widths(span: float, finest: float = 0.0) -> tuple[float, ...]:
-    """Return ascending widths, 1, 2 or 5 times a power of ten, each a multiple of the one before; none if ``span`` is
-    too narrow.
+    """Return ascending widths, 1, 2 or 5 times a power of ten, each a multiple of the previous one.
 
-    The first makes at most 20 intervals of the span, the last at least two. None is below ``finest``.
+    There are none if ``span`` is too narrow. The first makes at most 20 intervals of the span, the last at least two.
+    None is below ``finest``.
     """
     if not 0 < span < math.inf:
         return ()
@@ -180,8 +178,9 @@ def propose_for_dates(days: Floats) -> HierarchyProposal:
 
 
 def propose_for_ordered_levels(levels: Sequence[str], *, learnt: str = "") -> HierarchyProposal:
-    """Propose pairs of neighbouring levels, then pairs of pairs, up to the root; an odd one joins the pair before
-    it.
+    """Propose pairs of neighbouring levels, then pairs of pairs, up to the root.
+
+    An odd one joins the pair before it.
     """
     if len(levels) < 4:
         return HierarchyProposal(
@@ -224,11 +223,10 @@ def propose_for_categories(counts: Mapping[str, int], *, learnt: str = "") -> tu
 
 
 def propose_by_prefix(values: Sequence[str], *, learnt: str = "") -> HierarchyProposal | None:
-    """Propose codes below their prefixes, a character shorter at each level; None where the values do not look like
-    nested codes.
+    """Propose codes below their prefixes, a character shorter at each level.
 
-    Levels that join nothing are left out. Codes of one length show the characters that are gone as ``*``: ``24**``. A
-    code that is the prefix of others is in one group with them.
+    None where the values do not look like nested codes. Levels that join nothing are left out. Codes of one length show
+    the characters that are gone as ``*``: ``24**``. A code that is the prefix of others is in one group with them.
     """
     codes = [value for value in values if _is_code(value)]
     if len(codes) < FEWEST_CODES or len(values) - len(codes) > MOST_ODD_CODES * len(values):
@@ -252,9 +250,7 @@ def _is_code(value: str) -> bool:
 
 
 def _codes_nest(codes: Sequence[str]) -> bool:
-    """Return whether at least half of some codes of several lengths have a separator, or begin with another one of
-    them.
-    """
+    """Return whether at least half of some codes have a separator, or begin with another code."""
     known = set(codes)
     parted = sum(bool(re.search(r"[. /-]", code)) for code in codes)
     inside = sum(any(code[:length] in known for length in range(1, len(code))) for code in codes)
@@ -274,8 +270,9 @@ def _prefix_labels(values: Sequence[str], length: int, *, one_length: bool) -> l
 def propose_by_frequency(
     counts: Mapping[str, int], *, rare: float = RARE, learnt: str = ""
 ) -> HierarchyProposal | None:
-    """Propose one node, ``other``, for the values that less than a share of the records have; None where there is
-    nothing to join.
+    """Propose one node, ``other``, for the rare values; None where there is nothing to join.
+
+    A value is rare if less than a share ``rare`` of the records have it.
     """
     total = sum(counts.values())
     ascending = sorted(counts, key=lambda value: (counts[value], value))

@@ -240,9 +240,7 @@ class Hierarchy:
                     raise ValueError(f'"{node}" at level {level} lies under both "{parent[level, node]}" and "{above}"')
 
     def _check_sizes(self) -> None:
-        """Raise ValueError if sizes name no node, fall towards the root, or are not 0 for values and positive for the
-        root.
-        """
+        """Raise ValueError if sizes name no node, fall towards the root, or do not begin with 0."""
         if strange := set(self.sizes) - {node for row in self.rows for node in row}:
             raise ValueError(f'sizes name "{min(strange)}", which is no node')
         size = self.node_sizes
@@ -256,9 +254,7 @@ class Hierarchy:
 
     @cached_property
     def node_numbers(self) -> Integers:
-        """Return the number of the node of each value at each level, (height + 1, values): the same within a level for
-        the same node.
-        """
+        """Return the number of the node of each value at each level, (height + 1, values)."""
         columns = [[row[level] for row in self.rows] for level in range(self.height + 1)]
         return np.stack([np.unique(column, return_inverse=True)[1] for column in columns])
 
@@ -274,9 +270,7 @@ class Hierarchy:
 
     @cached_property
     def leaf_ranks(self) -> Integers:
-        """Return the rank of each value in an order of the leaves in which every node is a contiguous range,
-        (values,).
-        """
+        """Return the rank of each leaf, (values,), in an order in which the leaves of every node are neighbours."""
         first = [_first_place_of_node(nodes) for nodes in self.node_numbers[::-1]]
         return np.argsort(np.lexsort(tuple(first[::-1])))
 
@@ -313,8 +307,7 @@ def flat_hierarchy(values: Sequence[str]) -> Hierarchy:
 
 
 def interval_hierarchy(numbers: Floats, widths: Sequence[float], *, dates: bool = False) -> tuple[Hierarchy, Integers]:
-    """Build the tree of intervals [a, a + w) at multiples of each width, and return it with the row of each number,
-    (n,).
+    """Build the tree of intervals [a, a + w) at multiples of each width; return it and the row of each number.
 
     Each width must divide the next. The size of a node is its width over the range of the numbers, at most 1, which is
     the root's size. Dates are days since 1970, and labelled as dates.
@@ -351,9 +344,7 @@ def _interval_label(start: float, width: float, dates: bool) -> str:
 def interval_labels(
     numbers: Floats, widths: Sequence[float], level: int, *, dates: bool = False
 ) -> tuple[list[str], Integers]:
-    """Return the labels of the intervals at one level of ``interval_hierarchy``, ascending, and which is each number's,
-    (n,).
-    """
+    """Return the labels at one level of ``interval_hierarchy``, ascending, and the label of each number, (n,)."""
     if level > len(widths):
         return [ROOT], np.zeros(len(numbers), dtype=np.int64)
     # The tree would have a row for each distinct number, which takes long for a continuous variable; the labels come

@@ -456,9 +456,7 @@ class _LatticeProblem:
         self.records = len(self.ladders[0].codes)
 
     def losses_unsuppressed(self) -> Floats:
-        """Return the mean loss of each node without suppression, over quasi-identifiers and records: of the lattice's
-        shape.
-        """
+        """Return the mean loss of each node if nothing is suppressed, of the lattice's shape."""
         found = np.zeros(self.shape)
         for place, (ladder, low, size) in enumerate(zip(self.ladders, self.first, self.shape, strict=True)):
             along = [1] * len(self.shape)
@@ -585,10 +583,9 @@ class _LatticeSearch:
         return found.is_feasible
 
     def bisect_upwards(self, place: LatticeNode) -> None:
-        """Find the first feasible node on a way up from a node, by bisection, and check the node itself if it may be
-        best.
+        """Find the first feasible node on a way up by bisection, and check the node at its start.
 
-        The way goes up by the level whose bound is least.
+        The start is checked only if it may be best. The way goes up by the level whose bound is least.
         """
         way, lower = [place], self.lower_bounds
         while not np.isfinite(self.values[way[-1]]):
@@ -632,11 +629,11 @@ def find_best_levels(
     highest: Sequence[int] | None = None,
     report: Callable[[int, int], None] = lambda done, total: None,
 ) -> OptimalNodes:
-    """Find the best nodes of the lattice between the ``lowest`` and the ``highest`` level of each quasi-identifier, by
-    default all.
+    """Find the best nodes of the lattice between two nodes, by default of the whole lattice.
 
-    ``limits`` hold for the released table, and those on values for its ``sensitive`` variables. ``report`` is called
-    with how many nodes are settled and how many there are.
+    ``lowest`` and ``highest`` are the levels of each quasi-identifier at the two. ``limits`` hold for the released
+    table, and those on values for its ``sensitive`` variables. ``report`` is called with how many nodes are settled and
+    how many there are.
     """
     first = tuple(lowest) if lowest is not None else (0,) * len(ladders)
     last = tuple(highest) if highest is not None else tuple(ladder.n_levels - 1 for ladder in ladders)

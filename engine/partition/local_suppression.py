@@ -1,5 +1,4 @@
-"""Local suppression: as few values of quasi-identifiers as possible are deleted, so that k records share every
-combination.
+"""Local suppression: as few values as possible are deleted, so that k records share every combination.
 
 A missing value means one of two things:
 
@@ -276,9 +275,7 @@ def _find_plan(table: _PatternTable, report: Callable[[int, int], None]) -> tupl
 
 
 def _cheapest_sets_alone(table: _PatternTable, needy: Integers) -> Integers:
-    """Return the cheapest set of values that each needy pattern would have to lose if no other record lost any,
-    (needy,).
-    """
+    """Return the cheapest set of values that each needy pattern would lose if no other record lost any, (needy,)."""
     found = np.full(len(needy), table.deletion_sets[-1], dtype=np.int64)
     pending = np.ones(len(needy), dtype=np.bool_)
     for deleted in table.deletion_sets:
@@ -345,8 +342,9 @@ def _places_by_cell(cell: Integers, opened: Booleans) -> Iterator[Integers]:
 
 
 def _suppress_remaining(table: _PatternTable, plan: _SuppressionPlan, rest: Integers) -> _SuppressionPlan:
-    """Delete all deletable values of needy patterns that no spare record helped, with the class for which that costs
-    least.
+    """Delete all deletable values of needy patterns that no spare record helped.
+
+    Where too few are left, the cheapest class with the same remaining values loses them too.
     """
     whole = table.deletion_sets[-1]
     deleted = np.where(np.isin(plan.pattern, rest), whole, plan.deleted)
@@ -429,9 +427,7 @@ class _ProgramChoices:
     def from_neighbourhood(
         cls, table: _PatternTable, plan: _SuppressionPlan, near: Integers, alone: Integers | None
     ) -> _ProgramChoices:
-        """Return choices of some needy patterns, and for ``value`` of patterns whose records are or could be in a class
-        with them.
-        """
+        """Return choices of some needy patterns, and for ``value`` of the patterns that could help them."""
         used = plan.deletions_by_pattern
         if alone is not None:
             needy = np.flatnonzero(table.is_needy)
@@ -462,9 +458,7 @@ def _sets_within_cost_alone(table: _PatternTable, needy: Integers, alone: Intege
 
 
 def _helping_patterns(table: _PatternTable, plan: _SuppressionPlan, near: Integers) -> Iterator[tuple[int, set[int]]]:
-    """Yield patterns that are not needy and share a class with one of ``near``, or could, with the sets that they lose
-    for it.
-    """
+    """Yield patterns without need that are or could be in a class with ``near``, and the sets that they lose."""
     needy = set(near.tolist())
     helps = np.flatnonzero((plan.deleted > 0) & ~np.isin(plan.pattern, near))
     for deleted in np.unique(plan.deleted[helps]).tolist():
@@ -487,9 +481,7 @@ def _helping_patterns(table: _PatternTable, plan: _SuppressionPlan, near: Intege
 def _solve_program(
     table: _PatternTable, plan: _SuppressionPlan, choices: _ProgramChoices, nodes: int
 ) -> tuple[_SuppressionPlan, bool, int]:
-    """Solve the program of some choices and return the better plan, whether its choices are proven optimal, and the
-    nodes searched.
-    """
+    """Solve the program of some choices; return the better plan, whether it is optimal, and the nodes searched."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
 

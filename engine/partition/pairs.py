@@ -1,5 +1,4 @@
-"""An original table and its anonymised release, record by record: compared variables, equivalence classes and geometric
-sizes.
+"""An original table and its anonymised release, record by record, and the information lost between them.
 
 Sizes are those of Measuring Data Quality for Project Lighthouse §3.3. ``classes`` (n,) number the equivalence class of
 each record, -1 for a suppressed one. A class's relative information loss RIL is its size as a share of the whole
@@ -98,8 +97,9 @@ class LinkedTables:
             raise NotComputable("every record is suppressed")
 
     def _released_level_codes(self, name: str) -> Floats:
-        """Return the released levels of a variable as the original's codes, (k,). Raises NotComputable if some are
-        generalised.
+        """Return the released levels of a variable as the original's codes, (k,).
+
+        Raises NotComputable if some are generalised.
         """
         column = self.original.column(name)
         if not self.original.schema[name].kind.has_levels:
@@ -147,9 +147,7 @@ def compared_quasi_identifiers(schema: Schema, released: Sequence[str]) -> tuple
 
 
 def class_ranges(values: Floats, classes: Integers) -> Floats:
-    """Return max - min of the values in the class of each record that is not suppressed, in the order of the records,
-    (k,).
-    """
+    """Return the range of the values in the class of each record that is not suppressed, (k,)."""
     kept = classes >= 0
     own = classes[kept]
     low, high = class_extremes(values[kept], own, int(own.max(initial=-1)) + 1)
@@ -157,12 +155,11 @@ def class_ranges(values: Floats, classes: Integers) -> Floats:
 
 
 def numerical_loss(original: Floats, classes: Integers, hidden: Flags | None = None) -> float:
-    """Return the mean relative information loss of a numerical variable: the sum over classes of |e| perim(e) /
-    perim(O), by |A|.
+    """Return the mean relative information loss of a numerical variable.
 
-    perim is max - min of the *original* values ``original`` (n,), and ``classes`` (n,) has at least one record not
-    suppressed. 0 for a constant. Missing values, NaN, are ignored. ``hidden`` (k,) marks records, of those not
-    suppressed, whose value is generalised to the root.
+    It is the sum over classes of |e| perim(e) / perim(O), divided by |A|. perim is max - min of the *original* values
+    ``original`` (n,), and ``classes`` (n,) has at least one record not suppressed. 0 for a constant. Missing values,
+    NaN, are ignored. ``hidden`` (k,) marks records, of those not suppressed, whose value is generalised to the root.
     """
     # perim(O) is over all records, suppressed ones included, as in the paper's example.
     present = ~np.isnan(original)
@@ -177,12 +174,12 @@ def numerical_loss(original: Floats, classes: Integers, hidden: Flags | None = N
 def categorical_loss(
     original: TextValues, released: TextValues, classes: Integers, tree: Hierarchy | None = None
 ) -> float:
-    """Return the mean relative information loss of a categorical variable: the size of the released node over that of
-    the root.
+    """Return the mean relative information loss of a categorical variable.
 
-    ``original`` (n,) and ``released`` (k,), the latter of the records that are not suppressed, hold labels; without a
-    tree their values lie below one root. A group, ``{foo, bar}``, counts as the lowest node over its values, a label
-    that is no node as the root. Raises ValueError where an original value is not in the tree.
+    It is the mean size of the released node over that of the root. ``original`` (n,) and ``released`` (k,), the latter
+    of the records that are not suppressed, hold labels; without a tree their values lie below one root. A group,
+    ``{foo, bar}``, counts as the lowest node over its values, a label that is no node as the root. Raises ValueError
+    where an original value is not in the tree.
     """
     tree = tree or flat_hierarchy(original.distinct)
     rows, root = tree.rows_of_values(original.distinct)[original.place], float(tree.node_sizes[-1].max())
@@ -199,9 +196,7 @@ def categorical_loss(
 
 
 def _common_node_size(tree: Hierarchy, leaves: Sequence[str]) -> float:
-    """Return the size of the lowest node over all these values; that of the root if there are none or one is not in the
-    tree.
-    """
+    """Return the size of the lowest node over all these values; the root's if a value is not in the tree."""
     rows = [i for i, row in enumerate(tree.rows) if row[0] in leaves]
     if rows and len(rows) == len(set(leaves)):
         for nodes, sizes in zip(tree.node_numbers, tree.node_sizes, strict=True):

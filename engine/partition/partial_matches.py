@@ -1,7 +1,7 @@
-"""Records that agree wherever both have a value: a missing value matches anything (sdcMicro's meaning; Templ 2017,
-§3.2.2).
+"""Records that agree wherever both have a value: a missing value matches anything.
 
-The relation is not transitive, so there are no equivalence classes: each record has matches of its own.
+That is sdcMicro's meaning (Templ 2017, §3.2.2). The relation is not transitive, so there are no equivalence classes:
+each record has matches of its own.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ class GroupJoin:
 
 
 def _joins_by_missing_columns(rows: Integers, others: Integers) -> Iterator[GroupJoin]:
-    """Yield a join for every pair of groups of rows (r, d) and others (o, d); the rows of a group lack values in the
-    same columns.
+    """Yield a join for every pair of groups of rows (r, d) and others (o, d).
+
+    The rows of a group lack values in the same columns.
     """
     ours, theirs = (list(_rows_by_missing_columns(codes)) for codes in (rows, others))
     for lacking, own in ours:
@@ -60,9 +61,7 @@ def _joins_by_missing_columns(rows: Integers, others: Integers) -> Iterator[Grou
 
 
 def _missing_column_sets(codes: Integers) -> tuple[Integers, Integers]:
-    """Return the distinct sets of columns in which rows (r, d) lack a value, a bit for each column, and the set of each
-    row, (r,).
-    """
+    """Return the distinct sets of columns in which rows (r, d) lack a value, as bits, and each row's set, (r,)."""
     found, which = np.unique((codes == MISSING) @ (1 << np.arange(codes.shape[1])), return_inverse=True)
     return found, which.reshape(-1)
 
@@ -75,10 +74,9 @@ def _rows_by_missing_columns(codes: Integers) -> Iterator[tuple[Booleans, Intege
 
 
 def partial_matches(rows: Integers, others: Integers) -> Iterator[tuple[Integers, Integers]]:
-    """Yield the matching pairs of ``rows`` (r, d) and ``others`` (o, d) as places in both, in several parts, each pair
-    once.
+    """Yield the matching pairs of ``rows`` (r, d) and ``others`` (o, d) as positions in both, each pair once.
 
-    Codes mean the same in both; ``MISSING`` matches every code. At most 62 columns.
+    They come in several parts. Codes mean the same in both; ``MISSING`` matches every code. At most 62 columns.
     """
     for join in _joins_by_missing_columns(rows, others):
         order = np.argsort(join.other_groups, kind="stable")

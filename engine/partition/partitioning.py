@@ -129,10 +129,9 @@ def _scale_to_unit(places: Floats) -> Floats:
 
 @dataclass
 class _PartitionState:
-    """State between two levels: records that may still be cut, in partitions side by side, and the tree of all
-    partitions so far.
+    """State between two levels: the partitions that may still be cut, and the tree of all so far.
 
-    Partitions are numbered level by level.
+    Records lie in partitions side by side. Partitions are numbered level by level.
 
     rows: records that may still be cut, (a,)
     codes: their ranks of each quasi-identifier, (a,) each
@@ -326,8 +325,9 @@ class _CutFinder:
 
 
 def _partitions_to_trim(state: _PartitionState, level: _LevelCuts, budget: int) -> Booleans:
-    """Return which partitions have their small side suppressed, (s,): those of the largest gain first, within the
-    ``budget`` of records.
+    """Return which partitions have their small side suppressed, (s,), within the ``budget`` of records.
+
+    Those of the largest gain come first.
     """
     chosen = np.zeros(len(state.sizes), dtype=np.bool_)
     candidates = np.flatnonzero(~level.is_cut & (level.gain > 0))

@@ -126,9 +126,8 @@ class LinearPosterior:
     ) -> LinearPosterior:
         """Compute the posterior given responses y (n,) and design x (n, K), n > K.
 
-        ``weights`` (n,) are above 0, and their sum is above K.
-
-        ``symmetric`` draws T gamma by the symmetric root of its covariance.
+        ``weights`` (n,) are above 0, and their sum is above K. ``symmetric`` draws T gamma by the symmetric root of its
+        covariance.
 
         Raises:
             ValueError: when there are no more records than coefficients, or y is a linear function of x.
@@ -234,8 +233,9 @@ class LinearPosterior:
         return np.asarray(likelihood + log_sigma - np.log1p(variance[:, 0] / self.sigma_scale**2))
 
     def sigma_grid(self) -> tuple[Floats, Floats]:
-        """Return points of log(sigma / unit), (G,), that cover its posterior but for a negligible part, and the cdf
-        there, (G,).
+        """Return points of log(sigma / unit), (G,), and the posterior cdf at them, (G,).
+
+        They cover all but a negligible part of the posterior.
         """
         total = self.rss + float(self.u @ self.u)
         low = 0.5 * np.log(self.rss / self.n) - 3

@@ -1,5 +1,4 @@
-"""Records as their distinct rows, and the probabilities of the classes of a mixture of products of multinomials for
-each row.
+"""Records as their distinct rows, and the probabilities of the classes of a mixture for each row.
 
 Records that are alike have the same class probabilities, which are computed once for every distinct row. Variables
 stand in blocks, and the probability of a block in a class is computed once for every combination of its values.

@@ -1,5 +1,4 @@
-"""Draws by emcee's ensemble sampler, convergence statistics of its chains, and the part of the chains that is kept for
-inspection.
+"""Draws by emcee's ensemble sampler, convergence statistics of its chains, and their trace.
 
 Chains are arrays (chains, steps) of one parameter. Sections and equations without a source are those of Vehtari et al.
 (2021).
@@ -119,11 +118,9 @@ def chain_trace(
 ) -> ChainTrace:
     """Make the trace of chains ``theta`` (steps, chains, d).
 
-    ``log_density`` (steps, chains) is theirs, and is named ``density``.
-
-    At most 500 steps are kept, evenly spaced up to the last: all chains as a band of quantiles at every step, and four
-    by themselves. Ranks are counted in split groups: every other walker together, the first half of the steps apart
-    from the second.
+    ``log_density`` (steps, chains) is theirs, and is named ``density``. At most 500 steps are kept, evenly spaced up to
+    the last: all chains as a band of quantiles at every step, and four by themselves. Ranks are counted in split
+    groups: every other walker together, the first half of the steps apart from the second.
     """
     whole = np.concatenate([theta, log_density[..., None] - log_density.max()], axis=2)
     every = -(-whole.shape[0] // MOST_POINTS)
@@ -283,9 +280,7 @@ class WhitenedEnsemble:
 def _proposal_moves(dimension: int, independence: float) -> list[tuple[Any, float]]:
     # In white coordinates the posterior is about standard normal; the t has heavier tails, as an independence proposal
     # must.
-    """Return emcee's moves and their shares: differential evolution, and independent proposals from a multivariate
-    t.
-    """
+    """Return emcee's moves and their shares: differential evolution, and independent draws of a multivariate t."""
     proposal = MultivariateT(np.zeros(dimension), np.eye(dimension), 10.0)
 
     def independent(white: Floats, random: np.random.RandomState) -> tuple[Floats, Floats]:

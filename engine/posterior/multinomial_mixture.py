@@ -119,8 +119,9 @@ def propose_split_or_merge(
     alpha: float,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats, bool]:
-    """Take one split or merge step; return ``records`` (K,) and ``levels`` (K, D) of the classes, and whether it was
-    accepted.
+    """Take one split or merge step, and return the classes after it and whether it was accepted.
+
+    The classes are their ``records`` (K,) and ``levels`` (K, D).
     """
     size, occupied = len(records), np.flatnonzero(records > 0)
     split = rng.random() < 0.5
@@ -448,12 +449,10 @@ def sample_mixture(
 ) -> ChainDraws:
     """Draw ``draws`` draws of the parameters, spread evenly over the sweeps of all chains after ``burn_in``.
 
-    Only every ``thin``-th sweep is used.
-
-    ``draws`` are at most the sweeps that there are. With a ``truncation`` the rows are those of all other records. Each
-    chain is begun from ``starts``, and the one with the largest mean of log p(z, x | alpha), over the second half of
-    ``PILOT`` of the burn-in, continues. Chains that have not ``converged`` continue: each doubles its sweeps, up to
-    ``max_sweeps``, and the draws are of the second half.
+    Only every ``thin``-th sweep is used. ``draws`` are at most the sweeps that there are. With a ``truncation`` the
+    rows are those of all other records. Each chain is begun from ``starts``, and the one with the largest mean of log
+    p(z, x | alpha), over the second half of ``PILOT`` of the burn-in, continues. Chains that have not ``converged``
+    continue: each doubles its sweeps, up to ``max_sweeps``, and the draws are of the second half.
     """
     pilot = max(1, int(PILOT * burn_in))
 

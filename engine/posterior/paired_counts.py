@@ -1,5 +1,4 @@
-"""Two counts of one record that share its random effect: the confidential y, and z drawn with the effect that y has in
-the posterior.
+"""Two counts of one record that share its random effect: the confidential y and the released z.
 
     P(y, z | eta, p, tau) = integral [p 1(y = 0) + (1 - p) f(y | g)] [p 1(z = 0) + (1 - p) f(z | g)] N(g; eta, tau) dg
 

@@ -173,9 +173,7 @@ class MixtureSupport:
         phi: Floats,
         rng: np.random.Generator,
     ) -> None:
-        """Draw slice and class of these records (k,) by their values, then missing values within the slice, in
-        place.
-        """
+        """Draw slice and class of these records (k,), then missing values within the slice, in place."""
         if not len(which):
             return
         chances = np.tile(weights, (len(which), len(self.possible), 1))

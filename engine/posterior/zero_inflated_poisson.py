@@ -460,8 +460,9 @@ class ZeroInflatedPoisson:
         return LocalDensity.from_centre(self, centre, covariance)
 
     def start(self) -> Floats:
-        """Return the start of the search for the mode: ridge regression of log y among the positive counts, and beta =
-        0.
+        """Return the start of the search for the mode: ridge regression of log y on x, and beta = 0.
+
+        The regression is of the positive counts.
         """
         k = self.rows.shape[1]
         x, added = self._design_with_sums(self.positive_pairs)
@@ -495,9 +496,7 @@ def _log_one_plus_exp(x: Floats) -> Floats:
 
 
 def _check_counts(y: Floats, x: Floats, bound: int | None) -> None:
-    """Raise BadInput for counts that are negative, fractional or above the bound, and for a design that is not
-    finite.
-    """
+    """Raise BadInput for counts outside 0..bound or fractional, and for a design that is not finite."""
     if not np.all(np.isfinite(x)):
         raise BadInput("", "the design holds a value that is not finite")
     if not np.all((y >= 0) & (y == np.floor(y)) & np.isfinite(y)):

@@ -37,8 +37,9 @@ def log_denominators(x: Floats, coefficients: Floats) -> Floats:
 
 
 def multinomial_information(x: Floats, coefficients: Floats, weights: Floats) -> Floats:
-    """Return the information (minus the Hessian), (K p, K p), of rows x (n, p) of weights (n,) at coefficients (K,
-    p).
+    """Return the information, (K p, K p), of rows x (n, p) with weights (n,) at coefficients (K, p).
+
+    It is minus the Hessian of the log-likelihood.
     """
     k, p = coefficients.shape
     found = np.zeros((k * p, k * p))
@@ -196,9 +197,7 @@ class _ChangedMaximum:
             share /= 2
 
     def _climb_in_blocks(self, most: Floats, odds: Floats, total: Floats) -> None:
-        """Take Newton steps in the coefficients of the changed classes alone; update ``odds`` and ``total`` in
-        place.
-        """
+        """Take Newton steps in the coefficients of the changed classes; update ``odds`` and ``total`` in place."""
         assert self.value is not None
         # The Hessian of these classes may change most: a record alone of its kind makes separated classes meet, or the
         # other way round. The odds of the other classes are a constant of each record here.

@@ -119,18 +119,15 @@ class ConditionalTable:
         return (1 - uniform[:, None]) * share + uniform[:, None] / self.size
 
     def uniform_share_by_virtual_records(self, alpha: float) -> Floats:
-        """Return the probability of a uniform draw, (rows + 1,), for ``alpha`` virtual records in each category (eq.
-        4).
+        """Return the probability of a uniform draw, (rows + 1,), for ``alpha`` virtual records in each category.
 
-        It is C alpha / (N + C alpha), with N records of the row and C categories.
+        It is C alpha / (N + C alpha), with N records of the row and C categories (eq. 4).
         """
         virtual = self.size * alpha
         return np.append(virtual / (np.diff(self.records_before) + virtual), 1.0)
 
     def uniform_share_by_entropy(self, least: float) -> Floats:
-        """Return the least probability of a uniform draw, (rows + 1,), that gives each row an entropy of ``least`` nats
-        (§3.3 B).
-        """
+        """Return the least probability of a uniform draw, (rows + 1,), for an entropy of ``least`` nats (§3.3 B)."""
         counts = np.diff(self.upto, prepend=0)
         row = np.repeat(np.arange(len(self.keys)), np.diff(self.starts))
         share, cells = counts / np.diff(self.records_before)[row], np.diff(self.starts)

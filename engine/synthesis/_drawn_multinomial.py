@@ -1,8 +1,7 @@
-"""Probability of a dataset drawn with coefficients of its own, themselves drawn around the maximum (Reiter, Wang &
-Zhang, eq. 10 and 11).
+"""Probability of a dataset drawn with coefficients of its own, themselves drawn around the maximum.
 
-p(Z | D_y) is the integral of p(Z | beta) N(beta; beta-hat_y, H_y^-1). By Laplace's method, with e = beta* - beta-hat
-the way to the mode, H_Z the information of the released values there and A = H + H_Z:
+Reiter, Wang & Zhang, eq. 10 and 11: p(Z | D_y) is the integral of p(Z | beta) N(beta; beta-hat_y, H_y^-1). By Laplace's
+method, with e = beta* - beta-hat the way to the mode, H_Z the information of the released values there and A = H + H_Z:
 
     log p(Z | D) = l_Z(beta*) - e' H e / 2 + log|H| / 2 - log|A| / 2
 

@@ -1,8 +1,7 @@
-"""A release of multinomial logits as an intruder weighs it, without a fit for any guess (Reiter, Wang & Zhang §4, eq.
-12 to 15).
+"""A release of multinomial logits as an intruder weighs it, without a fit for any guess.
 
-The release was drawn at the maximum: log p(Z | D_y) = l_Z(beta-hat_y). To change record i from (x, y) to (x', y') the
-maximum moves by one Newton step,
+Reiter, Wang & Zhang §4, eq. 12 to 15. The release was drawn at the maximum: log p(Z | D_y) = l_Z(beta-hat_y). To change
+record i from (x, y) to (x', y') the maximum moves by one Newton step,
 
     delta = (H + dH)^-1 d,   d = x' (e_y' - p') - x (e_y - p),   dH = x' x'' W' - x x' W
 
@@ -359,9 +358,7 @@ class MultinomialRelease:
 
     @cached_property
     def _full_weight_model(self) -> MultinomialRelease:
-        """Return the model of all records at full weight, without a dataset: it gives the beliefs before the
-        release.
-        """
+        """Return the model of all records at full weight: it gives the beliefs before the release."""
         own = (self.targets[0], self.predictors, self.variable, self.groups, self.penalty, ())
         return MultinomialRelease.from_data(replace(self.data, weights=None), *own, filled=self.filled)
 
@@ -495,9 +492,7 @@ class MultinomialRelease:
         return found + self._likelihood_of_other_strata(strata)[:, None, :]
 
     def _likelihood_of_other_strata(self, strata: Integers) -> Floats:
-        """Return the log-likelihoods (t, m) of the records released in all strata but the record's own, ``strata``
-        (t,).
-        """
+        """Return the log-likelihoods (t, m) of the released records in all strata but that of each of t records."""
         of = {one.records.number: one.fitted_likelihood for one in self.strata}
         total = sum(of.values(), start=np.zeros(len(self.releases)))
         return np.array([total - of[int(number)] for number in strata]).reshape(len(strata), len(self.releases))

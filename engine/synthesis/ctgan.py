@@ -1,5 +1,4 @@
-"""Conditional tabular GAN: a generator and a discriminator trained against each other on the whole table, by the
-library ctgan.
+"""Conditional tabular GAN: a generator and a discriminator trained against each other, by the library ctgan.
 
 Xu, Skoularidou, Cuesta-Infante & Veeramachaneni (2019). The generators of the calibration of data quality measures are
 such (Lighthouse data quality §4.1); there the GAN learns all variables at once and makes whole tables

@@ -98,9 +98,7 @@ def _count_mixture_levels(categories: VariableCategories, spec: DpmpmSpec) -> in
 
 
 def _mixture_support(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec, place: str) -> MixtureSupport:
-    """Return the possible combinations of these variables. Raises BadInput if a condition is invalid or none is
-    left.
-    """
+    """Return the possible combinations of these variables. Raises BadInput if there are none."""
     sizes = {name: _count_mixture_levels(one, spec) for name, one in _categories_by_name(data, names, spec).items()}
     conditions = _condition_levels(data, names, spec, place)
     try:
@@ -113,7 +111,7 @@ def _mixture_support(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec, p
 
 
 def _condition_levels(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec, place: str) -> NDArray[np.bool_]:
-    """Return the levels, of all variables side by side, with which records may fulfil each condition, (conditions,
+    """Return, for each condition, the levels of all variables that may occur in a record which fulfils it: (conditions,
     D).
     """
     categories = _categories_by_name(data, names, spec)

@@ -125,9 +125,7 @@ class LinearRegressionRelease:
 
     @cached_property
     def _prior_standardisation(self) -> Standardisation | None:
-        """Return the standardisation, by the confidential data, that all priors use; None for priors in the variables'
-        units.
-        """
+        """Return the standardisation that all priors use; None for priors in the variables' own units."""
         if self.spec.prior == "published":
             return None
         weights, held = self._counted_rows.data.weights, stack_blocks([self._counted_rows])

@@ -1,5 +1,4 @@
-"""Records drawn from margins, and from nothing else: tables of few variables that were protected before anything was
-fitted to them.
+"""Records drawn from protected margins, tables of few variables, and from nothing else.
 
 ``coarsened`` (Raab 2026, arXiv 2606.02101): each count is rounded to the nearest multiple of a limit; a linear program
 searches for counts that a reader can still derive. ``gaussian``: each count has noise whose cost is accounted for in
@@ -402,10 +401,8 @@ def audit_together(
 ) -> MarginAudit | None:
     """Audit all rounded tables of some fits to the same records as one system.
 
-    The categories are fine enough for each of the fits.
-
-    Counts below the largest of the limits are small, in each release's own categories and in the finer ones. The sets
-    of variables of the result are positions in its ``names``.
+    The categories are fine enough for each of the fits. Counts below the largest of the limits are small, in each
+    release's own categories and in the finer ones. The sets of variables of the result are positions in its ``names``.
 
     Args:
         fits: each with its settings and its targets.
@@ -446,10 +443,8 @@ def audit_together(
 def noisy_estimates(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microdata) -> tuple[Estimate, ...]:
     """Estimate means of numbers and shares of levels in the population by the noisy counts.
 
-    The distance that was paid for is returned too.
-
-    Numbers count as the middle of their bin, and the rows say so. Where a person has several records, they are taken as
-    if they were of different people.
+    The distance that was paid for is returned too. Numbers count as the middle of their bin, and the rows say so. Where
+    a person has several records, they are taken as if they were of different people.
     """
     if spec.effective_protection != "gaussian" or has_unprotected_categories(fit, data.schema, targets, spec):
         return ()
@@ -496,9 +491,7 @@ def _noisy_mean(
     name: str,
     params: Mapping[str, str],
 ) -> Estimate:
-    """Return an estimate of the mean of ``values`` over the records that are ``here``, clipped to the possible
-    values.
-    """
+    """Return the estimated mean of ``values`` over the records that are ``here``, clipped to possible values."""
     own = np.asarray(values, dtype=np.float64)
     try:
         found = estimate_noisy_mean(domain, ones, (at,), own, included_cells=here.astype(np.float64))
@@ -959,8 +952,9 @@ class MarginsSpec(Spec):
     )
 
     def steady_seconds(self, variables: int) -> float:
-        """Return the seconds of a fit of soft records, whatever the number of records (``tests/benchmarks/margins.py
-        steady``).
+        """Return the seconds of a fit of soft records, whatever the number of records.
+
+        They are measured by ``tests/benchmarks/margins.py steady``.
         """
         return (
             SOFT_FIT_SECONDS * variables**2

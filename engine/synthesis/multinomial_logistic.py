@@ -1,9 +1,8 @@
-"""A categorical variable by a multinomial logit, with a model for each stratum (Reiter, Wang & Zhang §4; Mitra & Reiter
-2006).
+"""A categorical variable by a multinomial logit, with a model for each stratum.
 
-Several steps make several variables: each is drawn given the synthetic values of those before it. Every dataset is
-drawn at the maximum, unless ``parameters = "drawn"``: then each has coefficients from the normal distribution there,
-with the inverse of the Hessian as covariance.
+Reiter, Wang & Zhang §4; Mitra & Reiter (2006). Several steps make several variables: each is drawn given the synthetic
+values of those before it. Every dataset is drawn at the maximum, unless ``parameters = "drawn"``: then each has
+coefficients from the normal distribution there, with the inverse of the Hessian as covariance.
 
 ``strata`` names a variable, ``groups`` join levels: records stay in their stratum, and only levels that it has are
 drawn. ``groups`` without ``strata`` are of the target itself: a record keeps its group of levels, which is then
@@ -55,9 +54,7 @@ _ROWS = 20_000
 
 
 def _strata_variable(target: str, spec: MultinomialLogisticSpec) -> str | None:
-    """Return the variable whose levels are the strata, the target if only its own levels are grouped; None without
-    strata.
-    """
+    """Return the variable whose levels are the strata; None without strata."""
     return target if spec.strata is None and spec.groups else spec.strata
 
 
@@ -172,8 +169,9 @@ def _pick_classes(
 def release_model(
     data: Microdata, targets: tuple[str, ...], spec: MultinomialLogisticSpec, releases: Sequence[Microdata], run: Run
 ) -> MultinomialRelease:
-    """Return the model by which an intruder's guesses are weighed by the releases. Raises NotComputable for synthesised
-    strata.
+    """Return the model by which an intruder's guesses are weighed by the releases.
+
+    Raises NotComputable for synthesised strata.
     """
     (target,) = targets
     variable = _strata_variable(target, spec)

@@ -1,5 +1,4 @@
-"""Perturbed Gibbs sampler: categories drawn one feature after another from perturbed tables of counts (Park & Ghosh
-§3).
+"""Perturbed Gibbs sampler: categories drawn feature by feature from perturbed tables of counts (Park & Ghosh §3).
 
 For each feature a table counts its categories by key: some of the other features, and one bit of the rest. Virtual
 records are added to every category, enough that a drawn record costs epsilon (eq. 4-6). A synthetic record starts as a
@@ -127,8 +126,9 @@ def check_data(data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSp
 def account(
     data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSpec, records: int, datasets: int
 ) -> PrivacyAccount | NoAccount:
-    """Return the privacy cost, one epsilon for each record or block (Park & Ghosh §3.4), and what the proof leaves
-    out.
+    """Return the privacy cost, one epsilon for each record or block, and what the proof leaves out.
+
+    Park & Ghosh §3.4.
     """
     if spec.epsilon is None:
         return NoAccount("l-diversity is no differential privacy: it has no epsilon")

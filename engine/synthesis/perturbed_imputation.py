@@ -1,5 +1,4 @@
-"""Perturbed multiple imputation: categories drawn in turn from multinomial logits whose probabilities are perturbed
-(Park & Ghosh §3.5).
+"""Perturbed multiple imputation: categories drawn in turn from perturbed multinomial logits (Park & Ghosh §3.5).
 
 Each feature is regressed on indicators of all others with an elastic-net penalty, whose strength is the one with the
 least deviance in cross-validation (scikit-learn's saga in place of the paper's glmnet). A synthetic record starts as a
@@ -124,9 +123,7 @@ def _fit_feature(
     name: str,
     rng: np.random.Generator,
 ) -> tuple[Codes, Floats, float, int]:
-    """Fit the model of a feature; return its classes, coefficients, the strength of the penalty, and the number of
-    steps.
-    """
+    """Fit the model of a feature; return its classes, coefficients, the penalty's strength, and the steps."""
     others = [feature for feature in categories if feature != name]
     records = len(codes[name])
     classes = np.unique(codes[name])

@@ -1,11 +1,10 @@
-"""Binary variables one after another, each by a logistic regression on those before it (Reiter, Wang & Zhang §3.1, eq.
-5).
+"""Binary variables one after another, each by a logistic regression on those before it.
 
-The first target is a share with a Beta posterior (step 1: Dirichlet-binomial). Each other target has a logistic
-regression on those before it: with ``order = 1`` main effects alone (N2WI, steps 2, 3' and 4'), with ``order = 2`` all
-products of two as well (N3WI, steps 2 to 4). With ``predictors``, terms of kept variables (§4), the first target is
-regressed too. Coefficients are drawn from N(beta-hat, V-hat) for each dataset; or are the maximum in all, ``parameters
-= "mle"``.
+Reiter, Wang & Zhang §3.1, eq. 5. The first target is a share with a Beta posterior (step 1: Dirichlet-binomial). Each
+other target has a logistic regression on those before it: with ``order = 1`` main effects alone (N2WI, steps 2, 3' and
+4'), with ``order = 2`` all products of two as well (N3WI, steps 2 to 4). With ``predictors``, terms of kept variables
+(§4), the first target is regressed too. Coefficients are drawn from N(beta-hat, V-hat) for each dataset; or are the
+maximum in all, ``parameters = "mle"``.
 
 In the release as an intruder weighs it (§3.2, eq. 10 and 11) p(Z | D_y) is the product over targets of the integral of
 p(Z_j | beta) N(beta; beta-hat_y, V-hat_y), or p(Z_j | beta-hat_y). A guess changes one record of each regression: few
@@ -90,9 +89,7 @@ class SequentialLogisticRelease:
 
     @cached_property
     def _full_weight_model(self) -> SequentialLogisticRelease:
-        """Return the model of all records at full weight, without a dataset: it gives the beliefs before the
-        release.
-        """
+        """Return the model of all records at full weight: it gives the beliefs before the release."""
         return replace(self, data=replace(self.data, weights=None), releases=())
 
     def refit(self, data: Microdata) -> SequentialLogisticRelease:

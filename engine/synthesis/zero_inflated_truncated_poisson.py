@@ -122,10 +122,9 @@ def _cached_draws(asked: _DrawsRequest) -> tuple[WeightedDraws, ...]:
 
 @dataclass(frozen=True, eq=False)
 class ZeroInflatedRelease:
-    """A release of this model as an intruder weighs it: by draws of the posterior given the data, and given each
-    dataset.
+    """A release of this model as an intruder weighs it, by draws of the posterior.
 
-    Monte Carlo error of a logarithm of a likelihood: about 0.02.
+    They are given the data, and given each dataset too. Monte Carlo error of a logarithm of a likelihood: about 0.02.
     """
 
     data: Microdata

@@ -447,9 +447,7 @@ def _node_impurity(counts: Floats) -> Floats:
 
 
 def _children_impurity(left: Floats, right: Floats) -> Floats:
-    """Return the summed impurity of both sides of each cut, (M,), of weighted counts (C, M), with rpart's
-    operations.
-    """
+    """Return the summed impurity of both sides of each cut, (M,), given weighted counts (C, M) of each side."""
     found = np.zeros(left.shape[1])
     ours, theirs = left.sum(axis=0), right.sum(axis=0)
     for one, other in zip(left, right, strict=True):
@@ -791,10 +789,9 @@ def _route_records(
 
 
 def _split_nodes(depth: TreeLevel, at: Integers, found: BestSplits, split: Integers, widest: int) -> TreeLevel:
-    """Write the splits into the nodes ``at`` (A,) of a level and return the level of the children of the ``split`` (S,)
-    nodes.
+    """Write the splits into the nodes ``at`` (A,) of a level, and return the level of their children.
 
-    The left children come first, then the right ones.
+    Children are those of the ``split`` (S,) nodes: the left ones come first, then the right ones.
     """
     nodes, first = at[split], depth.first + len(depth.counts)
     depth.feature[nodes], depth.cut[nodes] = found.feature[split], found.cut[split]
@@ -890,9 +887,7 @@ def _splits_to_keep(tree: ClassTree, errors: Floats, weights: Floats, alpha: flo
 
 
 def _children_by_mean_class(tree: ClassTree, weights: Floats) -> tuple[list[int], list[int]]:
-    """Return the child of each node with the lower mean class, and the other one, (V,) each; a leaf is its own
-    child.
-    """
+    """Return the child of each node with the lower mean class, and the other, (V,) each; a leaf is its own."""
     weighted = tree.counts.T * weights
     mean = np.zeros(len(tree.counts))
     for place, share in enumerate(weighted / weighted.sum(axis=0)):
@@ -903,8 +898,9 @@ def _children_by_mean_class(tree: ClassTree, weights: Floats) -> tuple[list[int]
 
 
 def _errors_after_collapse(own: float, first: BranchErrors, second: BranchErrors) -> tuple[float, int]:
-    """Return errors and number of splits of two branches, after those that save less for each split than their parent
-    have collapsed.
+    """Return errors and number of splits of two branches after the weak ones have collapsed.
+
+    A branch collapses if it saves less for each split than its parent.
     """
     # The weaker branch goes first, since without it the parent saves more for each split and the other may stay.
     weak, strong = (first, second) if second[0] > first[0] else (second, first)

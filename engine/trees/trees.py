@@ -369,8 +369,7 @@ def _fit_weighted_with_sklearn(
 
 
 def _splits_worth_cost(tree: ClassTree, split: NDArray[np.bool_], error: Floats, cp: float) -> NDArray[np.bool_]:
-    """Return which of the nodes that may be split stay split, (V,), if each further leaf must save ``cp`` of the root's
-    error.
+    """Return which nodes stay split, (V,), if each further leaf must save ``cp`` of the root's error.
 
     ``error`` (V,) are shares of the root's. The result is the smallest of the trees that are best by error and leaves
     together (Breiman et al. 1984, theorem 3.10); without ``cp`` all ``split`` nodes stay.
