@@ -1,7 +1,7 @@
-"""Drawing of records from tables of shares within rounding: of every cell the expected number of records, or one more or less.
+"""Drawing of records from tables of shares within rounding.
 
-A draw of independent records would add their own chance to what was fitted. Systematic rounding (Madow 1949) does not: cumulated shares are
-multiplied by the number of records, moved by one random number, and rounded down; the differences are the counts.
+Every cell gets its expected number of records, or one more or less. Systematic rounding (Madow 1949): cumulated shares
+are multiplied by the number of records, moved by one random number, and rounded down; the differences are the counts.
 """
 
 from __future__ import annotations

@@ -49,7 +49,9 @@ FEW_WALKS = 1
 MAX_PARTS = 40
 """Parts that are searched of a system that is too large."""
 MAX_SEARCH_NODES = 2_000
-"""Number of nodes of the search tree of one whole-number program: a number and no time, so that results are the same on any machine."""
+"""Number of nodes of the search tree of one whole-number program: a number and no time, so that results are the same on
+any machine.
+"""
 # Another whole number differs by 1; the solver's objective is exact to about its tolerance only.
 MIN_DIFFERENCE = 1 - 1e-6
 CountOfCategories = tuple[tuple[int, tuple[int, ...]], ...]

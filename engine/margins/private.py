@@ -31,7 +31,9 @@ MarginChoice = Literal["given", "pairs", "mst", "aim"]
 # No theory gives these: the share of single variables was set on Adult, that of choices on the American Community
 # Survey and simulated tables (``tests/benchmarks/margins.py others``).
 SINGLES_SHARE, CHOICE_SHARE, DOMAIN_SHARE = 0.3, 0.05, 0.1
-"""Shares of the budget: for the margins of single variables, for choosing, and for levels and ranges, taken first where any are looked for."""
+"""Shares of the budget: for the margins of single variables, for choosing, and for levels and ranges, taken first where
+any are looked for.
+"""
 # Set on Adult, as is FIT_TARGET.
 RARE = 1.5
 """Noisy count below which a category is rare, in standard deviations of the noise in a cell."""
@@ -41,7 +43,9 @@ BORNE = 0.2
 NOISE_PENALTY = 0.5
 """Of the noise of a margin, the part that a fit leaves: what a choice subtracts."""
 FLOOR = 0.5
-"""Times the noise of all categories of a variable, as a share of the records, squared: the share that is spread evenly over them."""
+"""Times the noise of all categories of a variable, as a share of the records, squared: the share that is spread evenly
+over them.
+"""
 ROUNDS = 6
 FIT_TARGET = 0.9
 """The weighted sum of squares for each cell at which a fit ends; the noise alone would leave 1."""

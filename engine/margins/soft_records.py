@@ -272,6 +272,8 @@ def _average_product(parts: Sequence[Float32Array]) -> Float32Array:
     """Return the average over components of the outer product, (cells of all but the last, last)."""
     if len(parts) == 1:
         return np.asarray(parts[0].mean(axis=0))
+    # All components have the same weight, which keeps all of them in use: with free weights a fifth of them carries the
+    # fit, and margins of three variables that no margin measured are half again as far off.
     return np.asarray(_outer_products(parts[:-1]).T @ parts[-1] / np.float32(len(parts[0])))
 
 

@@ -1,4 +1,4 @@
-"""Equivalence classes: records that agree on all quasi-identifiers (Sweeney 2002), and measures of how sensitive variables vary in them.
+"""Equivalence classes: records that agree on all quasi-identifiers, and how sensitive variables vary in them.
 
 With p_c the shares of the sensitive values in class c and q those in the whole table:
     distinct l     number of different values                              (Machanavajjhala et al. 2007, §4.1)
@@ -48,7 +48,7 @@ def equivalence_classes(columns: Sequence[Values], records: int) -> Integers:
 
 
 def joint_classes(first: Sequence[Values], second: Sequence[Values]) -> tuple[Integers, Integers]:
-    """Return the classes of two tables' records, (n,) and (m,), equal for records of either table that agree on all columns."""
+    """Return the classes of two tables' records, (n,) and (m,): equal for records that agree on all columns."""
     both = list(zip(first, second, strict=True))
     ours, theirs = number_groups(both, [len(part) for part in both[0]])[0]
     return ours, theirs
@@ -127,7 +127,7 @@ class ClassComposition:
         return np.asarray(np.round(np.exp(self.class_entropies()), DECIMALS))
 
     def recursive_ratio(self, l: int) -> Floats:  # noqa: E741
-        """Return r_1 / (r_l + ... + r_m) of each class, (classes,); infinite where it has fewer than ``l`` different values."""
+        """Return r_1 / (r_l + ... + r_m) of each class, (classes,); infinite for fewer than ``l`` different values."""
         order = np.lexsort((-self.count, self.group))
         group, count = self.group[order], self.count[order]
         opening = np.concatenate([[0], np.cumsum(self.distinct_counts())[:-1]])
@@ -144,7 +144,10 @@ class ClassComposition:
         return np.asarray(self.value[order][np.concatenate([[True], group[1:] != group[:-1]])], dtype=np.int64)
 
     def equal_distance(self, q: Floats) -> Floats:
-        """Return the distance of each class from the table's shares ``q`` (values,), all values equally far apart: (classes,)."""
+        """Return the distance of each class from the table's shares ``q`` (values,), (classes,).
+
+        All values are equally far apart.
+        """
         ours = q[self.value]
         return np.asarray(
             # Values that a class lacks contribute their q. They are never listed: the sum over all q, less that of the

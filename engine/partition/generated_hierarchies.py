@@ -41,7 +41,9 @@ CODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9. /-]*")
 SHORTEST_CODE = 3
 FEWEST_CODES = 6
 MOST_ODD_CODES = 0.1
-"""Share of the values that may be no codes, such as "unknown", where the others are; they stay what they are up to the root."""
+"""Share of the values that may be no codes, such as "unknown", where the others are; they stay what they are up to the
+root.
+"""
 OTHER = "other"
 VALUES_LEARNT = "the values are those that occur in the records"
 WidthStep = tuple[int, int]
@@ -132,7 +134,7 @@ def _next_width_step(step: WidthStep) -> WidthStep:
 def propose_for_numbers(
     numbers: Floats, bounds: tuple[float | None, float | None] = (None, None), *, whole: bool = False
 ) -> HierarchyProposal:
-    """Propose intervals of numbers (n,): widths for the declared ``bounds``, or for all but the tails of the data where one is open."""
+    """Propose intervals of numbers (n,), by the declared ``bounds`` or else by the data without their tails."""
     declared = None if bounds[0] is None or bounds[1] is None else (bounds[0], bounds[1])
     low, high = declared or _range_without_tails(numbers)
     whole = whole or bool(len(numbers) and (numbers == np.floor(numbers)).all())
@@ -299,7 +301,7 @@ def propose_by_frequency(
 
 
 def _tree_from_columns(columns: Sequence[Sequence[str]]) -> Hierarchy | None:
-    """Return the tree with these nodes at each level, (levels, values), and a root of its own; None where labels clash."""
+    """Return the tree with these nodes at each level, (levels, values), and a root of its own; None if labels clash."""
     root = ROOT
     while any(root in column for column in columns):
         root += ROOT

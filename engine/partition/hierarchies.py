@@ -1,7 +1,7 @@
 """Generalisation trees: which coarser node each value belongs to, level by level up to the root.
 
-The geometric size of a node says how much of the root's breadth it covers: leaves have 0, and sizes do not fall
-towards the root (Bloomston et al., "Measuring Data Quality for Project Lighthouse", §3.3.2). Sizes that are not given are
+The geometric size of a node says how much of the root's breadth it covers: leaves have 0, and sizes do not fall towards
+the root (Bloomston et al., "Measuring Data Quality for Project Lighthouse", §3.3.2). Sizes that are not given are
 (values under the node - 1) / (values - 1), the normalised certainty penalty of a categorical value (Xu et al. 2006).
 
 Labels of other tools are read too, with the values that they contain:
@@ -188,7 +188,10 @@ class Hierarchy:
 
     @classmethod
     def parse(cls, value: object) -> Hierarchy:
-        """Read a tree from a recipe: a list of rows, or ``{ rows = [...], sizes = { node = 10 } }``. Raises ValueError."""
+        """Read a tree from a recipe: a list of rows, or ``{ rows = [...], sizes = { node = 10 } }``.
+
+        Raises ValueError.
+        """
         table = value if isinstance(value, Mapping) else {"rows": value}
         if strange := set(table) - {"rows", "sizes"}:
             raise ValueError(f"unknown key {', '.join(sorted(map(str, strange)))}; known: rows, sizes")

@@ -18,7 +18,10 @@ NODE = re.compile(r"\s*\"?(@*)\"?\s*[;,]?\s*\"?(.*?)\"?\s*")
 
 
 def parse_hierarchy_rows(text: str) -> tuple[tuple[str, ...], ...]:
-    """Parse the rows of a tree, each a value and its nodes up to the root. Raises ValueError, and csv.Error where it is no table."""
+    """Parse the rows of a tree, each a value and its nodes up to the root.
+
+    Raises ValueError, and csv.Error for text that is no table.
+    """
     lines = [line for line in text.splitlines() if line.strip()]
     if any(line.lstrip(' "').startswith("@") for line in lines) and all(map(_is_depth_line, lines)):
         return _rows_from_depth_lines(lines)

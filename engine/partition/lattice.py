@@ -259,7 +259,10 @@ class _NodeClasses:
         rows: Integers | None,
         ups: Sequence[Integers | None] | None = None,
     ) -> _NodeClasses:
-        """Merge classes (c,) that agree in all ``columns`` (c,), each of codes below its radix; ``ups`` maps codes to others first."""
+        """Merge classes (c,) that agree in all ``columns`` (c,), each of codes below its radix.
+
+        ``ups`` maps codes to others first.
+        """
         return cls.from_keys(_ClassKeys.from_columns(columns, radices, ups), records, rows)
 
     @classmethod

@@ -83,9 +83,10 @@ def suppress_locally(
 ) -> SuppressedCells:
     """Find the fewest cells to delete, by weight.
 
-    ``codes`` (n, d) are the values of n >= k records, ``MISSING`` for none; ``costs`` (d,) above 0 are the weights of a value of each
-    column, infinite for one that is never deleted. ``order`` (n,), a permutation, ranks records: of equal ones the first lose
-    their values. ``report`` is called with how many patterns have been improved. Raises UnreachableClassSize.
+    ``codes`` (n, d) are the values of n >= k records, ``MISSING`` for none; ``costs`` (d,) above 0 are the weights of a
+    value of each column, infinite for one that is never deleted. ``order`` (n,), a permutation, ranks records: of equal
+    ones the first lose their values. ``report`` is called with how many patterns have been improved. Raises
+    UnreachableClassSize.
     """
     distinct = distinct_rows(codes.T, len(codes))
     table = _PatternTable(codes[distinct.first], distinct.counts, k, costs, missing)
@@ -105,7 +106,10 @@ def _count_exposed_records(codes: Integers, cells: Booleans, k: int) -> int:
 
 
 def _cells_of_plan(table: _PatternTable, plan: _SuppressionPlan, which: Integers, order: Integers) -> Booleans:
-    """Return the cells of single records that a plan deletes: of each pattern the first records by ``order`` lose most values."""
+    """Return the cells of single records that a plan deletes, (n, d).
+
+    Of each pattern the first records by ``order`` lose most values.
+    """
     cells = np.zeros((len(which), table.patterns.shape[1]), dtype=np.bool_)
     members = np.lexsort((order, which))
     first = np.cumsum(table.counts) - table.counts
@@ -206,7 +210,10 @@ class _PatternTable:
 
     @cached_property
     def deletion_sets(self) -> list[int]:
-        """List sets of columns to delete, the cheapest first; the empty one first, the set of all that may be deleted last."""
+        """List sets of columns to delete, the cheapest first, with the empty set first and the full one last.
+
+        The full one has all columns that may be deleted.
+        """
         columns = np.flatnonzero(np.isfinite(self.costs)).tolist()
         found = [0]
         if not columns:

@@ -1,8 +1,8 @@
 """Mondrian's partitioning, all partitions of a level cut at once (LeFevre, DeWitt & Ramakrishnan 2006).
 
-A partition is cut at the median of its widest quasi-identifier, or of the next widest where that cut is not allowed, until
-no cut is. The records of a partition lie side by side, so that counts, ranges and medians of all partitions of a level
-are segment sums; a level costs O(n d), and there are about log2(n / k) levels.
+A partition is cut at the median of its widest quasi-identifier, or of the next widest where that cut is not allowed,
+until no cut is. The records of a partition lie side by side, so that counts, ranges and medians of all partitions of a
+level are segment sums; a level costs O(n d), and there are about log2(n / k) levels.
 """
 
 from __future__ import annotations
@@ -55,8 +55,9 @@ def median_cuts(
 ) -> tuple[NDArray[np.bool_], Integers]:
     """Return which members lie right of their segment's cut, (a,), and how many lie left of it, (s,).
 
-    The median is the value of rank ceil(size / 2). A strict cut lies below or above it, whichever parts the segment more
-    evenly, above it if both do. A relaxed cut leaves ceil(size / 2) members on the left, those of the median value in order.
+    The median is the value of rank ceil(size / 2). A strict cut lies below or above it, whichever parts the segment
+    more evenly, above it if both do. A relaxed cut leaves ceil(size / 2) members on the left, those of the median value
+    in order.
 
     ``codes`` (a,) are those of the members, ``low`` and ``high`` (s,) the smallest and largest of each segment.
     """
@@ -192,10 +193,10 @@ def mondrian_classes(
 
     A strict cut parts records by value, at the edge of the median value that parts them most evenly; a relaxed cut
     parts them in halves, those of the median value in the order in which they come. A cut is allowed when both sides
-    have k records and the ``rule`` of the whole table allows both. Where no cut is, a strict side of fewer than k records is
-    suppressed while their number keeps to ``most_suppressed``: of all such sides of a level those first that have, for
-    each record, most records and range to win. Records that are left make another table, whose rule may be another:
-    cuts that it does not allow are undone, until it allows all classes or one class is left.
+    have k records and the ``rule`` of the whole table allows both. Where no cut is, a strict side of fewer than k
+    records is suppressed while their number keeps to ``most_suppressed``: of all such sides of a level those first that
+    have, for each record, most records and range to win. Records that are left make another table, whose rule may be
+    another: cuts that it does not allow are undone, until it allows all classes or one class is left.
 
     ``dimensions`` are the d quasi-identifiers of n >= k records, in the order in which equally wide ones are cut.
     """

@@ -21,7 +21,8 @@ Codes = NDArray[np.int64]
 PROBABILITIES_AT_ONCE = 40_000
 """Class probabilities that are held at a time: they stay in the processor's cache."""
 COMBINATIONS = 512
-"""Of the values of a block of variables, at least: as many logarithms are summed and exponentials taken for each class."""
+"""Of the values of a block of variables, at least: as many logarithms are summed and exponentials taken for each class.
+"""
 SMALLEST_PROBABILITY = 1e-300
 """Of a probability that was drawn: its logarithm is finite."""
 

@@ -327,7 +327,7 @@ def _run_until_converged(
 
 
 def _ensemble_diagnostics(whole: WhitenedEnsemble) -> tuple[Diagnostic, ...]:
-    """Report R-hat, sample sizes and autocorrelation time (in steps) of every parameter, and the ensemble's acceptance."""
+    """Report R-hat, sample sizes and autocorrelation time (in steps) of every parameter, and the acceptance."""
     chain = whole.thetas[whole.burn_in :]
     times = emcee.autocorr.integrated_time(chain, tol=0, quiet=True)
     found = [Diagnostic("acceptance", "all parameters", float(whole.sampler.acceptance_fraction.mean()))]

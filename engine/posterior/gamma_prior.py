@@ -15,7 +15,11 @@ TauScale = Literal["precision", "standard_deviation"]
 
 @dataclass(frozen=True, slots=True)
 class GammaPrior:
-    """A Gamma(shape, rate) prior on 1 / tau^2 ("precision") or on tau ("standard_deviation"), as a density of log tau."""
+    """A Gamma prior of a standard deviation tau or of its precision, as a density of log tau.
+
+    on: what has the Gamma distribution: 1 / tau^2 ("precision") or tau ("standard_deviation")
+    shape, rate: its parameters
+    """
 
     on: TauScale = "precision"
     shape: float = 0.001

@@ -125,7 +125,7 @@ class _EtaPanels:
         return self.low + self.width * (np.arange(self.number) + 0.5 * (local[:, None] + 1))
 
     def evaluate_polynomials(self, coefficients: Floats, eta: Floats) -> Floats:
-        """Evaluate the polynomials with ``coefficients`` of the powers (6, number) at eta (n,) within the panels: (n,)."""
+        """Evaluate the polynomials with ``coefficients`` (6, number) of the powers at eta (n,) in the panels, (n,)."""
         place = (eta - self.low) * (1 / self.width)
         panel = np.minimum(place.astype(np.intp), self.number - 1)
         local = 2 * (place - panel) - 1

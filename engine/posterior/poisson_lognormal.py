@@ -286,7 +286,9 @@ class PredictedRates:
 
     @classmethod
     def from_theta(cls, theta: Floats, predictor: Callable[[Floats], Floats]) -> PredictedRates:
-        """Predict by theta (2K + 1,), alpha, beta and log tau; ``predictor`` takes coefficients (K,) to x times them, (n,)."""
+        """Predict by theta (2K + 1,), alpha, beta and log tau; ``predictor`` takes coefficients (K,) to x times them,
+        (n,).
+        """
         k = theta.size // 2
         return cls(predictor(theta[:k]), predictor(theta[k : 2 * k]), float(np.exp(theta[-1])))
 

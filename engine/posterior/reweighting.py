@@ -1,14 +1,12 @@
-"""One record of a fit changed without a new fit: posterior draws reweighted (Gelfand, Dey & Chang 1992; Vehtari, Gelman & Gabry 2017).
+"""Posterior draws reweighted: one record of a fit changed without a new fit.
 
-Draws of theta given all records D become draws given all but record i by weights 1 / p(y_i | x_i, theta), so that a mean of
-p(y | x, theta) over them is the prediction of D_-i, p(y | x, D_-i). A release Z that was drawn from the posterior given D then has
+Gelfand, Dey & Chang (1992); Vehtari, Gelman & Gabry (2017). Draws of theta given all records D become draws given all
+but record i by weights 1 / p(y_i | x_i, theta), so that a mean of p(y | x, theta) over them is the prediction of D_-i,
+p(y | x, D_-i). A release Z that was drawn from the posterior given D then has
 
     p(Z | D_y) / p(Z | D_y') = [p(y | x, D_-i, Z) / p(y | x, D_-i)] / [p(y' | x', D_-i, Z) / p(y' | x', D_-i)],
 
 the first of each from draws given D and Z together: two fits weigh all guesses at all records.
-
-A record that moves the fit much has few draws that fit its absence. The tail of the weights is smoothed as in
-``sfumato.engine.posterior.laplace``, and its shape k-hat says where that does not suffice.
 """
 
 from __future__ import annotations

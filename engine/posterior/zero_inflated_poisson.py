@@ -305,8 +305,8 @@ class ZeroInflatedPoisson:
     ) -> ZeroInflatedPoisson:
         """Build the posterior given counts ``y`` (n,) in 0..bound and a design ``x`` (n, K) with its intercept column.
 
-        ``weights`` (n,), above 0, are the powers of the records' likelihoods; left out, 1.
-        Raises BadInput for counts that are negative, fractional or above the bound, and for a design that is not finite.
+        ``weights`` (n,), above 0, are the powers of the records' likelihoods; left out, 1. Raises BadInput for counts
+        that are negative, fractional or above the bound, and for a design that is not finite.
         """
         design = np.asarray(x, dtype=np.float64)
         if design.ndim != 2 or np.shape(y) != design.shape[:1] or not len(design):

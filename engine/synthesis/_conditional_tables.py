@@ -1,7 +1,8 @@
-"""Sparse tables of how often each category of a feature occurs with each key of the other features ("statistical building blocks").
+"""Sparse tables of how often each category of a feature occurs with each key of the other features ("statistical
+building blocks").
 
-Park & Ghosh §3.2: a feature's key is the first ``hash_size`` of the others, in an order, and one bit hashed from the rest. Only keys and
-cells that occur are held, at most n of each, whatever the size of the domain.
+Park & Ghosh §3.2: a feature's key is the first ``hash_size`` of the others, in an order, and one bit hashed from the
+rest. Only keys and cells that occur are held, at most n of each, whatever the size of the domain.
 """
 
 from __future__ import annotations

@@ -47,12 +47,13 @@ GROWN = "a tree is grown once, not sampled"
 FEWEST_IN_LEAF = 5
 """What a drafted tree has in a leaf at least."""
 LEAVES = ((100, 20), (250, 160))
-"""The most leaves of a drafted tree, up to leaves of how many records: a hundredth of few records, a 250th of many. Searches for releases that may leave
-found that large tables need larger leaves, and lose little by them.
+"""The most leaves of a drafted tree, up to leaves of how many records: a hundredth of few records, a 250th of many.
+Searches for releases that may leave found that large tables need larger leaves, and lose little by them.
 """
 LEAVES_OF_KEYS = (30, 160)
-"""The most leaves, up to leaves of how many records, where quasi-identifiers are drawn too: several trees then follow the same person, and what each of
-them shows adds up. Of 3,000 patients, leaves of 20 gave members away (AUC .59), leaves of 100 did not (.51 to .55).
+"""The most leaves, up to leaves of how many records, where quasi-identifiers are drawn too: several trees then follow
+the same person, and what each of them shows adds up. Of 3,000 patients, leaves of 20 gave members away (AUC .59),
+leaves of 100 did not (.51 to .55).
 """
 
 
@@ -292,8 +293,8 @@ class CartSpec(Spec):
             ge=1,
             search_values=SearchValues((5, 10, 20, 40, 80, 160)),
         ),
-        # synthpop's defaults (Nowok, Raab & Dibben 2016): leaves of 5 or more records, cp = 1e-8, no smoothing. Guo & Hu's
-        # published risks fit leaves of 7, rpart's default, and lie 10 to 25 % below those of 5.
+        # synthpop's defaults (Nowok, Raab & Dibben 2016): leaves of 5 or more records, cp = 1e-8, no smoothing. Guo &
+        # Hu's published risks fit leaves of 7, rpart's default, and lie 10 to 25 % below those of 5.
     ] = 5
     cp: Annotated[
         float,

@@ -178,8 +178,8 @@ def draw_nearest_donors(
 
 def _first_nearest_rows(wanted: Floats, offered: Floats, discrete: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Return for each of ``wanted`` (u, P) the first nearest row of ``offered`` (v, P), (u,)."""
-    # The search of ``adversary.nearest_records`` needs ranks. Generated numbers are compared as they are, because many have one rank
-    # where the generator has drawn few different ones.
+    # The search of ``adversary.nearest_records`` needs ranks. Generated numbers are compared as they are, because many
+    # have one rank where the generator has drawn few different ones.
     both = np.concatenate([wanted, offered])
     scale = np.ptp(both, axis=0) if both.shape[1] else np.empty(0)
     scale = np.where(discrete | (scale == 0), 1, scale)

@@ -49,9 +49,12 @@ from ._linear_model import (
 )
 
 WITHOUT, WITH = 2000, 4000
-"""Posterior draws by which records are weighed where that is not closed: given the data alone, and given a dataset too."""
+"""Posterior draws by which records are weighed where that is not closed: given the data alone, and given a dataset too.
+"""
 NEGLIGIBLE = 1e-3
-"""Of a release: the logarithm of the probability that bounds cut away from all its records, and the share of sigma^2 that rounding adds."""
+"""Of a release: the logarithm of the probability that bounds cut away from all its records, and the share of sigma^2
+that rounding adds.
+"""
 HEAP_SHARE = 0.05
 """A value that such a share of the records have is a heap, which no normal distribution has."""
 SYMMETRIC = 1.0
@@ -93,7 +96,7 @@ class LinearRegressionRelease:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Return the remarks that draws weigh bounds or whole numbers, and that weights give an intruder no information."""
+        """Return remarks on the release: that draws weigh it, and that weights give an intruder no information."""
         said = [f"{self.target}: {WITH:,} draws of the posterior weigh a release in bounds or of whole numbers"]
         return (*(said if self._has_relevant_bounds else ()), *(() if self.data.weights is None else (WEIGHTS_KNOWN,)))
 
@@ -440,7 +443,9 @@ def draft_offer(case: Case) -> Offer | None:
 )
 @drafts(draft_offer)
 def linear_regression(data: Microdata, target: str, spec: LinearRegressionSpec, run: Run, draws: int) -> Fit:
-    """Draw from the posterior ``coefficients`` (draws, K) and ``sigma`` (draws,), with posterior means and sds as diagnostics.
+    """Draw from the posterior: ``coefficients`` (draws, K) and ``sigma`` (draws,).
+
+    Diagnostics are posterior means and standard deviations.
 
     Where the prior dominates, ``prior_shift`` or ``prior_weight`` of a coefficient does not pass.
 

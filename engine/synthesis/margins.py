@@ -82,7 +82,9 @@ SOFT_STEPS = 600
 LEVELS = 0.5
 """The part of delta that finding levels takes, where the recipe leaves some open."""
 SOFT_FIT_SECONDS, FEW_VARIABLES = 0.015, 8
-"""Processor seconds of a fit of soft records, times the square of the number of variables; of so few variables rounded tables have a joint table."""
+"""Processor seconds of a fit of soft records, times the square of the number of variables; of so few variables rounded
+tables have a joint table.
+"""
 TRIES = 100
 """Times that records are drawn again which have an impossible combination."""
 

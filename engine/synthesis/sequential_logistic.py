@@ -410,7 +410,10 @@ def release_model(
 
 
 def draw_coefficients(found: LogisticFit, spec: SequentialLogisticSpec, rng: np.random.Generator, draws: int) -> Floats:
-    """Draw coefficients of each dataset, (draws, K), from N(beta-hat, V-hat); with ``"mle"`` return beta-hat, (1, K)."""
+    """Draw coefficients of each dataset, (draws, K), from N(beta-hat, V-hat).
+
+    With ``parameters = "mle"`` return beta-hat for all of them, (1, K).
+    """
     # Partial synthesis may use the maximum in all datasets (Reiter & Kinney 2012); in full synthesis variances would be
     # too small.
     if spec.parameters == "mle":

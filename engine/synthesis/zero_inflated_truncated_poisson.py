@@ -41,8 +41,9 @@ from ..wording import agreeing_word, count_noun
 
 LARGEST_COUNT = 1e9
 DRAWS = 2000
-"""Posterior draws by which records are weighed, given the data alone and given each dataset too; half as many where effects are the records'
-own, whose densities take longer, and a release says more of a record than of them."""
+"""Posterior draws by which records are weighed, given the data alone and given each dataset too; half as many where
+effects are the records' own, whose densities take longer, and a release says more of a record than of them.
+"""
 RECORDS_OFFERED = (200, 20_000)
 """As few and as many records as a drafted regression is fitted to."""
 

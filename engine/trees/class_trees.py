@@ -123,16 +123,15 @@ class ChildNodes(NamedTuple):
 
 @dataclass(slots=True)
 class CodedPredictor:
-    """Codes of one predictor for all N records, with its class counts or its record order at the nodes of the current level.
+    """Codes of one predictor for all N records, and its counts or its record order at the current level.
 
     coded: code of the value times ``width``, plus the class, (N,)
     size: number of values
     width: number of classes C, or C + 1, so that it is even
     is_unordered: whether the values are levels without an order
-    counts: records of each node and value, (A, size, width // 2), two classes in one int64, whose halves never carry as no class has 2^31
-        records;
-        None where the nodes are not counted
-    order: records in the predictor's order within each node, (m,); None where the nodes are counted or the predictor has no order
+    counts: records of each node and value, two classes in one int64, (A, size, width // 2); None where nodes are not
+    counted
+    order: records in the predictor's order within each node, (m,); None where nodes are counted or there is no order
     units: weight units of the records, (N,); None where each is 1
     """
 
@@ -187,7 +186,8 @@ class CodedPredictor:
         key += self.coded.take(rows)
         weighing = None if self.units is None else self.units.take(rows)
         found = np.bincount(key, weighing, minlength=cells * len(sizes)).astype(np.int32)
-        # Two 32-bit counts are added as one 64-bit number, which halves the additions.
+        # Two 32-bit counts are added as one 64-bit number, which halves the additions. The halves never carry, since no
+        # class has 2^31 records.
         return found.view(np.int64).reshape(len(sizes), self.size, self.width // 2)
 
     def cut_positions(self, nodes: SplittableNodes, minbucket: int) -> CutPositions:
@@ -478,7 +478,9 @@ def _nonempty_value_cells(predictor: CodedPredictor, nodes: SplittableNodes) -> 
 
 
 def _sort_cells_by_class_shares(cells: ValueCells, total: Floats, rules: GrowthRules) -> ValueCells:
-    """Sort the cells of each node by the share of the first class, or along the first principal component of all shares."""
+    """Sort the cells of each node by the share of the first class, or along the first principal component of all
+    shares.
+    """
     table, total = cells.class_counts * rules.class_weights, total * rules.class_weights
     size = table.sum(axis=0)
     # Breiman et al. 1984, theorem 4.5.
@@ -536,7 +538,9 @@ def _node_starts(node: Integers) -> Integers:
 
 
 def _least_impurity_by_node(impurity: Floats, node: Integers, whole: Floats) -> tuple[Floats, Integers]:
-    """Return the least impurity (M,) of each node that is below its ``whole`` (M,), and its first place; ``node`` (M,) is ascending."""
+    """Return the least impurity (M,) of each node that is below its ``whole`` (M,), and its first place; ``node`` (M,)
+    is ascending.
+    """
     below = np.flatnonzero(impurity < whole)
     if not len(below):
         return np.empty(0), below
@@ -642,8 +646,8 @@ def grow_class_tree(
 ) -> ClassTree:
     """Grow the tree of classes y (n,), from 0, by the codes x (n, P), from 0.
 
-    ``levels`` (P,) is the number of levels of a predictor without an order, 0 for one with an order; ``weights`` (C,) is the weight of a
-    record of each class, 1 if empty.
+    ``levels`` (P,) is the number of levels of a predictor without an order, 0 for one with an order; ``weights`` (C,)
+    is the weight of a record of each class, 1 if empty.
     """
     return grow_class_trees(x, [y], levels=levels, minbucket=minbucket, cp=cp, weights=weights)[0]
 
@@ -850,9 +854,9 @@ def _separate_trees(depths: Sequence[TreeLevel], leaf: Integers, trees: int) -> 
 def _splits_to_keep(tree: ClassTree, errors: Floats, weights: Floats, alpha: float) -> Booleans:
     """Return which nodes stay split, (V,), if each split must save ``alpha`` of the ``errors`` (V,).
 
-    A node's complexity is what its branch saves for each split, after those of its two children that save less than it have
-    collapsed. Children are visited in the order of their mean class, and not at all where a bound on the parent's complexity
-    shows that they cannot matter: that is rpart's ``partition``, recursion by recursion.
+    A node's complexity is what its branch saves for each split, after those of its two children that save less than it
+    have collapsed. Children are visited in the order of their mean class, and not at all where a bound on the parent's
+    complexity shows that they cannot matter: that is rpart's ``partition``, recursion by recursion.
     """
     risk: list[float] = errors.tolist()
     inner = tree.left != np.arange(len(errors))

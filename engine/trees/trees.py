@@ -1,14 +1,14 @@
 """Classification and regression trees as arrays: grown, stored, and walked without the library that grew them.
 
-Breiman, Friedman, Olshen & Stone (1984). Growth and pruning follow rpart (Therneau & Atkinson 2019): leaves
-of at least ``minbucket`` records, no split of fewer than 3 ``minbucket``, depth at most 30, and no branch that saves less
-than ``cp`` of the root's impurity for each of its splits: of squared error where the target is a number (grown by scikit-learn,
-whose ``ccp_alpha`` is ``cp`` x root variance), of misclassified records where it is a class
-(``sfumato.engine.trees.class_trees``). A split after which the leaves differ in their class shares but not in
-their majority saves nothing and is removed, as in rpart.
+Breiman, Friedman, Olshen & Stone (1984). Growth and pruning follow rpart (Therneau & Atkinson 2019): leaves of at least
+``minbucket`` records, no split of fewer than 3 ``minbucket``, depth at most 30, and no branch that saves less than
+``cp`` of the root's impurity for each of its splits: of squared error where the target is a number (grown by
+scikit-learn, whose ``ccp_alpha`` is ``cp`` x root variance), of misclassified records where it is a class
+(``sfumato.engine.trees.class_trees``). A split after which the leaves differ in their class shares but not in their
+majority saves nothing and is removed, as in rpart.
 
-Records may have weights below 1. Impurity, errors and ``minbucket`` then sum the weights: a leaf of five records' weight has five records
-or more.
+Records may have weights below 1. Impurity, errors and ``minbucket`` then sum the weights: a leaf of five records'
+weight has five records or more.
 """
 
 from __future__ import annotations
@@ -99,7 +99,9 @@ class TreeArrays:
         return replace(self, donors=self.donors[np.lexsort((self.donors, self.leaf_of_donor))])
 
     def draw_donors(self, tree: int, x: Floats, rng: np.random.Generator) -> Floats:
-        """Draw one donor of its leaf for each record of ``x`` (n, P), with probability proportional to its weight: (n,)."""
+        """Draw one donor of its leaf for each record of ``x`` (n, P), with probability proportional to its weight:
+        (n,).
+        """
         leaf = self.find_leaves(tree, x)
         if self.weight is not None:
             upto = np.cumsum(self.weight)
@@ -180,8 +182,8 @@ def fit_classification_tree(
 ) -> TreeArrays:
     """Fit one tree for codes of classes ``y`` (n,) by ``x`` (n, P).
 
-    Columns that hold codes of levels without an order have their number in ``levels`` (P,), others 0. ``weights`` are those of
-    ``fit_regression_tree``.
+    Columns that hold codes of levels without an order have their number in ``levels`` (P,), others 0. ``weights`` are
+    those of ``fit_regression_tree``.
     """
     if weights is None:
         return fit_classification_trees([x], [y], levels=levels, minbucket=minbucket, cp=cp)[0]
@@ -269,7 +271,9 @@ class _WeightUnits(NamedTuple):
 def _arrays_from_class_tree(
     tree: ClassTree, y: Floats, values: Sequence[Floats], levels: Sequence[int], weights: _WeightUnits | None = None
 ) -> TreeArrays:
-    """Return a classification tree as arrays, with thresholds between values and the targets of its leaves as donors."""
+    """Return a classification tree as arrays, its thresholds between values, with the targets of its leaves as
+    donors.
+    """
     inner = tree.left != np.arange(len(tree.left))
     by_set = inner & (np.asarray(levels) > 0)[tree.feature]
     start, count, donors, weight = _group_donors(tree.leaf, y, len(tree.left), weights)
@@ -299,7 +303,8 @@ def _group_donors(
 ) -> tuple[Integers, Integers, Floats, Floats | None]:
     """Group the target's values by leaf (n,).
 
-    Returns where the donors of each node start and how many they are, (nodes,), the donors (D,), and their weights, None without weights.
+    Returns where the donors of each node start and how many they are, (nodes,), the donors (D,), and their weights,
+    None without weights.
     """
     weight = None
     if weights is None:
@@ -406,7 +411,9 @@ def _standardise(y: Floats, weights: Floats | None = None) -> Floats:
 
 
 def _split_thresholds(feature: Integers, below: Integers, split: NDArray[np.bool_], values: Sequence[Floats]) -> Floats:
-    """Return thresholds (V,) between the values of ranks ``below`` and the next, where there is a ``split``; 0 elsewhere."""
+    """Return thresholds (V,) between the values of ranks ``below`` and the next, where there is a ``split``; 0
+    elsewhere.
+    """
     thresholds = np.zeros(len(feature))
     for j, points in enumerate(values):
         of_feature = split & (feature == j)
