@@ -1,12 +1,9 @@
-"""Consistency of margins that disagree: least squares in closed form, by residuals (Mullins et al. 2024, GReM-MLE; arXiv 2410.01091).
+"""Consistency of margins that disagree: least squares in closed form, by residuals.
 
-The residual of a set t of variables is what a margin says of t beyond all of its subsets: along the axes of t the table less its means,
-along all
-others its sums. It is the same from every margin that contains t. Where margins carry independent noise of variance s^2 a cell,
-residuals of
-different sets are independent, and that of t from margin g has the variance s^2 times the product of the sizes of g without t. Those of
-one t are averaged by inverse variance; residuals that no margin measures are 0. The paper takes differences of adjacent categories;
-deviations from means span the same space, and need no inverse.
+Mullins et al. (2024, GReM-MLE; arXiv 2410.01091). The residual of a set t of variables is what a margin says of t
+beyond all of its subsets: along the axes of t the table less its means, along all others its sums. It is the same from
+every margin that contains t, apart from the noise. The residuals of one t are averaged by inverse variance; residuals
+that no margin measures are 0.
 """
 
 from __future__ import annotations
@@ -23,7 +20,12 @@ from .domain import Clique, Domain, subsets_of
 
 @dataclass(frozen=True, eq=False)
 class MeasuredMargin:
-    """Table of counts of the variables of ``clique``, with independent noise of standard deviation ``sigma`` in each cell."""
+    """Margin measured with noise: a table of counts.
+
+    clique: its variables
+    table: counts
+    sigma: standard deviation of the independent noise in each cell
+    """
 
     clique: Clique
     table: Floats
@@ -51,6 +53,9 @@ class MarginResiduals:
         for one in measured:
             for part in subsets_of(one.clique):
                 rest = math.prod(domain.sizes[at] for at in one.clique if at not in part)
+                # Where margins carry independent noise of variance s^2 a cell, residuals of different sets are
+                # independent, and that of t from margin g has the variance s^2 times the product of the sizes of g
+                # without t.
                 weight = 1 / (one.sigma**2 * rest)
                 found = _margin_residual(one.table, one.clique, part) * weight
                 sums[part] = sums[part] + found if part in sums else found
@@ -63,11 +68,11 @@ class MarginResiduals:
 
     @property
     def record_count(self) -> float:
-        """Return how many records there are, by all margins."""
+        """Return the number of records by all margins together."""
         return float(self.values[()])
 
     def margin_table(self, clique: Clique) -> Floats:
-        """Return the margin of these variables: consistent with every other one that is rebuilt, and possibly negative."""
+        """Return the rebuilt margin of these variables, consistent with all others; cells may be negative."""
         found = np.zeros(self.domain.shape(clique))
         for part in subsets_of(clique):
             if part in self.values:
@@ -90,8 +95,11 @@ class MarginResiduals:
 
 
 def _margin_residual(table: Floats, clique: Clique, part: Clique) -> Floats:
+    """Return the residual of the variables ``part`` in a table."""
     found = table.sum(axis=tuple(axis for axis, at in enumerate(clique) if at not in part))
     for axis in range(len(part)):
+        # The paper takes differences of adjacent categories; deviations from means span the same space, and need no
+        # inverse.
         found = found - found.mean(axis=axis, keepdims=True)
     return np.asarray(found)
 
@@ -101,16 +109,20 @@ def _broadcast_over(table: Floats, clique: Clique, part: Clique) -> Floats:
 
 
 def nearest_shares(table: Floats) -> Floats:
-    """Return the nearest table of shares to one that may have negative cells or another sum: least squares (Duchi et al. 2008)."""
+    """Return the nearest table of shares to one with negative cells or another sum (Duchi et al. 2008)."""
     flat = np.sort(table.ravel())[::-1]
     above = np.cumsum(flat) - 1
     places = np.arange(1, len(flat) + 1)
+    # Cells above the threshold are lowered alike so that they sum to 1; the others are 0.
     last = int(np.flatnonzero(flat - above / places > 0)[-1])
     return np.asarray(np.maximum(table - above[last] / (last + 1), 0.0))
 
 
 def consistent_shares(domain: Domain, measured: Sequence[MeasuredMargin]) -> dict[Clique, Floats]:
-    """Return shares of the cells of every margin, which agree but for cells that would be negative: those are 0 and the rest rescaled."""
+    """Return shares of the cells of every margin, by its variables, that agree with each other.
+
+    Cells that would be negative are 0 and the others rescaled, so that there the agreement is not exact.
+    """
     residuals = MarginResiduals.from_margins(domain, measured)
     total = max(residuals.record_count, 1.0)
     found = {}

@@ -20,7 +20,10 @@ Clique = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """Number of categories of each variable."""
+    """Domain of a table of categories.
+
+    sizes: number of categories of each variable
+    """
 
     sizes: tuple[int, ...]
 
@@ -31,7 +34,7 @@ class Domain:
         return tuple(self.sizes[at] for at in clique)
 
     def cell_count(self, clique: Clique | None = None) -> int:
-        """Return how many cells a margin has; of the whole table without one."""
+        """Return the number of cells of a margin, by default of the whole table."""
         return math.prod(self.sizes if clique is None else self.shape(clique))
 
     @property
@@ -39,7 +42,10 @@ class Domain:
         return tuple(combinations(range(len(self)), 2))
 
     def count_records(self, codes: Integers, clique: Clique, weights: Floats | None = None) -> Floats:
-        """Count the records of each cell of a margin, or sum their weights, from their categories ``codes`` (n, variables)."""
+        """Count the records of each cell of a margin, or sum their ``weights`` (n,).
+
+        ``codes`` (n, variables) are their categories.
+        """
         shape = self.shape(clique)
         cell = np.zeros(len(codes), dtype=np.int64)
         for at, size in zip(clique, shape, strict=True):
@@ -61,33 +67,35 @@ def margin_of(table: Floats, clique: Clique, wanted: Clique) -> Floats:
 
 
 def broadcast_margin(table: Floats, own: Clique, clique: Clique) -> Floats:
-    """Return a margin's table with an axis of length 1 for each other variable of a larger ``clique``: it broadcasts against that table."""
+    """Return a margin's table in a shape that broadcasts against the table of a larger ``clique``."""
     return table.reshape([table.shape[own.index(at)] if at in own else 1 for at in clique])
 
 
 def scale_to_margin(table: Floats, clique: Clique, own: Clique, wanted: Floats) -> float:
-    """Scale the table of a clique in place so that a margin of it is ``wanted``, where it is not 0; return how far the margin was from
-    that (total variation).
+    """Scale the table of a clique in place so that its margin is ``wanted``; return how far it was before.
+
+    The distance is a total variation.
     """
     found = margin_of(table, clique, own)
+    # A margin of 0 cannot be scaled up: its cells stay 0.
     ratio = np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)
     table *= broadcast_margin(ratio, own, clique)
     return total_variation(found, wanted)
 
 
 def drop_contained(cliques: Collection[Clique]) -> tuple[Clique, ...]:
-    """Return the margins that lie in no other one, in their order."""
+    """Return the margins that are not contained in another one, in their order."""
     kept = tuple(dict.fromkeys(cliques))
     return tuple(one for one in kept if not any(set(one) < set(other) for other in kept))
 
 
 def total_variation(a: Floats, b: Floats) -> float:
-    """Return half the summed differences of two tables of shares."""
+    """Return the total variation between two tables of shares: half the sum of absolute differences."""
     return float(np.abs(a - b).sum() / 2)
 
 
 def to_shares(table: Floats) -> Floats:
-    """Return a table of counts divided by its sum; uniform where that is 0."""
+    """Return a table of counts divided by its sum; a uniform table if the sum is 0."""
     total = float(table.sum())
     return np.asarray(table / total if total > 0 else np.full(table.shape, 1 / table.size))
 

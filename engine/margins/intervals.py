@@ -1,9 +1,7 @@
 """Shares and means by noisy margins, with intervals that include the noise.
 
-The estimate is a ratio of two sums over the least-squares margin, the wanted one and the number of records. Its variance is that of the
-linearised ratio (delta method): the noise by ``MarginResiduals.weighted_sum_variance``, and the variation of a sample of this size,
-where the estimate is about the population and not the confidential table. Margins that were chosen by earlier ones are taken as if they had been
-given.
+The estimate is a ratio of two sums over the least-squares margin: the wanted one and the number of records. Margins
+that were chosen by earlier ones are taken as if they had been given.
 """
 
 from __future__ import annotations
@@ -28,8 +26,8 @@ class NoisyEstimate:
 
     value: the estimate
     lower, upper: ends of its interval
-    noise: standard error from the noise
-    sampling: standard error from sampling, 0 where it is not included
+    noise_error: standard error from the noise
+    sampling_error: standard error from sampling, 0 where it is not included
     """
 
     value: float
@@ -49,12 +47,13 @@ def estimate_noisy_mean(
     population: bool = True,
     level: float = CONFIDENCE_LEVEL,
 ) -> NoisyEstimate:
-    """Estimate the mean of ``values`` (in the shape of the margin) over the records: 1 and 0 for a share, the middles of bins for a mean.
+    """Estimate the mean over the records of ``values``, in the shape of the margin.
 
-    ``included_cells`` is 1 for the cells of the records that are meant and 0 for others, such as those without a value; of all records without it.
-    ``population``: of the population that the records are a simple random sample of, else of the records themselves. Values inside a
-        bin are
-    taken as its one value; that is no part of the interval. Raises ZeroDivisionError where noise leaves no records.
+    Values are 1 and 0 for a share, and the middles of bins for a mean. ``included_cells`` is 1 for the cells of the
+    records that are meant and 0 for others, such as those without a value; all records by default. With ``population``
+    the interval is for the population of which the records are a simple random sample, else for the records themselves.
+    Values inside a bin are taken as its one value; that is no part of the interval. Raises ZeroDivisionError where
+    noise leaves no records.
     """
     residuals = MarginResiduals.from_margins(domain, measured)
     meant = np.ones(domain.shape(clique)) if included_cells is None else included_cells
@@ -63,7 +62,9 @@ def estimate_noisy_mean(
     if total <= 0:
         raise ZeroDivisionError("the noise is larger than the number of records")
     found = float((values * table).sum()) / total
+    # Delta method: the linearised ratio weighs each cell by its value less the mean.
     noise = residuals.weighted_sum_variance(clique, meant * (values - found)) / total**2
+    # Cells with noise may be negative, and a variance must not be.
     spread = float((np.maximum(table, 0) * (values - found) ** 2).sum()) / total
     sampling = spread / total if population else 0.0
     half = float(ndtri((1 + level) / 2)) * math.sqrt(noise + sampling)

@@ -1,8 +1,4 @@
-"""Joint table that has given margins and nothing else: iterative proportional fitting from a uniform start (Deming & Stephan 1940).
-
-It starts where all cells are alike, structural zeros at 0, and never at the data: an interaction that no margin lists could not be kept out
-otherwise. Margins that contradict each other have no such table; the sweeps then stop at the smallest largest distance.
-"""
+"""Joint table that has given margins and nothing else: iterative proportional fitting (Deming & Stephan 1940)."""
 
 from __future__ import annotations
 
@@ -44,8 +40,12 @@ def fit_joint_table(
     near: float = FIT_TOLERANCE,
     note: Callable[[int], None] = lambda _: None,
 ) -> FittedTable:
-    """Fit the table with these margins, each of shares; ``impossible`` marks cells that stay 0, in the shape of the table."""
+    """Fit the joint table with these margins, each of shares, from a uniform start.
+
+    ``impossible`` marks cells that stay 0, in the shape of the table.
+    """
     everything = tuple(range(len(domain)))
+    # Never started at the data: interactions that no margin lists would be kept.
     table = np.full(domain.sizes, 1 / domain.cell_count())
     if impossible is not None:
         table[impossible] = 0.0
@@ -56,8 +56,10 @@ def fit_joint_table(
         for clique, margin in wanted.items():
             farthest = max(farthest, scale_to_margin(table, everything, clique, margin))
         note(done)
+        # Margins that contradict each other have no such table, and the distance then stops falling.
         stalled = stalled + 1 if farthest > STALLED_RATIO * distance else 0
         distance = min(distance, farthest)
+        # A single margin is met exactly after one sweep.
         if farthest < near or stalled >= 3 or len(wanted) == 1:
             break
     total = table.sum()

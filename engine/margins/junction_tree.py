@@ -1,10 +1,8 @@
-"""Junction tree of a table too large to hold: proportional fitting by the tables of its cliques, and records drawn along it.
+"""Junction tree of a table too large to hold: proportional fitting by cliques, and records drawn along it.
 
-Variables that share a margin are joined; the graph is made chordal by greedy elimination, and its cliques form a tree in which each
-variable's
-cliques are connected (Lauritzen & Spiegelhalter 1988). A sweep walks the tree and back. A clique fits its own margins when the walk is
-at it, and the
-walk carries what changed across the separators (Jirousek & Preucil 1995), so that the result is that of the joint table.
+Variables that share a margin are joined; the graph is made chordal by greedy elimination, and its cliques form a tree
+in which each variable's cliques are connected (Lauritzen & Spiegelhalter 1988). A sweep walks the tree and back
+(Jirousek & Preucil 1995), and its result is that of the joint table.
 """
 
 from __future__ import annotations
@@ -39,7 +37,10 @@ class JunctionTree:
 
     @classmethod
     def from_margins(cls, domain: Domain, margins: Sequence[Clique]) -> JunctionTree:
-        """Build the tree in which every margin lies in a clique. Every variable has one, joined to nothing where no margin has it."""
+        """Build the tree in which every margin lies in a clique.
+
+        A variable without a margin has a clique of its own.
+        """
         neighbours: dict[int, set[int]] = {at: set() for at in range(len(domain))}
         for margin in margins:
             for a, b in combinations(margin, 2):
@@ -47,6 +48,7 @@ class JunctionTree:
                 neighbours[b].add(a)
         found: list[Clique] = []
         while neighbours:
+            # Greedy: the order with the smallest cliques is NP-hard to find.
             at = min(neighbours, key=lambda v: _elimination_cost(v, neighbours, domain))
             around = neighbours.pop(at)
             found.append(as_clique([at, *around]))
@@ -59,7 +61,7 @@ class JunctionTree:
 
     @property
     def cell_count(self) -> int:
-        """Return how many cells all cliques have together."""
+        """Return the number of cells of all cliques together."""
         return sum(self.domain.cell_count(clique) for clique in self.cliques)
 
     def fit_margins(
@@ -81,6 +83,7 @@ class JunctionTree:
                 for margin, wanted in own[at]:
                     farthest = max(farthest, scale_to_margin(tables[at], self.cliques[at], margin, wanted))
             distance, before = farthest, distance
+            # Contradictory margins have no common table; the sweeps would go on without getting closer.
             if distance < near or distance > before * 0.995:
                 break
         for at, came_from in self._walk_tree():
@@ -89,12 +92,13 @@ class JunctionTree:
         return FittedTree(self, tuple(tables), done, distance)
 
     def _walk_tree(self) -> Iterator[tuple[int, int | None]]:
-        """Yield every clique in the order of a walk from the roots and back, each with the clique that the walk came from."""
+        """Yield the cliques along a walk from the roots and back, each with the clique that it was reached from."""
         children: dict[int, list[int]] = {}
         for at, parent in enumerate(self.parents):
             children.setdefault(parent, []).append(at)
 
         def visit_subtree(at: int, came_from: int | None) -> Iterator[tuple[int, int | None]]:
+            """Yield a clique, then each child's subtree followed by the clique again."""
             yield at, came_from
             for child in children.get(at, ()):
                 yield from visit_subtree(child, at)
@@ -104,7 +108,8 @@ class JunctionTree:
             yield from visit_subtree(root, None)
 
     def _carry_margin(self, tables: list[Floats], start: int, end: int) -> None:
-        """Scale a clique to its neighbour's margin of the variables that they share."""
+        """Scale the table of clique ``end`` to the margin of ``start`` over the variables that they share."""
+        # The child stands after its parent, and its separator is that of the edge.
         separator = self.separators[max(start, end)]
         scale_to_margin(
             tables[end], self.cliques[end], separator, margin_of(tables[start], self.cliques[start], separator)
@@ -113,7 +118,13 @@ class JunctionTree:
 
 @dataclass(frozen=True, eq=False)
 class FittedTree:
-    """Junction tree with the shares of the cells of each clique, which agree on what cliques share; ``distance`` as of a joint table."""
+    """Junction tree with the shares of the cells of each clique.
+
+    tree: the junction tree
+    tables: shares of the cells of each clique, which agree on what cliques share
+    sweeps: number of sweeps that it took
+    distance: largest total variation of a margin from the one that was requested
+    """
 
     tree: JunctionTree
     tables: tuple[Floats, ...]
@@ -121,7 +132,11 @@ class FittedTree:
     distance: float
 
     def draw_records(self, records: int, rng: np.random.Generator) -> Integers:
-        """Draw categories (records, variables) of records along the tree, within rounding of each table given what it shares."""
+        """Draw categories of records, (records, variables), along the tree.
+
+        Given the variables that a clique shares with its parent, each cell has its expected number of records, or one
+        more or less.
+        """
         sizes = self.tree.domain.sizes
         codes = np.zeros((records, len(sizes)), dtype=np.int64)
         for clique, separator, table in zip(self.tree.cliques, self.tree.separators, self.tables, strict=True):
@@ -139,14 +154,15 @@ class FittedTree:
 
 
 def _elimination_cost(at: int, neighbours: Mapping[int, set[int]], domain: Domain) -> tuple[int, int]:
-    """Return how many cells the clique has that eliminating a variable makes, then its place."""
+    """Return the number of cells of the clique that eliminating a variable makes, and its position for ties."""
     return domain.cell_count(as_clique([at, *neighbours[at]])), at
 
 
 def _tree_of_cliques(cliques: tuple[Clique, ...]) -> tuple[tuple[Clique, ...], tuple[int, ...], tuple[Clique, ...]]:
-    """Return the cliques in the order of Prim's algorithm by the number of shared variables, their parents and separators.
+    """Return cliques in an order in which each comes after its parent, with their parents and separators.
 
-    That makes a junction tree of a chordal graph's cliques.
+    A maximum spanning tree by the number of shared variables (Prim's algorithm) is a junction tree of a chordal graph's
+    cliques.
     """
     left = list(range(len(cliques)))
     order, parents = [left.pop(0)], [-1]

@@ -1,27 +1,21 @@
 """Disclosure audit of published margins: which counts of few records a reader can work out exactly.
 
-A released count of a coarsened margin says that the confidential one lies in an interval: a multiple k of the limit L that it was
-rounded to the
-nearest one, from kL - L/2 on and below kL + L/2. Together with the number of records, where that is known, and with all other margins, the
-intervals leave a set of tables of whole numbers. The confidential table is in it. A count follows exactly where all these tables have
-the same one.
+A released count of a coarsened margin bounds the confidential one. Together with the number of records, where that is
+known, and with all other margins, the bounds leave a set of tables of whole numbers, of which the confidential table is
+one. A count follows exactly where all these tables have the same one.
 
-Margins that share variables are **one system** and are looked at together. Every count of any number of its variables is looked at.
-Three methods take
-turns; each leaves less to the next, and none calls a count safe without a table of whole numbers in which it is another one:
+Margins that share variables are **one system** and are audited together, for every count of any number of its
+variables. Three methods take turns; each leaves less to the next, and none calls a count safe without a table of whole
+numbers in which it is another one:
 
-1. Moves of single records (``record_moves``). They need no table of all variables, and mostly show that nothing follows.
-2. Where the table of all variables is small enough: programs for many counts at once, whose solutions are tables in which many counts
-differ.
-3. The smallest and the largest value of each count that is left, by HiGHS: linear programs first, whole-number ones where these leave a
-count open.
-   That only whole numbers determine a count happens (Dobra & Fienberg 2000); a linear program alone misses it.
+1. Moves of single records (``record_moves``). They need no table of all variables, and mostly show that nothing
+follows.
+2. Where the table of all variables is small enough: programs for many counts at once, whose solutions are tables in
+which many counts differ.
+3. The smallest and the largest value of each count that is left, by HiGHS.
 
-A system whose table of all variables is too large, and that moves do not clear, is searched in parts: the variables of one margin, and
-of every two that share
-some. What follows from a part follows from the whole. That nothing follows from parts proves nothing, so the system counts as not
-looked at.
-Tables of several releases of the same records are looked at together over categories fine enough for all of them.
+A system whose table of all variables is too large, and that moves do not clear, is searched in parts. Tables of several
+releases of the same records are audited together over categories fine enough for all of them.
 """
 
 from __future__ import annotations
@@ -55,7 +49,10 @@ FEW_WALKS = 1
 MAX_PARTS = 40
 """Parts that are searched of a system that is too large."""
 MAX_SEARCH_NODES = 2_000
-"""Number of nodes of the search tree of one whole-number program: a number and no time, so that results are the same on any machine."""
+"""Number of nodes of the search tree of one whole-number program: a number and no time, so that results are the same on
+any machine.
+"""
+# Another whole number differs by 1; the solver's objective is exact to about its tolerance only.
 MIN_DIFFERENCE = 1 - 1e-6
 CountOfCategories = tuple[tuple[int, tuple[int, ...]], ...]
 """A count by the variables that it is of and the categories of each that it sums over."""
@@ -84,11 +81,11 @@ class MarginAudit:
 
 
 def known_record_range(records: int, released: Iterable[int | None]) -> tuple[float, float]:
-    """Return the smallest and the largest number of confidential records that released numbers of rows leave.
+    """Return the smallest and the largest number of confidential records that released numbers of rows leave possible.
 
-    A dataset of as many rows as there are records shows the number. A number that ends in zeros may be rounded to these: it leaves the
-    numbers
-    that are rounded to it, if the true one is among them. Another number says nothing.
+    A dataset with as many rows as there are records shows the number. A number of rows that ends in zeros may be
+    rounded to these: it leaves the numbers that are rounded to it, if the true one is among them. Another number says
+    nothing.
 
     Args:
         records: the true number.
@@ -115,16 +112,16 @@ def audit_margins(
     max_cells: int = MAX_AUDITED_CELLS,
     max_programs: int = MAX_COUNT_PROGRAMS,
 ) -> MarginAudit:
-    """Audit which counts of 1 to ``limit`` - 1 records follow from margins, of any set of variables.
+    """Audit which counts of 1 to ``limit`` - 1 records follow from margins, for any set of variables.
 
     Args:
         domain: categories of each variable.
         released: published margins; the counts of ``codes`` lie within their bounds.
-        codes: category of each confidential record in each variable, (n, d). They say which counts are small, and are one of the tables
-            that are left.
+        codes: category of each confidential record in each variable, (n, d). They say which counts are small, and are
+        one of the tables that are left.
         limit: smallest count that is not small.
         records: smallest and largest number of records that is known in addition to the margins.
-        max_cells: cells of all variables of a system that is looked at as a whole.
+        max_cells: most cells of a system that is audited as a whole.
         max_programs: small counts of a system that get programs of their own.
     """
     records = _record_count_bounds(released, records)
@@ -149,6 +146,8 @@ def audit_margins(
         if not len(own):
             continue
         too_large += 1
+        # That nothing follows from the parts proves nothing for the whole, so its counts stay undecided; what follows
+        # from a part follows from the whole.
         left += small
         for union in islice(_parts_of_system(domain, tables, own, groupings, max_cells), MAX_PARTS):
             inside = [one for one in tables if set(one.clique) <= set(union)]
@@ -174,14 +173,16 @@ def _connected_variables(cliques: Sequence[Clique]) -> list[Clique]:
 
 
 def _record_count_bounds(released: Sequence[PublishedBounds], records: tuple[float, float]) -> tuple[float, float]:
-    """Return what all margins say of the number of records: each is a table of all of them, so systems share it."""
+    """Return the smallest and the largest number of records that all margins allow."""
     return (
+        # Every margin is a table of all records, so what one system says of their number binds the others.
         max([records[0], *(float(one.low.sum()) for one in released)]),
         min([records[1], *(float(one.high.sum()) for one in released)]),
     )
 
 
 def _is_small_enough(domain: Domain, variables: Clique, groupings: Sequence[VariableGrouping], largest: int) -> bool:
+    """Return whether the table of these variables and all its counts are few enough to audit as a whole."""
     counts = math.prod(
         1 + sum(int(g.groups.max()) + 1 for g in groupings if g.variable == variable) for variable in variables
     )
@@ -191,10 +192,7 @@ def _is_small_enough(domain: Domain, variables: Clique, groupings: Sequence[Vari
 def _closed_patterns(
     codes: Integers, groupings: Sequence[VariableGrouping], closed: Booleans, limit: int
 ) -> tuple[Booleans, int]:
-    """Return the sets of groupings that some record with a small count is closed in, (p, groupings), and how many small counts these are of.
-
-    A count of all closed groupings of a record is the smallest of those that are not proven to be open. Where it is not small, none is.
-    """
+    """Return the sets of closed groupings of records with a small count, (p, groupings), and the number of counts."""
     patterns = np.unique(closed[closed.any(axis=1)], axis=0)
     kept, number = [], 0
     for pattern in patterns:
@@ -204,6 +202,8 @@ def _closed_patterns(
         chosen = [groupings[at] for at in finest.values()]
         cells = distinct_rows((one.groups[codes[:, one.variable]] for one in chosen), len(codes))
         own = np.unique(cells.combination_of[(closed == pattern).all(axis=1)])
+        # The count over all closed groupings of a record is the smallest that may follow of it. Where that is not
+        # small, none is.
         few = int((cells.counts[own] < limit).sum())
         if few:
             kept.append(pattern)
@@ -227,8 +227,10 @@ def _parts_of_system(
     groupings: Sequence[VariableGrouping],
     largest: int,
 ) -> Iterator[Clique]:
-    """Yield the variables of one margin, and of every two that share some, in which a count may follow, the most probable first; no large
-    ones.
+    """Yield the sets of variables to search in place of a system that is too large, the most promising first.
+
+    They are the variables of one margin, and of every two margins that share some, if a count may follow in them and
+    their table is small enough.
     """
     outer = drop_contained([one.clique for one in tables])
     unions = [as_clique([*a, *b]) for a, b in combinations(outer, 2) if set(a) & set(b)]
@@ -241,6 +243,13 @@ def _parts_of_system(
 
 @dataclass(frozen=True, eq=False)
 class _SearchOutcome:
+    """Result of the search of one system.
+
+    exact: small counts that follow
+    looked_at: number of small counts that were looked at
+    undecided: number of small counts that were not decided
+    """
+
     exact: frozenset[CountOfCategories]
     looked_at: int
     undecided: int
@@ -248,7 +257,7 @@ class _SearchOutcome:
 
 @dataclass(frozen=True, eq=False)
 class _CountAxis:
-    """Everything that counts can sum over of one variable: each category, each coarser one, and all.
+    """All that counts can sum over along one variable: each category, each coarser category, and all of them.
 
     rows: categories of each, 1 or 0, (k, size); the last row is all
     grouping: number of the grouping of each, (k,); -1 of all
@@ -259,6 +268,7 @@ class _CountAxis:
 
     @classmethod
     def from_groupings(cls, variable: int, size: int, groupings: Sequence[VariableGrouping]) -> _CountAxis:
+        """Build from the groupings of a variable that has ``size`` categories."""
         rows, owner = list[Floats](), list[int]()
         for at, grouping in enumerate(groupings):
             if grouping.variable == variable:
@@ -270,14 +280,16 @@ class _CountAxis:
 
 @dataclass(frozen=True, eq=False)
 class _MarginSystem:
-    """Some variables, the margins of them, and all counts of sets of them.
+    """Margins that share variables, and all counts of sets of these variables.
 
-    axes: what counts can sum over, for each variable; an array of counts has an axis for each, whose places are those of ``axes``
+    axes: what counts can sum over, for each variable; an array of counts has an axis for each, whose places are those
+    of ``axes``
     variables: the variables
     shape: number of categories of each
-    truth: confidential counts of the cells
+    confidential_table: confidential counts of the cells
     program: bounds that the margins set
-    small: places of small counts, as flat indices, that moves of records do not show to be open; of equal counts one
+    small_counts: places of small counts, as flat indices, that moves of records do not show to be open; of equal counts
+    one
     looked_at: number of small counts
     """
 
@@ -301,6 +313,7 @@ class _MarginSystem:
         limit: int,
         records: tuple[float, float],
     ) -> _MarginSystem:
+        """Build from the margins of these variables, the records, and the groupings that moves left closed."""
         axes = tuple(_CountAxis.from_groupings(variable, domain.sizes[variable], groupings) for variable in variables)
         shape = domain.shape(variables)
         truth = domain.count_records(codes, variables)
@@ -308,6 +321,7 @@ class _MarginSystem:
         few = (counts > 0) & (counts < limit)
         few.ravel()[-1] = False  # the number of records itself is no count of a combination
         program = _CellProgram.from_bounds(domain, variables, tables, records)
+        # The sum of the random names of a count's cells identifies the set of cells.
         names = np.zeros(truth.size)
         names[program.atoms] = np.random.default_rng(1).integers(1, 2**31, len(program.atoms))
         number = np.flatnonzero(few)
@@ -320,7 +334,7 @@ class _MarginSystem:
         return cls(axes, variables, shape, truth, program, number[~open_[number]], len(number))
 
     def search_counts(self, most: int) -> _SearchOutcome:
-        """Return which small counts have one value in every table of whole numbers."""
+        """Search for the small counts that have one value in every table of whole numbers."""
         left = self._drop_differing(self.small_counts, None)
         rng = np.random.default_rng(0)  # as above
         for attempt in range(
@@ -340,6 +354,8 @@ class _MarginSystem:
             if programs >= most:
                 undecided += 1
                 continue
+            # A linear program bounds the count from above and below. That only whole numbers determine a count happens
+            # (Dobra & Fienberg 2000), so that whole-number programs follow where it leaves the count open.
             programs += 1
             cells = self._cell_weights(np.array([place]), np.ones(1))
             above = self.program.find_table_beyond(cells, 1, confidential[place])
@@ -357,14 +373,14 @@ class _MarginSystem:
         return _SearchOutcome(frozenset(map(self._count_at, exact)), self.looked_at, undecided)
 
     def _drop_differing(self, places: Integers, table: Floats | None) -> Integers:
-        """Return the places whose counts are the confidential ones in a table too."""
+        """Return those places whose counts in a ``table`` equal the confidential ones."""
         if table is None:
             return places
         difference = _all_counts(self.axes, (table - self.confidential_table.ravel()).reshape(self.shape)).ravel()
         return places[np.abs(difference[places]) < 0.5]
 
     def _cell_weights(self, places: Integers, weights: Floats) -> Floats:
-        """Return the weighted sum of some counts, as weights of the cells, flat."""
+        """Return the weights of the cells, flat, that give the weighted sum of some counts."""
         found = np.zeros(tuple(len(axis.rows) for axis in self.axes))
         found.ravel()[places] = weights
         for at, axis in enumerate(self.axes):
@@ -372,6 +388,7 @@ class _MarginSystem:
         return np.asarray(found.ravel())
 
     def _count_at(self, place: int) -> CountOfCategories:
+        """Return the count at a flat place by its variables and their categories."""
         at = np.unravel_index(place, tuple(len(axis.rows) for axis in self.axes))
         return tuple(
             (variable, tuple(np.flatnonzero(axis.rows[one]).tolist()))
@@ -388,7 +405,7 @@ def _all_counts(axes: Sequence[_CountAxis], table: Floats) -> Floats:
 
 
 def _variables_of_counts(axes: Sequence[_CountAxis]) -> Integers:
-    """Return how many variables each count is of."""
+    """Return the number of variables of each count, in the shape of all counts."""
     found = np.zeros(tuple(len(axis.rows) for axis in axes), dtype=np.int64)
     for at, axis in enumerate(axes):
         found += (axis.grouping >= 0).reshape([-1 if other == at else 1 for other in range(len(axes))])
@@ -398,7 +415,7 @@ def _variables_of_counts(axes: Sequence[_CountAxis]) -> Integers:
 def _is_shown_open(
     domain: Domain, variables: Clique, axes: Sequence[_CountAxis], codes: Integers, closed: Booleans
 ) -> Booleans:
-    """Mark the counts that have a record that is open in one of their groupings."""
+    """Mark the counts that contain a record which is open in one of their groupings: they do not follow."""
     shape = tuple(len(axis.rows) for axis in axes)
     found = np.zeros(shape, dtype=np.bool_)
     patterns = distinct_rows(closed.T, len(closed))
@@ -415,7 +432,7 @@ def _is_shown_open(
 
 @dataclass(frozen=True, eq=False)
 class _CellProgram:
-    """Bounds of sums of cells within which a table of whole numbers lies.
+    """Bounds of sums of cells that every possible table of whole numbers keeps to.
 
     rows: cells of each sum, 1 or 0, (sums, atoms), sparse
     low, high: bounds of each sum, (sums,)
@@ -433,6 +450,7 @@ class _CellProgram:
     def from_bounds(
         cls, domain: Domain, variables: Clique, tables: Sequence[PublishedBounds], records: tuple[float, float]
     ) -> _CellProgram:
+        """Build from the bounds of the cells of published tables, and of the number of records."""
         from scipy import sparse
 
         shape, size = domain.shape(variables), domain.cell_count(variables)
@@ -451,23 +469,25 @@ class _CellProgram:
         low = np.concatenate([*(one.low.ravel() for one in tables), [records[0]]])
         high = np.concatenate([*(one.high.ravel() for one in tables), [records[1]]])
         rows = sparse.vstack(blocks).tocsr()
+        # Rows without cells or without a bound would only slow the solver down.
         says = (np.diff(rows.indptr) > 0) & ((low > 0) | np.isfinite(high))
         return cls(rows[says], low[says], high[says], atoms, size)
 
     def find_table(self, cost: Floats) -> Floats | None:
-        """Return a table of whole numbers with a small cost of its cells (size,); None where none is found."""
+        """Search for a table of whole numbers with a small cost of its cells (size,); return None if none is found."""
         solved = self._solve(cost, whole=False)
         if solved.x is None:
             return None
+        # The linear program often ends at a corner of whole numbers, which spares the slower search.
         rounded = np.round(solved.x)
         if self._is_feasible(rounded):
             return self._spread_over_cells(rounded)
         return self._rounded_table(self._solve(cost, whole=True))
 
     def find_table_beyond(self, cells: Floats, sign: int, value: float) -> Floats | bool:
-        """Return a table whose sum of cells lies beyond a value, above by ``sign`` 1, below by -1.
+        """Search for a table whose sum of ``cells`` lies beyond a value, above it for ``sign`` 1, below it for -1.
 
-        True if no such table exists, False if the search was undecided.
+        Returns the table, True if no such table exists, and False if the search was undecided.
         """
         solved = self._solve(-sign * cells, whole=False)
         if solved.status == 0 and sign * (-sign * solved.fun - value) < MIN_DIFFERENCE:
@@ -480,10 +500,12 @@ class _CellProgram:
         other = self._rounded_table(solved)
         if other is not None and sign * (cells @ other - value) > 0.5:
             return other
+        # Stopped at the node limit, the search still has a bound that may exclude every other value.
         bound = solved.mip_dual_bound
         return bool(bound is not None and sign * (-sign * bound - value) < MIN_DIFFERENCE)
 
     def _rounded_table(self, solved: Any) -> Floats | None:
+        """Return a solution as a table of whole numbers; None without one, or if rounding breaks the bounds."""
         if solved.x is None:
             return None
         rounded = np.round(solved.x)
@@ -494,11 +516,13 @@ class _CellProgram:
         return bool((table >= 0).all() and (sums >= self.low).all() and (sums <= self.high).all())
 
     def _spread_over_cells(self, table: Floats) -> Floats:
+        """Return values of the atoms as a table of all cells, flat."""
         found = np.zeros(self.size)
         found[self.atoms] = table
         return found
 
     def _solve(self, cost: Floats, whole: bool) -> Any:
+        """Minimise the cost of the cells (size,) within the bounds, over whole numbers if ``whole``."""
         from scipy.optimize import Bounds, LinearConstraint, milp
 
         return milp(

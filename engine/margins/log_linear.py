@@ -1,10 +1,8 @@
-"""Log-linear models of a contingency table by its margins: Poisson means that keep all margins of some number of variables.
+"""Log-linear models of a contingency table: Poisson means that keep all margins of some number of variables.
 
-The most likely means are those of the joint table that has these margins and nothing else (Bishop, Fienberg & Holland 1975, §3.5),
-products of
-shares where they are of single variables. No design matrix is made: what is needed of its columns are margins of tables, so that cost
-grows with the cells
-and not with the parameters. SciPy has no such fit; statsmodels needs the design, and fails where fitted means are 0.
+The most likely means are those of the joint table that has these margins and nothing else (Bishop, Fienberg & Holland
+1975, §3.5), products of shares where they are of single variables. SciPy has no such fit; statsmodels needs the design
+matrix, and fails where fitted means are 0.
 """
 
 from __future__ import annotations
@@ -29,10 +27,10 @@ MAX_MARGIN_DISTANCE = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class LogLinearModel:
-    """Poisson means of a table's cells whose margins of ``order`` variables are the table's.
+    """Poisson means of the cells of a table, with the same margins of ``order`` variables as the table.
 
     order: number of variables of the margins
-    fitted: the means, in the shape of the table
+    fitted_means: the means, in the shape of the table
     """
 
     order: Order
@@ -40,10 +38,11 @@ class LogLinearModel:
 
     @classmethod
     def from_table(cls, table: Floats, order: Order) -> Self:
-        """Fit the most likely means, of main effects alone (1) or of all two-way interactions too (2); counts may be weighted.
+        """Fit the most likely means, of main effects (1) or of all two-way interactions too (2), to weighted counts.
 
         Raises:
-            NotComputable: when margins still differ by more than ``MAX_MARGIN_DISTANCE`` of the records after ``MAX_SWEEPS`` sweeps.
+            NotComputable: when margins still differ by more than ``MAX_MARGIN_DISTANCE`` of the records after
+            ``MAX_SWEEPS`` sweeps.
         """
         total, every = float(table.sum()), tuple(range(table.ndim))
         cliques = combinations(every, min(order, table.ndim))
@@ -54,25 +53,29 @@ class LogLinearModel:
         return cls(order, found.table * total)
 
     def project(self, values: Floats) -> Floats:
-        """Return the combination of the model's terms that is nearest to ``values`` of the cells, squares weighed by the means.
+        """Project ``values`` of the cells on the model's terms, by least squares weighted by the means.
 
-        Its weighed sum of squares is the variance, by the delta method, of an estimate whose derivatives by the cells' log means
-        are ``values`` times the means; of residuals times ``values`` only what it leaves varies.
+        The weighted sum of squares of the result is the variance, by the delta method, of an estimate whose derivatives
+        by the cells' log means are ``values`` times the means; of residuals times ``values`` only what it leaves
+        varies.
         """
         from scipy.sparse.linalg import LinearOperator, lsqr
 
         root = np.sqrt(self.fitted_means)
         margins = list(combinations(range(root.ndim), min(self.order, root.ndim)))
+        # Terms of unit length, or lsqr would converge slowly where margins are small.
         scales = [_inverse_root(_margin_with_axes(self.fitted_means, axes)) for axes in margins]
         sizes = np.cumsum([0, *(scale.size for scale in scales)])
 
         def multiply_by_terms(coefficients: Floats) -> Floats:
+            """Return the weighted combination of the terms, flat."""
             total = np.zeros(root.shape)
             for scale, first, last in zip(scales, sizes[:-1], sizes[1:], strict=True):
                 total += coefficients[first:last].reshape(scale.shape) * scale
             return np.asarray((total * root).ravel())
 
         def multiply_by_transpose(residuals: Floats) -> Floats:
+            """Return the products of each term with the residuals."""
             weighed = residuals.reshape(root.shape) * root
             return np.concatenate(
                 [
@@ -81,6 +84,8 @@ class LogLinearModel:
                 ]
             )
 
+        # No design matrix is made: its products with a vector are margins of tables, so that cost grows with the cells
+        # and not with the parameters.
         terms = LinearOperator(
             (root.size, int(sizes[-1])), matvec=multiply_by_terms, rmatvec=multiply_by_transpose, dtype=np.float64
         )
@@ -89,7 +94,7 @@ class LogLinearModel:
 
 
 def _margin_with_axes(table: Floats, axes: tuple[int, ...]) -> Floats:
-    """Return sums over all other axes, which are kept with length 1."""
+    """Return the sums over all axes but these; the others are kept with length 1."""
     others = tuple(axis for axis in range(table.ndim) if axis not in axes)
     return np.asarray(table.sum(axis=others, keepdims=True), dtype=np.float64)
 

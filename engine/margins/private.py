@@ -1,26 +1,13 @@
-"""Margins measured with noise, and chosen at a cost: one budget in zero-concentrated differential privacy for all of it.
+"""Margins measured with noise and chosen at a cost, within one budget of differential privacy.
 
-Every variable is measured alone first. Margins of two are then the given ones, all of them, those of a spanning tree (McKenna, Miklau &
-Sheldon
-2021, MST), or those in which a model of the margins measured so far is worst (McKenna et al. 2022, AIM; a tree where the noise leaves no more
-readable): in each round some margins are chosen by the exponential mechanism with the score ||margin - model||_1 less what the noise
-    would add,
-which one record changes by 1, each at its share of the budget; they are measured, and the model is fitted to all measurements. The k
-largest of scores with
-independent Gumbel noise are k such choices after each other (Durfee & Rogers 2019), so that a round needs one fit.
+Every variable is measured alone first. Margins of two are then the given ones, all of them, those of a spanning tree
+(McKenna, Miklau & Sheldon 2021, MST), or those in which a model of the margins measured so far is worst (McKenna et al.
+2022, AIM; a tree where the noise leaves no more readable): in each round some margins are chosen by the exponential
+mechanism, each at its share of the budget; they are measured, and the model is fitted to all measurements.
 
-Rare categories of a variable, by its own noisy counts, are counted as one in all margins of several variables: cells that noise would
-drown. That
-reads measurements alone, as does everything here but ``answer``.
-
-How much single variables get, and when categories are rare and fits end, was set by looking at Adult; what choices get and how much
-noise is accepted,
-by the American Community Survey and simulated tables (``tests/benchmarks/margins.py others``). It follows from no theory. Among tables of a
-kind the budget is divided so that all noise together is least: by their cells to the power of 2/3.
-
-Noisy counts are rounded to whole numbers: the last bits of a sum of floating-point numbers would tell more of its parts than the noise
-hides
-(Mironov 2012). Neighbours differ by one record, added or removed; where a record may have a weight, it is at most 1.
+Rare categories of a variable, by its own noisy counts, are counted as one in all margins of several variables: cells
+that noise would drown. That reads measurements alone, as does everything here but ``answer``. Neighbours differ by one
+record, added or removed; where a record may have a weight, it is at most 1.
 """
 
 from __future__ import annotations
@@ -41,16 +28,24 @@ from .zcdp import epsilon_of_choice, sigma_of_rho
 
 MarginChoice = Literal["given", "pairs", "mst", "aim"]
 
+# No theory gives these: the share of single variables was set on Adult, that of choices on the American Community
+# Survey and simulated tables (``tests/benchmarks/margins.py others``).
 SINGLES_SHARE, CHOICE_SHARE, DOMAIN_SHARE = 0.3, 0.05, 0.1
-"""Shares of the budget: for the margins of single variables, for choosing, and for levels and ranges, taken first where any are looked for."""
+"""Shares of the budget: for the margins of single variables, for choosing, and for levels and ranges, taken first where
+any are looked for.
+"""
+# Set on Adult, as is FIT_TARGET.
 RARE = 1.5
 """Noisy count below which a category is rare, in standard deviations of the noise in a cell."""
+# Set on the American Community Survey and simulated tables.
 BORNE = 0.2
 """The share of a table that noise may displace on average where the number of margins is chosen."""
 NOISE_PENALTY = 0.5
 """Of the noise of a margin, the part that a fit leaves: what a choice subtracts."""
 FLOOR = 0.5
-"""Times the noise of all categories of a variable, as a share of the records, squared: the share that is spread evenly over them."""
+"""Times the noise of all categories of a variable, as a share of the records, squared: the share that is spread evenly
+over them.
+"""
 ROUNDS = 6
 FIT_TARGET = 0.9
 """The weighted sum of squares for each cell at which a fit ends; the noise alone would leave 1."""
@@ -60,9 +55,9 @@ FIT_TARGET = 0.9
 class PrivacyBudget:
     """Costs in rho of the parts of a measurement.
 
-    ones: margins of single variables
-    several: margins of several variables
-    chosen: choosing these
+    single_margins: margins of single variables
+    joint_margins: margins of several variables
+    choices: choosing these
     domain: levels and ranges that are looked for before
     figures: figures of the fit after
     """
@@ -77,7 +72,7 @@ class PrivacyBudget:
     def from_total(
         cls, rho: float, variables: int, choice: MarginChoice, domain: bool = False, figures: float = 0.0
     ) -> PrivacyBudget:
-        """Divide a total, ``figures`` a share of it, by the recipe alone."""
+        """Divide a total by the recipe alone, without the data; ``figures`` is a share of it."""
         told = figures * rho
         found = DOMAIN_SHARE * (rho - told) if domain else 0.0
         rho -= told + found
@@ -88,12 +83,12 @@ class PrivacyBudget:
 
     @property
     def tables_cost(self) -> float:
-        """Return what tables with noise cost: two of their cells change where a record is another one."""
+        """Return the cost of tables with noise: two of their cells change where a record is replaced."""
         return self.single_margins + self.joint_margins + self.domain
 
     @property
     def distances_cost(self) -> float:
-        """Return what sums of distances cost, scores and figures: they change by 2 where a record is another one."""
+        """Return the cost of sums of distances, scores and figures: they change by 2 where a record is replaced."""
         return self.choices + self.figures
 
     @property
@@ -108,7 +103,7 @@ class NoisyMargin:
     clique: its variables
     table: counts with noise
     sigma: standard deviation of the noise in each cell
-    grouped: whether its categories are the groups of rare ones
+    is_grouped: whether its categories are the groups of rare ones
     """
 
     clique: Clique
@@ -119,13 +114,13 @@ class NoisyMargin:
 
 @dataclass(frozen=True, eq=False)
 class MarginMeasurements:
-    """Everything that was measured, and the model of it.
+    """All measurements, and the model that is fitted to them.
 
     domain: categories of each variable
     margins: noisy margins
     groups: group of each category, for each variable
-    total: noisy number of records
-    floor: share of each variable that is spread evenly, (variables,)
+    record_count: noisy number of records
+    even_shares: share of each variable that is spread evenly, (variables,)
     model: model that is fitted to the margins
     """
 
@@ -148,7 +143,10 @@ def measure_margins(
     steps: int = 600,
     note: Callable[[int, int], None] = lambda done, total: None,
 ) -> MarginMeasurements:
-    """Measure margins within a budget. Of the records nothing is read but ``answer``, with noise or by a paid choice."""
+    """Measure margins within a budget, and fit a model to them.
+
+    Nothing is read of the records but ``answer``, with noise or by a paid choice.
+    """
     sigmas = [sigma_of_rho(part) for part in divide_cost(budget.single_margins, domain.sizes)]
     ones = [_add_noise(answer((at,)), sigma, rng) for at, sigma in enumerate(sigmas)]
     precision = [1 / (size * sigma**2) for size, sigma in zip(domain.sizes, sigmas, strict=True)]
@@ -163,6 +161,7 @@ def measure_margins(
     ]
     wanted = [clique for clique in given if len(clique) > 1] if choice == "given" else list(domain.variable_pairs)
     pairs = _margins_to_measure(domain, singles, total, budget, choice, len(wanted))
+    # Where all candidates are measured, nothing is chosen, and that part of the budget goes to the tables.
     unchosen = budget.choices if choice == "aim" and pairs == len(wanted) else 0.0
     noise = sigma_of_rho((budget.joint_margins + unchosen) / max(pairs, 1)) if budget.joint_margins else math.inf
     groups = tuple(_group_rare(own, noise / total) for own in singles)
@@ -172,6 +171,7 @@ def measure_margins(
     _fit_model(found, steps // 10)
     if not pairs:
         return found
+    # The noise leaves only a tree readable: a spanning tree then connects all variables with that many margins.
     if choice == "aim" and pairs < len(wanted) and pairs == len(domain) - 1:
         choice = "mst"
     rounds = _round_sizes(wanted, pairs, choice)
@@ -192,17 +192,21 @@ def measure_margins(
 
 
 def divide_cost(rho: float, cells: Sequence[int]) -> list[float]:
-    """Divide a cost over tables with these numbers of cells so that the total noise is least: by cells to the power of 2/3 (Lagrange's multipliers)."""
+    """Divide a cost over tables with these numbers of cells so that the total noise is least."""
+    # By Lagrange's multipliers: a table of m cells has m / sqrt(cost) of noise.
     parts = [count ** (2 / 3) for count in cells]
     return [rho * part / sum(parts) for part in parts]
 
 
 def _fit_model(found: MarginMeasurements, steps: int) -> None:
+    """Fit the model to the measurements, until it is as close as their noise allows."""
     cells = sum(one.table.size for one in found.margins)
     found.model.fit_targets(target_margins(found), steps, enough=FIT_TARGET * cells)
 
 
 def _add_noise(table: Floats, sigma: float, rng: np.random.Generator) -> Floats:
+    # Rounded: the last bits of a sum of floating-point numbers would tell more of its parts than the noise hides
+    # (Mironov 2012).
     return np.rint(table + rng.normal(0.0, sigma, table.shape))
 
 
@@ -214,10 +218,10 @@ def noisy_distance(
     rho: float,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
-    """Measure the mean total variation of all pairs between the records and what is drawn from components, at a cost of ``rho``; return it
-    and its noise.
+    """Measure the mean total variation of all pairs between records and components; return it and its noise.
 
-    Of each pair half of the sum of |count - share * total| / total: a record more changes that by 1 / (2 total), and their mean as much.
+    The cost is ``rho``. Of each pair it is half of the sum of |count - share * total| / total, with the noisy
+    ``total``.
     """
     ends = np.cumsum(domain.sizes)
     places = [slice(int(end - size), int(end)) for end, size in zip(ends, domain.sizes, strict=True)]
@@ -226,6 +230,7 @@ def noisy_distance(
     apart = [
         float(np.abs(answer((a, b)) / total - every[places[a], places[b]]).sum()) / 2 for a, b in domain.variable_pairs
     ]
+    # A record more changes one count of each pair by 1, each distance by 1 / (2 total), and their mean as much.
     sigma = sigma_of_rho(rho, 1 / (2 * total))
     return float(np.mean(apart) + rng.normal(0.0, sigma)), sigma
 
@@ -238,7 +243,10 @@ def _margins_to_measure(
     choice: MarginChoice,
     candidates: int,
 ) -> int:
-    """Return how many margins of several variables are measured: all that are requested, a tree's, or as many as noise leaves readable."""
+    """Return the number of margins of several variables to measure.
+
+    These are all requested ones, those of a tree, or as many as noise leaves readable.
+    """
     if not budget.joint_margins or candidates == 0:
         return 0
     if choice != "aim":
@@ -248,13 +256,14 @@ def _margins_to_measure(
         noise = sigma_of_rho(budget.joint_margins / count)
         sizes = [int(_group_rare(own, noise / total).max()) + 1 for own in singles]
         cells = np.mean([sizes[a] * sizes[b] for a, b in domain.variable_pairs])
+        # The mean absolute value of normal noise is sigma sqrt(2 / pi).
         if noise * math.sqrt(2 / math.pi) * cells / (2 * total) <= BORNE:
             return count
     return fewest
 
 
 def _group_rare(shares: Floats, noise: float) -> Integers:
-    """Return the group of each category: those that are not rare have one each, all rare ones share the last."""
+    """Return the group of each category: one for each common category, and the last one for all rare ones."""
     rare = shares < RARE * noise
     if rare.all():
         return np.zeros(len(shares), dtype=np.int64)
@@ -273,7 +282,7 @@ def sum_by_group(table: Floats, clique: Clique, groups: Sequence[Integers]) -> F
 
 
 def target_margins(measured: MarginMeasurements) -> list[TargetMargin]:
-    """Return the measurements as shares, with their precision."""
+    """Return the measurements as shares with the precision of a cell."""
     total = measured.record_count
     return [
         TargetMargin(one.clique, one.table / total, (total / one.sigma) ** 2, one.is_grouped)
@@ -282,7 +291,7 @@ def target_margins(measured: MarginMeasurements) -> list[TargetMargin]:
 
 
 def _round_sizes(wanted: Sequence[Clique], pairs: int, choice: MarginChoice) -> list[int]:
-    """Return how many margins each round measures."""
+    """Return the number of margins that each round measures."""
     if choice != "aim" or pairs >= len(wanted):
         return [pairs]
     sizes = [len(part) for part in np.array_split(np.arange(pairs), min(ROUNDS, pairs))]
@@ -299,16 +308,22 @@ def _choose_margins(
     choice: MarginChoice,
     rng: np.random.Generator,
 ) -> list[Clique]:
-    """Choose the margins that a round measures: all candidates, or ``size`` of them by the exponential mechanism at ``epsilon`` each."""
+    """Choose the margins that a round measures: all, or ``size`` of them by the exponential mechanism.
+
+    Each choice is made at ``epsilon``.
+    """
     if size >= len(wanted):
         return list(wanted)
     scores = {}
     for clique in wanted:
         model = sum_by_group(found.model.margin_shares(clique), clique, found.groups) * found.record_count
         apart = float(np.abs(sum_by_group(answer(clique), clique, found.groups) - model).sum())
+        # AIM's score: ||margin - model||_1 less what the noise would add. One record changes it by 1.
         scores[clique] = apart - NOISE_PENALTY * math.sqrt(2 / math.pi) * noise * model.size
     if choice == "mst":
         return list(_choose_tree(found.domain, scores, epsilon, rng))
+    # The k largest of scores with independent Gumbel noise are k such choices one after the other (Durfee & Rogers
+    # 2019), so that a round needs one fit.
     gumbel = rng.gumbel(0.0, 2 / epsilon, len(scores))
     noisy = {clique: score + own for (clique, score), own in zip(scores.items(), gumbel, strict=True)}
     return sorted(noisy, key=lambda clique: -noisy[clique])[:size]
@@ -317,7 +332,7 @@ def _choose_margins(
 def _choose_tree(
     domain: Domain, scores: dict[Clique, float], epsilon: float, rng: np.random.Generator
 ) -> tuple[Clique, ...]:
-    """Choose a spanning tree whose every edge is chosen by the exponential mechanism among those that join two parts."""
+    """Choose a spanning tree, each edge by the exponential mechanism among those that join two components."""
 
     def choose_edge(pairs: Sequence[Clique]) -> Clique:
         gumbel = rng.gumbel(0.0, 2 / epsilon, len(pairs))

@@ -1,19 +1,14 @@
 """Moves of single records that prove published counts open, for any number of variables.
 
-Take records that have all published counts, and move one of them to another value of variable i so that all published counts stay as
-they were
-printed. Both tables could be the confidential one, and every count of a combination that has variable i and contained the record
-differs by one
-between them. So no such count follows, of any set of variables that contains i, whatever other variables it has. The same holds where a
-record
-goes to the values of another one: for every set of variables in which the two differ.
+Take records that have all published counts, and move one of them to another value of variable i so that all published
+counts stay as they were printed. Both tables could be the confidential one, and every count of a combination that has
+variable i and contained the record differs by one between them. So no such count follows, of any set of variables that
+contains i. The same holds where a record goes to the values of another one: for every set of variables in which the two
+differ.
 
-The moves are tried from the confidential records, and from records that were moved at random before, with all published counts kept. A
-variable of
-a record that has moved is *open*. A count can follow only where no record that it counts is open in one of its variables. Nothing is
-searched in the table of all variables, so its size does not matter, and every table is one of whole numbers.
-
-The proof goes one way. What stays closed may follow or not.
+A variable of a record that can move is *open*. A count can follow only where no record that it counts is open in one of
+its variables. Nothing is searched in the table of all variables, so its size does not matter, and every table is one of
+whole numbers. The proof goes one way: what stays closed may follow or not.
 """
 
 from __future__ import annotations
@@ -62,8 +57,9 @@ class PublishedBounds:
 
     @classmethod
     def from_coarsened(cls, clique: Clique, table: Floats, limit: int, impossible: Booleans | None = None) -> Self:
-        """Return the bounds of counts that were rounded to multiples of ``limit``; cells that cannot be are 0."""
+        """Return the bounds of counts that were rounded to multiples of ``limit``; impossible cells are 0."""
         low = np.maximum(np.ceil(table - limit / 2), 0.0)
+        # Half of a limit is rounded upwards: a count of kL lay from kL - L/2 on and below kL + L/2.
         high = np.ceil(table + limit / 2) - 1
         if impossible is not None:
             high = np.where(impossible, 0.0, high)
@@ -76,11 +72,11 @@ class PublishedBounds:
 
     @classmethod
     def from_structural_zeros(cls, clique: Clique, cells: Booleans) -> Self:
-        """Return the bounds of a condition that everybody knows: no record lies in these cells."""
+        """Return the bounds of a publicly known condition: no record lies in these cells."""
         return cls(clique, np.zeros(cells.shape), np.where(cells, 0.0, np.inf))
 
     def cell_offsets(self, variable: int, size: int) -> Integers:
-        """Return what each of ``size`` categories of a variable adds to the number of a cell, (size,)."""
+        """Return the term of each of ``size`` categories of a variable in the number of a cell, (size,)."""
         if variable not in self.clique:
             return np.zeros(size, dtype=np.int64)
         axis = self.clique.index(variable)
@@ -113,16 +109,15 @@ class VariableGrouping:
 def list_groupings(
     variables: Sequence[int], sizes: Sequence[int], tables: Sequence[PublishedBounds]
 ) -> tuple[VariableGrouping, ...]:
-    """Return the groupings of each variable: its own categories first, then those of published tables with coarser ones.
-
-    One category says nothing: a count of it is that of the other variables.
-    """
+    """Return the groupings of each variable: its own categories, then coarser ones of published tables."""
     found: list[VariableGrouping] = []
     for variable in variables:
         own = {tuple(range(sizes[variable]))}
         for table in tables:
             if variable in table.clique and table.groups:
                 own.add(tuple(table.groups[table.clique.index(variable)].tolist()))
+        # A grouping into one category says nothing: a count of it is that of the other variables. Finest first, which
+        # ``linear_bounds`` relies on.
         several = sorted(
             (groups for groups in own if len(set(groups)) > 1), key=lambda groups: (-len(set(groups)), groups)
         )
@@ -131,9 +126,10 @@ def list_groupings(
 
 
 class _MovableRecords:
-    """Records that have all published counts, which are kept by every move."""
+    """Records whose published counts stay within their bounds through every move."""
 
     def __init__(self, sizes: Sequence[int], tables: Sequence[PublishedBounds], codes: Integers) -> None:
+        """Count the records, given by their categories ``codes`` (n, d), in every table."""
         self.sizes, self.tables = sizes, tables
         self.codes = codes.copy()
         self.cell = [table.cells_of_records(codes) for table in tables]
@@ -152,7 +148,8 @@ class _MovableRecords:
         }
 
     def copy_records(self) -> _MovableRecords:
-        """Return the same records, to be moved on."""
+        """Return an independent copy that can be moved without changing this one."""
+        # Bounds and offsets are shared; only what moves change is copied.
         other = object.__new__(_MovableRecords)
         other.__dict__ |= self.__dict__
         other.codes, other.cell = self.codes.copy(), [own.copy() for own in self.cell]
@@ -164,7 +161,10 @@ class _MovableRecords:
         return self.counts[at] - self.low[at], self.high[at] - self.counts[at]
 
     def may_change(self, variable: int, rows: Integers) -> Booleans:
-        """Return which records no full cell keeps from another category of a variable, (r,)."""
+        """Return which records may perhaps go to another category of a variable, (r,).
+
+        They lie in no cell that is at its lower bound.
+        """
         found = np.ones(len(rows), dtype=np.bool_)
         for at, _ in self.offsets[variable]:
             if not self.tables[at].groups:  # in coarser categories a record may stay in its cell
@@ -172,7 +172,7 @@ class _MovableRecords:
         return found
 
     def may_move_to(self, variable: int, rows: Integers, to: Integers) -> Booleans:
-        """Return which records may go to these categories of a variable, each alone, (r,)."""
+        """Return which records may go to these categories of a variable, (r,), each if no other one moves."""
         left = np.arange(len(rows))  # a table that keeps a record spares the next ones a look
         here = self.codes[rows, variable]
         for at, offset in self.offsets[variable]:
@@ -185,14 +185,15 @@ class _MovableRecords:
         return found
 
     def may_leave(self, rows: Integers) -> Booleans:
-        """Return which records may be taken away if another one comes anywhere else, (r,)."""
+        """Return which records may be removed if another one is added elsewhere, (r,)."""
         return self._has_room(rows, 0)
 
     def may_enter(self, rows: Integers) -> Booleans:
-        """Return beside which records one more with their values has room, (r,)."""
+        """Return which records could be doubled, (r,): one more with the same values stays within all bounds."""
         return self._has_room(rows, 1)
 
     def _has_room(self, rows: Integers, side: int) -> Booleans:
+        """Return which records lie in cells with room in all tables, (r,): to leave (``side`` 0) or to enter (1)."""
         left = np.arange(len(rows))
         for at, own in enumerate(self.cell):
             left = left[self.room_in_cells(at)[side][own[rows[left]]] >= 1]
@@ -201,13 +202,14 @@ class _MovableRecords:
         return found
 
     def move_records(self, variable: int, rows: Integers, to: Integers) -> None:
-        """Move as many of these different records as have room, in any order, without counting on each other's leaving."""
+        """Move as many of these different records to categories of a variable as the bounds allow."""
         able = self.may_move_to(variable, rows, to)
         rows, to = rows[able], to[able]
         for at, offset in self.offsets[variable]:
             own = self.cell[at][rows]
             new = own - offset[self.codes[rows, variable]] + offset[to]
             leave, enter = self.room_in_cells(at)
+            # Records are not counted on to leave before others enter, so that any order of the moves is valid.
             kept = (new == own) | (_is_within_room(own, leave) & _is_within_room(new, enter))
             rows, to = rows[kept], to[kept]
         if not len(rows):
@@ -222,7 +224,7 @@ class _MovableRecords:
 
 
 def _is_within_room(cells: Integers, room: Floats) -> Booleans:
-    """Return which of some records, each in its cell (r,), are among the first that each cell has room for."""
+    """Return which records are among the first of their cell, as many as the cell has room for, (r,)."""
     found = np.ones(len(cells), dtype=np.bool_)
     crowded = np.flatnonzero((np.bincount(cells, minlength=len(room)) > room)[cells])
     if len(crowded):
@@ -247,13 +249,15 @@ def find_closed_groupings(
     """Return which groupings of which records no move opens, (n, groupings).
 
     A count of a combination of groupings does not follow if one of the records that it counts is open in one of them.
+    Moves are tried from the confidential records, and from records that were moved at random before, with all published
+    counts kept.
 
     Args:
         sizes: categories of each variable, (d,).
         tables: published counts; the counts of ``codes`` must lie within their bounds.
         codes: category of each record in each variable, (n, d).
         groupings: the categories by which counts are formed, as ``list_groupings`` lists them.
-        limit: counts of as many records are not small; records with this number of equal others are open.
+        limit: smallest count that is not small; records with this number of equal others are open.
         rng: decides which moves are tried.
         records: smallest and largest number of records that a reader can know of.
         walks: most walks.
@@ -275,6 +279,7 @@ def find_closed_groupings(
         share = MOVED_SHARES[walk % len(MOVED_SHARES)]
         fibre, unmoved = start.copy_records(), np.ones(len(codes), dtype=np.bool_)
         moving = rng.choice(len(codes), max(1, round(share * len(codes))), replace=False)
+        # A move is a proof only for a record that still has its confidential values.
         unmoved[moving] = False
         shown = np.full(len(atoms), -1)
         shown[of[unmoved]] = np.flatnonzero(unmoved)  # a record of each atom that stays; any will do
@@ -297,11 +302,8 @@ def _narrow_closed(
     limit: int,
     rng: np.random.Generator,
 ) -> None:
-    """Leave closed in each atom (a, groupings) only what a small count can be of.
-
-    Whatever may follow about an atom is a count of some of its closed groupings. It has at least the records of the count of all of them, and
-    all these records are closed in it.
-    """
+    """Leave closed, of each atom (a, groupings), only the groupings that a small count can be formed of."""
+    # The sum of random numbers of a record's categories names a combination without a table of all variables.
     names = [rng.integers(0, 2**63, int(one.groups.max()) + 1).astype(np.uint64) for one in groupings]
     hashes = np.column_stack(
         [own[one.groups[atoms[:, one.variable]]] for own, one in zip(names, groupings, strict=True)]
@@ -319,6 +321,8 @@ def _narrow_closed(
         few = np.bincount(place[members], counts[members], len(cells)) < limit
         members = members[few[place[members]]]
         members = members[np.argsort(place[members], kind="stable")]
+        # Whatever may follow about an atom has at least the records of the count of all its closed groupings, and all
+        # these records must be closed in it.
         everywhere = np.zeros((len(cells), closed.shape[1]), dtype=np.bool_)
         if len(members):
             starts = np.flatnonzero(np.diff(place[members], prepend=-1))
@@ -334,7 +338,10 @@ def _open_by_moves(
     rng: np.random.Generator,
     spare: tuple[bool, bool],
 ) -> None:
-    """Open what can be opened of each atom (a, groupings), of which ``rows`` (a,) has a record that was not moved, or -1."""
+    """Open what can be opened of each atom (a, groupings).
+
+    ``rows`` (a,) has a record of the atom that was not moved, or -1 if there is none.
+    """
     some = np.flatnonzero((rows >= 0) & closed.any(axis=1))
     own = closed[some]
     _open_by_single_moves(fibre, own, rows[some], groupings, rng)
@@ -343,7 +350,7 @@ def _open_by_moves(
 
 
 def _move_at_random(fibre: _MovableRecords, rows: Integers, rng: np.random.Generator) -> None:
-    """Move these records at random, a variable at a time."""
+    """Move these records to random categories, one variable after another."""
     for variable in rng.permutation(len(fibre.sizes)):
         size = fibre.sizes[variable]
         if size > 1 and fibre.offsets[int(variable)]:
@@ -359,7 +366,10 @@ def _make_room(
     groupings: Sequence[VariableGrouping],
     rng: np.random.Generator,
 ) -> None:
-    """Move other records into cells of two variables that closed records cannot leave, since no fewer may be there."""
+    """Move other records into cells at their lower bound, so that closed records may leave them.
+
+    Only cells of two variables are tried.
+    """
     for at, grouping in enumerate(groupings):
         variable = grouping.variable
         records = rows[closed[:, at] & (rows >= 0)]
@@ -389,7 +399,10 @@ def _open_by_single_moves(
     groupings: Sequence[VariableGrouping],
     rng: np.random.Generator,
 ) -> None:
-    """Open the groupings of records that can go to another category of one variable: ``closed`` (r, groupings) of ``records`` (r,)."""
+    """Open the groupings of records that can go to another category of one variable.
+
+    ``closed`` (r, groupings) belongs to ``records`` (r,) and is changed in place.
+    """
     for at, grouping in enumerate(groupings):
         size = fibre.sizes[grouping.variable]
         able = np.flatnonzero(closed[:, at])
@@ -413,7 +426,11 @@ def _open_by_exchanges(
     rng: np.random.Generator,
     spare: tuple[bool, bool],
 ) -> None:
-    """Open what records differ in, one of which can go to the values of the other; everything where there may be one record more or fewer."""
+    """Open the groupings in which a record differs from one whose values it can take, or which can take its values.
+
+    Where there may be one record more or fewer, all groupings of a record that may be doubled or removed are opened.
+    """
+    # A sample of partners is enough: only a few of them are used.
     everybody = rng.permutation(len(fibre.codes))[: 50 * EXCHANGE_PARTNERS]
     for one_way, other_way, alone in (
         (fibre.may_leave, fibre.may_enter, spare[0]),

@@ -18,7 +18,7 @@ CountMargin = Callable[[Clique], Floats]
 
 
 def total_correlation(table: Floats) -> float:
-    """Return the mutual information, in nats, of all axes of a table of counts beyond independence (total correlation)."""
+    """Return the total correlation of all axes of a table of counts, in nats."""
     total = table.sum()
     if total <= 0:
         return 0.0
@@ -37,10 +37,11 @@ def _entropy_of_shares(shares: Floats) -> float:
 def select_by_information(
     domain: Domain, answer: CountMargin, max_cells: int, max_variables: int = 2
 ) -> tuple[Clique, ...]:
-    """Select margins of up to ``max_variables`` variables, by forward selection, as many as have ``max_cells`` cells together; each variable's own always.
+    """Select margins by forward selection, as many as have ``max_cells`` cells together.
 
-    A pair is scored by its mutual information; of three variables by what the table says beyond its three pairs, for triples whose pairs
-    have been taken. Chance alone gives a table with f degrees of freedom f / 2n, which is subtracted.
+    They have up to ``max_variables`` variables. Each single variable is always selected. A pair is scored by its mutual
+    information; three variables by what the table says beyond its three pairs, for triples whose pairs have been
+    selected.
     """
     taken: list[Clique] = [(at,) for at in range(len(domain))]
     used = sum(domain.sizes)
@@ -61,11 +62,15 @@ def select_by_information(
 
 
 def _information_beyond_chance(table: Floats) -> float:
+    # 2n times the information is about chi-squared with these degrees of freedom, so chance alone gives f / 2n.
+    """Return the mutual information of a pair beyond what independent variables are expected to show."""
     freedom = np.prod([size - 1 for size in table.shape])
     return total_correlation(table) - float(freedom) / (2 * max(float(table.sum()), 1.0))
 
 
 def _three_way_information(table: Floats, pairs: Sequence[float]) -> float:
+    # The degrees of freedom of independence in a table of any number of axes.
+    """Return the information of three variables beyond chance and beyond that of their ``pairs``."""
     freedom = table.size - sum(table.shape) + table.ndim - 1
     return total_correlation(table) - float(freedom) / (2 * max(float(table.sum()), 1.0)) - sum(pairs)
 
@@ -73,7 +78,9 @@ def _three_way_information(table: Floats, pairs: Sequence[float]) -> float:
 def choose_spanning_tree(
     domain: Domain, pairs: Collection[Clique], choose_pair: Callable[[Sequence[Clique]], Clique]
 ) -> tuple[Clique, ...]:
-    """Return the pairs of a tree over all variables, one after the other ``choose_pair`` among those that join two parts of it (Kruskal 1956)."""
+    """Return the pairs of a spanning tree over all variables, chosen one at a time by ``choose_pair`` (Kruskal
+    1956).
+    """
     component = list(range(len(domain)))
     taken: list[Clique] = []
     while len(taken) < len(domain) - 1:
@@ -84,7 +91,7 @@ def choose_spanning_tree(
 
 
 def add_single_variables(domain: Domain, cliques: Sequence[Clique]) -> tuple[Clique, ...]:
-    """Return these margins, and one of its own for each variable that none of them has."""
+    """Return the margins that are in no other one, and a single margin for each variable that none has."""
     covered = {at for clique in cliques for at in clique}
     singles = [(at,) for at in range(len(domain)) if at not in covered]
     return (*drop_contained([as_clique(clique) for clique in cliques]), *singles)

@@ -1,14 +1,10 @@
-"""Soft records: margins of any number of variables fitted by a mixture of products, each component as likely as any other.
+"""Soft records: margins fitted by a mixture of products of distributions, all components equally likely.
 
-A soft record has for every variable a distribution over its categories (the relaxed records of Aydore et al. 2021, RAP, with a softmax
-as in Liu,
-Vietri & Wu 2021, GEM). The margin of two variables is an average of outer products, so that all pairs of a table are one product of
-matrices, whatever the number of cells of the joint table. Least squares, weighted by the precision of each margin, are found by Adam
-(Kingma & Ba 2015).
-
-Equal weights of the components keep all of them in use; with free weights a fifth of them carries the fit, and margins of three
-variables that
-no margin measured are half again as far off. Nothing of the data enters but the margins.
+A soft record has for every variable a distribution over its categories (the relaxed records of Aydore et al. 2021, RAP,
+with a softmax as in Liu, Vietri & Wu 2021, GEM). The margin of two variables is an average of outer products, so that
+all pairs of a table are one product of matrices, whatever the number of cells of the joint table. Least squares,
+weighted by the precision of each margin, are found by Adam (Kingma & Ba 2015). Nothing of the data enters but the
+margins.
 """
 
 from __future__ import annotations
@@ -24,6 +20,7 @@ from ..data.arrays import Floats, Integers
 from .domain import Clique, Domain
 from .drawing import draw_given
 
+# Single precision halves the time of the products of matrices; shares need no more.
 Float32Array = NDArray[np.float32]
 SPREAD = 0.5
 """Standard deviation of the log odds at the start: without any, all components would stay alike."""
@@ -38,7 +35,7 @@ class TargetMargin:
     clique: its variables
     table: shares of the cells
     precision: precision of one cell (1 / variance)
-    grouped: whether its categories are those of ``SoftRecords.groups`` in place of the variables' own
+    is_grouped: whether its categories are those of ``SoftRecords.groups`` in place of the variables' own
     """
 
     clique: Clique
@@ -49,7 +46,7 @@ class TargetMargin:
 
 @dataclass(eq=False)
 class SoftRecords:
-    """Components of a mixture over a domain, with the state of their fit.
+    """Components of a mixture over a domain, with the state of their fit. All components have the same weight.
 
     domain: categories of each variable
     groups: group of each category, for every variable: what grouped targets are counted by
@@ -73,7 +70,7 @@ class SoftRecords:
         singles: Sequence[Floats] | None = None,
         groups: Sequence[Integers] | None = None,
     ) -> SoftRecords:
-        """Draw components around the distribution of each variable alone, or around the uniform one."""
+        """Draw components at random around the distribution of each variable alone, or around the uniform one."""
         logits = rng.standard_normal((count, sum(domain.sizes)), dtype=np.float32) * np.float32(SPREAD)
         if singles is not None:
             logits += np.log(np.maximum(np.concatenate(singles), SMALLEST_SHARE)).astype(np.float32)
@@ -90,6 +87,7 @@ class SoftRecords:
         found = np.empty_like(self.logits)
         for place in self._variable_slices:
             own = self.logits[:, place]
+            # The largest is subtracted, or exp would overflow in single precision.
             own = np.exp(own - own.max(axis=1, keepdims=True))
             found[:, place] = own / own.sum(axis=1, keepdims=True)
         return found
@@ -101,13 +99,16 @@ class SoftRecords:
         return _average_product(parts).astype(np.float64).reshape(self.domain.shape(clique))
 
     def pair_margins(self, merge: Float32Array) -> Floats:
-        """Return all margins of two variables side by side, by the groups that ``group_indicators`` (categories, groups) makes: (groups, groups)."""
+        """Return all margins of two variables side by side, by groups: (groups, groups).
+
+        ``merge`` is ``group_indicators``, (categories, groups).
+        """
         found = self.component_shares() @ merge
         return np.asarray(found.T @ found / len(found), dtype=np.float64)
 
     @property
     def group_indicators(self) -> Float32Array:
-        """Return which category is in which group, (categories of all variables, groups of all variables), 1 or 0."""
+        """Return the matrix of 1 and 0 that sums categories by group, (all categories, all groups)."""
         sizes = [int(own.max()) + 1 for own in self.groups]
         found = np.zeros((sum(self.domain.sizes), sum(sizes)), dtype=np.float32)
         row = column = 0
@@ -124,10 +125,9 @@ class SoftRecords:
         enough: float = 0.0,
         note: Callable[[int], None] = lambda _: None,
     ) -> float:
-        """Take ``steps`` more of Adam towards the targets, the last third at a smaller rate; return the weighted sum of squares that is left.
+        """Take up to ``steps`` more of Adam towards the targets, and return the weighted sum of squares that is left.
 
-        It ends where that is at most ``enough``. For noise of known precision that is the number of cells (the discrepancy principle of
-        Morozov 1966): a closer fit would be one to the noise.
+        The fit ends early where that is at most ``enough``.
         """
         left = 0.0
         if not targets:
@@ -135,12 +135,15 @@ class SoftRecords:
         loss = _MarginLoss.from_targets(self, targets)
         for step in range(steps):
             gradient, left = loss.loss_gradient(self.component_shares())
+            # For noise of known precision ``enough`` is about the number of cells (the discrepancy principle of Morozov
+            # 1966): a closer fit would be one to the noise.
             if left <= enough:
                 break
             self.steps += 1
             first, second = self.moments
             first += np.float32(1 - FIRST_DECAY) * (gradient - first)
             second += np.float32(1 - SECOND_DECAY) * (gradient**2 - second)
+            # A constant rate keeps Adam jumping around the minimum.
             now = rate if step < steps * 2 / 3 else rate * 0.3
             size = np.float32(now / (1 - FIRST_DECAY**self.steps))
             self.logits -= (
@@ -150,7 +153,7 @@ class SoftRecords:
         return left
 
     def smoothed_shares(self, floor: Sequence[float]) -> Float32Array:
-        """Return the distributions with a share ``floor`` (variables,) of each variable's spread evenly over its categories."""
+        """Return the distributions with a share ``floor`` (variables,) of each variable spread evenly."""
         found = self.component_shares()
         for place, share, size in zip(self._variable_slices, floor, self.domain.sizes, strict=True):
             found[:, place] = (1 - np.float32(share)) * found[:, place] + np.float32(share / size)
@@ -160,8 +163,9 @@ class SoftRecords:
 def draw_from_components(
     domain: Domain, probabilities: Float32Array, records: int, rng: np.random.Generator
 ) -> Integers:
-    """Draw categories (records, variables) of records that are spread evenly over components (count, categories), within rounding in each
-    of them.
+    """Draw the categories of records, (records, variables), that are spread evenly over components (count, categories).
+
+    Within each component every category has its expected number of records, or one more or less.
     """
     count = len(probabilities)
     times = np.full(count, records // count)
@@ -172,6 +176,7 @@ def draw_from_components(
     for at, size in enumerate(domain.sizes):
         codes[:, at] = draw_given(probabilities[:, start : start + size].astype(np.float64), groups, rng)
         start += size
+    # Records stand component by component, and their order would show it.
     return codes[rng.permutation(records)]
 
 
@@ -184,7 +189,7 @@ class _MarginLoss:
     single: shares and weights of margins of one variable
     pair: shares and weights of margins of two variables
     larger: other margins: slices, shares, weight, whether by groups
-    largest: largest precision
+    largest_precision: largest precision
     """
 
     places: list[slice]
@@ -196,6 +201,7 @@ class _MarginLoss:
 
     @classmethod
     def from_targets(cls, model: SoftRecords, targets: Sequence[TargetMargin]) -> _MarginLoss:
+        """Arrange the targets for the gradient: all margins of one and of two variables in one array each."""
         largest = max(target.precision for target in targets)
         grouped = any(target.is_grouped for target in targets)
         sizes = [int(own.max()) + 1 for own in model.groups]
@@ -225,7 +231,10 @@ class _MarginLoss:
         return cls(own_places, merge, single, pair, larger, largest)
 
     def loss_gradient(self, probabilities: Float32Array) -> tuple[Float32Array, float]:
-        """Return the gradient by the logits, (count, categories), times the number of components; and the sum of squares by precision."""
+        """Return the gradient by the logits, (count, categories), and the weighted sum of squares.
+
+        The gradient is multiplied by the number of components.
+        """
         count = np.float32(len(probabilities))
         merged = probabilities if self.merge is None else probabilities @ self.merge
         off = merged.T @ merged / count - self.pair[0]
@@ -246,11 +255,13 @@ class _MarginLoss:
         slope = np.asarray(slope + by_category + self.single[1] * alone, np.float32)
         slope *= probabilities
         for place in self.places:
+            # Derivative of the softmax.
             slope[:, place] -= probabilities[:, place] * slope[:, place].sum(axis=1, keepdims=True)
         return slope, left * self.largest_precision
 
 
 def _outer_products(parts: Sequence[Float32Array]) -> Float32Array:
+    """Return the outer product of each component's distributions, flat: (count, cells)."""
     found = parts[0]
     for part in parts[1:]:
         found = (found[:, :, None] * part[:, None, :]).reshape(len(found), -1)
@@ -258,15 +269,18 @@ def _outer_products(parts: Sequence[Float32Array]) -> Float32Array:
 
 
 def _average_product(parts: Sequence[Float32Array]) -> Float32Array:
+    """Return the average over components of the outer product, (cells of all but the last, last)."""
     if len(parts) == 1:
         return np.asarray(parts[0].mean(axis=0))
+    # All components have the same weight, which keeps all of them in use: with free weights a fifth of them carries the
+    # fit, and margins of three variables that no margin measured are half again as far off.
     return np.asarray(_outer_products(parts[:-1]).T @ parts[-1] / np.float32(len(parts[0])))
 
 
 def _add_gradient(
     source: Float32Array, sink: Float32Array, places: list[slice], table: Float32Array, weight: np.float32
 ) -> float:
-    """Add the gradient of one margin of any number of variables, by the probabilities of each; return its weighted sum of squares."""
+    """Add the gradient of one margin by the probabilities to ``sink``; return its weighted sum of squares."""
     parts = [source[:, place] for place in places]
     off = _average_product(parts).reshape(table.shape) - table
     apart = weight * off
@@ -278,5 +292,8 @@ def _add_gradient(
 
 
 def component_count(domain: Domain, cells: int) -> int:
-    """Return how many components: enough for the categories and the cells that are fitted, within what a machine fits in seconds."""
+    """Return the number of components for a domain and a number of fitted cells.
+
+    It is enough for both, within what a machine fits in seconds.
+    """
     return int(np.clip(2 * max(sum(domain.sizes), math.isqrt(max(cells, 1))), 200, 800))

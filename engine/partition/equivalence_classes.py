@@ -1,4 +1,4 @@
-"""Equivalence classes: records that agree on all quasi-identifiers (Sweeney 2002), and measures of how sensitive variables vary in them.
+"""Equivalence classes: records that agree on all quasi-identifiers, and how sensitive variables vary in them.
 
 With p_c the shares of the sensitive values in class c and q those in the whole table:
     distinct l     number of different values                              (Machanavajjhala et al. 2007, §4.1)
@@ -29,7 +29,10 @@ from ..data.rows import Values, distinct_codes, number_groups
 from ..data.schema import Kind
 from .partitioning import ClassRule
 
+# Cells of the table of classes and values for each record: beyond that, sorting pairs is quicker than counting empty
+# cells.
 DENSE = 4
+# Sums of logarithms are rounded off: n values of one frequency must count as n, and a class at the limit must meet it.
 DECIMALS = 12
 Booleans = NDArray[np.bool_]
 Diversity = Literal["distinct", "entropy", "recursive"]
@@ -45,7 +48,7 @@ def equivalence_classes(columns: Sequence[Values], records: int) -> Integers:
 
 
 def joint_classes(first: Sequence[Values], second: Sequence[Values]) -> tuple[Integers, Integers]:
-    """Return the classes of two tables' records, (n,) and (m,), equal for records of either table that agree on all columns."""
+    """Return the classes of two tables' records, (n,) and (m,): equal for records that agree on all columns."""
     both = list(zip(first, second, strict=True))
     ours, theirs = number_groups(both, [len(part) for part in both[0]])[0]
     return ours, theirs
@@ -57,7 +60,10 @@ def class_sizes(classes: Integers) -> Integers:
 
 
 def class_extremes(values: Floats, classes: Integers, count: int) -> tuple[Floats, Floats]:
-    """Return the smallest and largest value of each of ``count`` classes, (count,), infinite where one is empty; values without NaN, (n,)."""
+    """Return the smallest and largest value of each of ``count`` classes, (count,); infinite where a class is empty.
+
+    ``values`` (n,) have no NaN.
+    """
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(low, classes, values)
     np.maximum.at(high, classes, values)
@@ -86,7 +92,10 @@ class ClassComposition:
 
     @classmethod
     def from_codes(cls, classes: Integers, codes: Integers, groups: int, values: int) -> ClassComposition:
-        """Count from the class below ``groups`` and the code below ``values`` of each record, (n,) each."""
+        """Count the records of each pair of class and value, given both for each record, (n,).
+
+        Classes are below ``groups``, values below ``values``.
+        """
         key = classes * values + codes
         if groups * values <= DENSE * len(key):
             table = np.bincount(key, minlength=groups * values)
@@ -110,14 +119,15 @@ class ClassComposition:
     def class_entropies(self) -> Floats:
         """Return the entropy of the values in each class in nats, (classes,)."""
         p = self._pair_shares
+        # Rounding would make the entropy of one value a negative zero or less.
         return np.asarray(np.maximum(self._sum_by_class(-p * np.log(p)), 0.0))
 
     def effective_values(self) -> Floats:
-        """Return the exponential of the entropy of each class, (classes,), to 12 decimals: n values of one frequency are n."""
+        """Return the effective number of values of each class, (classes,): exp(entropy), to 12 decimals."""
         return np.asarray(np.round(np.exp(self.class_entropies()), DECIMALS))
 
     def recursive_ratio(self, l: int) -> Floats:  # noqa: E741
-        """Return r_1 / (r_l + ... + r_m) of each class, (classes,); infinite where it has fewer than ``l`` different values."""
+        """Return r_1 / (r_l + ... + r_m) of each class, (classes,); infinite for fewer than ``l`` different values."""
         order = np.lexsort((-self.count, self.group))
         group, count = self.group[order], self.count[order]
         opening = np.concatenate([[0], np.cumsum(self.distinct_counts())[:-1]])
@@ -134,18 +144,19 @@ class ClassComposition:
         return np.asarray(self.value[order][np.concatenate([[True], group[1:] != group[:-1]])], dtype=np.int64)
 
     def equal_distance(self, q: Floats) -> Floats:
-        """Return the distance of each class from the table's shares ``q`` (values,), all values equally far apart: (classes,)."""
+        """Return the distance of each class from the table's shares ``q`` (values,), (classes,).
+
+        All values are equally far apart.
+        """
         ours = q[self.value]
         return np.asarray(
+            # Values that a class lacks contribute their q. They are never listed: the sum over all q, less that of the
+            # class's own values.
             np.maximum(0.5 * (self._sum_by_class(np.abs(self._pair_shares - ours) - ours) + q.sum()), 0.0)
         )
 
     def ordered_distance(self, q: Floats) -> Floats:
-        """Return the distance of each class from the table's shares ``q`` (values,) of ranked values: (classes,).
-
-        Between two values of a class P is constant, and Q, which never falls, crosses it at one place: prefix sums of Q
-        give the sum of |P - Q| over the stretch.
-        """
+        """Return the distance of each class from the table's shares ``q`` (values,) of ranked values: (classes,)."""
         if len(q) < 2:
             return np.zeros(len(self.sizes))
         Q = np.cumsum(q)
@@ -155,8 +166,11 @@ class ClassComposition:
         opening = (running - self.count)[first]
         P = (running - opening[self.group]) / self.sizes[self.group]
         end = np.where(np.concatenate([first[1:], [True]]), len(q), np.concatenate([self.value[1:], [0]]))
+        # Between two values of a class P is constant, and Q, which never falls, crosses it at one place. Prefix sums of
+        # Q give the sum of |P - Q| before and after it, without a table of classes by values.
         cross = np.clip(np.searchsorted(Q, P), self.value, end)
         stretch = P * (2 * cross - self.value - end) - (2 * before[cross] - before[self.value] - before[end])
+        # Below the first value of a class P is 0.
         total = self._sum_by_class(stretch) + before[self.value[first]]
         return np.asarray(np.maximum(total / (len(q) - 1), 0.0))
 
@@ -187,7 +201,10 @@ class SensitiveColumn:
 
     @classmethod
     def from_values(cls, name: str, values: Floats, ordered: bool) -> Self:
-        """Build from values as numbers or codes of levels, (n,). Missing ones (NaN) are a value, which then leaves no order."""
+        """Build from values as numbers or codes of levels, (n,).
+
+        Missing values (NaN) count as one value, and the values then have no order.
+        """
         distinct = distinct_codes(values)
         codes = distinct.codes.astype(np.int64)
         return cls(name, codes, distinct.values, code_shares(codes, len(distinct.values)), ordered)
@@ -200,10 +217,14 @@ class SensitiveColumn:
     @property
     def is_ordered(self) -> bool:
         """Return whether the values have an order: those of an ordered kind have, unless some are missing."""
+        # NaN sorts last. How far "missing" lies from a number nobody can say.
         return self.has_ordered_kind and not np.isnan(self.distinct[-1])
 
     def restrict_to_rows(self, rows: Integers) -> SensitiveColumn:
-        """Return the variable of a table that has only these of the records; ``codes`` (n,) of the others mean nothing."""
+        """Return the variable for a table of some of the records.
+
+        Its ``codes`` (n,) are valid for these ``rows`` only.
+        """
         present = np.unique(self.codes[rows])
         codes = np.searchsorted(present, self.codes)
         return replace(
@@ -251,12 +272,13 @@ class Limits:
         return self.p > 1 or self.l > 1 or self.t < 1
 
     def figures(self, variable: SensitiveColumn, found: ClassComposition) -> Iterator[tuple[str, Floats, Booleans]]:
-        """Yield the name of each limit that is set, the figure of every class, and which classes keep to it, (classes,)."""
+        """Yield the name of each limit that is set, the measure of each class, and which classes keep to it."""
         if self.p > 1:
             distinct = found.distinct_counts().astype(np.float64)
             yield "p", distinct, distinct >= self.p
         if self.diversity == "recursive":
             ratio = found.recursive_ratio(int(self.l))
+            # Definition 4.2 has a strict inequality.
             yield "c", ratio, ratio < self.c
         elif self.l > 1:
             values = (
@@ -268,12 +290,16 @@ class Limits:
             yield "t", distance, distance <= self.t
 
     def rule(self, sensitive: Sequence[SensitiveColumn]) -> ClassRule:
-        """Return the check of which classes of a table keep to the limits on values, against the table's own shares of the values."""
+        """Return the check of which classes of a table keep to the limits on values.
+
+        t is compared with the shares of the values in that table itself.
+        """
         return lambda rows: partial(self._classes_allowed, [variable.restrict_to_rows(rows) for variable in sensitive])
 
     def _classes_allowed(
         self, sensitive: Sequence[SensitiveColumn], rows: Integers, parts: Integers, count: int
     ) -> Booleans:
+        """Return which of ``count`` parts of some rows keep to the limits on values, (count,)."""
         allowed = np.ones(count, dtype=np.bool_)
         for variable in sensitive:
             for _, _, kept in self.figures(variable, variable.class_composition(parts, count, rows)):

@@ -41,7 +41,9 @@ CODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9. /-]*")
 SHORTEST_CODE = 3
 FEWEST_CODES = 6
 MOST_ODD_CODES = 0.1
-"""Share of the values that may be no codes, such as "unknown", where the others are; they stay what they are up to the root."""
+"""Share of the values that may be no codes, such as "unknown", where the others are; they stay what they are up to the
+root.
+"""
 OTHER = "other"
 VALUES_LEARNT = "the values are those that occur in the records"
 WidthStep = tuple[int, int]
@@ -51,7 +53,7 @@ WIDTHS_LEARNT = "the widths follow how far the middle nine tenths of the records
 
 @dataclass(frozen=True, slots=True)
 class HierarchyProposal:
-    """A proposed hierarchy and how it was made; without a tree or widths everything is one step below the root.
+    """A proposed hierarchy and how it was made; without a tree or widths all values lie directly below the root.
 
     way: its name in a word or two
     description: how it was made, in a sentence
@@ -67,7 +69,7 @@ class HierarchyProposal:
     learnt_facts: str = ""
 
     def recipe_settings(self, name: str) -> dict[str, Any]:
-        """Return the tables of a recipe's step for it: ``hierarchies`` or ``widths`` of the variable; none where all is the root's."""
+        """Return the tables of a recipe's step, ``hierarchies`` or ``widths``; empty for a bare root."""
         if self.tree is not None:
             return {"hierarchies": {name: self.tree.written}}
         return {"widths": {name: [_int_if_whole(width) for width in self.widths]}} if self.widths else {}
@@ -82,6 +84,7 @@ def propose_hierarchies(data: Microdata, name: str) -> tuple[HierarchyProposal, 
             return (propose_for_dates(numbers),)
         return (propose_for_numbers(numbers, variable.bounds or (None, None), whole=variable.kind is Kind.COUNT),)
     column = data.frame[name]
+    # Declared levels that nobody has stay in the tree; levels of the column that are neither declared nor used do not.
     counts = dict.fromkeys(variable.levels, 0)
     for value, count in column.value_counts(sort=False).items():
         if count or str(value) in counts:
@@ -93,9 +96,10 @@ def propose_hierarchies(data: Microdata, name: str) -> tuple[HierarchyProposal, 
 
 
 def readable_widths(span: float, finest: float = 0.0) -> tuple[float, ...]:
-    """Return widths 1, 2 or 5 times a power of ten, each a multiple of the one before, ascending; none where ``span`` has no room.
+    """Return ascending widths, 1, 2 or 5 times a power of ten, each a multiple of the previous one.
 
-    The first makes at most 20 intervals of the span, the last at least two. None is below ``finest``.
+    There are none if ``span`` is too narrow. The first makes at most 20 intervals of the span, the last at least two.
+    None is below ``finest``.
     """
     if not 0 < span < math.inf:
         return ()
@@ -108,24 +112,29 @@ def readable_widths(span: float, finest: float = 0.0) -> tuple[float, ...]:
 
 
 def _step_width(step: WidthStep) -> float:
+    # The product of a digit and a power of ten may be off by rounding: 5 * 10.0**-17 is not 5e-17.
     return float(f"{step[0]}e{step[1]}")
 
 
 def _first_width_step(least: float) -> WidthStep:
+    # log10 may round up at a power of ten, so the search begins one below.
+    """Return the smallest step whose width is at least ``least``."""
     power = math.floor(math.log10(least)) - 1
     steps = ((digit, power + more) for more in range(4) for digit in (1, 2, 5))
     return next(step for step in steps if _step_width(step) >= least)
 
 
 def _next_width_step(step: WidthStep) -> WidthStep:
+    """Return the next wider step whose width is a multiple of this one's."""
     digit, power = step
+    # 5 is no multiple of 2, so 2 is followed by 10.
     return {1: (2, power), 2: (1, power + 1), 5: (1, power + 1)}[digit]
 
 
 def propose_for_numbers(
     numbers: Floats, bounds: tuple[float | None, float | None] = (None, None), *, whole: bool = False
 ) -> HierarchyProposal:
-    """Propose intervals of numbers (n,): widths for the declared ``bounds``, or for all but the tails of the data where one is open."""
+    """Propose intervals of numbers (n,), by the declared ``bounds`` or else by the data without their tails."""
     declared = None if bounds[0] is None or bounds[1] is None else (bounds[0], bounds[1])
     low, high = declared or _range_without_tails(numbers)
     whole = whole or bool(len(numbers) and (numbers == np.floor(numbers)).all())
@@ -143,9 +152,10 @@ def propose_for_numbers(
 
 
 def _range_without_tails(numbers: Floats) -> tuple[float, float]:
-    """Return the range of the records without the tails; of all of them where the middle is one value."""
+    """Return the range of the records without the tails, or of all records if that is a single value."""
     if not len(numbers):
         return 0.0, 0.0
+    # The range is published with the hierarchy, and its ends would otherwise be those of two people.
     low, high = np.quantile(numbers, [TAIL, 1 - TAIL], method="inverted_cdf")
     if low == high:
         low, high = numbers.min(), numbers.max()
@@ -153,7 +163,10 @@ def _range_without_tails(numbers: Floats) -> tuple[float, float]:
 
 
 def propose_for_dates(days: Floats) -> HierarchyProposal:
-    """Propose intervals of weeks, four weeks, 52 and 520 weeks, as far as the middle of the days since 1970, (n,), has at least two of them."""
+    """Propose intervals of weeks, four weeks, 52 and 520 weeks for days since 1970, (n,).
+
+    The widest has at least two intervals in the middle nine tenths of the days.
+    """
     low, high = _range_without_tails(np.floor(days))
     room = [width for width in DAYS if high - low >= FEWEST_INTERVALS * width]
     finest = (high - low) / MOST_INTERVALS
@@ -167,7 +180,10 @@ def propose_for_dates(days: Floats) -> HierarchyProposal:
 
 
 def propose_for_ordered_levels(levels: Sequence[str], *, learnt: str = "") -> HierarchyProposal:
-    """Propose neighbouring levels two and two, an odd one with the pair before it; the pairs again, up to the root."""
+    """Propose pairs of neighbouring levels, then pairs of pairs, up to the root.
+
+    An odd one joins the pair before it.
+    """
     if len(levels) < 4:
         return HierarchyProposal(
             "root",
@@ -191,6 +207,7 @@ def propose_for_ordered_levels(levels: Sequence[str], *, learnt: str = "") -> Hi
 
 
 def _pair_neighbours(ends: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the ends of pairs of neighbouring groups; an odd one joins the last pair."""
     pairs = [(ends[at][0], ends[min(at + 1, len(ends) - 1)][1]) for at in range(0, len(ends), 2)]
     if len(ends) % 2 and len(pairs) > 1:
         pairs[-2:] = [(pairs[-2][0], pairs[-1][1])]
@@ -198,7 +215,7 @@ def _pair_neighbours(ends: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def propose_for_categories(counts: Mapping[str, int], *, learnt: str = "") -> tuple[HierarchyProposal, ...]:
-    """Propose hierarchies of categories with their numbers of records: by code where codes nest, the rare ones together, flat."""
+    """Propose hierarchies of categories from their numbers of records: by code, with the rare ones together, flat."""
     values = list(counts)
     ways = (propose_by_prefix(values, learnt=learnt), propose_by_frequency(counts, learnt=learnt))
     root = HierarchyProposal(
@@ -208,10 +225,10 @@ def propose_for_categories(counts: Mapping[str, int], *, learnt: str = "") -> tu
 
 
 def propose_by_prefix(values: Sequence[str], *, learnt: str = "") -> HierarchyProposal | None:
-    """Propose codes below what they begin with, a sign less at each level that groups any; None where the values do not look like codes that
-    nest.
+    """Propose codes below their prefixes, a character shorter at each level.
 
-    Codes of one length show the signs that are gone as ``*``: ``24**``. A code that others begin with is one of its own group.
+    None where the values do not look like nested codes. Levels that join nothing are left out. Codes of one length show
+    the characters that are gone as ``*``: ``24**``. A code that is the prefix of others is in one group with them.
     """
     codes = [value for value in values if _is_code(value)]
     if len(codes) < FEWEST_CODES or len(values) - len(codes) > MOST_ODD_CODES * len(values):
@@ -235,7 +252,7 @@ def _is_code(value: str) -> bool:
 
 
 def _codes_nest(codes: Sequence[str]) -> bool:
-    """Return whether codes of several lengths are parts with a sign between them, or begin with another one of them."""
+    """Return whether at least half of some codes have a separator, or begin with another code."""
     known = set(codes)
     parted = sum(bool(re.search(r"[. /-]", code)) for code in codes)
     inside = sum(any(code[:length] in known for length in range(1, len(code))) for code in codes)
@@ -255,19 +272,21 @@ def _prefix_labels(values: Sequence[str], length: int, *, one_length: bool) -> l
 def propose_by_frequency(
     counts: Mapping[str, int], *, rare: float = RARE, learnt: str = ""
 ) -> HierarchyProposal | None:
-    """Propose the values that fewer than a share of the records have as one node, ``other``; None where there is nothing to join.
+    """Propose one node, ``other``, for the rare values; None where there is nothing to join.
 
-    The node has at least two values and that share of the records, so that it does not reveal a person's value.
+    A value is rare if less than a share ``rare`` of the records have it.
     """
     total = sum(counts.values())
     ascending = sorted(counts, key=lambda value: (counts[value], value))
     joined = [value for value in ascending if counts[value] < rare * total]
     if not joined:
         return None
+    # A node of one value, or of few people, would reveal a person's value, so more values are added.
     for value in ascending[len(joined) :]:
         if len(joined) > 1 and sum(counts[one] for one in joined) >= rare * total:
             break
         joined.append(value)
+    # A tree that joins all values but one says no more than the root.
     if len(joined) > len(counts) - 2:
         return None
     label = OTHER
@@ -282,7 +301,7 @@ def propose_by_frequency(
 
 
 def _tree_from_columns(columns: Sequence[Sequence[str]]) -> Hierarchy | None:
-    """Return the tree with these nodes at each level, (levels, values), and a root of its own; None where labels clash."""
+    """Return the tree with these nodes at each level, (levels, values), and a root of its own; None if labels clash."""
     root = ROOT
     while any(root in column for column in columns):
         root += ROOT

@@ -1,7 +1,7 @@
 """Generalisation trees: which coarser node each value belongs to, level by level up to the root.
 
-The geometric size of a node says how much of the root's breadth it covers: leaves have 0, and sizes do not fall
-towards the root (Bloomston et al., "Measuring Data Quality for Project Lighthouse", §3.3.2). Sizes that are not given are
+The geometric size of a node says how much of the root's breadth it covers: leaves have 0, and sizes do not fall towards
+the root (Bloomston et al., "Measuring Data Quality for Project Lighthouse", §3.3.2). Sizes that are not given are
 (values under the node - 1) / (values - 1), the normalised certainty penalty of a categorical value (Xu et al. 2006).
 
 Labels of other tools are read too, with the values that they contain:
@@ -42,6 +42,7 @@ AND_MORE = re.compile(rf"({NUMBER})\s*\+")
 GROUP = re.compile(r"\{(.*)\}")
 UNBOUNDED = {"-inf": -math.inf, "-\u221e": -math.inf, "inf": math.inf, "+inf": math.inf, "\u221e": math.inf}
 ROOT = "*"
+# Widths and starts such as 0.1 are no exact binary fractions: a quotient this near to a whole number is one.
 ROUNDING = 1e-9
 LARGEST_EXACT = 2.0**53
 """Up to here every whole number is one of floating point."""
@@ -82,11 +83,13 @@ def parse_interval(label: str, kind: Kind, levels: Sequence[str] = ()) -> Interv
         low, high = read(found[1]), read(found[2])
         if low is None or high is None:
             return None
+        # Labels of whole ages hold fractions too: 29.5 is in "20-29".
         return Interval(low, high + 1, high_closed=False) if found[2].isdigit() else Interval(low, high)
     return _parse_one_sided(label, read)
 
 
 def _parse_one_sided(label: str, read: EndParser) -> Interval | None:
+    """Parse a label with one end, such as ``<20`` or ``65+``; None for other labels."""
     if found := AND_MORE.fullmatch(label):
         return Interval(float(found[1]), math.inf)
     if not (found := ONE_SIDED.fullmatch(label)) or (end := read(found[2])) is None:
@@ -98,6 +101,7 @@ def _parse_one_sided(label: str, read: EndParser) -> Interval | None:
 
 
 def _end_parser(kind: Kind, levels: Sequence[str]) -> EndParser:
+    """Return the function that parses an end of an interval of this kind."""
     if kind is Kind.ORDINAL:
         return {level: float(rank) for rank, level in enumerate(levels)}.get
     if kind.has_levels:
@@ -110,6 +114,7 @@ def _parse_number(text: str) -> float | None:
 
 
 def _parse_day(text: str) -> float | None:
+    """Parse a date as days since 1970, or an infinite end; None for other text."""
     try:
         return float(np.datetime64(text, "D").astype(np.int64)) if re.fullmatch(DATE, text) else UNBOUNDED.get(text)
     except ValueError:
@@ -130,11 +135,12 @@ def parse_group(label: str) -> tuple[str, ...]:
 def lies_outside_label(
     labels: NDArray[np.object_], original: Floats, kind: Kind, levels: Sequence[str] = ()
 ) -> NDArray[np.bool_]:
-    """Return which of the original values, (n,), lie outside the interval or group of their label (n,).
+    """Return which of the original values, (n,), lie outside the interval or group that their label (n,) denotes.
 
-    ``original`` are numbers, days since 1970, or codes of ``levels``; NaN, missing, lies outside of nothing.
+    ``original`` are numbers, days since 1970, or codes of ``levels``. A missing value (NaN) lies outside of no label.
     """
     outside = np.zeros(len(labels), dtype=np.bool_)
+    # Labels are few: each is parsed once.
     distinct, place = np.unique(labels.astype(str), return_inverse=True)
     for code, label in enumerate(distinct):
         rows = np.flatnonzero(place == code)
@@ -165,7 +171,7 @@ def values_in_label(label: str, values: Floats, kind: Kind, levels: Sequence[str
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """A generalisation tree.
+    """A generalisation tree: the coarser nodes of each value, level by level up to the root.
 
     rows: for each value the value itself, its node at level 1, ..., the root, as ARX writes them
     sizes: geometric sizes of nodes by label; a label that stands at several levels is one node
@@ -175,14 +181,17 @@ class Hierarchy:
     sizes: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """ValueError when it is no tree, or its sizes are no geometric sizes."""
+        """Raise ValueError if the rows are no tree, or the sizes are no geometric sizes."""
         self._check_rows()
         self._check_tree()
         self._check_sizes()
 
     @classmethod
     def parse(cls, value: object) -> Hierarchy:
-        """Read a tree from a recipe: a list of rows, or ``{ rows = [...], sizes = { node = 10 } }``. Raises ValueError."""
+        """Read a tree from a recipe: a list of rows, or ``{ rows = [...], sizes = { node = 10 } }``.
+
+        Raises ValueError.
+        """
         table = value if isinstance(value, Mapping) else {"rows": value}
         if strange := set(table) - {"rows", "sizes"}:
             raise ValueError(f"unknown key {', '.join(sorted(map(str, strange)))}; known: rows, sizes")
@@ -214,6 +223,7 @@ class Hierarchy:
         return self.rows[0][-1]
 
     def _check_rows(self) -> None:
+        """Raise ValueError if rows differ in length, a value is repeated, or there is no common root."""
         if not self.rows:
             raise ValueError("has no rows")
         if min(map(len, self.rows)) < 2 or len(set(map(len, self.rows))) > 1:
@@ -225,6 +235,7 @@ class Hierarchy:
             raise ValueError("the last level must be one root for all values")
 
     def _check_tree(self) -> None:
+        """Raise ValueError if a node lies under two others."""
         parent: dict[tuple[int, str], str] = {}
         for row in self.rows:
             for level, (node, above) in enumerate(pairwise(row)):
@@ -232,6 +243,7 @@ class Hierarchy:
                     raise ValueError(f'"{node}" at level {level} lies under both "{parent[level, node]}" and "{above}"')
 
     def _check_sizes(self) -> None:
+        """Raise ValueError if sizes name no node, fall towards the root, or do not begin with 0."""
         if strange := set(self.sizes) - {node for row in self.rows for node in row}:
             raise ValueError(f'sizes name "{min(strange)}", which is no node')
         size = self.node_sizes
@@ -245,7 +257,7 @@ class Hierarchy:
 
     @cached_property
     def node_numbers(self) -> Integers:
-        """Return the number of the node of each value at each level, (height + 1, values), equal within a level for one node."""
+        """Return the number of the node of each value at each level, (height + 1, values)."""
         columns = [[row[level] for row in self.rows] for level in range(self.height + 1)]
         return np.stack([np.unique(column, return_inverse=True)[1] for column in columns])
 
@@ -255,12 +267,13 @@ class Hierarchy:
         found = np.zeros(self.node_numbers.shape)
         for level, nodes in enumerate(self.node_numbers):
             share = (np.bincount(nodes)[nodes] - 1) / max(len(self.rows) - 1, 1)
+            # Without a given size, the normalised certainty penalty of a category (Xu et al. 2006).
             found[level] = [self.sizes.get(row[level], s) for row, s in zip(self.rows, share, strict=True)]
         return found
 
     @cached_property
     def leaf_ranks(self) -> Integers:
-        """Return the rank of each value when the leaves stand in the order of the tree, so that every node is a stretch: (values,)."""
+        """Return the rank of each leaf, (values,), in an order in which the leaves of every node are neighbours."""
         first = [_first_place_of_node(nodes) for nodes in self.node_numbers[::-1]]
         return np.argsort(np.lexsort(tuple(first[::-1])))
 
@@ -272,12 +285,17 @@ class Hierarchy:
         return np.array([place[level] for level in levels], dtype=np.int64)
 
     def common_levels(self, low: Integers, high: Integers) -> Integers:
-        """Return the level of the lowest node over two leaves, given by row, (c,) each. For a stretch of leaves give its two ends."""
+        """Return the level of the lowest node over two leaves, given by row, (c,) each.
+
+        The lowest node over a range of leaves is that over its two ends.
+        """
         same = self.node_numbers[:, low] == self.node_numbers[:, high]
+        # argmax finds the first level at which both agree; the root always does.
         return np.asarray(np.argmax(same, axis=0), dtype=np.int64)
 
 
 def _first_place_of_node(nodes: Integers) -> Integers:
+    """Return for each value the first place at which its node occurs, (values,)."""
     _, first, inverse = np.unique(nodes, return_index=True, return_inverse=True)
     return first[inverse]
 
@@ -285,16 +303,17 @@ def _first_place_of_node(nodes: Integers) -> Integers:
 def flat_hierarchy(values: Sequence[str]) -> Hierarchy:
     """Return the default tree: every value below one root, ``*`` unless a value has that name, whose size is 1."""
     root = ROOT
+    # A value called "*" must not be taken for the root.
     while root in values:
         root += ROOT
     return Hierarchy(tuple((value, root) for value in values), {root: 1.0})
 
 
 def interval_hierarchy(numbers: Floats, widths: Sequence[float], *, dates: bool = False) -> tuple[Hierarchy, Integers]:
-    """Build the tree of intervals [a, a + w) at multiples of each width, and return it with the row of each number, (n,).
+    """Build the tree of intervals [a, a + w) at multiples of each width; return it and the row of each number.
 
-    Each width must divide the next. Sizes are the widths over the range of the numbers, at most 1, the root's. Dates
-    are days since 1970, and labelled as dates.
+    Each width must divide the next. The size of a node is its width over the range of the numbers, at most 1, which is
+    the root's size. Dates are days since 1970, and labelled as dates.
     """
     for narrow, wide in pairwise(widths):
         if wide <= narrow or abs(wide / narrow - round(wide / narrow)) > ROUNDING:
@@ -310,8 +329,11 @@ def interval_hierarchy(numbers: Floats, widths: Sequence[float], *, dates: bool 
 
 
 def _interval_path(number: float, widths: Sequence[float], dates: bool) -> list[str]:
+    """Return the labels of the intervals that contain a number, one for each width."""
     nodes = []
     for width in widths:
+        # Wider intervals are counted from the narrowest ones, so that rounding cannot put a number in a wide interval
+        # that does not contain its narrow one.
         narrow = int(np.floor(number / widths[0] + ROUNDING))
         start = narrow // round(width / widths[0]) * width
         nodes.append(_interval_label(start, width, dates))
@@ -325,13 +347,13 @@ def _interval_label(start: float, width: float, dates: bool) -> str:
 def interval_labels(
     numbers: Floats, widths: Sequence[float], level: int, *, dates: bool = False
 ) -> tuple[list[str], Integers]:
-    """Return the labels of the intervals at one level of ``interval_hierarchy``, ascending, and which is each number's, (n,).
-
-    The tree, which has a row for each different number, is not built; above the widths is the root.
-    """
+    """Return the labels at one level of ``interval_hierarchy``, ascending, and the label of each number, (n,)."""
     if level > len(widths):
         return [ROOT], np.zeros(len(numbers), dtype=np.int64)
+    # The tree would have a row for each distinct number, which takes long for a continuous variable; the labels come
+    # out the same.
     narrow = np.floor(numbers / widths[0] + ROUNDING)
+    # Beyond 2^53 numbers of intervals are not exact as floats; ``interval_hierarchy`` counts them in Python's integers.
     if np.abs(narrow).max(initial=0.0) >= LARGEST_EXACT:
         tree, rows = interval_hierarchy(numbers, widths, dates=dates)
         return [row[level] for row in tree.rows], rows

@@ -1,8 +1,8 @@
-"""A generalisation tree as nodes, and its edits: nodes grouped under a new one, moved, renamed, dissolved.
+"""Edits of a generalisation tree: nodes are grouped under a new one, moved, renamed or dissolved.
 
-A label that stands at several levels with the same values below it is one node. Every edit returns another whole tree, or raises
-ValueError
-with the reason: no two nodes of a tree may have one name, or a released label would not say which it is.
+A label that stands at several levels with the same values below it is one node. Every edit returns another whole tree,
+or raises ValueError with the reason: no two nodes of a tree may have one name, or a released label would not say which
+it is.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def list_nodes(tree: Hierarchy) -> list[HierarchyNode]:
 
 
 def _add_nodes(tree: Hierarchy, high: int, rows: tuple[int, ...], depth: int, found: list[HierarchyNode]) -> None:
+    """Append the node at a level over these rows, and all nodes below it."""
     label, low = tree.rows[rows[0]][high], high
+    # A label repeated downwards, over the same values, is one node.
     while low > 0 and {tree.rows[row][low - 1] for row in rows} == {label}:
         low -= 1
     found.append(HierarchyNode(label, low, high, rows, depth))
@@ -59,7 +61,7 @@ def _add_nodes(tree: Hierarchy, high: int, rows: tuple[int, ...], depth: int, fo
 
 
 def group_nodes(tree: Hierarchy, nodes: Sequence[HierarchyNode], name: str) -> Hierarchy:
-    """Return the tree with these nodes below a new one, which lies where the first of them lay; a level is added where there is no room."""
+    """Return the tree with these nodes below a new one, which lies where the first of them lay."""
     if not nodes:
         raise ValueError("no node is marked; space marks one")
     _check_new_name(tree, name)
@@ -71,6 +73,8 @@ def group_nodes(tree: Hierarchy, nodes: Sequence[HierarchyNode], name: str) -> H
         raise ValueError(f'"{_highest_node(nodes).label}" lies too high for that; take nodes below the same one')
     rows = [list(row) for row in tree.rows]
     above = tree.rows[first.rows[0]][parent:]
+    # There is no level between these nodes and the one above: one is added to the whole tree, since all rows have one
+    # length.
     if base + 1 >= parent:
         rows = [[*row[:parent], row[parent - 1], *row[parent:]] for row in rows]
         parent += 1
@@ -127,6 +131,7 @@ def _highest_node(nodes: Sequence[HierarchyNode]) -> HierarchyNode:
 
 
 def _check_new_name(tree: Hierarchy, name: str) -> None:
+    """Raise ValueError if a name is empty or taken by a node."""
     if not name.strip():
         raise ValueError("a node needs a name")
     if any(name in row for row in tree.rows):
@@ -134,7 +139,10 @@ def _check_new_name(tree: Hierarchy, name: str) -> None:
 
 
 def _rebuild_tree(rows: Rows, before: Hierarchy, names: dict[str, str] | None = None) -> Hierarchy:
-    """Build the tree of rows without levels that only repeat the one below, with the sizes that its nodes had as far as they still fit."""
+    """Build the tree of edited rows; levels that only repeat the one below are dropped.
+
+    Nodes keep their sizes if these still fit.
+    """
     columns = [list(column) for column in zip(*rows, strict=True)]
     kept = [columns[0], *(above for below, above in pairwise(columns[:-1]) if above != below), columns[-1]]
     written = tuple(tuple(row) for row in zip(*kept, strict=True))
@@ -144,4 +152,5 @@ def _rebuild_tree(rows: Rows, before: Hierarchy, names: dict[str, str] | None = 
     try:
         return Hierarchy(written, sizes)
     except ValueError:
+        # Sizes that fall towards the root would make an allowed edit fail; the default sizes always fit.
         return Hierarchy(written)

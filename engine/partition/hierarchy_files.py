@@ -18,10 +18,14 @@ NODE = re.compile(r"\s*\"?(@*)\"?\s*[;,]?\s*\"?(.*?)\"?\s*")
 
 
 def parse_hierarchy_rows(text: str) -> tuple[tuple[str, ...], ...]:
-    """Parse the rows of a tree, each a value and its nodes up to the root. Raises ValueError, and csv.Error where it is no table."""
+    """Parse the rows of a tree, each a value and its nodes up to the root.
+
+    Raises ValueError, and csv.Error for text that is no table.
+    """
     lines = [line for line in text.splitlines() if line.strip()]
     if any(line.lstrip(' "').startswith("@") for line in lines) and all(map(_is_depth_line, lines)):
         return _rows_from_depth_lines(lines)
+    # ARX writes semicolons; a comma may then be part of a label.
     first = lines[0] if lines else ""
     return parse_arx_rows(text) if ";" in first else parse_arx_rows(_commas_to_semicolons(text))
 
@@ -32,13 +36,14 @@ def _is_depth_line(line: str) -> bool:
 
 
 def _commas_to_semicolons(text: str) -> str:
+    """Return comma-separated text with semicolons; csv quotes the labels that contain one."""
     found = io.StringIO()
     csv.writer(found, delimiter=";", lineterminator="\n").writerows(csv.reader(io.StringIO(text)))
     return found.getvalue()
 
 
 def _rows_from_depth_lines(lines: list[str]) -> tuple[tuple[str, ...], ...]:
-    """Return the rows of lines that say how deep each node lies; without one root of its own the tree gets one."""
+    """Return the rows of lines that say how deep each node lies. Several nodes at the top get a common root."""
     nodes = []
     for number, line in enumerate(lines, start=1):
         found = NODE.fullmatch(line)
@@ -57,10 +62,12 @@ def _rows_from_depth_lines(lines: list[str]) -> tuple[tuple[str, ...], ...]:
     if len({one[0] for one in paths}) > 1:
         paths = [(ROOT, *one) for one in paths]
     deepest = max(map(len, paths))
+    # Rows need one length, so a value that lies less deep is repeated as its own nodes.
     return tuple((*(one[-1],) * (deepest - len(one)), *reversed(one)) for one in paths)
 
 
 def hierarchy_csv(tree: Hierarchy) -> str:
+    """Return the tree in ARX's layout."""
     found = io.StringIO()
     csv.writer(found, delimiter=";", lineterminator="\n").writerows(tree.rows)
     return found.getvalue()

@@ -1,22 +1,17 @@
 """Full-domain generalisation: the best levels of all quasi-identifiers together, exactly.
 
-A node has one level for each quasi-identifier; it lies above another where none of its levels is lower (Samarati & Sweeney 1998; Sweeney
-2002). At a node the records of classes that break the limits are suppressed; it is feasible where these are no more than allowed. Of the
-feasible nodes those of the least value are sought, ties included:
+A node has one level for each quasi-identifier; it lies above another where none of its levels is lower (Samarati &
+Sweeney 1998; Sweeney 2002). At a node the records of classes that break the limits are suppressed; it is feasible where
+these are no more than allowed. Of the feasible nodes those of the least value are sought, ties included:
 
-    average_class_size  released records / released classes                     (LeFevre, DeWitt & Ramakrishnan 2006, §4)
+    average_class_size  released records / released classes                     (LeFevre, DeWitt & Ramakrishnan 2006,
+    §4)
     discernibility      sum of squared class sizes + suppressed records x n     (Bayardo & Agrawal 2005)
     ncp                 mean size of the nodes shown, 1 where suppressed; a root has 1  (Xu et al. 2006)
-    entropy             mean of log2(F/f): f records have the value, F its node, n if suppressed  (de Waal & Willenborg 1999)
+    entropy             mean of log2(F/f): f records have the value, F its node, n if suppressed  (de Waal & Willenborg
+    1999)
 
-Up a lattice classes only merge: below an infeasible node all are infeasible, for k, p and distinct l, and for the other
-limits where nothing may be suppressed (Machanavajjhala et al. 2007, §4.2). Bounds that hold whatever the limits are: the sum of squares of
-all classes;
-the released records by the most classes of k records, also from two halves of the quasi-identifiers; the loss without suppression; n for
-each
-record in a class below k. A first feasible node is found by bisection of a way up; then the most general open node is checked until none
-is
-left, or the node of the least bound where infeasible nodes settle nothing. Classes are counted from those of a checked node below.
+Nodes are excluded unchecked where a node above them is infeasible, or where a bound shows that they cannot be best.
 """
 
 from __future__ import annotations
@@ -39,6 +34,8 @@ from .hierarchies import Hierarchy
 Objective = Literal["average_class_size", "discernibility", "ncp", "entropy"]
 LatticeNode = tuple[int, ...]
 
+# What a record loses by these objectives is a sum over its quasi-identifiers, so that loss and bound of a node are
+# known without counting it.
 SEPARABLE = ("ncp", "entropy")
 """What records lose of each quasi-identifier apart."""
 
@@ -107,9 +104,11 @@ class GeneralisationLevels:
         nodes = self.nodes[level]
         if objective == "entropy":
             shared = np.bincount(nodes, weights=self.value_counts)
+            # log2(n/f) when suppressed, less log2(F/f) in the node: f cancels. Nodes of no record have F = 0.
             return np.asarray(np.log2(self.value_counts.sum() / np.maximum(shared, 1.0)))
         found = np.zeros(self.nodes_per_level[level])
         if objective == "ncp":
+            # A tree of one node has a root of size 0.
             found[nodes] = 1.0 - self.sizes[level] / (float(self.sizes[-1].max()) or 1.0)
         return found
 
@@ -146,7 +145,10 @@ def classes_at_node(
     limits: Limits,
     sensitive: Sequence[SensitiveColumn] = (),
 ) -> Integers:
-    """Return the class of each record (n,) at a node, numbered from 0 as they appear, and -1 where it breaks the limits."""
+    """Return the class of each record at a node, (n,).
+
+    Classes are numbered from 0 as they appear; records of classes that break the limits have -1.
+    """
     columns = [[ladder.nodes_at_level(level)] for ladder, level in zip(ladders, node, strict=True)]
     (classes,), count = number_groups(columns, [len(ladders[0].codes)])
     kept = classes_within_limits(classes, count, limits, sensitive)
@@ -158,10 +160,11 @@ def classes_within_limits(
 ) -> Booleans:
     """Return which of the classes (count,) keep to the limits when the records of all others are suppressed.
 
-    ``classes`` (n,) is the class of each record. t is compared with the values of the released records. Classes that then break it are
-    suppressed too, until every class meets it.
+    ``classes`` (n,) is the class of each record. t is compared with the values of the released records. Classes that
+    then break it are suppressed too, until every class meets it.
     """
     kept = np.bincount(classes, minlength=count) >= limits.k
+    # A suppressed class changes the table's shares that t is compared with, so the others have to be checked again.
     while limits.on_values and sensitive and kept.any():
         rows = np.flatnonzero(kept[classes])
         number = np.cumsum(kept) - 1
@@ -173,11 +176,12 @@ def classes_within_limits(
 
 
 def has_monotone_suppression(limits: Limits, most_suppressed: int) -> bool:
-    """Return whether a record that is not suppressed at a node is never suppressed above it, so that below an infeasible node all are
-    infeasible.
+    """Return whether a record that is released at a node is released at every node above it too.
 
-    With suppression this is not so for an l by entropy, a c or a t, which the union of a kept and a suppressed class may break.
+    If so, all nodes below an infeasible node are infeasible (Machanavajjhala et al. 2007, §4.2).
     """
+    # The union of a kept and a suppressed class may break an l by entropy, a c or a t that the kept one met; k, p and
+    # distinct l only grow.
     return most_suppressed == 0 or not (limits.t < 1 or (limits.on_values and limits.diversity != "distinct"))
 
 
@@ -200,6 +204,7 @@ class _ClassKeys:
     ) -> _ClassKeys:
         """Build from columns of codes (c,), or of the codes that ``ups`` maps them to where it has a table."""
         ups = ups or [None] * len(columns)
+        # The mixed-radix number would overflow 64 bits.
         if math.prod(radices) >= KEY_LIMIT:
             columns = [column if up is None else up[column] for column, up in zip(columns, ups, strict=True)]
             (number,), count = number_groups([[column] for column in columns], [len(columns[0])])
@@ -226,7 +231,7 @@ class _ClassKeys:
 
 
 def _dense_key_limit(classes: int) -> int:
-    """Return up to how many keys that many classes are counted in an array."""
+    """Return the largest number of keys for which that many classes are counted in an array."""
     return DENSE * classes + NARROW
 
 
@@ -254,12 +259,16 @@ class _NodeClasses:
         rows: Integers | None,
         ups: Sequence[Integers | None] | None = None,
     ) -> _NodeClasses:
-        """Merge classes (c,) that agree in all ``columns`` (c,), each of codes below its radix; ``ups`` maps codes to others first."""
+        """Merge classes (c,) that agree in all ``columns`` (c,), each of codes below its radix.
+
+        ``ups`` maps codes to others first.
+        """
         return cls.from_keys(_ClassKeys.from_columns(columns, radices, ups), records, rows)
 
     @classmethod
     def from_keys(cls, found: _ClassKeys, records: Integers, rows: Integers | None) -> _NodeClasses:
         """Merge classes (c,) of equal keys."""
+        # An array is quicker than a hash while few of its places stay empty.
         if found.key_limit <= _dense_key_limit(len(records)):
             sums = np.bincount(found.keys, weights=records, minlength=found.key_limit)
             classes = np.flatnonzero(sums)
@@ -294,11 +303,16 @@ class _NodeEvaluation:
 
 
 class _ClassCounter:
-    """Counts the classes of nodes between the ``first`` and the ``last``, starting from the ``base_classes``, the classes of the first."""
+    """Counter of the classes of nodes between the ``first`` and the ``last``.
+
+    It starts from ``base_classes``, the classes of the first node, and keeps the classes of some counted nodes: those
+    of a node above are merged from them.
+    """
 
     def __init__(
         self, ladders: Sequence[GeneralisationLevels], first: LatticeNode, last: LatticeNode, base: _NodeClasses
     ) -> None:
+        """Start with the classes of the first node, ``base``."""
         self.ladders, self.first, self.last = ladders, first, last
         self.shape = tuple(high - low + 1 for low, high in zip(first, last, strict=True))
         self.kept: list[tuple[LatticeNode, _NodeClasses]] = [(first, base)]
@@ -342,6 +356,8 @@ class _ClassCounter:
         """Count the classes of a node, from the fewest classes of a counted node below it."""
         level, table = self.find_source(node)
         radices = _column_radices(self.ladders, node)
+        # Of the first node the digits of each level are kept between nodes, which saves a lookup in every class. Too
+        # few keys are counted in an array, for which the node's own smaller radices are better.
         if (
             table is self.base_classes
             and math.prod(radices) > _dense_key_limit(len(table.class_sizes))
@@ -354,6 +370,8 @@ class _ClassCounter:
                 for ladder, low, high in zip(self.ladders, level, node, strict=True)
             ]
             found = _NodeClasses.from_columns(table.class_nodes, radices, table.class_sizes, table.class_of_record, ups)
+        # Nodes at most one level above the first are kept whatever their size: every higher node has one of them below
+        # it.
         half = all(level <= low + 1 for level, low in zip(node, self.first, strict=True))
         if len(self.kept) <= MOST_TABLES and (half or len(found.class_sizes) * SMALLER <= len(table.class_sizes)):
             self.kept.append((node, found))
@@ -370,6 +388,7 @@ class _ClassCounter:
         strides = np.cumprod([1, *radices[:0:-1]])[::-1].tolist()
         key = np.zeros(len(self.base_classes.class_sizes), dtype=np.int64)
         for axis, (ladder, low, high) in enumerate(zip(self.ladders, self.first, node, strict=True)):
+            # The root is one node: its digit is 0.
             if ladder.nodes_per_level[high] == 1:
                 continue
             if (axis, high) not in self._digits:
@@ -395,11 +414,12 @@ def _bounds_from_halves(
 ) -> Floats:
     """Return the largest bound that halves of the quasi-identifiers give for each node: of the lattice's shape.
 
-    ``parts_of`` returns into how many parts a node of one half may cut a class, from its class sizes. ``value`` is given the class
-    sizes of a
-    node of the other half and these numbers (b,); it returns (b,) bounds.
+    ``parts_of`` returns into how many parts a node of one half may cut a class, from its class sizes. ``value`` is
+    given the class sizes of a node of the other half and these numbers (b,); it returns (b,) bounds.
     """
     found = np.zeros(counter.shape)
+    # Three ways to halve the quasi-identifiers, those with many nodes dealt out evenly. Each gives a valid bound; the
+    # largest counts.
     order = np.argsort(
         [-ladder.nodes_per_level[level] for ladder, level in zip(counter.ladders, counter.first, strict=True)],
         kind="stable",
@@ -407,6 +427,7 @@ def _bounds_from_halves(
     place = np.arange(len(order))
     for side_of in (place % 2, place // 2 % 2, (place + 1) // 2 % 2):
         parts = [sorted(order[side_of == side].tolist()) for side in (0, 1)]
+        # All nodes of both halves are counted, so larger halves would cost more than the bounds save.
         if not all(0 < math.prod(counter.shape[axis] for axis in part) <= MOST_OF_HALF and part for part in parts):
             continue
         ours, theirs = (counter.restrict_to(part).all_class_sizes() for part in parts)
@@ -420,7 +441,7 @@ def _bounds_from_halves(
 
 
 class _LatticeProblem:
-    """The objective and limits for a lattice's nodes, and the evaluation of one."""
+    """Objective and limits for the nodes of a lattice, and the evaluation of one node."""
 
     def __init__(
         self,
@@ -430,6 +451,7 @@ class _LatticeProblem:
         most: int,
         sensitive: Sequence[SensitiveColumn],
     ) -> None:
+        """Set objective and limits; ``most`` records may be suppressed."""
         self.counter, self.limits, self.objective, self.most = counter, limits, objective, most
         self.ladders, self.first, self.shape = counter.ladders, counter.first, counter.shape
         self.sensitive = sensitive
@@ -437,7 +459,7 @@ class _LatticeProblem:
         self.records = len(self.ladders[0].codes)
 
     def losses_unsuppressed(self) -> Floats:
-        """Return the mean loss by quasi-identifier and record at each node without suppression, of the lattice's shape."""
+        """Return the mean loss of each node if nothing is suppressed, of the lattice's shape."""
         found = np.zeros(self.shape)
         for place, (ladder, low, size) in enumerate(zip(self.ladders, self.first, self.shape, strict=True)):
             along = [1] * len(self.shape)
@@ -446,7 +468,7 @@ class _LatticeProblem:
         return np.asarray(found / len(self.ladders))
 
     def initial_bounds(self) -> Floats:
-        """Return a lower bound of the value of each node, by quasi-identifiers alone or in halves: of the lattice's shape."""
+        """Return a lower bound of the value of each node before any is counted: of the lattice's shape."""
         if self.objective == "average_class_size":
             return _bounds_from_halves(
                 self.counter, lambda sizes: int(np.sum(sizes >= self.limits.k)), self._least_average_size
@@ -458,9 +480,12 @@ class _LatticeProblem:
     def _least_average_size(self, own: Integers, cuts: Integers) -> Floats:
         """Return lower bounds of the average class size, (b,).
 
-        A class of one half becomes no more classes of k than the other half has, nor than it has k records.
+        A class of r records in one half of the quasi-identifiers becomes at most r // k classes, and at most as many as
+        the other half has classes.
         """
         parts = own // self.limits.k
+        # ``own`` ascends, so a prefix sum and a binary search give the sum of min(parts, cuts) for every number of
+        # cuts.
         sums = np.concatenate([[0], np.cumsum(parts)])
         fewer = np.searchsorted(parts, cuts)
         classes = sums[fewer] + cuts * (len(parts) - fewer)
@@ -479,10 +504,12 @@ class _LatticeProblem:
         small = int(sizes[~large].sum())
         if self.objective == "discernibility":
             value = float(np.sum(sizes[kept] ** 2)) + float(suppressed) * self.records
+            # Classes only merge upwards: the sum of squares grows, with suppression or without.
             bound = float(np.sum(sizes**2))
         elif self.objective == "average_class_size":
             value = (self.records - suppressed) / max(int(kept.sum()), 1)
             released = max(self.records - self.most, self.records - suppressed if self.monotone else 0)
+            # Above this node, small classes can form at most this many classes of k.
             classes = int(large.sum()) + small // self.limits.k
             bound = released / classes if classes else np.inf
         else:
@@ -496,16 +523,22 @@ class _LatticeProblem:
 
 
 def _least_discernibility(own: Integers, cuts: Integers) -> Floats:
-    """Return lower bounds of the discernibility, (b,): a class of one half is cut into as many parts as the other half has classes, evenly at
-    best.
+    """Return lower bounds of the discernibility, (b,).
+
+    A class of one half is cut into at most as many parts as the other half has classes; the sum of squares is least
+    where the parts are equal.
     """
     return np.asarray(float(np.sum(own.astype(np.float64) ** 2)) / cuts)
 
 
 class _LatticeSearch:
-    """What is known of each node, as arrays of the lattice's shape; places count from the lowest levels."""
+    """State of the search: what is known of each node, as arrays of the lattice's shape.
+
+    Places count from the lowest levels.
+    """
 
     def __init__(self, lattice: _LatticeProblem) -> None:
+        """Start with no node checked, and with the bounds that need no counting."""
         self.lattice = lattice
         self.losses = lattice.losses_unsuppressed()
         self.bounds = lattice.initial_bounds()
@@ -517,9 +550,7 @@ class _LatticeSearch:
 
     @property
     def lower_bounds(self) -> Floats:
-        """Return a lower bound of the value of each node: from nodes under it, and for discernibility from the fewest records that it
-        suppresses too.
-        """
+        """Return a lower bound of the value of each node: of the lattice's shape."""
         if self.lattice.objective != "discernibility":
             return self.bounds
         each = (
@@ -537,6 +568,8 @@ class _LatticeSearch:
             return bool(np.isfinite(self.values[place]))
         lattice = self.lattice
         node = tuple(low + step for low, step in zip(lattice.first, place, strict=True))
+        # A node near the bottom is checked first if nothing but the base lies below: later nodes are then merged from
+        # its fewer classes.
         half = tuple(min(step, 1) for step in place)
         if half != place and lattice.counter.find_source(node)[0] == lattice.first:
             self.check_node(half)
@@ -546,13 +579,17 @@ class _LatticeSearch:
         above = tuple(slice(step, None) for step in place)
         np.maximum(self.bounds[above], found.bound, out=self.bounds[above])
         below = tuple(slice(step + 1) for step in place)
+        # Classes only split downwards: below this node at least as many records are in small classes.
         np.maximum(self.small[below], found.n_in_small_classes, out=self.small[below])
         if lattice.monotone and not found.is_feasible:
             self.infeasible[below] = True
         return found.is_feasible
 
     def bisect_upwards(self, place: LatticeNode) -> None:
-        """Find where a way up from a node becomes feasible, always by the level that costs least; and check the node itself if it may be best."""
+        """Find the first feasible node on a way up by bisection, and check the node at its start.
+
+        The start is checked only if it may be best. The way goes up by the level whose bound is least.
+        """
         way, lower = [place], self.lower_bounds
         while not np.isfinite(self.values[way[-1]]):
             steps = [
@@ -574,7 +611,9 @@ class _LatticeSearch:
             self.check_node(place)
 
     def optimal_nodes(self) -> OptimalNodes:
+        """Return the best nodes among those checked, and how the others were settled."""
         first = self.lattice.first
+        # Sums in another order differ by rounding: equally good nodes must not be lost to it.
         tied = np.argwhere(self.values <= self.least + abs(self.least) * TIE) if np.isfinite(self.least) else ()
         nodes = tuple(tuple(int(low + step) for low, step in zip(first, place, strict=True)) for place in tied)
         left = ~self.checked
@@ -593,11 +632,11 @@ def find_best_levels(
     highest: Sequence[int] | None = None,
     report: Callable[[int, int], None] = lambda done, total: None,
 ) -> OptimalNodes:
-    """Find the best nodes of the lattice between the ``lowest`` and the ``highest`` level of each quasi-identifier, by default all.
+    """Find the best nodes of the lattice between two nodes, by default of the whole lattice.
 
-    ``limits`` hold for the released table, and those on values for its ``sensitive`` variables. ``report`` is called with how many
-    nodes are
-    settled and how many there are.
+    ``lowest`` and ``highest`` are the levels of each quasi-identifier at the two. ``limits`` hold for the released
+    table, and those on values for its ``sensitive`` variables. ``report`` is called with how many nodes are settled and
+    how many there are.
     """
     first = tuple(lowest) if lowest is not None else (0,) * len(ladders)
     last = tuple(highest) if highest is not None else tuple(ladder.n_levels - 1 for ladder in ladders)
@@ -608,15 +647,18 @@ def find_best_levels(
     height = np.indices(lattice.shape).sum(axis=0)
     while (left := search.open_nodes()).any():
         if not lattice.monotone:
+            # An infeasible node says nothing of those below here, so that only bounds exclude nodes: the most promising
+            # goes first.
             search.check_node(_place_of_largest(np.where(left, -search.lower_bounds, -np.inf)))
         elif np.isinf(search.least):
             search.bisect_upwards(_place_of_largest(np.where(left, -search.lower_bounds, -np.inf)))
         else:
+            # The most general open node is counted from few classes, and if it is infeasible all below it are.
             search.check_node(_place_of_largest(np.where(left, height, -1)))
         report(left.size - int(left.sum()), left.size)
     return search.optimal_nodes()
 
 
 def _place_of_largest(numbers: NDArray[np.number]) -> LatticeNode:
-    """Return where the largest number is, the first of equal ones."""
+    """Return the place of the largest number, the first of equal ones."""
     return tuple(int(one) for one in np.unravel_index(int(np.argmax(numbers)), numbers.shape))

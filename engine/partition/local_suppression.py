@@ -1,20 +1,17 @@
-"""Local suppression: as few values of quasi-identifiers as possible are deleted, so that k records share every combination.
+"""Local suppression: as few values as possible are deleted, so that k records share every combination.
 
 A missing value means one of two things:
 
-    value     it is a value of its own: records are alike that show the same values and lack the same ones. Everybody then is in a class of
-    k
-              records, also for an intruder who knows all quasi-identifiers: whoever shows the true values or lacks them is a candidate.
-    anything  it matches any value (sdcMicro; Templ, Kowarik & Meindl 2015, §2.3): every record agrees with k records, itself
-              included, wherever both have a value.
+    value     it is a value of its own: records are alike that show the same values and lack the same ones. Everybody
+    then is in a class of k records, also for an intruder who knows all quasi-identifiers: whoever shows the true values
+    or lacks them is a candidate.
+    anything  it matches any value (sdcMicro; Templ, Kowarik & Meindl 2015, §2.3): every record agrees with k records,
+    itself included, wherever both have a value.
 
-The second counts on values that were deleted elsewhere: k - 1 records without any value match everybody, and the fewest cells
-alone would lead to those. So a record may lose values only where fewer than k records match it, and no more (by weight) than it would
-have to lose alone. An intruder who knows the deleted value may still exclude the records that show another: ``n_exposed`` counts that.
-
-Records with the same values are one pattern. Integer programs decide how many records of each pattern lose which values: one
-for the whole table where it is small, else one for a neighbourhood of patterns after another, until that saves hardly anything or the
-budget is spent. ``order`` decides which of several equal records lose values. The order in which records come has no effect.
+Records with the same values are one pattern. Integer programs decide how many records of each pattern lose which
+values: one for the whole table where it is small, else one for a neighbourhood of patterns after another, until that
+saves hardly anything or the budget is spent. ``order`` decides which of several equal records lose values. The order in
+which records come has no effect.
 """
 
 from __future__ import annotations
@@ -39,6 +36,7 @@ WHOLE = {"value": 1_200, "anything": 2_500}
 """The most pairs of pattern and deleted values for which one program covers the whole table."""
 NEIGHBOURHOOD = 2_000
 """The approximate number of pairs in the program of a neighbourhood."""
+# Limits in programs and nodes of branch and bound, not in seconds, so that a result does not depend on the machine.
 MOST_PROGRAMS, MOST_NODES, MOST_NODES_EACH = 60, 1_000, 300
 MOST_SETS = 4_096
 """Sets of deleted values that are tried, the cheapest first, and the one of all values that may be deleted."""
@@ -46,11 +44,12 @@ DONORS = 2
 """Patterns without need that may fill up a class, of those that could the most frequent ones."""
 WORTHWHILE = 0.005
 """The neighbourhoods are gone through again while that saves this share or more."""
+# Weights are sums of floats: differences below this are rounding.
 TOLERANCE = 1e-9
 
 
 class UnreachableClassSize(ValueError):
-    """Error: values that may not be deleted distinguish ``records`` records that fewer than k share."""
+    """Error: k records cannot be made alike, since values that may not be deleted distinguish ``records`` records."""
 
     def __init__(self, records: int) -> None:
         super().__init__(count_noun(records, "record"))
@@ -84,9 +83,10 @@ def suppress_locally(
 ) -> SuppressedCells:
     """Find the fewest cells to delete, by weight.
 
-    ``codes`` (n, d) are the values of n >= k records, ``MISSING`` for none; ``costs`` (d,) above 0 are the weights of a value of each
-    column, infinite for one that is never deleted. ``order`` (n,), a permutation, ranks records: of equal ones the first lose
-    their values. ``report`` is called with how many patterns have been improved. Raises UnreachableClassSize.
+    ``codes`` (n, d) are the values of n >= k records, ``MISSING`` for none; ``costs`` (d,) above 0 are the weights of a
+    value of each column, infinite for one that is never deleted. ``order`` (n,), a permutation, ranks records: of equal
+    ones the first lose their values. ``report`` is called with how many patterns have been improved. Raises
+    UnreachableClassSize.
     """
     distinct = distinct_rows(codes.T, len(codes))
     table = _PatternTable(codes[distinct.first], distinct.counts, k, costs, missing)
@@ -98,6 +98,7 @@ def suppress_locally(
 
 def _count_exposed_records(codes: Integers, cells: Booleans, k: int) -> int:
     """Count the records whose true values match fewer than k released rows, where a deleted value matches any."""
+    # An intruder who knows a deleted value may exclude the records that show another one.
     shown = np.where(cells, MISSING, codes)
     true, released = (distinct_rows(table.T, len(table)) for table in (codes, shown))
     counts = match_counts(codes[true.first], shown[released.first], released.counts)
@@ -105,11 +106,15 @@ def _count_exposed_records(codes: Integers, cells: Booleans, k: int) -> int:
 
 
 def _cells_of_plan(table: _PatternTable, plan: _SuppressionPlan, which: Integers, order: Integers) -> Booleans:
-    """Return the cells of single records that a plan deletes: of each pattern the first records by ``order`` lose most values."""
+    """Return the cells of single records that a plan deletes, (n, d).
+
+    Of each pattern the first records by ``order`` lose most values.
+    """
     cells = np.zeros((len(which), table.patterns.shape[1]), dtype=np.bool_)
     members = np.lexsort((order, which))
     first = np.cumsum(table.counts) - table.counts
     used = np.zeros(len(table.counts), dtype=np.int64)
+    # Each set takes the next records of its pattern; the order of the sets is fixed, so that the result is.
     for place in np.lexsort((-plan.deleted, plan.pattern)).tolist():
         pattern, deleted, number = plan.pattern[place], plan.deleted[place], plan.number[place]
         start = first[pattern] + used[pattern]
@@ -120,7 +125,7 @@ def _cells_of_plan(table: _PatternTable, plan: _SuppressionPlan, which: Integers
 
 @dataclass(frozen=True, eq=False)
 class _SuppressionPlan:
-    """How many records of each pattern lose which values.
+    """Plan of how many records of each pattern lose which values.
 
     pattern: number of the pattern, (r,)
     deleted: values that are deleted, a bit for each column, (r,)
@@ -189,7 +194,10 @@ class _PatternTable:
         return float(self.deletion_weights(plan.pattern, plan.deleted) @ plan.number)
 
     def count_alike(self, rows: Integers, others: Integers, numbers: Integers) -> Integers:
-        """Count the records that each of the rows (r, d) is alike with, where ``numbers`` (o,) are like each of the others: (r,)."""
+        """Count the records that are alike with each of the rows (r, d): (r,).
+
+        ``numbers`` (o,) records have the values of each of the ``others`` (o, d).
+        """
         if self.missing == "anything":
             return match_counts(rows, others, numbers)
         (ours, theirs), groups = _number_equal_rows(rows, others)
@@ -197,16 +205,20 @@ class _PatternTable:
 
     @cached_property
     def is_needy(self) -> Booleans:
-        """Return which patterns fewer than k records are alike with, (g,)."""
+        """Return which patterns have fewer than k records alike with them, (g,)."""
         return self.count_alike(self.patterns, self.patterns, self.counts) < self.k
 
     @cached_property
     def deletion_sets(self) -> list[int]:
-        """List sets of columns to delete, the cheapest first; the empty one first, the set of all that may be deleted last."""
+        """List sets of columns to delete, the cheapest first, with the empty set first and the full one last.
+
+        The full one has all columns that may be deleted.
+        """
         columns = np.flatnonzero(np.isfinite(self.costs)).tolist()
         found = [0]
         if not columns:
             return found
+        # 2^d sets are too many from about a dozen columns on; small sets are the likely ones.
         for size in range(1, len(columns)):
             if len(found) >= MOST_SETS:
                 break
@@ -220,24 +232,30 @@ class _PatternTable:
         return float(sum(cost for column, cost in enumerate(self.costs.tolist()) if deleted >> column & 1))
 
     def require_reachable(self) -> None:
-        """Raise UnreachableClassSize where k records cannot be alike however much is deleted."""
+        """Raise UnreachableClassSize if some records have fewer than k alike even when all that may be deleted is."""
         all_lost = self.remaining_values(np.arange(len(self.counts)), np.full(len(self.counts), self.deletion_sets[-1]))
         if (few := self.count_alike(all_lost, all_lost, self.counts) < self.k).any():
             raise UnreachableClassSize(int(self.counts[few].sum()))
 
 
 def _number_equal_rows(rows: Integers, others: Integers) -> tuple[tuple[Integers, Integers], int]:
-    """Number rows (r, d) and others (o, d) so that those equal in all columns have one number, and return how many numbers there are."""
+    """Number rows (r, d) and others (o, d), the same number for rows that are equal in all columns.
+
+    Returns the numbers of both, (r,) and (o,), and how many different ones there are.
+    """
     columns = [[rows[:, j], others[:, j]] for j in range(rows.shape[1])]
     (ours, theirs), groups = number_groups(columns, [len(rows), len(others)])
     return (ours, theirs), groups
 
 
 def _find_plan(table: _PatternTable, report: Callable[[int, int], None]) -> tuple[_SuppressionPlan, bool]:
-    """Return the best plan found, and whether it is proven to be best."""
+    """Find a plan of low weight, and return it and whether it is proven to be best."""
     needy = np.flatnonzero(table.is_needy)
     if not len(needy):
         return _SuppressionPlan.from_rows([(p, 0, int(c)) for p, c in enumerate(table.counts)]), True
+    # Where a missing value matches any, k - 1 records without any value match everybody, and the fewest cells alone
+    # would lead to those. So a record may lose values only where fewer than k match it, and no more than it would have
+    # to lose alone.
     alone = _cheapest_sets_alone(table, needy) if table.missing == "anything" else None
     plan = _plan_each_alone(table, needy, alone) if alone is not None else _plan_greedily(table)
     whole = _ProgramChoices.from_all_sets(table, needy, alone)
@@ -264,7 +282,7 @@ def _find_plan(table: _PatternTable, report: Callable[[int, int], None]) -> tupl
 
 
 def _cheapest_sets_alone(table: _PatternTable, needy: Integers) -> Integers:
-    """Return the cheapest set of values that a record of each needy pattern would have to lose if no other lost any, (needy,)."""
+    """Return the cheapest set of values that each needy pattern would lose if no other record lost any, (needy,)."""
     found = np.full(len(needy), table.deletion_sets[-1], dtype=np.int64)
     pending = np.ones(len(needy), dtype=np.bool_)
     for deleted in table.deletion_sets:
@@ -285,8 +303,9 @@ def _plan_each_alone(table: _PatternTable, needy: Integers, alone: Integers) -> 
 
 
 def _plan_greedily(table: _PatternTable) -> _SuppressionPlan:
-    """Return a plan for ``value``: sets of values from the cheapest on make classes of needy records, with spare ones of others where few
-    lack.
+    """Return a plan for ``value``, which makes classes of needy records, the cheapest sets of values first.
+
+    Where a class lacks few records, others that have more than k alike lend some.
     """
     everyone, needy = np.arange(len(table.counts)), table.is_needy.copy()
     spare = np.where(needy, 0, table.counts - table.k)
@@ -300,6 +319,7 @@ def _plan_greedily(table: _PatternTable) -> _SuppressionPlan:
         own = np.bincount(cell, weights=table.counts * needy, minlength=cells).astype(np.int64)
         lacking = np.maximum(table.k - own, 0)
         enough = own + np.bincount(cell, weights=spare, minlength=cells) >= table.k
+        # No more borrowed records than needy ones, unless nothing else is left: each borrowed one loses values too.
         opened = (own > 0) & enough & ((lacking <= own) | (lost == table.deletion_sets[-1]))
         for members in _places_by_cell(cell, opened):
             missing = int(lacking[cell[members[0]]])
@@ -321,7 +341,7 @@ def _plan_greedily(table: _PatternTable) -> _SuppressionPlan:
 
 
 def _places_by_cell(cell: Integers, opened: Booleans) -> Iterator[Integers]:
-    """Yield the places in each of the opened cells, (members,) each."""
+    """Yield the places of the members of each opened cell, (members,) each."""
     order = np.argsort(cell, kind="stable")
     ends = np.cumsum(np.bincount(cell, minlength=len(opened)))
     for one in np.flatnonzero(opened).tolist():
@@ -329,7 +349,10 @@ def _places_by_cell(cell: Integers, opened: Booleans) -> Iterator[Integers]:
 
 
 def _suppress_remaining(table: _PatternTable, plan: _SuppressionPlan, rest: Integers) -> _SuppressionPlan:
-    """Delete all that may be deleted of needy patterns without spare records, each with the class for which that costs least."""
+    """Delete all deletable values of needy patterns that no spare record helped.
+
+    Where too few are left, the cheapest class with the same remaining values loses them too.
+    """
     whole = table.deletion_sets[-1]
     deleted = np.where(np.isin(plan.pattern, rest), whole, plan.deleted)
     all_lost = table.remaining_values(plan.pattern, np.full(len(deleted), whole))
@@ -337,6 +360,7 @@ def _suppress_remaining(table: _PatternTable, plan: _SuppressionPlan, rest: Inte
     for one in np.unique(group[np.isin(plan.pattern, rest)]).tolist():
         inside = np.flatnonzero(group == one)
         lost = inside[deleted[inside] == whole]
+        # These records without any deletable value are a class of k by themselves.
         if plan.number[lost].sum() >= table.k:
             continue
         others = inside[deleted[inside] != whole]
@@ -351,10 +375,11 @@ def _suppress_remaining(table: _PatternTable, plan: _SuppressionPlan, rest: Inte
 
 
 def _nearest_needy_patterns(table: _PatternTable, needy: Integers, seed: int, alone: Integers | None) -> Integers:
-    """Return the needy patterns that differ least from one, itself among them."""
+    """Return the needy patterns that differ least from the ``seed``, itself among them, ascending."""
     distance = np.sum(table.patterns[needy] != table.patterns[seed], axis=1)
     near = needy[np.argsort(distance, kind="stable")]
     each = _small_sets(table) if alone is None else _affordable_sets(table, alone)
+    # As many patterns as give a program of about NEIGHBOURHOOD pairs.
     return np.sort(near[: max(8, NEIGHBOURHOOD // max(len(each), 1))])
 
 
@@ -364,7 +389,7 @@ def _small_sets(table: _PatternTable) -> list[int]:
 
 
 def _affordable_sets(table: _PatternTable, alone: Integers) -> list[int]:
-    """Return the sets that cost no more than the dearest that a record would lose alone."""
+    """Return the sets that cost no more than the most that any record would lose alone."""
     most = max(table._set_cost(one) for one in np.unique(alone).tolist())
     return [one for one in table.deletion_sets if table._set_cost(one) <= most + TOLERANCE]
 
@@ -384,6 +409,7 @@ class _ProgramChoices:
 
     @classmethod
     def _from_sets(cls, choices: dict[int, set[int]], most: Callable[[int, int], int]) -> _ProgramChoices:
+        """Build from the sets of each pattern; ``most`` returns the most records of a pattern that may lose a set."""
         rows = [(p, one, most(p, one)) for p in sorted(choices) for one in sorted(choices[p])]
         found = np.array(rows, dtype=np.int64).reshape(-1, 3)
         return cls(found[:, 0], found[:, 1], found[:, 2])
@@ -408,7 +434,7 @@ class _ProgramChoices:
     def from_neighbourhood(
         cls, table: _PatternTable, plan: _SuppressionPlan, near: Integers, alone: Integers | None
     ) -> _ProgramChoices:
-        """Return choices of some needy patterns, and for ``value`` of the patterns whose records help them or could."""
+        """Return choices of some needy patterns, and for ``value`` of the patterns that could help them."""
         used = plan.deletions_by_pattern
         if alone is not None:
             needy = np.flatnonzero(table.is_needy)
@@ -419,6 +445,8 @@ class _ProgramChoices:
                 choices.setdefault(p, {0, *used[p]}).update(sets)
 
         def max_assigned(pattern: int, deleted: int) -> int:
+            # A class never needs more than k helping records, and a tight bound makes the program easier; but the plan
+            # at hand must stay possible.
             limit = table.counts[pattern] if deleted == 0 or table.is_needy[pattern] else table.k
             return max(int(min(limit, table.counts[pattern])), used[pattern].get(deleted, 0))
 
@@ -426,17 +454,18 @@ class _ProgramChoices:
 
 
 def _sets_within_cost_alone(table: _PatternTable, needy: Integers, alone: Integers) -> dict[int, set[int]]:
-    """Return the sets that cost each needy pattern (needy,) no more than what it would lose alone."""
+    """Return, for each needy pattern (needy,), the sets that cost no more than what it would lose alone."""
     prices = {one: table._set_cost(one) for one in table.deletion_sets}
     found = {}
     for pattern, limit in zip(needy.tolist(), table.deletion_weights(needy, alone).tolist(), strict=True):
+        # Deleting a value that is missing already would be the same choice twice.
         absent = sum(1 << int(column) for column in np.flatnonzero(table.patterns[pattern] == MISSING))
         found[pattern] = {one for one in table.deletion_sets if not one & absent and prices[one] <= limit + TOLERANCE}
     return found
 
 
 def _helping_patterns(table: _PatternTable, plan: _SuppressionPlan, near: Integers) -> Iterator[tuple[int, set[int]]]:
-    """Yield patterns without need that share a class with one of these or could, and the sets that they lose for it."""
+    """Yield patterns without need that are or could be in a class with ``near``, and the sets that they lose."""
     needy = set(near.tolist())
     helps = np.flatnonzero((plan.deleted > 0) & ~np.isin(plan.pattern, near))
     for deleted in np.unique(plan.deleted[helps]).tolist():
@@ -459,7 +488,7 @@ def _helping_patterns(table: _PatternTable, plan: _SuppressionPlan, near: Intege
 def _solve_program(
     table: _PatternTable, plan: _SuppressionPlan, choices: _ProgramChoices, nodes: int
 ) -> tuple[_SuppressionPlan, bool, int]:
-    """Return the plan with new choices where these cost less, whether they are proven optimal, and the number of nodes searched."""
+    """Solve the program of some choices; return the better plan, whether it is optimal, and the nodes searched."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
 
@@ -482,10 +511,12 @@ def _solve_program(
     searched = int(getattr(found, "mip_node_count", 0) or 0) + 1
     if found.x is None:
         return plan, False, searched
+    # The solver returns whole numbers within its tolerance.
     number = np.rint(found.x[: len(choices.pattern)]).astype(np.int64)
     used = number > 0
     new = fixed.concatenate_plan(_SuppressionPlan(choices.pattern[used], choices.deleted[used], number[used]))
     proven = found.status == 0
+    # Stopped at the node limit, the solver may return something worse than the plan at hand.
     return (new if table.plan_cost(new) < table.plan_cost(plan) - TOLERANCE else plan), proven, searched
 
 
@@ -512,9 +543,9 @@ class _IntegerProgram:
     def from_choices(
         cls, table: _PatternTable, choices: _ProgramChoices, fixed: _SuppressionPlan, decided: _SuppressionPlan
     ) -> _IntegerProgram:
-        """Build the program that replaces the choices in ``decided``: each pattern covers its records, and every pattern released has k
-        records
-        alike.
+        """Build the program that replaces the choices in ``decided``.
+
+        Each pattern covers its records, and every row that is released has k records alike.
         """
         found = cls(np.zeros(len(choices.pattern)), choices.most.astype(np.float64))
         patterns, place = np.unique(choices.pattern, return_inverse=True)
@@ -528,6 +559,7 @@ class _IntegerProgram:
         return found
 
     def _add_constraints(self, parts: Sequence[tuple[Integers, Integers, Floats]], low: Floats, high: Floats) -> None:
+        """Add rows low <= A x <= high, given as parts of (row, column, entry) of A."""
         first = len(self.low)
         for row, column, entry in parts:
             self.rows.append(first + row)
@@ -537,7 +569,7 @@ class _IntegerProgram:
         self.high += high.tolist()
 
     def _add_flags(self, least: Floats) -> Integers:
-        """Add variables that are 0 or 1, at least these, (f,), and return their columns."""
+        """Add variables that are 0 or 1, and at least ``least`` (f,), and return their columns."""
         first = len(self.upper)
         self.lower, self.upper = np.concatenate([self.lower, least]), np.concatenate([self.upper, np.ones(len(least))])
         return first + np.arange(len(least))
@@ -545,6 +577,7 @@ class _IntegerProgram:
     def _add_choice_needs_flag(self, choice: Integers, flag: Integers) -> None:
         """Add the constraint that a choice (c,) has no records unless its flag (c,) is 1."""
         rows = np.arange(len(choice))
+        # The smallest valid big-M, which keeps the relaxation tight.
         limit = np.maximum(self.upper[choice], 1.0)
         never, none = np.full(len(rows), -np.inf), np.zeros(len(rows))
         self._add_constraints([(rows, choice, np.ones(len(rows))), (rows, flag, -limit)], never, none)
@@ -552,7 +585,7 @@ class _IntegerProgram:
     def _require_k_matches(
         self, table: _PatternTable, shown: Integers, others: Integers, numbers: Integers, before: Integers
     ) -> None:
-        """Require that choices with records, and rows that stay and matched one of those ``before``, match k records."""
+        """Require k matches of every choice with records, and of the fixed rows that relied on those ``before``."""
         given = match_counts(shown, others, numbers)
         needy = np.flatnonzero(given < table.k)
         flags = self._add_flags(np.zeros(len(needy)))
@@ -579,9 +612,11 @@ class _IntegerProgram:
         (cell, theirs), cells = _number_equal_rows(shown, others)
         given = np.bincount(theirs, weights=numbers, minlength=cells).astype(np.float64)
         reach = np.bincount(cell, weights=self.upper, minlength=cells) + given
+        # Choices of classes that cannot reach k are closed before the solver sees them.
         self.upper = np.where(reach[cell] >= table.k, self.upper, 0.0)
         used = np.unique(cell)
         cell, given = np.searchsorted(used, cell), given[used]
+        # Classes with fixed records exist in any case, so their flag is 1.
         flags = self._add_flags((given > 0).astype(np.float64))
         rows = np.arange(len(used))
         self._add_constraints(

@@ -1,9 +1,8 @@
-"""An original and an anonymised table, record by record: what is compared, the equivalence classes, and their geometric sizes.
+"""An original table and its anonymised release, record by record, and the information lost between them.
 
-Sizes are those of Measuring Data Quality for Project Lighthouse §3.3.
-
-``classes`` (n,) number the equivalence class of each record, -1 for a suppressed one. A class's relative information loss
-RIL is its size as a share of the whole variable's; the losses here are averaged over the records that are not suppressed.
+Sizes are those of Measuring Data Quality for Project Lighthouse §3.3. ``classes`` (n,) number the equivalence class of
+each record, -1 for a suppressed one. A class's relative information loss RIL is its size as a share of the whole
+variable's; the losses here are averaged over the records that are not suppressed.
 """
 
 from __future__ import annotations
@@ -44,7 +43,10 @@ class LinkedTables:
 
     @classmethod
     def from_tables(cls, original: Microdata, released: Microdata) -> LinkedTables:
-        """Link the records by the classes of an anonymised release, else record by record. Raises NotComputable where neither is known."""
+        """Link the records by the classes of an anonymised release, else record by record.
+
+        Raises NotComputable where it is not known which records were released.
+        """
         released.require_linked()
         n = len(released) if released.classes is None else len(released.classes)
         if n != len(original) or len(released.linked_records) != len(released):
@@ -57,7 +59,10 @@ class LinkedTables:
         return len(self.rows) / len(self.original)
 
     def number_pairs(self, name: str) -> tuple[Floats, Floats]:
-        """Return the original and released numbers of a variable, both (k,), NaN where missing. Raises NotComputable without numbers."""
+        """Return the original and released numbers of a variable, both (k,), NaN where missing.
+
+        Raises NotComputable where the release has no numbers of it.
+        """
         self._require_released(name)
         if self.released.schema[name].kind.has_levels:
             return self.original.numbers(name)[self.rows], self._released_level_codes(name)
@@ -85,16 +90,22 @@ class LinkedTables:
         return equivalence_classes(columns, len(self.released))
 
     def _require_released(self, name: str) -> None:
+        """Raise NotComputable if the release lacks the variable or has no records."""
         if name not in self.released.frame.columns:
             raise NotComputable("the release does not have this variable")
         if not len(self.rows):
             raise NotComputable("every record is suppressed")
 
     def _released_level_codes(self, name: str) -> Floats:
+        """Return the released levels of a variable as the original's codes, (k,).
+
+        Raises NotComputable if some are generalised.
+        """
         column = self.original.column(name)
         if not self.original.schema[name].kind.has_levels:
             raise NotComputable("the release has intervals of this variable, not numbers")
         labels = self.released.frame[name].astype("object")
+        # The release may list its levels in another order, so its own codes would mean other levels.
         codes = column.cat.categories.get_indexer(pd.Index(labels))
         if ((codes < 0) & labels.notna()).any():
             raise NotComputable("the release generalises values of this variable, which are then no numbers")
@@ -103,7 +114,7 @@ class LinkedTables:
 
 @dataclass(frozen=True, eq=False)
 class TextValues:
-    """Values as text; missing is a value of its own.
+    """Values of a variable as text, with missing as a value of its own.
 
     distinct: different values, ascending
     place: place of each record's value among them, (n,)
@@ -124,18 +135,19 @@ class TextValues:
         codes = values.cat.codes.to_numpy()
         names = [*map(str, values.cat.categories), MISSING]
         found = sorted({names[code] for code in pd.unique(codes)})
+        # Levels that no record has must not count among the distinct values.
         at = {name: place for place, name in enumerate(found)}
         return cls(tuple(found), np.array([at.get(name, -1) for name in names], dtype=np.intp)[codes])
 
 
 def compared_quasi_identifiers(schema: Schema, released: Sequence[str]) -> tuple[str, ...]:
-    """Return the variables of role known; without any, the released ones; without those, all but the identifiers."""
+    """Return the quasi-identifiers; without any, the released variables; without those, all but the identifiers."""
     known = tuple(v.name for v in schema if v.role is Role.QUASI_IDENTIFIER)
     return known or tuple(released) or schema.non_identifiers
 
 
 def class_ranges(values: Floats, classes: Integers) -> Floats:
-    """Return max - min of the values in the class of each record that is not suppressed, in their order, (k,)."""
+    """Return the range of the values in the class of each record that is not suppressed, (k,)."""
     kept = classes >= 0
     own = classes[kept]
     low, high = class_extremes(values[kept], own, int(own.max(initial=-1)) + 1)
@@ -143,15 +155,18 @@ def class_ranges(values: Floats, classes: Integers) -> Floats:
 
 
 def numerical_loss(original: Floats, classes: Integers, hidden: Flags | None = None) -> float:
-    """Return the sum over classes of |e| perim(e) / perim(O), divided by |A|: both (n,), at least one record not suppressed.
+    """Return the mean relative information loss of a numerical variable.
 
-    perim is max - min of the *original* values; of O over all records, suppressed ones included, as in the paper's
-    example. 0 for a constant. Missing values, NaN, are ignored. A ``hidden`` value, (k,) of the records not suppressed, is
-    generalised to the root: whatever its class holds, nothing is left of it, as of a category at the root (§3.3.2).
+    It is the sum over classes of |e| perim(e) / perim(O), divided by |A|. perim is max - min of the *original* values
+    ``original`` (n,), and ``classes`` (n,) has at least one record not suppressed. 0 for a constant. Missing values,
+    NaN, are ignored. ``hidden`` (k,) marks records, of those not suppressed, whose value is generalised to the root.
     """
+    # perim(O) is over all records, suppressed ones included, as in the paper's example.
     present = ~np.isnan(original)
     ranges, whole = class_ranges(original[present], classes[present]), float(np.ptp(original[present]))
     if hidden is not None:
+        # Whatever its class holds, nothing is left of a value that is shown as the root, as of a category there
+        # (§3.3.2).
         ranges = np.where(hidden[present[classes >= 0]], whole, ranges)
     return float(np.mean(ranges)) / whole if whole and len(ranges) else 0.0
 
@@ -159,13 +174,12 @@ def numerical_loss(original: Floats, classes: Integers, hidden: Flags | None = N
 def categorical_loss(
     original: TextValues, released: TextValues, classes: Integers, tree: Hierarchy | None = None
 ) -> float:
-    """Return the same loss as ``numerical_loss`` with the geometric size of the generalised node over that of the root.
+    """Return the mean relative information loss of a categorical variable.
 
-    ``original`` (n,) and ``released`` (k,), the latter of the records that are not suppressed, hold labels; without a tree their values lie
-    below one root. A group, ``{foo, bar}``, counts as the lowest node over its values, a label that is no node as the root. Where a class
-    shows less than the lowest node over all its original values, such as its mode, that node counts. Raises ValueError where an
-    original value
-    is not in the tree.
+    It is the mean size of the released node over that of the root. ``original`` (n,) and ``released`` (k,), the latter
+    of the records that are not suppressed, hold labels; without a tree their values lie below one root. A group,
+    ``{foo, bar}``, counts as the lowest node over its values, a label that is no node as the root. Raises ValueError
+    where an original value is not in the tree.
     """
     tree = tree or flat_hierarchy(original.distinct)
     rows, root = tree.rows_of_values(original.distinct)[original.place], float(tree.node_sizes[-1].max())
@@ -176,11 +190,13 @@ def categorical_loss(
     }
     of_label = [size[one] if one in size else _common_node_size(tree, parse_group(one)) for one in released.distinct]
     shown = np.array(of_label)[released.place]
+    # A class that shows less than the lowest node over its original values, such as its mode, has lost that node's size
+    # all the same.
     return float(np.mean(np.maximum(shown, _class_node_sizes(tree, rows, classes)))) / root
 
 
 def _common_node_size(tree: Hierarchy, leaves: Sequence[str]) -> float:
-    """Return the size of the lowest node over all these values; the root's without values, or if one is not in the tree."""
+    """Return the size of the lowest node over all these values; the root's if a value is not in the tree."""
     rows = [i for i, row in enumerate(tree.rows) if row[0] in leaves]
     if rows and len(rows) == len(set(leaves)):
         for nodes, sizes in zip(tree.node_numbers, tree.node_sizes, strict=True):
@@ -194,10 +210,14 @@ def _labels_at_level(tree: Hierarchy, level: int) -> list[str]:
 
 
 def _class_node_sizes(tree: Hierarchy, rows: Integers, classes: Integers) -> Floats:
-    """Return the size of the lowest node over the leaves (rows of the tree) of the class of each record not suppressed, (k,)."""
+    """Return the size of the lowest node over the class of each record that is not suppressed, (k,).
+
+    ``rows`` (n,) is the row of the tree of each record's value.
+    """
     kept = rows[classes >= 0]
     found = tree.node_sizes[-1][kept]
     for nodes, sizes in zip(tree.node_numbers[-2::-1], tree.node_sizes[-2::-1], strict=True):
+        # From the root down: the lowest level at which a class has a single node is written last.
         shared = class_ranges(nodes[rows].astype(np.float64), classes) == 0
         found = np.where(shared, sizes[kept], found)
     return np.asarray(found, dtype=np.float64)

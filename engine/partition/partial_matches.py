@@ -1,7 +1,7 @@
-"""Records that agree wherever both have a value: a missing value matches anything (sdcMicro's meaning; Templ 2017, §3.2.2).
+"""Records that agree wherever both have a value: a missing value matches anything.
 
-The relation is not transitive, so that it makes no classes: each record has matches of its own. Records are compared by the
-columns in which they have values, group by group: a pair of groups with missing values in the same columns is one join.
+That is sdcMicro's meaning (Templ 2017, §3.2.2). The relation is not transitive, so there are no equivalence classes:
+each record has matches of its own.
 """
 
 from __future__ import annotations
@@ -44,10 +44,15 @@ class GroupJoin:
 
 
 def _joins_by_missing_columns(rows: Integers, others: Integers) -> Iterator[GroupJoin]:
-    """Yield a join for every two groups of rows (r, d) and others (o, d) that lack values in the same columns."""
+    """Yield a join for every pair of groups of rows (r, d) and others (o, d).
+
+    The rows of a group lack values in the same columns.
+    """
     ours, theirs = (list(_rows_by_missing_columns(codes)) for codes in (rows, others))
     for lacking, own in ours:
         for absent, place in theirs:
+            # Within such a pair the matching is equality in the columns that both have, which is transitive and costs
+            # one sort.
             compared = np.flatnonzero(~(lacking | absent))
             first, second = (codes[np.ix_(some, compared)] for codes, some in ((rows, own), (others, place)))
             columns = [[first[:, j], second[:, j]] for j in range(len(compared))]
@@ -56,22 +61,22 @@ def _joins_by_missing_columns(rows: Integers, others: Integers) -> Iterator[Grou
 
 
 def _missing_column_sets(codes: Integers) -> tuple[Integers, Integers]:
-    """Return the different sets of columns in which rows (r, d) lack a value, a bit each, and which is each row's, (r,)."""
+    """Return the distinct sets of columns in which rows (r, d) lack a value, as bits, and each row's set, (r,)."""
     found, which = np.unique((codes == MISSING) @ (1 << np.arange(codes.shape[1])), return_inverse=True)
     return found, which.reshape(-1)
 
 
 def _rows_by_missing_columns(codes: Integers) -> Iterator[tuple[Booleans, Integers]]:
-    """Yield the columns, (d,), in which some rows (r, d) lack a value, and the places of those rows."""
+    """Yield each set of columns, (d,), in which some rows (r, d) lack a value, with the places of those rows."""
     sets, which = _missing_column_sets(codes)
     for number, one in enumerate(sets):
         yield (one >> np.arange(codes.shape[1]) & 1).astype(np.bool_), np.flatnonzero(which == number)
 
 
 def partial_matches(rows: Integers, others: Integers) -> Iterator[tuple[Integers, Integers]]:
-    """Yield which of the ``rows`` (r, d) matches which of the ``others`` (o, d), as pairs of places, each once, in several parts.
+    """Yield the matching pairs of ``rows`` (r, d) and ``others`` (o, d) as positions in both, each pair once.
 
-    Codes mean the same in both; ``MISSING`` matches every code. At most 62 columns.
+    They come in several parts. Codes mean the same in both; ``MISSING`` matches every code. At most 62 columns.
     """
     for join in _joins_by_missing_columns(rows, others):
         order = np.argsort(join.other_groups, kind="stable")
@@ -91,11 +96,12 @@ def agreement_matrix(rows: Integers, others: Integers) -> Booleans:
 
 
 def match_counts(rows: Integers, others: Integers, weights: Integers) -> Integers:
-    """Count the records that each of the rows (r, d) matches, where ``weights`` (o,) records are like each of the others (o, d): (r,).
+    """Count the records that match each of the rows (r, d): (r,).
 
-    Where nearly every row lacks other columns, comparing each with each is faster than a join for every two groups.
+    ``weights`` (o,) records have the values of each of the ``others`` (o, d).
     """
     groups = [len(_missing_column_sets(codes)[0]) for codes in (rows, others)]
+    # Where nearly every row lacks other columns, comparing each with each is faster than a join for every two groups.
     if rows.size * len(others) < JOIN_COST * groups[0] * groups[1]:
         blocks = np.array_split(np.arange(len(rows)), 1 + len(rows) * len(others) // MOST_PAIRS_AT_ONCE)
         found = [agreement_matrix(rows[block], others) @ weights for block in blocks]
@@ -110,7 +116,10 @@ def match_counts(rows: Integers, others: Integers, weights: Integers) -> Integer
 
 
 def class_patterns(columns: Sequence[pd.Series], classes: Integers) -> Integers:
-    """Return the codes of each equivalence class, (classes, d): ``columns`` are the d columns of n records, ``classes`` (n,) their classes."""
+    """Return the codes of each equivalence class, (classes, d).
+
+    ``columns`` are the d columns of n records, ``classes`` (n,) the class of each record.
+    """
     first = np.unique(classes, return_index=True)[1]
     found = np.empty((len(first), len(columns)), dtype=np.int64)
     for place, column in enumerate(columns):
@@ -126,7 +135,10 @@ def matching_sizes(columns: Sequence[pd.Series], classes: Integers) -> Integers:
 
 
 def composition_of_matches(patterns: Integers, own: ClassComposition, values: int) -> ClassComposition:
-    """Count the values among the records that match each of the different ``patterns`` (g, d), whose own records have the composition ``own``."""
+    """Count the values among the records that match each of the distinct ``patterns`` (g, d).
+
+    ``own`` is the composition of the records that have each pattern.
+    """
     first = np.searchsorted(own.group, np.arange(len(patterns) + 1))
     keys, counts = [], []
     for ours, theirs in partial_matches(patterns, patterns):

@@ -1,8 +1,8 @@
 """Mondrian's partitioning, all partitions of a level cut at once (LeFevre, DeWitt & Ramakrishnan 2006).
 
-A partition is cut at the median of its widest quasi-identifier, or of the next widest where that cut is not allowed, until
-no cut is. The records of a partition lie side by side, so that counts, ranges and medians of all partitions of a level
-are segment sums; a level costs O(n d), and there are about log2(n / k) levels.
+A partition is cut at the median of its widest quasi-identifier, or of the next widest where that cut is not allowed,
+until no cut is. The records of a partition lie side by side, so that counts, ranges and medians of all partitions of a
+level are segment sums; a level costs O(n d), and there are about log2(n / k) levels.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ..data.rows import distinct_codes
 
 Codes = NDArray[np.int32]
 
+# Counting takes an array over the codes of all segments; beyond this many places a record, sorting is quicker.
 DENSE = 4
 Booleans = NDArray[np.bool_]
 ClassCheck = Callable[[Integers, Integers, int], Booleans]
@@ -54,18 +55,21 @@ def median_cuts(
 ) -> tuple[NDArray[np.bool_], Integers]:
     """Return which members lie right of their segment's cut, (a,), and how many lie left of it, (s,).
 
-    The median is the value of rank ceil(size / 2). A strict cut lies below or above it, whichever parts the segment more
-    evenly, above it if both do. A relaxed cut leaves ceil(size / 2) members on the left, those of the median value in order.
+    The median is the value of rank ceil(size / 2). A strict cut lies below or above it, whichever parts the segment
+    more evenly, above it if both do. A relaxed cut leaves ceil(size / 2) members on the left, those of the median value
+    in order.
 
     ``codes`` (a,) are those of the members, ``low`` and ``high`` (s,) the smallest and largest of each segment.
     """
     median, below, up_to = _segment_medians(codes, segments, low, high)
     mine = median[segments.segment]
     if not relaxed:
+        # No value may lie on both sides of a strict cut, so it lies below or above the median value.
         above = np.abs(2 * up_to - segments.sizes) <= np.abs(2 * below - segments.sizes)
         return codes >= (median + above)[segments.segment], np.where(above, up_to, below)
     left = (segments.sizes + 1) // 2
     tied = codes == mine
+    # Ranks among the records of the median value, restarted in each segment: the first of them go left.
     running = np.cumsum(tied)
     starts = np.cumsum(segments.sizes) - segments.sizes
     opening = running[starts] - tied[starts]
@@ -74,18 +78,20 @@ def median_cuts(
 
 
 def _segment_medians(codes: Codes, segments: Segments, low: Codes, high: Codes) -> tuple[Integers, Integers, Integers]:
-    """Return the median code of each segment, and its members below it and up to it, (s,) each. By counting, else by sorting."""
+    """Return the median code of each segment, and how many of its members lie below it and up to it, (s,) each."""
     starts = np.cumsum(segments.sizes) - segments.sizes
     middle = starts + (segments.sizes - 1) // 2
     spans = (high - low + 1).astype(np.int64)
     total = int(spans.sum())
     if total <= DENSE * len(codes):
+        # Each segment has a stretch of the array for its own codes, so that one bincount serves all.
         offset = np.cumsum(spans) - spans - low
         running = np.cumsum(np.bincount(codes + offset[segments.segment], minlength=total))
         entry = np.searchsorted(running, middle, side="right")
         before = np.where(entry > 0, running[entry - 1], 0)
         return entry - offset, np.maximum(before - starts, 0), running[entry] - starts
     width = int(high.max()) + 1
+    # The segment is the leading digit of the key, so one sort orders all segments.
     keys = np.sort(codes + segments.segment * width)
     key = keys[middle]
     median = key - np.arange(len(key)) * width
@@ -105,25 +111,28 @@ class QuasiIdentifierRanks:
 
     @classmethod
     def from_numbers(cls, values: Floats) -> QuasiIdentifierRanks:
-        """Rank numbers, (n,): they lie as they are, scaled by their range."""
+        """Rank numbers, (n,), and place them by value, scaled by their range."""
         distinct = distinct_codes(values)
         return cls(distinct.codes, _scale_to_unit(distinct.values))
 
     @classmethod
     def from_ranks(cls, ranks: Integers) -> QuasiIdentifierRanks:
-        """Rank ordered levels or leaves of a tree, (n,): neighbours lie equally far apart."""
+        """Rank ordered levels or leaves of a tree, (n,), and place them at equal distances."""
         distinct = distinct_codes(ranks)
         return cls(distinct.codes, _scale_to_unit(np.arange(len(distinct.values), dtype=np.float64)))
 
 
 def _scale_to_unit(places: Floats) -> Floats:
+    """Return ascending places scaled to 0..1; 0 if they are all the same."""
     span = float(places[-1] - places[0])
     return (places - places[0]) / span if span > 0 else np.zeros(len(places))
 
 
 @dataclass
 class _PartitionState:
-    """Records that may still be cut, in partitions side by side; and the tree of all partitions so far, numbered level by level.
+    """State between two levels: the partitions that may still be cut, and the tree of all so far.
+
+    Records lie in partitions side by side. Partitions are numbered level by level.
 
     rows: records that may still be cut, (a,)
     codes: their ranks of each quasi-identifier, (a,) each
@@ -146,7 +155,7 @@ class _PartitionState:
         return sum(map(len, self.parents[:-1]))
 
     def close_partitions(self, parts: Integers) -> None:
-        """Close these partitions: they are cut no further."""
+        """Make these partitions leaves, which are cut no further."""
         segments = Segments.from_sizes(self.sizes, parts)
         self.leaves[self.rows[segments.members]] = self.first_number + parts[segments.segment]
 
@@ -184,10 +193,10 @@ def mondrian_classes(
 
     A strict cut parts records by value, at the edge of the median value that parts them most evenly; a relaxed cut
     parts them in halves, those of the median value in the order in which they come. A cut is allowed when both sides
-    have k records and the ``rule`` of the whole table allows both. Where no cut is, a strict side of fewer than k records is
-    suppressed while their number keeps to ``most_suppressed``: of all such sides of a level those first that have, for
-    each record, most records and range to win. Records that are left make another table, whose rule may be another:
-    cuts that it does not allow are undone, until it allows all classes or one class is left.
+    have k records and the ``rule`` of the whole table allows both. Where no cut is, a strict side of fewer than k
+    records is suppressed while their number keeps to ``most_suppressed``: of all such sides of a level those first that
+    have, for each record, most records and range to win. Records that are left make another table, whose rule may be
+    another: cuts that it does not allow are undone, until it allows all classes or one class is left.
 
     ``dimensions`` are the d quasi-identifiers of n >= k records, in the order in which equally wide ones are cut.
     """
@@ -210,6 +219,8 @@ def _undo_refused_cuts(state: _PartitionState, rule: ClassRule) -> None:
     kept = np.flatnonzero(state.leaves >= 0)
     allowed, parent = rule(kept), np.concatenate(state.parents)
     rows = kept
+    # Suppression changed the table that t-closeness compares with, so cuts that were allowed may no longer be. A merged
+    # class may be refused again; the loop ends since each turn removes leaves.
     while len(rows):
         leaves, part = np.unique(state.leaves[rows], return_inverse=True)
         refused = parent[leaves[~allowed(rows, part, len(leaves))]]
@@ -219,7 +230,7 @@ def _undo_refused_cuts(state: _PartitionState, rule: ClassRule) -> None:
 
 
 def _highest_chosen_ancestor(parents: Sequence[Integers], chosen: Integers) -> Integers:
-    """Return the highest of the chosen partitions that each partition is or lies in, -1 without one: (partitions,)."""
+    """Return the highest chosen partition among each partition and its ancestors, -1 without one: (partitions,)."""
     found = np.full(sum(map(len, parents)), -1, dtype=np.int64)
     found[chosen] = chosen
     first = len(parents[0])
@@ -258,7 +269,10 @@ class _CutFinder:
         high = np.stack([np.maximum.reduceat(codes, starts) for codes in state.codes])
         width = np.stack([d.places[h] - d.places[b] for d, b, h in zip(self.dimensions, low, high, strict=True)])
         level = _LevelCuts.without_cuts(len(state.sizes), len(state.rows))
+        # A side below k can be suppressed only with ``trim``; else both sides need k records.
         large = state.sizes > self.k if trim else state.sizes >= 2 * self.k
+        # In turn the widest dimension of each partition, the next widest, and so on; a stable sort takes equal ones in
+        # their order.
         for place in np.argsort(-width, axis=0, kind="stable"):
             pending = np.flatnonzero(~level.is_cut & large)
             for d in np.unique(place[pending]):
@@ -274,7 +288,7 @@ class _CutFinder:
         return level
 
     def _allowed_sides(self, state: _PartitionState, segments: Segments, right: Booleans) -> Booleans:
-        """Return which sides of each segment may be classes, but for their size, (s, 2)."""
+        """Return which sides of each segment the rule allows as classes, whatever their size, (s, 2)."""
         if self.allowed is None:
             return np.ones((len(segments.sizes), 2), dtype=np.bool_)
         side = 2 * segments.segment + right
@@ -283,6 +297,7 @@ class _CutFinder:
     def _store_cuts(
         self, level: _LevelCuts, tried: Integers, segments: Segments, cuts: tuple[Booleans, Integers], fits: Booleans
     ) -> None:
+        """Store which of the tried partitions are cut, and the side of their records."""
         right, left_size = cuts
         smaller = np.minimum(left_size, segments.sizes - left_size)
         level.is_cut[tried] = (smaller >= self.k) & fits.all(axis=1)
@@ -297,10 +312,12 @@ class _CutFinder:
         fits: Booleans,
         width: Floats,
     ) -> None:
+        """Store the small side of each uncut partition whose suppression gains most so far."""
         right, left_size = cuts
         smaller = np.minimum(left_size, segments.sizes - left_size)
         left_is_small = 2 * left_size < segments.sizes
         large_fits = np.where(left_is_small, fits[:, 1], fits[:, 0]) & (segments.sizes - smaller >= self.k)
+        # Records and range that become free to be cut, for each suppressed record.
         gain = np.where((smaller < self.k) & large_fits, segments.sizes * width / np.maximum(smaller, 1), 0.0)
         better = ~level.is_cut[tried] & (gain > level.gain[tried])
         level.gain[tried] = np.where(better, gain, level.gain[tried])
@@ -309,7 +326,10 @@ class _CutFinder:
 
 
 def _partitions_to_trim(state: _PartitionState, level: _LevelCuts, budget: int) -> Booleans:
-    """Return the partitions whose small side is suppressed, best first, as long as there is room."""
+    """Return which partitions have their small side suppressed, (s,), within the ``budget`` of records.
+
+    Those of the largest gain come first.
+    """
     chosen = np.zeros(len(state.sizes), dtype=np.bool_)
     candidates = np.flatnonzero(~level.is_cut & (level.gain > 0))
     if budget > 0 and len(candidates):
@@ -335,6 +355,7 @@ def _next_level_state(state: _PartitionState, level: _LevelCuts, trimmed: Boolea
     source = np.empty(int(sizes.sum()), dtype=np.int64)
     for place, (side, own) in enumerate(zip(sides, counts, strict=True)):
         rows = np.flatnonzero(side)
+        # The order of records within a partition stays, since relaxed cuts split records of the median value by it.
         source[np.repeat(opening[place::2] - (np.cumsum(own) - own), own) + np.arange(len(rows))] = rows
     codes = [values[source] for values in state.codes]
     parents = [*state.parents, state.first_number + np.flatnonzero(sizes) // 2]

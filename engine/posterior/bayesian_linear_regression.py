@@ -1,21 +1,17 @@
 """Bayesian linear regression with independent normal coefficients and a half-Cauchy standard deviation.
 
-    y | gamma, sigma ~ Normal(X gamma, sigma^2 I);  gamma_k ~ Normal(0, s) independent;  sigma ~ half-t with 1 df and scale a (half-Cauchy)
+    y | gamma, sigma ~ Normal(X gamma, sigma^2 I);  gamma_k ~ Normal(0, s) independent;  sigma ~ half-t with 1 df and
+    scale a
 
-Guo & Hu §2.2, eq. 6-8, where s = 2 and a = 1. Draws are exact and independent: integrated out, coefficients leave a density of sigma
-alone. X enters through X = Q1 T, the first half of the decomposition [X; I/s] = [Q1; Q2] T, and the cosines and sines Q1 = U C V', Q2'Q2 =
-V S^2 V'. With delta = V' T gamma the posterior precision given sigma is diagonal, w = C^2 / sigma^2 + S^2, and
+Guo & Hu §2.2, eq. 6-8, where s = 2 and a = 1. Draws are exact and independent: with the coefficients integrated out, a
+density of sigma alone is left. X enters through X = Q1 T, the first half of the decomposition [X; I/s] = [Q1; Q2] T,
+and the cosines and sines Q1 = U C V', Q2'Q2 = V S^2 V'. With delta = V' T gamma the posterior precision given sigma is
+diagonal, w = C^2 / sigma^2 + S^2.
 
-    log p(y | sigma) = -n log sigma - sum(log w) / 2 - (rss + sum(u^2 S^2 sigma^2 / (C^2 + S^2 sigma^2))) / (2 sigma^2)
-
-up to a constant, with u = U'y and rss the residual sum of squares. The decomposition does not depend on the scale of the columns.
-
-Those priors are mild for variables whose sizes are near 1. The ``_scaled`` constructors put them on (y - mean(y)) / sd(y) and
-(x_j - mean(x_j)) / sd(x_j) instead (Gelman, Jakulin, Pittau and Su 2008, section 2), so that units and origins do not matter:
-
-    gamma_j ~ Normal(0, s sd(y) / sd(x_j)),   gamma_0 + sum_j gamma_j mean(x_j) ~ Normal(mean(y), s sd(y)),   sigma has scale a sd(y)
-
-A record of weight w has its likelihood to the power w: rows of y and X times root(w), and the sum of the weights in place of n.
+Those priors are mild for variables whose sizes are near 1. The ``_scaled`` constructors put them on (y - mean(y)) /
+sd(y) and (x_j - mean(x_j)) / sd(x_j) instead (Gelman, Jakulin, Pittau and Su 2008, section 2), so that units and
+origins do not matter. A record of weight w has its likelihood to the power w: rows of y and X times root(w), and the
+sum of the weights in place of n.
 """
 
 from __future__ import annotations
@@ -63,20 +59,28 @@ class Standardisation:
 
     @classmethod
     def from_records(cls, y: Floats, x: Floats, weights: Floats | None = None) -> Standardisation:
-        """Compute from responses (n,) and design (n, K), by the records' weights. Raises ValueError when y or a column does not vary."""
+        """Compute from responses (n,) and design (n, K), by the records' weights.
+
+        Raises ValueError when y or a column does not vary.
+        """
         middle, unit = map(float, _mean_and_sd(y, weights))
         of_means, of_sds = _mean_and_sd(x[:, 1:], weights)
         return cls._require_varying(middle, unit, np.append(0.0, of_means), np.append(1.0, of_sds))
 
     @classmethod
     def from_triangle(cls, triangle: Floats, n: float) -> Standardisation:
-        """Compute as ``from_records``, given R (K + 1, K + 1) with QR = [X y], rows times the roots of their weights, which sum to ``n``."""
+        """Compute as ``from_records``, given R (K + 1, K + 1) with QR = [X y].
+
+        Rows of X and y are multiplied by the roots of their weights, which sum to ``n``.
+        """
+        # The first column is the intercept, so the first row of R holds sums and the others deviations from means.
         means, sds = triangle[0] / triangle[0, 0], np.linalg.norm(triangle[1:], axis=0) / np.sqrt(n)
         means[0], sds[0] = 0.0, 1.0
         return cls._require_varying(float(means[-1]), float(sds[-1]), means[:-1], sds[:-1])
 
     @classmethod
     def _require_varying(cls, middle: float, unit: float, means: Floats, sds: Floats) -> Standardisation:
+        """Build the standardisation. Raises ValueError if the response or a column does not vary."""
         if not unit > 1e-12 * abs(middle) or not np.all(sds > 0):
             raise ValueError("the response is a linear function of the predictors, without error")
         return cls(middle, unit, means, sds)
@@ -84,7 +88,7 @@ class Standardisation:
 
 @dataclass(frozen=True)
 class LinearPosterior:
-    """The posterior of (gamma, sigma) given n records, or records whose weights sum to n; build it with ``from_records``.
+    """The posterior of (gamma, sigma) given records; build it with ``from_records``.
 
     n: number of records, or sum of their weights
     rss: sum of squared residuals of least squares
@@ -120,9 +124,10 @@ class LinearPosterior:
         weights: Floats | None = None,
         symmetric: bool = False,
     ) -> LinearPosterior:
-        """Compute the posterior given responses y (n,), design x (n, K), n > K, and ``weights`` (n,) above 0 with a sum above K.
+        """Compute the posterior given responses y (n,) and design x (n, K), n > K.
 
-        ``symmetric`` draws T gamma by the symmetric root of its covariance, which no sign or order of U and V changes.
+        ``weights`` (n,) are above 0, and their sum is above K. ``symmetric`` draws T gamma by the symmetric root of its
+        covariance.
 
         Raises:
             ValueError: when there are no more records than coefficients, or y is a linear function of x.
@@ -139,7 +144,9 @@ class LinearPosterior:
     def from_triangle(
         cls, triangle: Floats, n: float, prior_sd: float = 2.0, sigma_scale: float = 1.0, *, symmetric: bool = False
     ) -> LinearPosterior:
-        """Compute as ``from_records``, given R (K + 1, K + 1) with QR = [X y], rows times the roots of their weights, which sum to ``n``.
+        """Compute as ``from_records``, given R (K + 1, K + 1) with QR = [X y].
+
+        Rows of X and y are multiplied by the roots of their weights, which sum to ``n``.
 
         Raises:
             ValueError: when y is a linear function of x.
@@ -148,9 +155,12 @@ class LinearPosterior:
         z, rss = triangle[:k, k], float(triangle[k, k] ** 2)
         if rss <= 1e-24 * float(triangle[:, k] @ triangle[:, k]):
             raise ValueError("the response is a linear function of the predictors, without error")
+        # This decomposition does not depend on the scale of the columns, unlike X'X.
         q, t = np.linalg.qr(np.vstack([triangle[:k, :k], np.eye(k) / prior_sd]))
         u, cosine, vt = np.linalg.svd(q[:k])
         sine = np.linalg.norm(q[k:] @ vt.T, axis=0)
+        # Signs and order of U and V are arbitrary and may differ between machines; the symmetric root does not depend
+        # on them.
         back, turn = np.linalg.solve(t, vt.T), vt if symmetric else np.eye(k)
         return cls(n, rss, cosine, sine, u.T @ z, back, sigma_scale, np.zeros(k), 1.0, np.full(k, prior_sd), turn)
 
@@ -165,9 +175,9 @@ class LinearPosterior:
         *,
         weights: Floats | None = None,
     ) -> LinearPosterior:
-        """Compute the posterior with priors on the standardised variables, by the weights; the first column of x is the intercept.
+        """Compute the posterior with priors on the standardised variables; the first column of x is the intercept.
 
-        ``by`` is the standardisation where that is not of these records.
+        ``by`` is the standardisation where that is not of these records, by their weights.
 
         Raises:
             ValueError: as ``from_records``, and when y or a column does not vary.
@@ -189,10 +199,6 @@ class LinearPosterior:
     ) -> LinearPosterior:
         """Compute as ``from_records_scaled``, given R (K + 1, K + 1) with QR = [X y] as in ``from_triangle``.
 
-        Its first row holds sums over all records and the others deviations from means, so that variables standardised by these records
-        have the
-        triangle without that row, in other units, and by others one with the differences of their means.
-
         Raises:
             ValueError: as ``from_triangle``, and when y or a column does not vary.
         """
@@ -201,11 +207,15 @@ class LinearPosterior:
         units = np.append(by.column_sds, by.response_sd)
         standard = triangle / units
         middle = np.append(by.column_means, by.response_mean)[1:]
+        # The first row holds sums over all records: variables standardised by these records sum to 0, by others to the
+        # differences of their means.
         standard[0, 1:] = 0.0 if own else (triangle[0, 1:] - triangle[0, 0] * middle) / units[1:]
         return cls.from_triangle(standard, n, prior_sd, sigma_scale, symmetric=True)._in_given_units(by, prior_sd)
 
     def _in_given_units(self, by: Standardisation, prior_sd: float) -> LinearPosterior:
-        """Return the posterior of standardised variables in the units that they were given in."""
+        """Return the posterior of standardised variables in their original units."""
+        # gamma_j ~ Normal(0, s sd(y) / sd(x_j)), gamma_0 + sum_j gamma_j mean(x_j) ~ Normal(mean(y), s sd(y)), sigma
+        # has scale a sd(y).
         given = np.diag(by.response_sd / by.column_sds)
         given[0] -= by.response_sd * by.column_means / by.column_sds
         centre = np.append(by.response_mean, np.zeros(by.column_sds.size - 1))
@@ -215,20 +225,23 @@ class LinearPosterior:
     def log_sigma_density(self, log_sigma: Floats) -> Floats:
         """Return the log marginal posterior density of log(sigma / unit) at the points (G,), up to a constant: (G,)."""
         variance = np.exp(2 * log_sigma)[:, None]
+        # log p(y | sigma) = -n log sigma - sum(log w) / 2 - (rss + sum(u^2 S^2 sigma^2 / (C^2 + S^2 sigma^2))) / (2
+        # sigma^2), up to a constant, with u = U'y and rss the residual sum of squares.
         shrunk = self.cosine**2 + self.sine**2 * variance
         misfit = self.rss / variance[:, 0] + np.sum(self.u**2 * self.sine**2 / shrunk, axis=1)
         likelihood = -self.n * log_sigma - 0.5 * np.sum(np.log(shrunk / variance), axis=1) - 0.5 * misfit
         return np.asarray(likelihood + log_sigma - np.log1p(variance[:, 0] / self.sigma_scale**2))
 
     def sigma_grid(self) -> tuple[Floats, Floats]:
-        """Return points of log(sigma / unit) (G,) that cover all but a negligible part of its posterior, and the cdf at them (G,).
+        """Return points of log(sigma / unit), (G,), and the posterior cdf at them, (G,).
 
-        A grid over every sigma that the data could support is narrowed to where the density is within a factor of
-        exp(-45) of its maximum, until it is fine.
+        They cover all but a negligible part of the posterior.
         """
         total = self.rss + float(self.u @ self.u)
         low = 0.5 * np.log(self.rss / self.n) - 3
         high = max(0.5 * np.log(total / self.n), np.log(self.sigma_scale)) + 3 + _DROP / (self.n - len(self.u))
+        # From every sigma that the data could support, narrowed to where the density is within exp(-45) of its maximum,
+        # until that is at least half of the points.
         for _ in range(20):
             points = np.linspace(low, high, _POINTS)
             log_density = self.log_sigma_density(points)
@@ -268,14 +281,14 @@ class LinearPosterior:
         return mean, np.sqrt(variance * np.sum((self.back / self.cosine) ** 2, axis=1))
 
     def delta_given_sigma(self, sigma: Floats) -> tuple[Floats, Floats]:
-        """Return mean and variance of delta given each sigma / unit (G,): (G, K) and (G, K)."""
+        """Return mean and variance of delta given each sigma / unit (G,), (G, K) each."""
         square = (sigma**2)[:, None]
         shrunk = self.cosine**2 + self.sine**2 * square
         return self.cosine * self.u / shrunk, square / shrunk
 
 
 def require_more_records(n: float, rows: int, coefficients: int, *, weighted: bool) -> None:
-    """Raise ValueError when ``rows`` records, whose weights sum to ``n``, are no more than the coefficients."""
+    """Raise ValueError if ``rows`` records, whose weights sum to ``n``, are not more than the coefficients."""
     if min(n, rows) <= coefficients:
         weighing = ", by their weights," if weighted else ""
         raise ValueError(
@@ -284,7 +297,7 @@ def require_more_records(n: float, rows: int, coefficients: int, *, weighted: bo
 
 
 def _mean_and_sd(values: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
-    """Return mean and standard deviation of values (n,), or of each column (n, k), by weights (n,)."""
+    """Return mean and standard deviation of values (n,), or of each column (n, k), by ``weights`` (n,) if given."""
     if weights is None:
         return np.asarray(values.mean(axis=0)), np.asarray(values.std(axis=0))
     means = np.average(values, axis=0, weights=weights)
@@ -294,11 +307,7 @@ def _mean_and_sd(values: Floats, weights: Floats | None) -> tuple[Floats, Floats
 def draw_truncated_normal(
     mean: Floats, sd: Floats | float, lower: float, upper: float, rng: np.random.Generator
 ) -> Floats:
-    """Draw one value from each Normal(mean, sd^2) restricted to [lower, upper], (n,); either end may be infinite.
-
-    A uniform share u of the interval's probability is solved for z from log(Phi(a) + u (Phi(b) - Phi(a))). An interval
-    above the mean is reflected below it, where the logarithm of the cdf keeps its accuracy however far out it lies.
-    """
+    """Draw one value from each Normal(mean, sd^2) restricted to [lower, upper], (n,); either end may be infinite."""
     found = np.empty(len(mean))
     for rows in row_blocks(len(mean), _SHARED):
         own = sd if np.ndim(sd) == 0 else np.asarray(sd)[rows]
@@ -307,7 +316,10 @@ def draw_truncated_normal(
 
 
 def _truncated_normal_quantile(mean: Floats, sd: Floats | float, lower: float, upper: float, u: Floats) -> Floats:
+    """Return the value below which a share ``u`` (n,) of the probability between the bounds lies, (n,)."""
     a, b = (lower - mean) / sd, (upper - mean) / sd
+    # An interval above the mean is reflected below it, where the logarithm of the cdf keeps its accuracy however far
+    # out it lies.
     above = a > 0
     low, high = np.where(above, -b, a), np.where(above, -a, b)
     top = log_ndtr(high)

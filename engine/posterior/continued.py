@@ -1,8 +1,8 @@
 """Chains that continue until they have converged, from the state that they are in.
 
-Every sampler of chains runs to a length, is judged by its own rule, and continues to the next length where the rule fails. Chains that
-converge at the first length have the same draws as if there were no other. Draws of a chain depend on its own random numbers
-and its length alone, so that an interrupted fit that starts again gives the same bytes.
+Every sampler of chains runs to a length, is judged by its own rule, and continues to the next length where the rule
+fails. Draws of a chain depend on its own random numbers and its length alone, so that an interrupted fit that starts
+again gives the same bytes.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ ChainResult = TypeVar("ChainResult")
 def run_until_converged(
     run_to: Callable[[int], ChainResult], converged: Callable[[ChainResult], bool], lengths: Iterable[int]
 ) -> tuple[ChainResult, int]:
-    """Run chains to the first of the ascending ``lengths`` where they have converged, or to the last; return their result and that length.
+    """Run chains to the first of the ascending ``lengths`` at which they have converged, or to the last.
 
-    ``run_to`` continues the chains to a length. Raises ValueError without any length.
+    Returns their result and that length. ``run_to`` continues the chains to a length. Raises ValueError without any
+    length.
     """
     left: ChainResult | None = None
     reached = 0
@@ -32,7 +33,7 @@ def run_until_converged(
 
 
 def geometric_lengths(first: int, most: int, by: float) -> Iterator[int]:
-    """Yield the length ``first``, then each ``by`` times the one before, and ``most`` as the last."""
+    """Yield the length ``first``, then each ``by`` times the previous one, and ``most`` as the last."""
     length = min(first, most)
     yield length
     while length < most:
@@ -41,12 +42,10 @@ def geometric_lengths(first: int, most: int, by: float) -> Iterator[int]:
 
 
 def doubling_lengths(first: int, most: int) -> Iterator[int]:
-    """Yield the length ``first``, then each twice the one before, as long as that is at most ``most``.
-
-    The second half of a chain then are the sweeps that it added last.
-    """
+    """Yield the length ``first``, then each twice the previous one, while that is at most ``most``."""
     length = first
     yield length
+    # Doubled, so that the second half of a chain is what it added last.
     while 2 * length <= most:
         length *= 2
         yield length

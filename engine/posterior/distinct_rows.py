@@ -1,8 +1,7 @@
-"""Records as their distinct rows, and the probabilities of the classes of a mixture of products of multinomials for each row.
+"""Records as their distinct rows, and the probabilities of the classes of a mixture for each row.
 
-Records that are alike have the same class probabilities: those are computed once for every distinct row. Variables stand in blocks, and
-    the
-probability of a block in a class is computed once for every combination of its values.
+Records that are alike have the same class probabilities, which are computed once for every distinct row. Variables
+stand in blocks, and the probability of a block in a class is computed once for every combination of its values.
 """
 
 from __future__ import annotations
@@ -22,14 +21,15 @@ Codes = NDArray[np.int64]
 PROBABILITIES_AT_ONCE = 40_000
 """Class probabilities that are held at a time: they stay in the processor's cache."""
 COMBINATIONS = 512
-"""Of the values of a block of variables, at least: as many logarithms are summed and exponentials taken for each class."""
+"""Of the values of a block of variables, at least: as many logarithms are summed and exponentials taken for each class.
+"""
 SMALLEST_PROBABILITY = 1e-300
 """Of a probability that was drawn: its logarithm is finite."""
 
 
 @dataclass(frozen=True, eq=False)
 class VariableBlock:
-    """Consecutive variables, whose values together have H combinations.
+    """A block of consecutive variables, whose values together have H combinations.
 
     combination: combination of each distinct row, (R,)
     first, last: first column and the one after the last of the variables' levels among the D of all
@@ -46,7 +46,7 @@ class VariableBlock:
 
 @dataclass(frozen=True, eq=False)
 class DistinctRows:
-    """Records of q variables as their R distinct rows.
+    """Records of q variables, as their R distinct rows.
 
     levels: number of levels of each variable; a code outside 0..levels - 1 is a missing value, (q,)
     counts: records of each row, (R,)
@@ -61,11 +61,12 @@ class DistinctRows:
 
     @classmethod
     def from_codes(cls, codes: Sequence[Codes], levels: Sequence[int], records: int) -> DistinctRows:
-        """Build from the codes (n,) of each variable. Rows stand in the order of their codes, so that the order of the records has no effect."""
+        """Build from the codes (n,) of each variable, the rows in the order of their codes."""
         known = [
             np.where((own >= 0) & (own < size), own, size).astype(np.int64)
             for own, size in zip(codes, levels, strict=True)
         ]
+        # Rows in the order of their codes, so that the order of the records has no effect on the draws.
         distinct = distinct_rows(known, records)
         counts = distinct.counts if records else np.zeros(1, dtype=np.int64)
         rows = [own[distinct.first] for own in known]
@@ -73,21 +74,26 @@ class DistinctRows:
 
     @property
     def level_starts(self) -> Codes:
-        """Return where the levels of each variable start among the D of all, (q + 1,)."""
+        """Return the first level of each variable among the D of all, and D, (q + 1,)."""
         return np.concatenate([[0], np.cumsum(self.levels)]).astype(np.int64)
 
     def log_block_probabilities(self, log_levels: Floats) -> list[Floats]:
-        """Return for each block the logarithm (K, H) of each combination's probability in each class; ``log_levels`` (K, D) are log phi."""
+        """Return for each block the log probability of each combination in each class, (K, H).
+
+        ``log_levels`` (K, D) are log phi.
+        """
         return [log_levels[:, block.first : block.last] @ block.level_indicators for block in self.blocks]
 
     def class_probabilities(
         self, log_weights: Floats, logs: Sequence[Floats]
     ) -> Iterator[tuple[slice, ClassProbabilities, Floats]]:
-        """Yield chunks of rows: which rows, the probabilities of their classes, and the logarithms (rows,) to add to their total.
+        """Yield, for chunks of rows, which rows they are, the probabilities of their classes, and log factors (rows,).
 
-        ``log_weights`` (K,) are log pi, ``log_block_probabilities`` those of the blocks. Row r has the probability ``total * exp(short)``.
+        ``log_weights`` (K,) are log pi, ``logs`` the ``log_block_probabilities``. Row r has the probability ``total *
+        exp(log factor)``.
         """
         size, groups = len(log_weights), ClassGroups.from_size(len(log_weights))
+        # Scaled by the largest in each block, so that products of many blocks do not underflow.
         shifts = [log.max(axis=0) for log in logs]
         tables = [groups.pad_classes(np.exp(log - shift).T) for log, shift in zip(logs, shifts, strict=True)]
         weights = groups.pad_classes(np.exp(log_weights)[None, :])
@@ -110,6 +116,8 @@ class DistinctRows:
             if (
                 lost := np.flatnonzero(upto[-1] < SMALLEST_PROBABILITY**0.5)
             ).size:  # no class is near the best of every block
+                # No class is near the best of every block: the product may have underflowed, and is summed in
+                # logarithms.
                 exact = self.log_joint_probabilities(log_weights, logs, lost + start)
                 short[lost] = exact.max(axis=1)
                 found[lost] = groups.pad_classes(np.exp(exact - short[lost, None]))
@@ -117,14 +125,14 @@ class DistinctRows:
             yield rows, ClassProbabilities(found, upto, size), short
 
     def log_joint_probabilities(self, log_weights: Floats, logs: Sequence[Floats], which: Codes) -> Floats:
-        """Return log probabilities (k, K) of these rows (k,) and each class together."""
+        """Return the log probability of each of these rows (k,) and each class together, (k, K)."""
         found = np.tile(log_weights, (len(which), 1))
         for log, block in zip(logs, self.blocks, strict=True):
             found += log.take(block.combination[which], axis=1).T
         return found
 
     def level_counts(self, which: Codes, weights: Floats) -> Floats:
-        """Count the records with each level, (D,), of ``weights`` (k,) records of the rows ``which`` (k,)."""
+        """Count the records with each level, (D,), where ``weights`` (k,) records have the rows ``which`` (k,)."""
         found = np.empty(int(self.level_starts[-1]))
         for block in self.blocks:
             found[block.first : block.last] = block.level_indicators @ np.bincount(
@@ -133,7 +141,7 @@ class DistinctRows:
         return found
 
     def draw_classes(self, log_weights: Floats, log_levels: Floats, rng: np.random.Generator) -> Codes:
-        """Draw a class (n,) of each record given its row."""
+        """Draw a class of each record given its row, (n,)."""
         order = np.argsort(self.place, kind="stable")
         u, found, done = rng.random(len(order)), np.empty(len(order), dtype=np.int64), 0
         for rows, chances, _ in self.class_probabilities(log_weights, self.log_block_probabilities(log_levels)):
@@ -145,7 +153,7 @@ class DistinctRows:
 
 @dataclass(frozen=True)
 class ClassGroups:
-    """K classes as groups, with empty places at the end: a draw finds its group first, then its class in it.
+    """Groups of the K classes, padded with empty places: a draw finds its group first, then its class in the group.
 
     number: number of groups
     width: classes of a group
@@ -159,7 +167,8 @@ class ClassGroups:
 
     @classmethod
     def from_size(cls, size: int) -> ClassGroups:
-        """Make about as many groups as classes in each."""
+        """Make about as many groups as there are classes in each."""
+        # A draw then looks at about 2 sqrt(K) sums in place of K.
         width = math.isqrt(size)
         number = -(-size // width)
         own = np.arange(number * width)[:, None] // width
@@ -194,13 +203,16 @@ class ClassProbabilities:
         return np.asarray(self.upto[-1])
 
     def totals_of_first(self, first: int) -> Floats:
-        """Return the sums of the ``first`` classes, (rows,), at least the smallest number that has a logarithm."""
+        """Return the total of the ``first`` classes, (rows,), at least the smallest number that has a logarithm."""
         if first == self.size:
             return self.row_totals
         return np.maximum(self.row_totals - self.each[:, first], SMALLEST_PROBABILITY)
 
     def pick_classes(self, own: Codes | None, u: Floats) -> Codes:
-        """Return a class for each uniform number ``u`` (k,), of the rows ``own`` (k,); of each row in turn without."""
+        """Return the class at which each uniform number ``u`` (k,) falls, (k,).
+
+        ``own`` (k,) is the row of each number, by default each row in turn.
+        """
         upto = self.upto if own is None else self.upto.take(own, axis=1)
         number = len(upto)
         at = u * upto[-1]
@@ -216,13 +228,13 @@ class ClassProbabilities:
         return np.asarray(np.minimum(group * len(inside) + _count_passed_ends(inside[:-1], at), self.size - 1))
 
     def draw_class_counts(self, rows: Codes, counts: Codes, rng: np.random.Generator) -> Codes:
-        """Draw how many of ``counts`` (k,) records of these rows are in which class, (k, K)."""
+        """Draw the numbers of ``counts`` (k,) records of these rows that fall in each class, (k, K)."""
         own = self.each[rows, : self.size]
         return np.asarray(rng.multinomial(counts, own / own.sum(axis=1, keepdims=True)))
 
 
 def _split_into_blocks(rows: Sequence[Codes], levels: Sequence[int], counts: Codes) -> Iterator[VariableBlock]:
-    """Yield blocks of consecutive variables, as many in each as have few combinations."""
+    """Split the variables into blocks of consecutive ones, and yield them; a block has few combinations."""
     most = max(COMBINATIONS, len(counts) // 32)
     starts = np.concatenate([[0], np.cumsum(levels)]).astype(np.int64)
     begin, of = 0, np.zeros(len(counts), dtype=np.int64)
@@ -239,6 +251,7 @@ def _split_into_blocks(rows: Sequence[Codes], levels: Sequence[int], counts: Cod
 def _make_block(
     rows: Sequence[Codes], levels: Sequence[int], counts: Codes, starts: Codes, of: Codes, begin: int, end: int
 ) -> VariableBlock:
+    """Make the block of the variables from ``begin`` to before ``end``, given the combination of each row, ``of``."""
     records = np.bincount(of, counts).astype(np.float64)
     shown = np.zeros((int(starts[end] - starts[begin]), len(records)))
     for j in range(begin, end):
@@ -256,9 +269,10 @@ def _count_passed_ends(ends: Floats, at: Floats) -> Codes:
 
 
 def draw_levels_given_classes(classes: Codes, log_levels: Floats, rng: np.random.Generator) -> Codes:
-    """Draw a level (n,) of one variable for records of these classes; ``log_levels`` (K, d) are its log phi."""
+    """Draw a level of one variable for records of these classes (n,), (n,); ``log_levels`` (K, d) are its log phi."""
     upto = np.cumsum(np.exp(log_levels), axis=1)
     size = upto.shape[1]
+    # Class k has the stretch from k to k + 1, so that one binary search serves all classes.
     ends = (np.arange(len(upto))[:, None] + upto / upto[:, -1:]).ravel()
     found = np.searchsorted(ends, classes + rng.random(len(classes)), side="right") - classes * size
     return np.asarray(np.clip(found, 0, size - 1), dtype=np.int64)

@@ -1,8 +1,7 @@
 """A linear posterior given a release of responses that were drawn from it within bounds, or as whole numbers.
 
-A record drawn in [low, high] has the density N(z; mu, sigma^2) / P(low <= N(mu, sigma^2) <= high), and one that is rounded the probability
-of its cell in place of the numerator. Given records without bounds, D, and such a release Z, theta = (delta, log(sigma / unit)) of
-``LinearPosterior`` has no closed posterior; its density has all derivatives.
+Given records without bounds, D, and such a release Z, theta = (delta, log(sigma / unit)) of ``LinearPosterior`` has no
+closed posterior; its density has all derivatives.
 """
 
 from __future__ import annotations
@@ -38,7 +37,9 @@ class BoundedResponses:
         return BoundedResponses(self.low[rows], self.high[rows], self.lower, self.upper)
 
     def log_density(self, mean: Floats, sigma: Floats) -> Floats:
-        """Return log densities given means (..., k) and sigmas (..., 1)."""
+        """Return the log densities of the responses given means (..., k) and sigmas (..., 1), (..., k)."""
+        # A record drawn in [lower, upper] has the density N(z; mu, sigma^2) / P(lower <= N(mu, sigma^2) <= upper), and
+        # one that is rounded the probability of its cell in place of the numerator.
         exact = self.low == self.high
         middle = (self.low - mean) / sigma
         density = -0.5 * middle**2 - np.log(sigma) - _LOG_ROOT
@@ -50,13 +51,16 @@ class BoundedResponses:
         return np.asarray(cell - self.log_bounds_probability(mean, sigma))
 
     def log_bounds_probability(self, mean: Floats, sigma: Floats) -> Floats:
-        """Return the logarithm of the probability of the bounds."""
+        """Return the log probability of the bounds, in the shape of ``mean``."""
         if np.isinf(self.lower) and np.isinf(self.upper):
             return np.zeros_like(mean)
         return _log_interval_probability((self.lower - mean) / sigma, (self.upper - mean) / sigma)
 
     def log_density_derivatives(self, mean: Floats, sigma: float) -> tuple[float, Floats, Floats]:
-        """Return the sum of the log densities, and its first (2, k) and second (3, k) derivatives by (mean, log sigma): mm, ms, ss."""
+        """Return the sum of the log densities, and its first (2, k) and second (3, k) derivatives.
+
+        They are by (mean, log sigma): first m, s, then mm, ms, ss.
+        """
         exact = self.low == self.high
         z = (self.low - mean) / sigma
         ones = np.ones_like(z)
@@ -71,7 +75,8 @@ class BoundedResponses:
 
 
 def _log_interval_probability(a: Floats, b: Floats) -> Floats:
-    """Return log(Phi(b) - Phi(a)), a <= b, by the tail in which both are small."""
+    """Return log(Phi(b) - Phi(a)), a <= b."""
+    # By the tail in which both are small: a difference of two numbers near 1 has no digits left.
     turned = a + b > 0
     low, high = np.where(turned, -b, a), np.where(turned, -a, b)
     top = log_ndtr(high)
@@ -80,7 +85,10 @@ def _log_interval_probability(a: Floats, b: Floats) -> Floats:
 
 
 def _log_interval_derivatives(a: Floats, b: Floats, sigma: float) -> tuple[Floats, Floats]:
-    """Return first and second derivatives of log(Phi(b) - Phi(a)), a = (low - mean) / sigma and b likewise, by (mean, log sigma)."""
+    """Return first and second derivatives of log(Phi(b) - Phi(a)) by (mean, log sigma).
+
+    a = (low - mean) / sigma, and b likewise.
+    """
     log_share = _log_interval_probability(a, b)
     powers = [_scaled_density_power(a, k, log_share) - _scaled_density_power(b, k, log_share) for k in range(4)]
     slope = np.stack([powers[0] / sigma, powers[1]])
@@ -95,7 +103,7 @@ def _log_interval_derivatives(a: Floats, b: Floats, sigma: float) -> tuple[Float
 
 
 def _scaled_density_power(a: Floats, k: int, log_share: Floats) -> Floats:
-    """Return a^k phi(a) / share; 0 at infinity."""
+    """Return a^k phi(a) / share, and 0 for an infinite a."""
     finite = np.clip(np.where(np.isfinite(a), a, 0.0), -1e4, 1e4)
     found = finite**k * np.exp(-0.5 * finite**2 - _LOG_ROOT - log_share)
     return np.asarray(np.where(np.isfinite(a), found, 0.0))
@@ -119,7 +127,7 @@ class PosteriorGivenRelease:
         return (*(f"delta[{k}]" for k in range(len(self.posterior.u))), "log_sigma")
 
     def start(self) -> Floats:
-        """Return the posterior's centre without the release."""
+        """Return the centre of the posterior without the release, (K + 1,)."""
         middle = float(np.median(self.posterior.sigma_grid()[0]))
         return np.append(self.posterior.delta_given_sigma(np.exp(np.array([middle])))[0][0], middle)
 
@@ -154,9 +162,10 @@ class PosteriorGivenRelease:
         return value + float(self._log_posterior(theta[None])[0]), gradient, hessian
 
     def density_around(self, centre: Floats, covariance: Floats) -> Callable[[Floats], Floats]:
-        """Return the log density of many theta (T, K + 1)."""
+        """Return a function for the log density of many theta (T, K + 1)."""
 
         def log_density(thetas: Floats) -> Floats:
+            """Return the log density of thetas (T, K + 1), (T,)."""
             found = self._log_posterior(thetas)
             for rows, x, _ in self.rows.blocks():
                 drawn, size = self.drawn.select_rows(rows), max(1, _AT_A_TIME // len(x))

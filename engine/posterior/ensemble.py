@@ -1,8 +1,7 @@
-"""Draws by emcee's ensemble sampler, convergence statistics of its chains, and the part of the chains that is kept for inspection.
+"""Draws by emcee's ensemble sampler, convergence statistics of its chains, and their trace.
 
-Chains are arrays (chains, steps) of one parameter. Rank-normalised split R-hat and effective sample sizes (Vehtari et al. 2021) are
-those of arviz-stats. The autocorrelation of all chains together (eq. 10) is ours: arviz-stats has it of single chains only. So
-is the count of ranks for plots.
+Chains are arrays (chains, steps) of one parameter. Sections and equations without a source are those of Vehtari et al.
+(2021).
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _BETWEEN_CHECKS = 1.4
 
 
 def rank_normalised_split_r_hat(chains: Floats) -> float:
-    """Return the larger of the R-hats of the ranks (location) and of the folded ranks (scale), section 4.
+    """Return the rank-normalised split R-hat (section 4), the larger one of ranks (location) and folded ranks (scale).
 
     Infinite for chains of which none ever moves.
     """
@@ -61,19 +60,22 @@ def tail_effective_sample_size(chains: Floats) -> float:
 
 
 def _effective_sample_size(chains: Floats, method: Literal["bulk", "mean"]) -> float:
-    """Return the effective sample size of arviz-stats; one value throughout counts as one draw a chain, not as independent draws."""
+    """Return the effective sample size of arviz-stats; a constant counts as one draw for each chain."""
+    # arviz-stats takes a constant for as many independent draws, but a chain that never moves has explored nothing.
     if np.ptp(chains) == 0:
         return float(chains.shape[0])
     return float(_array_stats().ess(chains, chain_axis=0, draw_axis=1, method=method))
 
 
 def _array_stats() -> Any:
-    """Return the functions of arviz-stats that take arrays; imported only where chains are judged."""
+    """Return the functions of arviz-stats that take arrays."""
+    # A heavy import, which only waits for chains to be judged.
     from arviz_stats.base import array_stats
 
     return array_stats
 
 
+# Ours: arviz-stats has the autocorrelation of single chains only, and no count of ranks for plots.
 def joint_autocorrelation(chains: Floats, lags: int) -> Floats:
     """Return the autocorrelation of the chains together at the lags 0 to ``lags`` - 1, eq. 10: (lags,).
 
@@ -83,7 +85,7 @@ def joint_autocorrelation(chains: Floats, lags: int) -> Floats:
 
 
 def rank_bins(chains: Floats, bins: int) -> NDArray[np.int64]:
-    """Return for every draw in which ``bins``-th of all draws' ranks it falls, from 0: (chains, steps), section 4.2."""
+    """Return the bin of each draw by its rank among all draws, from 0, (chains, steps); section 4.2."""
     from scipy.stats import rankdata
 
     ranks = rankdata(chains, method="average").reshape(chains.shape)
@@ -91,7 +93,7 @@ def rank_bins(chains: Floats, bins: int) -> NDArray[np.int64]:
 
 
 def _combined_autocorrelation(chains: Floats) -> Floats:
-    """Return the autocorrelation (steps,) of chains (chains, steps) together; 1 throughout for chains that never move."""
+    """Return the autocorrelation of all chains (chains, steps) together, (steps,); 1 for chains that never move."""
     steps = chains.shape[1]
     between = np.var(chains.mean(axis=1), ddof=1)
     autocovariance = _autocovariance(chains).mean(axis=0)
@@ -103,7 +105,9 @@ def _combined_autocorrelation(chains: Floats) -> Floats:
 
 
 def _autocovariance(chains: Floats) -> Floats:
+    """Return the autocovariance of each chain at every lag, (chains, steps)."""
     steps = chains.shape[1]
+    # Padded to twice the length, or the Fourier transform would wrap the chain's end to its start.
     length = next_fast_len(2 * steps)
     spectrum = rfft(chains - chains.mean(axis=1, keepdims=True), length, axis=1)
     return np.asarray(irfft(np.abs(spectrum) ** 2, length, axis=1)[:, :steps] / steps)
@@ -112,17 +116,17 @@ def _autocovariance(chains: Floats) -> Floats:
 def chain_trace(
     theta: Floats, log_density: Floats, names: Sequence[str], burn_in: int, density: str = LOG_POSTERIOR
 ) -> ChainTrace:
-    """Make the trace of chains ``theta`` (steps, chains, d) with their ``log_density`` (steps, chains), which is named ``density``.
+    """Make the trace of chains ``theta`` (steps, chains, d).
 
-    At most 500 steps are kept, evenly spaced up to the last. An ensemble has too many walkers to draw, each moved by
-    the others (Foreman-Mackey et al. 2013, section 2): all of them are kept as a band of quantiles at every step,
-    and four by themselves, those of lowest and highest mean log posterior and two evenly between, so that a walker left
-    behind where the posterior is low is among them. Ranks (Vehtari et al. 2021, section 4.2) are of split groups:
-    every other walker together, the first half of the steps apart from the second.
+    ``log_density`` (steps, chains) is theirs, and is named ``density``. At most 500 steps are kept, evenly spaced up to
+    the last: all chains as a band of quantiles at every step, and four by themselves. Ranks are counted in split
+    groups: every other walker together, the first half of the steps apart from the second.
     """
     whole = np.concatenate([theta, log_density[..., None] - log_density.max()], axis=2)
     every = -(-whole.shape[0] // MOST_POINTS)
     kept = np.arange((whole.shape[0] - 1) % every, whole.shape[0], every)
+    # An ensemble has too many walkers to draw, each moved by the others (Foreman-Mackey et al. 2013, section 2). By
+    # their mean log posterior the lowest is chosen too, so that a walker left behind is among the four.
     chosen = _choose_chains(log_density[burn_in:].mean(axis=0))
     settled = whole[burn_in:]
     names_of_groups, groups = _split_groups(*settled.shape[:2])
@@ -150,13 +154,13 @@ def chain_trace(
 
 
 def _choose_chains(height: Floats) -> NDArray[np.intp]:
-    """Choose the chains to keep by their mean log posterior (C,): the lowest, the highest, and others evenly between."""
+    """Choose four chains to keep by their mean log posterior (C,): the lowest, the highest, and two evenly between."""
     order = np.argsort(height, kind="stable")
     return order[np.unique(np.rint(np.linspace(0, order.size - 1, MOST_CHAINS)).astype(np.intp))]
 
 
 def _split_groups(steps: int, chains: int) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    """Return the names of the split groups, and in which of them every draw is, (chains, steps)."""
+    """Return the names of the split groups, and the group of each draw, (chains, steps)."""
     number = min(GROUPS, chains)
     late = (np.arange(steps) >= steps // 2).astype(np.int64)
     names = tuple(f"{i + 1} {half}" for i in range(number) for half in ("early", "late"))
@@ -164,12 +168,13 @@ def _split_groups(steps: int, chains: int) -> tuple[tuple[str, ...], NDArray[np.
 
 
 def _value_bins(values: Floats, low: float, high: float) -> NDArray[np.int64]:
+    """Return the bin of each value between the lowest and the highest, from 0; the middle one if they are equal."""
     scaled = (values - low) / (high - low) if high > low else np.full(values.shape, 0.5)
     return np.minimum((scaled * VALUE_BINS).astype(np.int64), VALUE_BINS - 1)
 
 
 def _count_by_group(place: NDArray[np.int64], group: NDArray[np.int64], bins: int) -> NDArray[np.uint32]:
-    """Count the draws of each group at each place: (groups, bins)."""
+    """Count the draws of each group in each bin, (groups, bins)."""
     groups = int(group.max()) + 1
     counts = np.bincount((group * bins + place).ravel(), minlength=groups * bins)
     return counts.reshape(groups, bins).astype(np.uint32)
@@ -197,10 +202,10 @@ def sample_emcee(
 ) -> PosteriorDraws:
     """Draw ``draws`` draws from an ensemble that is run until it has converged, or for ``most_steps`` steps.
 
-    ``walkers`` is by default ``default_walkers``; ``independence`` is the share of the steps that propose from the mode's approximation.
-    Converged means R-hat at most 1.01 and effective sample sizes of bulk and tails of at least 400 (Vehtari et al. 2021), every walker a
-    chain, the first fifth of the steps left out. Raises NotConverged with the worst parameter, unless ``accept_unconverged``. With
-    ``keep_chains`` every step of every walker is returned too.
+    ``walkers`` is by default ``default_walkers``; ``independence`` is the share of the steps that propose from the
+    mode's approximation. Converged means R-hat at most 1.01 and effective sample sizes of bulk and tails of at least
+    400 (Vehtari et al. 2021), every walker a chain, the first fifth of the steps left out. Raises NotConverged with the
+    worst parameter, unless ``accept_unconverged``. With ``keep_chains`` every step of every walker is returned too.
     """
     mode = find_mode(target)
     factor = np.linalg.cholesky(mode.covariance)
@@ -230,7 +235,7 @@ def sample_emcee(
 
 
 def default_walkers(dimension: int) -> int:
-    """Return the smallest even number above twice the dimension plus 5."""
+    """Return the default number of walkers: twice the dimension plus 6."""
     return 2 * dimension + 6
 
 
@@ -241,7 +246,7 @@ def most_chain_bytes(dimension: int, walkers: int | None, most_steps: int) -> in
 
 @dataclass(frozen=True)
 class WhitenedEnsemble:
-    """emcee's sampler in white coordinates: theta = mode + factor white.
+    """An ensemble of emcee in white coordinates: theta = mode + factor white.
 
     sampler: sampler of emcee
     mode: mode of the density, (d,)
@@ -256,7 +261,7 @@ class WhitenedEnsemble:
 
     @property
     def thetas(self) -> Floats:
-        """Return every step so far, (steps, walkers, d)."""
+        """Return the parameters at every step so far, (steps, walkers, d)."""
         return np.asarray(self.mode + self.sampler.get_chain() @ self.factor.T)
 
     @property
@@ -273,6 +278,9 @@ class WhitenedEnsemble:
 
 
 def _proposal_moves(dimension: int, independence: float) -> list[tuple[Any, float]]:
+    # In white coordinates the posterior is about standard normal; the t has heavier tails, as an independence proposal
+    # must.
+    """Return emcee's moves and their shares: differential evolution, and independent draws of a multivariate t."""
     proposal = MultivariateT(np.zeros(dimension), np.eye(dimension), 10.0)
 
     def independent(white: Floats, random: np.random.RandomState) -> tuple[Floats, Floats]:
@@ -284,10 +292,11 @@ def _proposal_moves(dimension: int, independence: float) -> list[tuple[Any, floa
 
 
 def _first_positions(sampler: Any, rng: np.random.Generator) -> Floats:
-    """Draw from the normal approximation, moved towards the mode where draws leave the support."""
+    """Draw the walkers' first positions from the normal approximation, inside the support."""
     white = rng.standard_normal((sampler.nwalkers, sampler.ndim))
     outside = ~np.isfinite(sampler.log_prob_fn(white))
     while np.any(outside):
+        # Halved towards the mode, which lies in the support.
         white[outside] /= 2
         outside = ~np.isfinite(sampler.log_prob_fn(white))
     return white
@@ -296,10 +305,11 @@ def _first_positions(sampler: Any, rng: np.random.Generator) -> Floats:
 def _run_until_converged(
     whole: WhitenedEnsemble, state: Any, most_steps: int, report: Callable[[Progress], None]
 ) -> tuple[Diagnostic, ...]:
-    """Run the ensemble in blocks; convergence is checked ever more rarely, as each check costs more."""
+    """Run the ensemble until it has converged, and return its diagnostics."""
     sampler, latest = whole.sampler, state
 
     def run_to(length: int) -> tuple[Diagnostic, ...]:
+        """Run the ensemble to a number of steps, and return its diagnostics."""
         nonlocal latest
         while sampler.iteration < length:
             latest = sampler.run_mcmc(latest, min(_BLOCK, length - sampler.iteration), skip_initial_state_check=True)
@@ -309,6 +319,7 @@ def _run_until_converged(
     def converged(diagnostics: tuple[Diagnostic, ...]) -> bool:
         return all(found.passed is not False for found in diagnostics)
 
+    # Checked ever more rarely, as each check costs more.
     diagnostics, steps = run_until_converged(
         run_to, converged, geometric_lengths(_FIRST_CHECK, most_steps, _BETWEEN_CHECKS)
     )
@@ -316,7 +327,7 @@ def _run_until_converged(
 
 
 def _ensemble_diagnostics(whole: WhitenedEnsemble) -> tuple[Diagnostic, ...]:
-    """Report R-hat, sample sizes and autocorrelation time (in steps) of every parameter, and the ensemble's acceptance."""
+    """Report R-hat, sample sizes and autocorrelation time (in steps) of every parameter, and the acceptance."""
     chain = whole.thetas[whole.burn_in :]
     times = emcee.autocorr.integrated_time(chain, tol=0, quiet=True)
     found = [Diagnostic("acceptance", "all parameters", float(whole.sampler.acceptance_fraction.mean()))]
@@ -337,6 +348,6 @@ def _size_diagnostic(statistic: str, name: str, size: float) -> Diagnostic:
 
 
 def _doubt_order(found: Diagnostic) -> tuple[bool, float]:
-    """Return a sorting key by how much a diagnostic speaks against convergence: R-hats first, then small sample sizes."""
+    """Return a sorting key for how much a diagnostic speaks against convergence: R-hats highest, then small sizes."""
     value = found.value or 0.0
     return found.name == "r_hat", value if found.name == "r_hat" else -value

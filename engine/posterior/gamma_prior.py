@@ -15,7 +15,11 @@ TauScale = Literal["precision", "standard_deviation"]
 
 @dataclass(frozen=True, slots=True)
 class GammaPrior:
-    """A Gamma(shape, rate) prior on 1 / tau^2 ("precision") or on tau ("standard_deviation"), as a density of log tau."""
+    """A Gamma prior of a standard deviation tau or of its precision, as a density of log tau.
+
+    on: what has the Gamma distribution: 1 / tau^2 ("precision") or tau ("standard_deviation")
+    shape, rate: its parameters
+    """
 
     on: TauScale = "precision"
     shape: float = 0.001
@@ -27,9 +31,10 @@ class GammaPrior:
         return -2 if self.on == "precision" else 1
 
     def log_density(self, log_tau: Floats) -> Floats:
-        """Return the log density of log tau, any shape, the Jacobian included."""
+        """Return the log density of log tau, any shape, with the Jacobian."""
         log_variable = self.tau_power * log_tau
         constant = self.shape * np.log(self.rate) - gammaln(self.shape) + np.log(abs(self.tau_power))
+        # A tau near 0 overflows to a density of 0, which is its limit.
         with np.errstate(over="ignore"):
             return np.asarray(constant + self.shape * log_variable - self.rate * np.exp(log_variable))
 

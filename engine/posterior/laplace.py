@@ -2,10 +2,6 @@
 
 Newton's method finds the mode; a multivariate t with the inverse Hessian's scale proposes; Pareto-smoothed importance
 weights correct the approximation, and say whether that was good enough (k-hat at most 0.7: Vehtari et al. 2024).
-
-Weights and k-hat equal those of arviz-stats to rounding where it has any (a test holds that), and stay ours because draws
-depend on them: it raises ValueError for a flat tail and for fewer than 25 ratios, divides by zero where all weights but the
-largest vanish, and sorts ties in an order that is the machine's, so that one seed would not draw the same everywhere.
 """
 
 from __future__ import annotations
@@ -41,13 +37,13 @@ class SmoothLogDensity(Protocol):
     def names(self) -> tuple[str, ...]: ...
 
     def start(self) -> Floats:
-        """Return where the search for the mode starts, (d,)."""
+        """Return the point at which the search for the mode starts, (d,)."""
 
     def derivatives(self, theta: Floats) -> tuple[float, Floats, Floats]:
         """Return log density (-inf outside its support), gradient (d,) and Hessian (d, d)."""
 
     def density_around(self, centre: Floats, covariance: Floats) -> Callable[[Floats], Floats]:
-        """Return the log density of many theta at once, (T, d) -> (T,), made fast around ``centre``."""
+        """Return a function for the log density of many theta at once, (T, d) -> (T,), made fast around ``centre``."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +65,18 @@ class PosteriorDraws:
 
 
 def require_converged(diagnostics: Iterable[Diagnostic], left: Fit, reached: str = "") -> None:
-    """Raise NotConverged for the first diagnostic that does not pass, with the sampler's result ``left`` and how far it got, in words."""
+    """Raise NotConverged for the first diagnostic that does not pass.
+
+    The error carries the sampler's result ``left``, and in words how far it got, ``reached``.
+    """
     for found in diagnostics:
         if found.passed is False and found.value is not None:
             raise NotConverged(found.parameter, found.name, found.value, f"must be {found.rule}{reached}", left)
 
 
+# Ours and not arviz-stats', with which a test compares it, because draws depend on the weights: that library raises
+# ValueError for a flat tail and for fewer than 25 ratios, divides by zero where all weights but the largest vanish, and
+# sorts ties in the machine's order, so that one seed would not draw the same everywhere.
 def fit_generalised_pareto(excess: Floats) -> tuple[float, float]:
     """Fit shape k and scale sigma of a generalised Pareto distribution to sorted excesses (n,) over a threshold.
 
@@ -97,14 +99,14 @@ def fit_generalised_pareto(excess: Floats) -> tuple[float, float]:
 def smooth_weights(log_ratios: Floats) -> tuple[Floats, float]:
     """Return normalised weights (S,) with their upper tail smoothed, and the shape k-hat of that tail.
 
-    The tail is the largest min(S / 5, 3 sqrt(S)) ratios; they are replaced by the expected order statistics of the
-    fitted distribution, cut at the largest ratio. k-hat is infinite when fewer than five are left to fit, and minus
-    infinite when the tail is flat.
+    k-hat is infinite when fewer than five ratios are left to fit, and minus infinite when the tail is flat.
     """
     log_weights = log_ratios - log_ratios.max()
+    # The largest min(S / 5, 3 sqrt(S)) ratios (Vehtari et al. 2024).
     tail = int(min(0.2 * log_weights.size, 3 * np.sqrt(log_weights.size)))
     if tail < _SMALLEST_TAIL:
         return _normalise_weights(log_weights), np.inf
+    # Ties keep their order, so that one seed draws the same on every machine.
     order = np.argsort(log_weights, kind="stable")
     largest = order[-tail:]
     threshold = np.exp(max(log_weights[order[-tail - 1]], _LOG_TINY))
@@ -112,17 +114,21 @@ def smooth_weights(log_ratios: Floats) -> tuple[Floats, float]:
     if excess[0] == excess[-1]:
         return _normalise_weights(log_weights), -np.inf
     shape, scale = fit_generalised_pareto(excess)
+    # Replaced by the expected order statistics of the fitted distribution, cut at the largest ratio below.
     smoothed = threshold + _pareto_quantile((np.arange(tail) + 0.5) / tail, shape, scale)
     log_weights[largest] = np.minimum(np.log(smoothed), 0.0)
     return _normalise_weights(log_weights), float(shape)
 
 
 def _normalise_weights(log_weights: Floats) -> Floats:
+    """Return weights that sum to 1."""
     weights = np.exp(log_weights)
     return np.asarray(weights / weights.sum())
 
 
 def _pareto_quantile(p: Floats, shape: float, scale: float) -> Floats:
+    # The exponential distribution is the limit at shape 0, where the formula divides by 0.
+    """Return quantiles of a generalised Pareto distribution."""
     if abs(shape) < 1e-12:
         return -scale * np.log1p(-p)
     return scale * np.expm1(-shape * np.log1p(-p)) / shape
@@ -148,11 +154,9 @@ class DensityMode:
 
 
 def find_mode(target: SmoothLogDensity, *, tolerance: float = 1e-4, most_steps: int = 100) -> DensityMode:
-    """Find the mode by Newton's method with a line search; where the Hessian is not negative definite, its eigenvalues' sizes are used.
+    """Find the mode of a log density by Newton's method with a line search.
 
-    A point that is level but no maximum is left where the density bends up most. Ends when a step promises less than ``tolerance`` log
-    units.
-    Raises NotConverged when it does not get there.
+    It ends when a step promises less than ``tolerance`` log units. Raises NotConverged when it does not get there.
     """
     theta = target.start()
     value, gradient, hessian = target.derivatives(theta)
@@ -160,6 +164,7 @@ def find_mode(target: SmoothLogDensity, *, tolerance: float = 1e-4, most_steps: 
         step = _ascent_direction(gradient, hessian)
         promised = float(gradient @ step)
         if promised < tolerance:
+            # A level point may be a saddle, which is left where the density bends up most.
             step = _step_off_saddle(gradient, hessian)
             if not step.any():
                 return DensityMode(theta, value, _inverse_information(target, hessian, gradient))
@@ -169,13 +174,15 @@ def find_mode(target: SmoothLogDensity, *, tolerance: float = 1e-4, most_steps: 
 
 
 def _ascent_direction(gradient: Floats, hessian: Floats) -> Floats:
+    """Return an ascent direction, (d,): the Newton step, with the sizes of the eigenvalues of the Hessian."""
     curvatures, vectors = np.linalg.eigh(-hessian)
+    # Where the Hessian is not negative definite the plain Newton step may lead downhill.
     sizes = np.maximum(np.abs(curvatures), 1e-8 * (np.abs(curvatures).max() or 1.0))
     return np.asarray(vectors @ ((vectors.T @ gradient) / sizes))
 
 
 def _step_off_saddle(gradient: Floats, hessian: Floats) -> Floats:
-    """Return a step of one length scale along the direction that bends up most, uphill if at all; 0 at a maximum, (d,)."""
+    """Return a step off a saddle, (d,): one length scale along the direction that bends up most; 0 at a maximum."""
     curvatures, vectors = np.linalg.eigh(-hessian)
     if curvatures[0] > -1e-6 * np.abs(curvatures).max():
         return np.zeros_like(gradient)
@@ -186,9 +193,11 @@ def _step_off_saddle(gradient: Floats, hessian: Floats) -> Floats:
 def _line_search(
     target: SmoothLogDensity, theta: Floats, value: float, step: Floats, promised: float
 ) -> tuple[Floats, tuple[float, Floats, Floats]]:
+    """Halve the step until the density rises enough; return the point and its derivatives. Raises NotConverged."""
     length = 1.0
     for _ in range(50):
         there = target.derivatives(theta + length * step)
+        # Armijo's rule, with room for rounding, which is all that is left near the mode.
         if there[0] >= value + 1e-4 * length * promised - 1e-10 * abs(value):
             return theta + length * step, there
         length /= 2
@@ -197,6 +206,7 @@ def _line_search(
 
 
 def _inverse_information(target: SmoothLogDensity, hessian: Floats, gradient: Floats) -> Floats:
+    """Return the inverse of minus the Hessian, (d, d). Raises NotConverged if it is not positive definite."""
     curvatures, vectors = np.linalg.eigh(-hessian)
     if curvatures[0] <= 0:
         flattest = int(np.argmax(np.abs(vectors[:, 0])))
@@ -224,6 +234,7 @@ class MultivariateT:
         return self.location + spread[:, None] * (normal @ self.factor.T)
 
     def log_density(self, theta: Floats) -> Floats:
+        """Return the log density at theta (n, d), (n,)."""
         d, f = self.location.size, self.freedom
         white = np.linalg.solve(self.factor, (theta - self.location).T)
         constant = gammaln((f + d) / 2) - gammaln(f / 2) - d / 2 * np.log(f * np.pi)
@@ -242,9 +253,8 @@ def sample_laplace(
 ) -> PosteriorDraws:
     """Draw ``draws`` draws, resampled by their importance from a multivariate t around the mode.
 
-    While k-hat is above 0.5 the t is fitted again to the weighted proposals, three times at most. The resampling is
-    without replacement where the effective sample size is ten times ``draws``, else with. Raises NotConverged when the
-    mode is not found, or when k-hat ends above 0.7 unless ``accept_unconverged``.
+    While k-hat is above 0.5 the t is fitted again to the weighted proposals, three times at most. Raises NotConverged
+    when the mode is not found, or when k-hat ends above 0.7 unless ``accept_unconverged``.
     """
     mode = find_mode(target)
     log_density = target.density_around(mode.theta, mode.covariance)
@@ -252,6 +262,7 @@ def sample_laplace(
     trace = _importance_trace(found, mode, target.names)
     if not accept_unconverged:
         require_converged(found.diagnostics, Fit({}, found.diagnostics, trace))
+    # Without replacement the draws are distinct, but with few effective proposals that would draw improbable ones too.
     few = 10 * draws <= weights_sample_size(found.weights)
     chosen = rng.choice(found.weights.size, draws, replace=not few, p=found.weights)
     return PosteriorDraws(found.thetas[chosen], target.names, found.diagnostics, trace)
@@ -280,7 +291,7 @@ def draw_weighted_proposals(
     rng: np.random.Generator,
     report: Callable[[Progress], None],
 ) -> WeightedDraws:
-    """Draw ``n`` proposals of a multivariate t around a mode, or near one, with their importance.
+    """Draw ``n`` proposals of a multivariate t around a mode, or near one, with their importance weights.
 
     While k-hat is above 0.5 the t is fitted again to the weighted proposals, three times at most.
     """
@@ -296,7 +307,8 @@ def draw_weighted_proposals(
 
 
 def _importance_trace(found: WeightedDraws, mode: DensityMode, names: tuple[str, ...]) -> ImportanceTrace:
-    """Return the trace of the first proposals, at most 4,000: they are independent, so that the first are a sample of all."""
+    """Return the trace of the first proposals, at most 4,000."""
+    # Proposals are independent, so that the first ones are a sample of all.
     draws = np.column_stack([found.thetas, found.values - found.values.max()])[:_MOST_KEPT]
     weights = found.weights[:_MOST_KEPT]
     weights = weights / max(weights.sum(), np.finfo(float).tiny)
@@ -312,6 +324,7 @@ def _lower_cholesky(scale: Floats) -> Floats:
 def _log_densities_in_batches(
     log_density: Callable[[Floats], Floats], thetas: Floats, report: Callable[[Progress], None]
 ) -> Floats:
+    """Evaluate the log density of proposals (S, d) in batches, and report the progress: (S,)."""
     values = np.empty(thetas.shape[0])
     for first in range(0, values.size, _BATCH):
         values[first : first + _BATCH] = log_density(thetas[first : first + _BATCH])
@@ -320,14 +333,16 @@ def _log_densities_in_batches(
 
 
 def _refit_proposal(proposal: MultivariateT, thetas: Floats, weights: Floats) -> MultivariateT:
-    """Refit location and scale to the weighted moments (Cappé et al. 2008), with a tenth of the old scale kept."""
+    """Refit location and scale of the proposal to the weighted moments (Cappé et al. 2008)."""
     location = weights @ thetas
     centred = thetas - location
+    # A tenth of the old scale is kept: few effective proposals would make it singular or too narrow.
     scale = 0.9 * centred.T @ (weights[:, None] * centred) + 0.1 * proposal.factor @ proposal.factor.T
     return MultivariateT(location, _lower_cholesky(scale), proposal.freedom)
 
 
 def _importance_diagnostics(shape: float, sample_size: float, refits: int) -> tuple[Diagnostic, ...]:
+    """Report k-hat, the effective sample size and the number of refits."""
     passed = shape <= LARGEST_PARETO_K
     return (
         Diagnostic("pareto_k", "all parameters", shape, f"at most {LARGEST_PARETO_K}", passed),

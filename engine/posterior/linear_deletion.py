@@ -1,15 +1,13 @@
 """The linear posterior with one record changed, in closed form given sigma.
 
-Given sigma, coefficients and responses are normal, so that a record is removed and another put in its place by the delete-one formulas of
-regression diagnostics (Cook & Weisberg 1982, §2.2): with r_i the residual of record i, V the posterior covariance, and a = x_i V x_i', c =
-x V x_i', s2 = sigma^2,
+Given sigma, coefficients and responses are normal, so that a record is removed and another put in its place by the
+delete-one formulas of regression diagnostics (Cook & Weisberg 1982, §2.2): with r_i the residual of record i, V the
+posterior covariance, and a = x_i V x_i', c = x V x_i', s2 = sigma^2,
 
     E[x gamma | D_-i] = x m - c r_i / (s2 - a),    Var[x gamma | D_-i] = x V x' + c^2 / (s2 - a).
 
-A record of weight w, whose likelihood is to the power w, has s2 / w in place of s2, and also a factor of sigma and w alone, which stays
-when another takes its place.
-
-The remaining integral over log sigma, whose density is smooth, is computed by the trapezoidal rule (Trefethen & Weideman 2014).
+The remaining integral over log sigma, whose density is smooth, is computed by the trapezoidal rule (Trefethen &
+Weideman 2014).
 """
 
 from __future__ import annotations
@@ -56,11 +54,10 @@ class DeletionPosterior:
     def from_records(
         cls, posterior: LinearPosterior, x: Floats, y: Floats, weights: Floats | None = None
     ) -> DeletionPosterior:
-        """Choose nodes over all sigma that records (n, K) and (n,), of weights (n,) above 0, leave possible, or would with one of them
-        changed to
-        another's response.
+        """Build from records (n, K) and (n,), of weights (n,) above 0.
 
-        The step is a third of the standard deviation of log sigma.
+        The nodes cover all sigma that the records leave possible, or would with one of them changed to another's
+        response.
         """
         weights = np.ones(len(y)) if weights is None else weights
         root = np.sqrt(weights)
@@ -74,8 +71,9 @@ class DeletionPosterior:
 
     @classmethod
     def from_blocks(cls, posterior: LinearPosterior, blocks: Iterable[Block], triangle: Floats) -> DeletionPosterior:
-        """Build as ``from_records``, from records block by block, given R (K + 1, K + 1) with QR = [X y], rows times the roots of their
-        weights.
+        """Build as ``from_records``, from records block by block, given R (K + 1, K + 1) with QR = [X y].
+
+        Rows of X and y are multiplied by the roots of their weights.
         """
         of_x, on_direct = triangle[:-1, :-1], triangle[:-1, -1]
         scales, middle = column_scales(of_x), _central_coefficients(posterior)
@@ -91,6 +89,7 @@ class DeletionPosterior:
 
     @classmethod
     def _with_nodes_for(cls, posterior: LinearPosterior, farthest: _ExtremeRecords) -> DeletionPosterior:
+        """Build the posterior at the nodes of sigma that it needs when any record is changed."""
         middle = _median_log_sigma(posterior)
         low, high = middle - _SPAN, middle + _SPAN
         for _ in range(3):
@@ -105,6 +104,7 @@ class DeletionPosterior:
             ]
             inside = np.flatnonzero(np.max([one - one.max() for one in possible], axis=0) > -_DROP)
             low, high = points[max(inside[0] - 1, 0)], points[min(inside[-1] + 1, _FINE - 1)]
+        # A third of the standard deviation of log sigma, about.
         step = 0.3 / np.sqrt(2 * max(posterior.n - 1.0, 1.0))
         nodes = np.linspace(low, high, int(np.clip(np.ceil((high - low) / step), 40, 400)) + 1)
         sigma = np.exp(nodes)
@@ -117,9 +117,10 @@ class DeletionPosterior:
     def log_ratios(
         self, x_own: Floats, y_own: Floats, x: Floats, y: Floats, weights: Floats | None = None
     ) -> tuple[Floats, Floats]:
-        """Return log ratios of t records (t, K) and (t,) of weights (t,) above 0, with g others in the place of each.
+        """Return log ratios for t records that are each replaced by g others.
 
-        The others are (t, g or 1, K) and (t, g). Returns log p(D_y) - log p(D), (t, g), and of weight 1 log p(y | x, D_-i), (t, g).
+        The records are (t, K) and (t,) of weights (t,) above 0, the others (t, g or 1, K) and (t, g). Returns log
+        p(D_y) - log p(D), (t, g), and of weight 1 log p(y | x, D_-i), (t, g).
         """
         weights = np.ones(len(y)) if weights is None else weights
         found = [np.empty(y.shape), np.empty(y.shape)]
@@ -134,11 +135,13 @@ class DeletionPosterior:
     def _log_ratios_of_block(
         self, x_own: Floats, y_own: Floats, x: Floats, y: Floats, weights: Floats
     ) -> tuple[Floats, Floats]:
+        """Return the log ratios of some records, as ``log_ratios`` does."""
         of = self.posterior
         own, other = x_own @ of.back, x @ of.back
         weight, residual, left = self._leave_each_out(x_own, y_own, weights)
         noise = self.variance / weights[:, None]
         total = logsumexp(weight, axis=1)
+        # s2 - a is a difference of two numbers that are nearly equal here, and no digit of it is left.
         if ((weight > total[:, None] - 30) & (left < _SMALLEST * noise)).any():
             raise NotComputable(
                 "a record alone determines a coefficient, whose prior is too wide to tell what the others say of it; use a smaller "
@@ -151,7 +154,7 @@ class DeletionPosterior:
         return changed, changed - total[:, None]
 
     def _leave_each_out(self, x: Floats, y: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return, for t records of weights (t,), the weights of sigma without each, their residuals, and s2 / w - a, (t, G) each.
+        """Return, for t records, the weights of sigma without each, their residuals, and s2 / w - a, (t, G) each.
 
         The weights of sigma are up to a factor that a record of the same weight brings back.
         """
@@ -177,6 +180,7 @@ def _median_log_sigma(posterior: LinearPosterior) -> float:
 
 
 def _central_coefficients(posterior: LinearPosterior) -> Floats:
+    """Return the mean coefficients at the median sigma, (K,)."""
     delta = posterior.delta_given_sigma(np.exp(np.array([_median_log_sigma(posterior)])))[0][0]
     return np.asarray(posterior.centre + posterior.back @ delta)
 
@@ -185,7 +189,8 @@ def _central_coefficients(posterior: LinearPosterior) -> Floats:
 class _ExtremeRecords:
     """Records and responses that bound sigma when one of some records is changed.
 
-    x, y, weights: the record with the largest residual, and the one that a fit without it misses by most, (2, K), (2,), (2,)
+    x, y, weights: the record with the largest residual, and the one that a fit without it misses by most, (2, K), (2,),
+    (2,)
     sizes: how far these two are off, (2,)
     residual: largest residual
     lowest, highest: lowest and highest response
@@ -205,7 +210,8 @@ class _ExtremeRecords:
     ) -> _ExtremeRecords:
         """Find the extremes among records of ``x`` (n, K), whose fit has these coefficients (K,).
 
-        Rows of ``direct`` (n, K) are theirs of an orthonormal basis of all records, ``on_direct`` (K,) the responses on that basis.
+        Rows of ``direct`` (n, K) are the records in an orthonormal basis of all records, ``on_direct`` (K,) the
+        responses on that basis.
         """
         root = np.sqrt(weights)
         residual = y - x @ coefficients
@@ -218,6 +224,7 @@ class _ExtremeRecords:
         return cls(x[worst], y[worst], weights[worst], largest, float(np.abs(residual).max()), *ends)
 
     def merge_extremes(self, other: _ExtremeRecords) -> _ExtremeRecords:
+        """Return the extremes of two sets of records together."""
         further = other.sizes > self.sizes
         return _ExtremeRecords(
             np.where(further[:, None], other.x, self.x),

@@ -1,23 +1,15 @@
 """Dirichlet process mixture of products of multinomials: truncated stick-breaking, by blocked Gibbs sweeps.
 
-A record is in class z with probability pi_z, and given its class its q variables are independent: x_j = l with probability phi_zjl.
+A record is in class z with probability pi_z, and given its class its q variables are independent: x_j = l with
+probability phi_zjl.
 
-    pi_k = V_k (1 - V_1) ... (1 - V_k-1),   V_k ~ Beta(1, alpha) for k < K,   V_K = 1,   alpha ~ Gamma(shape, rate),   phi_kj ~
-    Dirichlet(a, ..., a)
+    pi_k = V_k (1 - V_1) ... (1 - V_k-1),   V_k ~ Beta(1, alpha) for k < K,   V_K = 1,
+    alpha ~ Gamma(shape, rate),   phi_kj ~ Dirichlet(a, ..., a)
 
-A sweep draws z, then phi, V and alpha, each given all others (Ishwaran & James 2001, §5.2; Dunson & Xing 2009, §3; Si & Reiter 2013,
-§2.2). Class probabilities are computed once for every distinct row, and a row of many records draws its class counts by one multinomial.
-Between z and V neighbouring classes may change their labels, V integrated over (after Papaspiliopoulos & Roberts 2008, §3.4): without that
-the order of the sticks hardly moves, and alpha with it. Missing values are integrated over.
-
-Chains start with records spread over K/2, K/4, ... classes. Where sweeps rarely lead from one grouping to another, chains settle in
-different numbers of classes, and R-hat shows it. Steps that split a class or merge two then lead across, and chains start with 1, 2, 4,
-... classes.
-
-A class is proposed to be split into itself and an empty one, or two classes to become one, with Metropolis-Hastings acceptance, all
-parameters but alpha integrated over. The part that a record falls into is drawn by a mixture of two classes fitted to the records of both
-from a random start, so that the fit is the same random variable for the step back (Jain & Neal 2004, §4.2, with EM steps in place of
-restricted Gibbs scans).
+A sweep draws z, then phi, V and alpha, each given all others (Ishwaran & James 2001, §5.2; Dunson & Xing 2009, §3; Si &
+Reiter 2013, §2.2). Missing values are integrated over. Steps that split a class or merge two may be added: a class is
+proposed to be split into itself and an empty one, or two classes to become one, with Metropolis-Hastings acceptance,
+all parameters but alpha integrated over (Jain & Neal 2004, §4.2, with EM steps in place of restricted Gibbs scans).
 """
 
 from __future__ import annotations
@@ -53,7 +45,7 @@ class ClassMembers:
     """Records of rows in classes.
 
     rows: rows of the records, (k,)
-    classes: their classes, (k,)
+    class_keys: their classes, (k,)
     weights: number of records of each entry; None where each is one, (k,)
     """
 
@@ -68,7 +60,7 @@ class ClassMembers:
 
 
 def log_allocation_prior(records: Floats, alpha: float) -> float:
-    """Return log p(z | alpha) from the records in each class, (K,), the sticks integrated over."""
+    """Return log p(z | alpha) from the records in each class, (K,), with the sticks integrated out."""
     after = np.cumsum(records[::-1])[::-1]
     n, rest = records[:-1], after[1:]
     found = gammaln(1 + n) + gammaln(alpha + rest) - gammaln(1 + alpha + n + rest)
@@ -76,7 +68,10 @@ def log_allocation_prior(records: Floats, alpha: float) -> float:
 
 
 def log_class_likelihood(levels: Floats, starts: Codes, concentration: float) -> float:
-    """Return log p(x | z) of the records of one class from its records with each level, (D,), up to a constant of all groupings."""
+    """Return log p(x | z) of the records of one class, from its records with each level (D,).
+
+    It is up to a constant of all groupings; the levels' probabilities are integrated out.
+    """
     totals, sizes = np.add.reduceat(levels, starts[:-1]), np.diff(starts)
     inside = gammaln(concentration + levels).sum() - len(levels) * gammaln(concentration)
     return float(inside + (gammaln(concentration * sizes) - gammaln(concentration * sizes + totals)).sum())
@@ -85,9 +80,10 @@ def log_class_likelihood(levels: Floats, starts: Codes, concentration: float) ->
 def propose_split(
     rows: DistinctRows, counts: Floats, concentration: float, rng: np.random.Generator
 ) -> tuple[Codes, Floats, Floats]:
-    """Propose two parts of the ``counts`` (R,) records.
+    """Propose a split of the ``counts`` (R,) records of a class into two parts.
 
-    Returns rows (k,), and the log probabilities (k,) that a record of the row falls into the first part, and into the second.
+    Returns rows (k,), and the log probabilities (k,) that a record of the row falls into the first part, and into the
+    second.
     """
     which = np.flatnonzero(counts)
     own, starts = counts[which], rows.level_starts
@@ -97,6 +93,8 @@ def propose_split(
     likely = np.stack([rows.level_counts(seeds[i : i + 1], np.ones(1)) for i in (0, 1)]) > 0
     log_levels = np.log(np.where(likely, ALIKE, (1 - ALIKE) / np.maximum(sizes - 1, 1)))
     log_weights = np.zeros(2)
+    # Expectation and maximisation from a random start that depends on the records of both parts alone: the fit is then
+    # the same random variable for the step back, which a Metropolis-Hastings ratio needs.
     for _ in range(STEPS):
         share = own * expit(_log_odds(rows, log_weights, log_levels, which))
         mass = np.stack([rows.level_counts(which, share), rows.level_counts(which, own - share)]) + concentration
@@ -121,10 +119,9 @@ def propose_split_or_merge(
     alpha: float,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats, bool]:
-    """Return ``records`` (K,) and ``levels`` (K, D) of the classes after one split or merge step, and whether it was accepted.
+    """Take one split or merge step, and return the classes after it and whether it was accepted.
 
-    With O classes occupied a split draws one of them and one of the K - O empty, a merger an ordered pair of the O: the ratio of these
-    is (K - O) / (O + 1) for a split.
+    The classes are their ``records`` (K,) and ``levels`` (K, D).
     """
     size, occupied = len(records), np.flatnonzero(records > 0)
     split = rng.random() < 0.5
@@ -146,6 +143,7 @@ def propose_split_or_merge(
     moved = counts[which] - kept
     if not kept.any() or not moved.any():
         return records, levels, False
+    # Either part may be the first: the probability of the split is the mean of both.
     log_parts = float(np.logaddexp(kept @ first + moved @ second, kept @ second + moved @ first) - np.log(2.0))
     parts = np.stack([rows.level_counts(which, kept), rows.level_counts(which, moved)])
     whole = parts.sum(axis=0)
@@ -159,6 +157,8 @@ def propose_split_or_merge(
     )
     gain += sum(log_class_likelihood(part, rows.level_starts, concentration) for part in parts) - log_parts
     without = len(occupied) - (not split)
+    # With O classes occupied a split draws one of them and one of the K - O empty, a merger an ordered pair of the O:
+    # the ratio of these is (K - O) / (O + 1) for a split.
     gain += np.log((size - without) / (without + 1))
     if np.log1p(-rng.random()) >= (gain if split else -gain):
         return records, levels, False
@@ -205,10 +205,6 @@ class MixtureParameters:
 class OccupiedClasses:
     """The classes that had records, and all others as one class whose probability is an upper bound in every row.
 
-    A record whose class is drawn by the bound gets one of all classes, so that each class keeps its probability (``resolve_bound``):
-    for most
-    rows the classes without records are never evaluated.
-
     parameters: parameters of the mixture
     logs: log probabilities of each block
     occupied: numbers of the classes that had records
@@ -226,27 +222,30 @@ class OccupiedClasses:
 
     @classmethod
     def from_parameters(cls, rows: DistinctRows, now: MixtureParameters) -> OccupiedClasses:
-        """Build from the parameters; every class counts as occupied where they do not say which had records."""
+        """Build from the parameters; all classes count as occupied if the parameters do not say which had records."""
         logs, size = rows.log_block_probabilities(now.log_levels), len(now.log_weights)
         if now.had_records is None or now.had_records.all():
             return cls(now, logs, np.arange(size), np.empty(0, dtype=np.int64), now.log_weights, logs)
         near, far = np.flatnonzero(now.had_records), np.flatnonzero(~now.had_records)
         rest = now.log_weights[far]
         weight = rest.max() + math.log(np.exp(rest - rest.max()).sum())
+        # The largest probability of each block over the empty classes: for most rows these are never evaluated one by
+        # one.
         bounds = [np.vstack([log[near], log[far].max(axis=0)]) for log in logs]
         return cls(now, logs, near, far, np.append(now.log_weights[near], weight), bounds)
 
     def resolve_bound(self, rows: DistinctRows, which: Codes, proposed: Floats, u: Floats) -> Codes:
-        """Draw a class (k,) for records of the rows ``which`` (k,) that drew the bound, ``proposed`` (k,) being its probability.
+        """Draw a class for records of the rows ``which`` (k,) that drew the bound, (k,).
 
-        Let r be the probability of all empty classes together. An empty class is drawn with its own probability over the bound's, an
-        occupied one
-        with its share among the occupied of the 1 - r / ``proposed`` that are left: with those that drew it at once it has its own.
+        ``proposed`` (k,) is the probability of the bound in these rows.
         """
         found = rows.log_joint_probabilities(self.parameters.log_weights, self.logs, which)
         np.exp(found - found.max(axis=1, keepdims=True), out=found)
         found /= found.sum(axis=1, keepdims=True)
         far = found[:, self.empty].sum(axis=1)
+        # With r the probability of all empty classes together, an empty class is drawn with its own probability over
+        # the bound's, an occupied one with its share among the occupied of the 1 - r / proposed that are left. With
+        # those that drew it at once, each class keeps its probability.
         found[:, self.occupied] *= (np.maximum(proposed - far, 0.0) / np.maximum(1.0 - far, SMALLEST_PROBABILITY))[
             :, None
         ]
@@ -271,8 +270,9 @@ class ClassAllocation:
     def from_parameters(
         cls, rows: DistinctRows, now: MixtureParameters, rng: np.random.Generator
     ) -> tuple[ClassAllocation, float]:
-        """Draw classes by the probabilities of each row, and return them with the log likelihood of all records, summed over the occupied
-        classes.
+        """Draw classes by the probabilities of each row, and return them with the log likelihood of all records.
+
+        The likelihood is summed over the occupied classes.
         """
         bounded, few = OccupiedClasses.from_parameters(rows, now), rows.counts <= FEW
         alone, each = bool((rows.counts == 1).all()), bool(few.all())
@@ -288,6 +288,7 @@ class ClassAllocation:
                 np.ones(0 if each else len(own)),
             )
             done += len(own)
+            # A row of many records draws its class counts by one multinomial.
             if not each and len(many := np.flatnonzero(~small)):
                 drawn = chances.draw_class_counts(many, counts[many], rng)
                 row, in_class = np.nonzero(drawn)
@@ -318,9 +319,8 @@ class ClassAllocation:
     ) -> ClassAllocation:
         """Count records and levels in each class, given the class of each record.
 
-        ``weights`` (k,) is the number of records of the rows ``which`` (k,) that an entry stands for, None for one each; ``classes``
-        (k,) are
-        below ``size``.
+        ``weights`` (k,) is the number of records of the rows ``which`` (k,) that an entry stands for, None for one
+        each; ``classes`` (k,) are below ``size``.
         """
         levels = np.empty((size, int(rows.level_starts[-1])))
         for block in rows.blocks:
@@ -339,7 +339,7 @@ class ClassAllocation:
     def split_or_merge(
         self, rows: DistinctRows, prior: MixturePrior, alpha: float, rng: np.random.Generator
     ) -> ClassAllocation:
-        """Return the allocation after one step in which a class is proposed to be split, or two to be merged."""
+        """Return the allocation after one split or merge step."""
         if self.members is None:
             return self
         records, levels, _ = propose_split_or_merge(
@@ -348,12 +348,9 @@ class ClassAllocation:
         return ClassAllocation(records, levels)
 
     def relabel_neighbours(self, alpha: float, rng: np.random.Generator) -> ClassAllocation:
-        """Return the allocation after neighbouring classes were proposed to change their labels, V integrated over.
+        """Return the allocation after neighbouring classes were proposed to swap their labels, V integrated out.
 
-        Each pair that begins at an even label comes first, then each other. With n and n' records in the two and R in all classes after
-        them the
-        Metropolis ratio is (alpha + n' + R) / (alpha + n + R), and of the last two, as V_K is 1,
-        Gamma(1 + n') Gamma(alpha + n) / (Gamma(1 + n) Gamma(alpha + n')).
+        The pairs that begin at an even label come first, then the others.
         """
         size, labels = len(self.records), np.arange(len(self.records))
         for begin in (0, 1):
@@ -361,8 +358,12 @@ class ClassAllocation:
             records = self.records[labels]
             n, other = records[one], records[one + 1]
             rest = np.append(np.cumsum(records[::-1])[::-1], 0.0)[one + 2]
+            # After Papaspiliopoulos & Roberts (2008, §3.4): without swaps the order of the sticks hardly moves, and
+            # alpha with it. With n and n' records in the two and R in all classes after them the Metropolis ratio is
+            # (alpha + n' + R) / (alpha + n + R).
             gain = np.log(alpha + other + rest) - np.log(alpha + n + rest)
             if len(one) and one[-1] == size - 2:
+                # Of the last two, as V_K is 1: Gamma(1 + n') Gamma(alpha + n) / (Gamma(1 + n) Gamma(alpha + n')).
                 gain[-1] = (
                     gammaln(1 + other[-1]) + gammaln(alpha + n[-1]) - gammaln(1 + n[-1]) - gammaln(alpha + other[-1])
                 )
@@ -374,6 +375,7 @@ class ClassAllocation:
         self, prior: MixturePrior, starts: Codes, alpha: float, rng: np.random.Generator
     ) -> MixtureParameters:
         """Draw phi and V given the classes and ``alpha``, then alpha given V."""
+        # A gamma draw of a small shape may underflow to 0, which has no logarithm.
         mass = np.maximum(rng.standard_gamma(self.levels + prior.concentration), SMALLEST_PROBABILITY)
         totals = np.add.reduceat(mass, starts[:-1], axis=1)
         log_levels = np.log(mass) - np.repeat(np.log(totals), np.diff(starts), axis=1)
@@ -421,7 +423,8 @@ class ChainDraws:
 
     @property
     def quantity_chains(self) -> SamplerDraws:
-        """Return every sweep of the quantities. Parameters of single classes are not among them: a class is another one in the next sweep."""
+        """Return every sweep of the quantities that do not depend on labels."""
+        # Parameters of single classes are left out: a class is another one in the next sweep.
         values = np.ascontiguousarray(self.quantities.transpose(1, 0, 2))
         density = np.ascontiguousarray(self.log_likelihood.T)
         return SamplerDraws((OCCUPIED, ALPHA), values, density, LOG_LIKELIHOOD, self.burn_in, "Gibbs")
@@ -444,26 +447,22 @@ def sample_mixture(
     max_sweeps: int = 0,
     converged: Callable[[ChainDraws], bool] = lambda _: True,
 ) -> ChainDraws:
-    """Draw ``draws`` draws of the parameters, spread evenly over every ``thin``-th sweep after ``burn_in`` of all chains.
+    """Draw ``draws`` draws of the parameters, spread evenly over the sweeps of all chains after ``burn_in``.
 
-    The first chain starts with records spread over half of the classes at random, each further one over half as many, so that agreement
-    does
-    not come from the start; where a class is proposed to be split or two to be merged every ``split_every`` sweeps, over one, two,
-    four, ...
-    ``draws`` are at most the sweeps that there are. With a ``truncation`` the rows are those of all other records.
-
-    A chain may be trapped for long in a grouping of little probability that only its start leads to. So each is begun from ``starts``,
-    and the one with the largest mean of log p(z, x | alpha), over the second half of ``PILOT`` of the burn-in, continues. A chain knows
-    nothing of the others: their agreement says as much as without.
-
-    Chains that have not ``converged`` continue: each doubles its sweeps, up to ``max_sweeps``, and the draws are of the second half.
+    Only every ``thin``-th sweep is used. ``draws`` are at most the sweeps that there are. With a ``truncation`` the
+    rows are those of all other records. Each chain is begun from ``starts``, and the one with the largest mean of log
+    p(z, x | alpha), over the second half of ``PILOT`` of the burn-in, continues. Chains that have not ``converged``
+    continue: each doubles its sweeps, up to ``max_sweeps``, and the draws are of the second half.
     """
     pilot = max(1, int(PILOT * burn_in))
 
     def start_chain(number: int, own: np.random.Generator) -> _GibbsChain:
+        """Start a chain, from the best of several starts if there are any."""
         classes = _count_first_classes(prior, number, split_every)
         if starts == 1:
             return _GibbsChain(_random_start(rows, prior, classes, own), own)
+        # A chain may be trapped for long in a grouping of little probability that only its start leads to. It knows
+        # nothing of the other chains, so that their agreement says as much as with one start.
         tried = [_GibbsChain(_random_start(rows, prior, classes, one), one, scores=[]) for one in own.spawn(starts)]
         for place, one in enumerate(tried, start=1):
             said = Progress(
@@ -476,6 +475,7 @@ def sample_mixture(
     every = [start_chain(number, own) for number, own in enumerate(rng.spawn(chains))]
 
     def run_to(length: int) -> ChainDraws:
+        """Run all chains to a number of sweeps, and return the draws of the sweeps that are used then."""
         before = every[0].n_sweeps
         continues = before >= sweeps
         first = before if continues else burn_in
@@ -503,14 +503,16 @@ def sample_mixture(
 
 
 def _count_first_classes(prior: MixturePrior, number: int, split_every: int) -> int:
-    """Return over how many classes the records of chain ``number`` are spread at first."""
+    """Return the number of classes over which the records of chain ``number`` are spread at first."""
+    # K/2, K/4, ... classes, so that agreement does not come from the start; 1, 2, 4, ... where classes are split and
+    # merged.
     first = 1 << number if split_every else prior.classes >> (number + 1)
     return max(1, min(first, prior.classes))
 
 
 @dataclass(eq=False)
 class _GibbsChain:
-    """A chain as far as it has run: its state, its random numbers, and label-free quantities of each sweep.
+    """State of a chain: its last parameters, its random numbers, and label-free quantities of each sweep.
 
     now: parameters of the last sweep
     rng: its random numbers
@@ -548,7 +550,10 @@ class _GibbsChain:
         truncation: SupportTruncation | None,
         tell: Callable[[int], None],
     ) -> None:
-        """Continue to ``n_sweeps`` sweeps, and keep the parameters of those that are ``wanted``, from 0; ``tell`` gets how many were added."""
+        """Continue to ``length`` sweeps, and keep the parameters of the ``wanted`` sweeps, counted from 0.
+
+        ``tell`` is called with how many sweeps were added.
+        """
         before, now, own = self.n_sweeps, self.now, self.rng
         more = length - before
         quantities, likelihood, lost = np.empty((more, 2)), np.empty(more), np.zeros(more)
@@ -580,7 +585,7 @@ class _GibbsChain:
 
 
 def _random_start(rows: DistinctRows, prior: MixturePrior, classes: int, rng: np.random.Generator) -> MixtureParameters:
-    """Draw parameters given records that are spread over ``classes`` classes at random."""
+    """Draw parameters given records that are spread at random over ``classes`` classes."""
     which = np.repeat(np.arange(len(rows.counts)), rows.counts)
     spread = ClassAllocation.from_assignments(rows, which, rng.integers(classes, size=len(which)), None, prior.classes)
     return spread.draw_parameters(prior, rows.level_starts, 1.0, rng)

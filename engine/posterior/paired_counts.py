@@ -1,9 +1,8 @@
-"""Two counts of one record that share its random effect: the confidential y, and z drawn with the effect that y has in the posterior.
+"""Two counts of one record that share its random effect: the confidential y and the released z.
 
     P(y, z | eta, p, tau) = integral [p 1(y = 0) + (1 - p) f(y | g)] [p 1(z = 0) + (1 - p) f(z | g)] N(g; eta, tau) dg
 
-with f the truncated Poisson of ``truncated_poisson``. For one record and many parameters and guesses of y it is a product of matrices:
-by the trapezoidal rule over g, on points that serve all of them, as fine as in ``poisson_lognormal``.
+with f the truncated Poisson of ``truncated_poisson``.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ _LARGEST_TABLED = 100_000
 
 
 def log_pair_probabilities(y: Floats, z: float, eta: Floats, logit_p: Floats, tau: Floats, bound: int | None) -> Floats:
-    """Return log P(y, z | eta, p, tau) of counts y (c,) for parameters (S,): (S, c).
-
-    A tau below ``_SMALLEST_TAU`` of the deviation that the counts leave to g is that large, which changes a logarithm by 0.001 at most.
-    """
+    """Return log P(y, z | eta, p, tau) of counts y (c,) for parameters (S,): (S, c)."""
+    # A smaller tau would need ever finer points. Beside the deviation that the counts leave to g it changes a logarithm
+    # by 0.001 at most.
     tau = np.maximum(tau, _SMALLEST_TAU / np.sqrt(1 + float(y.max()) + z))
+    # Points serve all parameters at once, and must be fine enough for the smallest tau among them.
     octave = np.floor(np.log2(tau))
     found = np.empty((eta.size, y.size))
     for value in np.unique(octave):
@@ -51,6 +50,7 @@ def log_pair_probabilities(y: Floats, z: float, eta: Floats, logit_p: Floats, ta
 def _log_pairs_of_similar_tau(
     y: Floats, z: float, eta: Floats, logit_p: Floats, tau: Floats, bound: int | None
 ) -> Floats:
+    """Return log P(y, z | eta, p, tau), (S, c), for parameters whose tau lie within a factor of 2."""
     g = _integration_points(y, z, eta, tau, bound)
     p, step = expit(logit_p), g[1] - g[0]
     normal = (g - eta[:, None]) / tau[:, None]
@@ -64,6 +64,7 @@ def _log_pairs_of_similar_tau(
     rates = _log_pmf_at_points(y, g, bound)
     top = rates.max(axis=1)
     counts = np.exp(rates - top[:, None]).T
+    # For one record and many parameters and guesses the trapezoidal rule is a product of matrices.
     drawn = (1 - p)[:, None] * (normal @ (weights[:, None] * counts))
     alone = (1 - p) * (normal @ weights)
     if z == 0:
@@ -75,10 +76,11 @@ def _log_pairs_of_similar_tau(
 
 
 def _integration_points(y: Floats, z: float, eta: Floats, tau: Floats, bound: int | None) -> Floats:
-    """Return points of g that cover all the integrals, (k,): on a coarse grid first, which a concave logarithm of a density allows."""
+    """Return points of g that cover all the integrals, (k,)."""
     widest = float(tau.max())
     low = min(float(eta.min()) - 9 * widest, float(np.log(min(y.min(), z) + 0.5)) - 3)
     high = max(float(eta.max()) + 9 * widest, float(np.log(max(y.max(), z) + 1)) + 1)
+    # Log-concave densities have one peak each, which a coarse grid cannot miss.
     g = np.linspace(low, high, _COARSE)
     seen = _log_pmf_at_points(np.array([z]), g, bound)
     heights = _log_pmf_at_points(y, g, bound) + (seen if z > 0 else 0.0)
@@ -98,12 +100,13 @@ def _integration_points(y: Floats, z: float, eta: Floats, tau: Floats, bound: in
 
 
 def _log_pmf_at_points(y: Floats, g: Floats, bound: int | None) -> Floats:
-    """Return the log of f(y | g) of counts (c,) at points (k,), (c, k)."""
+    """Return log f(y | g) of counts (c,) at points (k,), (c, k)."""
     normaliser = np.exp(g) if bound is None else _interpolated_normaliser(bound, g)
     return np.asarray(y[:, None] * g - gammaln(y + 1)[:, None] - normaliser)
 
 
 def _interpolated_normaliser(bound: int, g: Floats) -> Floats:
+    """Return the normaliser A at points (k,), from a spline where there is one."""
     if bound > _LARGEST_TABLED:
         return log_normaliser(g, bound)
     table = _normaliser_spline(bound)
@@ -117,7 +120,7 @@ def _interpolated_normaliser(bound: int, g: Floats) -> Floats:
 
 @lru_cache(maxsize=4)
 def _normaliser_spline(bound: int) -> CubicSpline:
-    """Return the normaliser over log rates as a spline, to 1e-6."""
+    """Return a spline of the normaliser over log rates, accurate to 1e-6."""
     from scipy.interpolate import CubicSpline
 
     points = np.arange(-12.0, float(np.log(bound + 1)) + 12, 0.1 / np.sqrt(max(bound, 100)))
@@ -142,7 +145,7 @@ class PairedCountsPosterior:
     def from_records(
         cls, model: ZeroInflatedPoisson, rows: Floats, row: NDArray[np.intp], y: Floats, z: Floats
     ) -> PairedCountsPosterior:
-        """Build from records whose design is ``rows[row]``, ``rows`` (u, K) and ``row`` (n,), with counts (n,) and (n,)."""
+        """Build from counts y (n,) and z (n,), with the design ``rows[row]``, ``rows`` (u, K) and ``row`` (n,)."""
         own = distinct_rows(rows.T, len(rows))
         assert np.array_equal(rows[own.first], model.rows)
         records = np.stack([own.combination_of[row], y, z])
@@ -151,10 +154,11 @@ class PairedCountsPosterior:
         return cls(model, row_of, y_of, z_of, distinct.counts.astype(np.float64))
 
     def joint_density(self) -> Callable[[Floats], Floats]:
-        """Return the log density of many theta (T, 2K + 1), up to a constant."""
+        """Return a function for the log density of many theta (T, 2K + 1), up to a constant."""
         model = self.model
 
         def log_density(thetas: Floats) -> Floats:
+            """Return the log density of thetas (T, 2K + 1), (T,), -inf outside the support."""
             found = np.full(len(thetas), -np.inf)
             inside = model.is_in_support(thetas)
             eta, logit_p, log_tau = model.linear_predictors(thetas[inside])

@@ -3,12 +3,8 @@
     P(y | eta, tau) = integral f(y | g) N(g; eta, tau) dg        (Aitchison and Ho 1989, with f truncated to 0..b)
 
 As f is log-concave in g, so is the integrand, with curvature at least 1 / tau^2: it has one mode, and tangents to its
-log lie above it, so that the mode is found and the rate drawn exactly.
-
-Quadrature over g gives the probability and the moments of the rate's posterior. The integrand is analytic in a strip, so the trapezoidal
-rule converges geometrically in 1 / step (Trefethen and Weideman 2014). The strip ends pi / 2 from the real axis for a Poisson, and about
-2.8 / sqrt(b) from it near g = log b for one truncated at b (the zeros of the partial sums of exp, Szegő 1924): hence the limits on the
-step.
+log lie above it, so that the mode is found and the rate drawn exactly. Quadrature over g gives the probability and the
+moments of the rate's posterior.
 """
 
 from __future__ import annotations
@@ -33,20 +29,21 @@ RandomEffect = Literal["new", "record"]
 
 
 def log_joint_density(y: Floats, g: Floats, eta: Floats, tau: float, bound: int | None) -> Floats:
-    """Return the log of f(y | g) N(g; eta, tau)."""
+    """Return log(f(y | g) N(g; eta, tau))."""
     return log_pmf(y, g, bound) - 0.5 * ((g - eta) / tau) ** 2 - float(np.log(tau) + 0.5 * np.log(2 * np.pi))
 
 
 def mode_and_curvature(y: Floats, eta: Floats, tau: Floats | float, bound: int | None) -> tuple[Floats, Floats]:
-    """Return the mode of f(y | g) N(g; eta, tau) in g and minus the second derivative of its log there, each (n,); one tau or n.
+    """Return the mode of f(y | g) N(g; eta, tau) in g and minus the second derivative of its log there, each (n,).
 
-    Without truncation the mode is closed, by the Wright omega function. Truncation moves it up, to
-    max(eta + 1, log(b + tau^2 b)) at most; there Newton's method continues, kept between the two.
+    There is one tau, or n.
     """
     if bound == 0:
         return eta.copy(), np.zeros_like(eta) + tau**-2
+    # Without truncation the mode is closed, by the Wright omega function.
     mode = eta + tau**2 * y - wrightomega(2 * np.log(tau) + eta + tau**2 * y)
     if bound is not None:
+        # Truncation moves the mode up, and only where the bound has probability.
         moved = np.exp(log_pmf(float(bound), mode, bound)) > 1e-6
         taus = tau if np.ndim(tau) == 0 else np.asarray(tau)[moved]
         mode[moved] = _truncated_mode(y[moved], eta[moved], taus, bound, mode[moved])
@@ -54,6 +51,8 @@ def mode_and_curvature(y: Floats, eta: Floats, tau: Floats | float, bound: int |
 
 
 def _truncated_mode(y: Floats, eta: Floats, tau: Floats | float, bound: int, low: Floats) -> Floats:
+    # The mode is at most max(eta + 1, log(b + tau^2 b)).
+    """Return the mode with truncation, (n,), by Newton's method between ``low`` and an upper bound."""
     high = np.maximum(np.maximum(eta + 1, np.log(bound + tau**2 * bound)), low)
     mode = low
     for _ in range(60):
@@ -69,11 +68,9 @@ def _truncated_mode(y: Floats, eta: Floats, tau: Floats | float, bound: int, low
 
 
 def draw_log_rate(y: Floats, eta: Floats, tau: float, bound: int | None, rng: np.random.Generator) -> Floats:
-    """Draw one exact g from f(y | g) N(g; eta, tau) for every (y, eta), all (n,).
-
-    Rejection under the tangents one standard deviation to either side of the mode: an envelope, as the log density is
-    concave (Gilks and Wild 1992). For a normal density it accepts 76 % of its proposals.
-    """
+    """Draw one exact g from f(y | g) N(g; eta, tau) for every (y, eta), all (n,)."""
+    # Rejection under the tangents one standard deviation to either side of the mode: an envelope, as the log density is
+    # concave (Gilks and Wild 1992). For a normal density it accepts 76 % of its proposals.
     hull = _LogConcaveEnvelope.from_counts(y, eta, tau, bound)
     g, waiting = np.empty_like(eta), np.arange(eta.size)
     while waiting.size:
@@ -87,8 +84,12 @@ def draw_log_rate(y: Floats, eta: Floats, tau: float, bound: int | None, rng: np
 
 @dataclass(frozen=True)
 class _LogConcaveEnvelope:
-    """Two exponentials above a log-concave density: exp(top + rise (g - apex)) left of the apex, exp(top - fall (g - apex)) right of it; all
-    (n,).
+    """Two exponentials above a log-concave density, for n densities.
+
+    Left of the apex it is exp(top + rise (g - apex)), right of it exp(top - fall (g - apex)).
+
+    apex, top: place where the two meet, and the log of the envelope there, (n,)
+    rise, fall: slopes on either side, (n,)
     """
 
     apex: Floats
@@ -98,6 +99,7 @@ class _LogConcaveEnvelope:
 
     @classmethod
     def from_counts(cls, y: Floats, eta: Floats, tau: float, bound: int | None) -> _LogConcaveEnvelope:
+        """Build from the tangents one standard deviation to either side of the mode."""
         mode, curvature = mode_and_curvature(y, eta, tau, bound)
         left, right = mode - 1 / np.sqrt(curvature), mode + 1 / np.sqrt(curvature)
         (low, rise), (high, fall) = (_log_joint_tangent(y, g, eta, tau, bound) for g in (left, right))
@@ -114,13 +116,19 @@ class _LogConcaveEnvelope:
 
 
 def _log_joint_tangent(y: Floats, g: Floats, eta: Floats, tau: float, bound: int | None) -> tuple[Floats, Floats]:
+    """Return the log of the joint density at g, and its slope."""
     slope = y - mean_and_variance(g, bound)[0] - (g - eta) / tau**2
     return log_joint_density(y, g, eta, tau, bound), slope
 
 
 @dataclass(frozen=True)
 class MassDerivatives:
-    """Log P(y | eta, tau) and its derivatives by eta (``e``) and s = log tau (``s``), each (n,)."""
+    """Log P(y | eta, tau) of n pairs and its derivatives by eta and s = log tau.
+
+    value: log P(y | eta, tau), (n,)
+    e, s: first derivatives by eta and by s, (n,)
+    ee, es, ss: second derivatives, (n,)
+    """
 
     value: Floats
     e: Floats
@@ -132,10 +140,12 @@ class MassDerivatives:
 
 @dataclass(frozen=True)
 class RateQuadrature:
-    """Nodes and weights of the posterior of every z = (g - eta) / tau, laid end to end.
+    """Quadrature rules for the posterior of z = (g - eta) / tau in n integrals.
 
-    The nodes of the i-th integral are ``z[starts[i] : starts[i] + counts[i]]``, N in all; its weights sum to 1, and its
-    integral is exp(log_mass[i]) = P(y_i | eta_i, tau).
+    tau: standard deviation of g, one or (n,)
+    z, weights: nodes of all integrals end to end, and their weights, which sum to 1 for each, (N,)
+    starts, counts: first node of each integral and number of its nodes, (n,)
+    log_mass: log P(y | eta, tau) of each integral, (n,)
     """
 
     tau: Floats | float
@@ -146,11 +156,12 @@ class RateQuadrature:
     log_mass: Floats
 
     def posterior_mean(self, values: Floats) -> Floats:
-        """Return the posterior mean of ``values`` (N,) at the nodes, for every integral: (n,)."""
+        """Return the posterior mean of ``values`` (N,) at the nodes for every integral, (n,)."""
         return np.add.reduceat(self.weights * values, self.starts)
 
     def log_mass_derivatives(self) -> MassDerivatives:
-        """Return all derivatives from the moments of z, as log N(g; eta, e^s) is -z^2 / 2 - s."""
+        """Return the log mass and its derivatives, by the moments of z."""
+        # log N(g; eta, e^s) is -z^2 / 2 - s, so that derivatives under the integral are moments of z.
         m = self.posterior_mean(self.z)
         c = self.z - np.repeat(m, self.counts)
         square = c * c
@@ -168,8 +179,14 @@ class RateQuadrature:
 
 
 def rate_quadrature(y: Floats, eta: Floats, tau: Floats | float, bound: int | None) -> RateQuadrature:
-    """Compute the trapezoidal rule for every (y, eta), each (n,), and one tau or n; relative error below 1e-8, mostly far below."""
+    """Return the trapezoidal rule for every (y, eta), each (n,), and one tau or n.
+
+    The relative error is below 1e-8, mostly far below.
+    """
     mode, curvature = mode_and_curvature(y, eta, tau, bound)
+    # The integrand is analytic in a strip, so that the rule converges geometrically in 1 / step (Trefethen and Weideman
+    # 2014). The strip ends pi / 2 from the real axis for a Poisson, and about 2.8 / sqrt(b) from it near g = log b for
+    # one truncated at b (the zeros of the partial sums of exp, Szegő 1924): hence the limits on the step.
     steps = np.minimum(0.3, 0.65 / np.sqrt(curvature))
     near_bound = np.inf if not bound else 0.6 / np.sqrt(bound)
     lattice = _NodeLattice.from_modes(mode, float(np.max(tau)), min(float(steps.min()), near_bound), bound)
@@ -177,6 +194,7 @@ def rate_quadrature(y: Floats, eta: Floats, tau: Floats | float, bound: int | No
     if bound:
         truncated = right * lattice.spacing > np.log(bound) - 5 / np.sqrt(bound)
         steps = np.where(truncated, np.minimum(steps, near_bound), steps)
+    # Every integral takes every 2^k-th point of one lattice, at which the normaliser is tabulated once.
     stride = np.exp2(np.floor(np.log2(steps / lattice.spacing) + 1e-9))
     first = np.floor(left / stride)
     counts = (np.ceil(right / stride) - first).astype(np.intp) + 1
@@ -186,6 +204,10 @@ def rate_quadrature(y: Floats, eta: Floats, tau: Floats | float, bound: int | No
 def _trapezoidal_rule(
     y: Floats, eta: Floats, tau: Floats | float, lattice: _NodeLattice, first: Floats, stride: Floats, counts: Indices
 ) -> RateQuadrature:
+    """Evaluate the trapezoidal rule of every integral.
+
+    It has ``counts`` (n,) nodes from the lattice point ``first`` (n,) on, ``stride`` (n,) points apart.
+    """
     starts = np.cumsum(counts) - counts
     k = np.arange(counts.sum()) * np.repeat(stride, counts) + np.repeat(first - starts * stride, counts)
     g = k * lattice.spacing
@@ -201,12 +223,12 @@ def _trapezoidal_rule(
 
 @dataclass(frozen=True)
 class _NodeLattice:
-    """The multiples k of one spacing, and A there: from a table, unless the table would be too large.
+    """A lattice of nodes, the multiples k of one spacing, with the normaliser A tabulated on it.
 
     spacing: distance of neighbouring nodes
     bound: largest count; None without truncation
     first: multiple at the start of the table
-    table: A at the nodes; None where the table would be too large
+    table: A at the nodes; None where the table would be too large or A needs none
     """
 
     spacing: float
@@ -224,7 +246,7 @@ class _NodeLattice:
         return cls(spacing, bound, first, log_normaliser(np.arange(first, last + 1) * spacing, bound))
 
     def log_normaliser(self, k: Floats) -> Floats:
-        """Return A(k spacing)."""
+        """Return A at the nodes k."""
         if self.table is None:
             return log_normaliser(k * self.spacing, self.bound)
         return self.table[(k - self.first).astype(np.intp)]
@@ -233,7 +255,7 @@ class _NodeLattice:
 def _lattice_edge(
     y: Floats, eta: Floats, tau: Floats | float, lattice: _NodeLattice, mode: Floats, curvature: Floats, side: int
 ) -> Floats:
-    """Return a lattice point on one side of the mode beyond which the integrand is negligible, and not much further out."""
+    """Return a lattice point on one side of the mode beyond which the integrand is negligible, (n,)."""
     height = _log_integrand(y, np.rint(mode / lattice.spacing), eta, tau, lattice)
     inner, outer = 1 / np.sqrt(curvature), np.zeros_like(mode) + np.sqrt(2 * _DROP) * tau
     for _ in range(5):
@@ -264,7 +286,9 @@ class PredictedRates:
 
     @classmethod
     def from_theta(cls, theta: Floats, predictor: Callable[[Floats], Floats]) -> PredictedRates:
-        """Predict by theta (2K + 1,), alpha, beta and log tau; ``predictor`` takes coefficients (K,) to x times them, (n,)."""
+        """Predict by theta (2K + 1,), alpha, beta and log tau; ``predictor`` takes coefficients (K,) to x times them,
+        (n,).
+        """
         k = theta.size // 2
         return cls(predictor(theta[:k]), predictor(theta[k : 2 * k]), float(np.exp(theta[-1])))
 
@@ -277,11 +301,12 @@ def draw_counts(
     observed_y: ArrayLike | None = None,
     observed: PredictedRates | None = None,
 ) -> Counts:
-    """Draw one synthetic count for every record of ``predicted``: (n,), in 0..bound.
+    """Draw one synthetic count for every record of ``predicted``, (n,), in 0..bound.
 
-    ``"new"`` draws every random effect from N(0, tau), the posterior predictive of a new record. ``"record"`` draws it from its posterior
-    given the record's confidential count ``observed_y`` (n,) and the prediction for its confidential design, ``observed``, by default
-    ``predicted``; the zero inflation is drawn independently. Raises BadInput for "record" without ``observed_y``.
+    ``"new"`` draws every random effect from N(0, tau), the posterior predictive of a new record. ``"record"`` draws it
+    from its posterior given the record's confidential count ``observed_y`` (n,) and the prediction for its confidential
+    design, ``observed``, by default ``predicted``; the zero inflation is drawn independently. Raises BadInput for
+    "record" without ``observed_y``.
     """
     n = predicted.eta.size
     if random_effect == "new":
@@ -298,13 +323,11 @@ def draw_counts(
 
 
 def draw_random_effects(seen: PredictedRates, y: Floats, bound: int | None, rng: np.random.Generator) -> Floats:
-    """Draw one exact eps from p(eps | y, x, theta) for every record: (n,).
-
-    A zero is an inflated one, which says nothing of eps, with probability p / (p + (1 - p) P(0 | eta, tau)).
-    """
+    """Draw one exact eps from p(eps | y, x, theta) for every record, (n,)."""
     eta, tau = seen.eta, seen.tau
     effects = rng.normal(0.0, tau, y.size)
     zero = np.flatnonzero(y == 0)
+    # A zero is an inflated one, which says nothing of eps, with probability p / (p + (1 - p) P(0 | eta, tau)).
     inflated = rng.random(zero.size) < expit(seen.logit_p[zero] - _log_probability_of_zero(eta[zero], tau, bound))
     informed = np.union1d(np.flatnonzero(y > 0), zero[~inflated])
     effects[informed] = draw_log_rate(y[informed], eta[informed], tau, bound, rng) - eta[informed]
@@ -312,6 +335,8 @@ def draw_random_effects(seen: PredictedRates, y: Floats, bound: int | None, rng:
 
 
 def _log_probability_of_zero(eta: Floats, tau: float, bound: int | None) -> Floats:
+    # Records with the same predictors share an integral.
+    """Return log P(0 | eta, tau), (n,)."""
     distinct, place = np.unique(eta, return_inverse=True)
     if distinct.size == 0:
         return eta

@@ -1,14 +1,12 @@
-"""One record of a fit changed without a new fit: posterior draws reweighted (Gelfand, Dey & Chang 1992; Vehtari, Gelman & Gabry 2017).
+"""Posterior draws reweighted: one record of a fit changed without a new fit.
 
-Draws of theta given all records D become draws given all but record i by weights 1 / p(y_i | x_i, theta), so that a mean of
-p(y | x, theta) over them is the prediction of D_-i, p(y | x, D_-i). A release Z that was drawn from the posterior given D then has
+Gelfand, Dey & Chang (1992); Vehtari, Gelman & Gabry (2017). Draws of theta given all records D become draws given all
+but record i by weights 1 / p(y_i | x_i, theta), so that a mean of p(y | x, theta) over them is the prediction of D_-i,
+p(y | x, D_-i). A release Z that was drawn from the posterior given D then has
 
     p(Z | D_y) / p(Z | D_y') = [p(y | x, D_-i, Z) / p(y | x, D_-i)] / [p(y' | x', D_-i, Z) / p(y' | x', D_-i)],
 
 the first of each from draws given D and Z together: two fits weigh all guesses at all records.
-
-A record that moves the fit much has few draws that fit its absence. The tail of the weights is smoothed as in
-``sfumato.engine.posterior.laplace``, and its shape k-hat says where that does not suffice.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ AT_A_TIME = 4_000_000
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOutWeights:
-    """Weights of posterior draws that leave each of t records out.
+    """Weights of posterior draws that leave out one record each, for t records.
 
     weights: normalised weights, (t, S)
     heavy: for which records their tail is too heavy, (t,)
@@ -38,15 +36,17 @@ class LeaveOneOutWeights:
 
     @classmethod
     def from_log_densities(cls, log_own: Floats, weights: Floats) -> LeaveOneOutWeights:
-        """Compute from the log densities of the records given each draw, (t, S), and the weights (S,) that the draws come with."""
+        """Compute from the log densities of the records given each draw, (t, S), and the weights of the draws (S,)."""
         with np.errstate(divide="ignore"):
             ratios = np.log(weights) - log_own
+        # A record that moves the fit much has few draws that fit its absence: the tail is smoothed, and k-hat says
+        # where that does not suffice.
         found = [smooth_weights(own) for own in ratios]
         shapes = np.array([shape for _, shape in found])
         return cls(np.stack([own for own, _ in found]), shapes > LARGEST_PARETO_K)
 
     def log_weighted_mean(self, logs: Floats) -> Floats:
-        """Return the logarithm of the weighted mean of exp(``logs``) (t, g, S), (t, g)."""
+        """Return the log of the weighted mean of exp(``logs``) (t, g, S), (t, g)."""
         most = logs.max(axis=2)
         most = np.where(np.isfinite(most), most, 0.0)
         means = np.einsum("tgs,ts->tg", np.exp(logs - most[..., None]), self.weights)

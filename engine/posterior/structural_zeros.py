@@ -1,14 +1,8 @@
 """A mixture of products of multinomials without impossible combinations of values (Manrique-Vallier & Reiter 2014).
 
-With f the mixture and S the impossible combinations, a record has the density f(x) / (1 - omega) outside S and 0 inside, omega = Pr(x in
-S) by f.
-S is cut into disjoint slices, each a set of levels for every variable: in class k a slice has the probability of a product of sums,
-
-    omega_ck = pi_k prod_j sum_(l in slice c) phi_kjl,   omega = sum_ck omega_ck.
-
-As if n0 records of f had fallen into S and been lost, the posterior is that of the mixture by n + n0 records: n0 given the parameters is
-negative binomial, failures of probability omega before n successes (prior 1 / N of N = n + n0), and each lost record has a slice and a
-class by omega_ck, and levels by phi within its slice. Only their counts are needed.
+With f the mixture and S the impossible combinations, a record has the density f(x) / (1 - omega) outside S and 0
+inside, omega = Pr(x in S) by f. S is cut into disjoint slices, each a set of levels for every variable. As if n0
+records of f had fallen into S and been lost, the posterior is that of the mixture by n + n0 records.
 """
 
 from __future__ import annotations
@@ -39,9 +33,9 @@ class TooManySlices(ValueError):
 
 
 def fulfilled_conditions(conditions: Slices, starts: Codes, codes: Sequence[Codes]) -> Slices:
-    """Return which records fulfil which conditions, (conditions, n), by their codes (n,).
+    """Return which records fulfil which conditions, (conditions, n), by the records' codes, (n,) for each variable.
 
-    A code beyond the levels is in no set but that of all levels.
+    A code beyond the levels, which is a missing value, is in no set but that of all levels.
     """
     found = np.ones((len(conditions), len(codes[0])), dtype=np.bool_)
     for i, condition in enumerate(conditions):
@@ -67,12 +61,13 @@ class MixtureSupport:
 
     @classmethod
     def from_conditions(cls, conditions: Slices, levels: Sequence[int]) -> MixtureSupport:
-        """Build from the levels (conditions, D) of each condition. Raises TooManySlices."""
+        """Build from the levels of each condition, (conditions, D). Raises TooManySlices."""
         starts = np.concatenate([[0], np.cumsum(levels)]).astype(np.int64)
         zeros: list[Slices] = []
         possible = [np.ones(int(starts[-1]), dtype=np.bool_)]
         for condition in conditions:
             pieces = [condition] if _has_combinations(condition, starts) else []
+            # Each condition loses what earlier ones have: disjoint slices have probabilities that can be summed.
             for other in zeros:
                 pieces = [part for piece in pieces for part in _subtract_slice(piece, other, starts)]
                 _require_few_slices(pieces)
@@ -91,12 +86,15 @@ class MixtureSupport:
         return [j for j in range(len(self.starts) - 1) if not self._levels_of_variable(self.zeros, j).all()]
 
     def _levels_of_variable(self, slices: Slices, j: int) -> Slices:
+        """Return the columns of slices that belong to variable j."""
         return slices[:, self.starts[j] : self.starts[j + 1]]
 
     def slice_probabilities(self, slices: Slices, weights: Floats, phi: Floats) -> Floats:
-        """Return the probability (slices, K) of each slice and class; ``weights`` (K,) and ``phi`` (K, D)."""
+        """Return the probability of each slice and class, (slices, K), given ``weights`` (K,) and ``phi`` (K, D)."""
         found = np.tile(weights, (len(slices), 1))
         for j in self.condition_variables:
+            # In class k a slice has the probability of a product of sums: omega_ck = pi_k prod_j sum_(l in slice c)
+            # phi_kjl. Other variables have all levels, and a factor of 1.
             found *= self._levels_of_variable(slices, j) @ phi[:, self.starts[j] : self.starts[j + 1]].T
         return found
 
@@ -111,9 +109,12 @@ class MixtureSupport:
         chances = self.slice_probabilities(self.zeros, np.exp(log_weights), phi)
         omega = min(float(chances.sum()), 1.0 - 1e-9)
         levels = np.zeros_like(phi)
+        # Failures of probability omega before n successes (prior 1 / N of N = n + n0).
         count = int(rng.negative_binomial(records, 1.0 - omega)) if omega > 0 else 0
         if not count:
             return np.zeros(len(phi)), levels, float(np.log1p(-omega))
+        # Each lost record has a slice and a class by omega_ck, and levels by phi within its slice. Only their counts
+        # are needed.
         own = rng.multinomial(count, (chances / chances.sum()).ravel()).reshape(chances.shape)
         for j in range(len(self.starts) - 1):
             here = slice(self.starts[j], self.starts[j + 1])
@@ -134,7 +135,7 @@ class MixtureSupport:
         log_levels: Floats,
         rng: np.random.Generator,
     ) -> tuple[Codes, list[Codes]]:
-        """Draw a class (n,) and missing values of each record, by f given its values and that it is not in S.
+        """Draw a class (n,) and the missing values of each record, by f given its values and that it is not in S.
 
         ``codes`` (n,) of each variable are those of ``rows``; a code beyond the levels is missing, and is drawn.
 
@@ -154,6 +155,7 @@ class MixtureSupport:
                 first, past = self.starts[j], self.starts[j + 1]
                 lacking = left[codes[j][left] >= past - first]
                 values[lacking] = draw_levels_given_classes(classes[lacking], log_levels[:, first:past], rng)
+            # Rejection is quick as long as S has little probability; what is left is drawn among the possible slices.
             left = left[fulfilled_conditions(self.zeros, self.starts, [values[left] for values in found]).any(axis=0)]
         for some in np.array_split(
             left, -(-len(left) * self.possible.shape[0] * len(log_weights) // PROBABILITIES_AT_ONCE) or 1
@@ -171,7 +173,7 @@ class MixtureSupport:
         phi: Floats,
         rng: np.random.Generator,
     ) -> None:
-        """Draw slice and class of these records (k,) by their values, then their missing values within the slice."""
+        """Draw slice and class of these records (k,), then missing values within the slice, in place."""
         if not len(which):
             return
         chances = np.tile(weights, (len(which), len(self.possible), 1))
@@ -194,12 +196,12 @@ class MixtureSupport:
 
 
 def _has_combinations(condition: Slices, starts: Codes) -> bool:
-    """Return whether any combination is of this slice."""
+    """Return whether a slice contains any combination: it has a level of every variable."""
     return bool(np.logical_or.reduceat(condition, starts[:-1]).all())
 
 
 def _subtract_slice(piece: Slices, other: Slices, starts: Codes) -> Iterator[Slices]:
-    """Yield disjoint slices that together are one slice without another."""
+    """Yield disjoint slices whose union is one slice without another."""
     if not _has_combinations(piece & other, starts):
         yield piece
         return
@@ -214,13 +216,14 @@ def _subtract_slice(piece: Slices, other: Slices, starts: Codes) -> Iterator[Sli
 
 
 def _require_few_slices(slices: Sequence[Slices]) -> None:
+    """Raise TooManySlices if there are more than ``MOST_SLICES``."""
     if len(slices) > MOST_SLICES:
         raise TooManySlices
 
 
 @dataclass(frozen=True, eq=False)
 class SupportTruncation:
-    """Data of a sweep's treatment of impossible combinations.
+    """Data that a Gibbs sweep needs of impossible combinations.
 
     support: possible and impossible combinations
     records: number of records in all
@@ -238,9 +241,8 @@ class SupportTruncation:
     ) -> tuple[Floats, Floats, Floats, float]:
         """Draw the records of one sweep that were lost or lack a value.
 
-        Returns the records (K,) and levels (K, D) of both together, the lost ones alone (K,), and the addition to the log likelihood of
-        complete
-        records by f. Missing values are summed over there as if nothing were impossible.
+        Returns the records (K,) and levels (K, D) of both together, the lost ones alone (K,), and the addition to the
+        log likelihood of complete records by f. Missing values are summed over there as if nothing were impossible.
         """
         support = self.support
         lost, levels, log_possible = support.draw_lost_records(log_weights, log_levels, self.records, rng)

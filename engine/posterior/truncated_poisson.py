@@ -2,9 +2,8 @@
 
 f(y | g) = exp(y g - log y! - A(g)),    A(g) = log sum_{k=0..b} exp(k g) / k!
 
-A is convex, so log f(y | g) is concave in g for every y; A'(g) and A''(g) are the mean and the variance.
-Without a bound A(g) = exp(g). The normaliser is never computed from 1 - cdf, and where the cdf itself would underflow
-(rate far above b) the sum is taken from its largest term down.
+A is convex, so log f(y | g) is concave in g for every y; A'(g) and A''(g) are the mean and the variance. Without a
+bound A(g) = exp(g).
 """
 
 from __future__ import annotations
@@ -29,22 +28,26 @@ def log_normaliser(g: Floats, bound: int | None) -> Floats:
         return rate
     answer = rate.copy()
     near, above = _is_near_bound(rate, bound), _is_far_above_bound(rate, bound)
+    # Never from 1 - cdf, which loses all digits where the cdf is near 1 or 0.
     answer[near] += np.log(gammaincc(bound + 1.0, rate[near]))
+    # Far above the bound the cdf itself underflows: the sum is taken from its largest term down.
     answer[above] = bound * g[above] - gammaln(bound + 1.0) + np.log(_sums_from_bound_down(rate[above], bound)[0])
     return answer
 
 
 def _is_near_bound(rate: Floats, bound: int) -> NDArray[np.bool_]:
-    """Return the rates where truncation matters (below, P(Y > bound) < 1e-17) and the cdf does not underflow."""
+    """Return which rates are near enough to the bound for truncation to matter, and not far above it."""
+    # Further below the bound, P(Y > bound) is less than 1e-17.
     return np.asarray(rate > bound + 1 - 9 * np.sqrt(bound + 1.0)) & ~_is_far_above_bound(rate, bound)
 
 
 def _is_far_above_bound(rate: Floats, bound: int) -> NDArray[np.bool_]:
+    """Return which rates are so far above the bound that the cdf would underflow."""
     return np.asarray(rate > bound + 20 * np.sqrt(bound + 1.0))
 
 
 def _sums_from_bound_down(rate: Floats, bound: int) -> tuple[Floats, Floats, Floats]:
-    """Return sum_k k^r t_k for r = 0, 1, 2 with t_k = bound! / (bound - k)! rate^-k, the weight of y = bound - k."""
+    """Return sum_k k^r t_k for r = 0, 1, 2, with t_k = bound! / (bound - k)! rate^-k, the weight of y = bound - k."""
     term, powers = np.ones_like(rate), np.array([[1.0], [0.0], [0.0]])
     sums = powers * term
     for k in range(1, bound + 1):
@@ -57,7 +60,7 @@ def _sums_from_bound_down(rate: Floats, bound: int) -> tuple[Floats, Floats, Flo
 
 
 def log_pmf(y: Floats | float, g: Floats, bound: int | None) -> Floats:
-    """Return the log of f(y | g); y and g broadcast against each other."""
+    """Return log f(y | g); y and g broadcast against each other."""
     return np.asarray(y * g - gammaln(y + 1.0) - log_normaliser(g, bound))
 
 
@@ -79,10 +82,9 @@ def mean_and_variance(g: Floats, bound: int | None) -> tuple[Floats, Floats]:
 
 
 def draw_truncated_poisson(g: Floats, bound: int | None, rng: np.random.Generator) -> Counts:
-    """Draw exactly one count for every log rate g (n,): (n,) counts in 0..bound.
+    """Draw exactly one count in 0..bound for every log rate g (n,), (n,).
 
-    Rejection from the Poisson where the rate is at most the bound (accepted at least every other time), inversion from the bound downwards
-    where it is above, which ends after at most bound + 1 steps. Raises NotComputable for rates above 9e18 without a bound.
+    Raises NotComputable for rates above 9e18 without a bound.
     """
     if bound is None and np.any(g > np.log(_LARGEST_RATE)):
         raise NotComputable("a drawn rate is larger than 9e18; give the variable an upper bound")
@@ -91,12 +93,15 @@ def draw_truncated_poisson(g: Floats, bound: int | None, rng: np.random.Generato
     counts = np.empty(g.shape, dtype=np.int64)
     with np.errstate(divide="ignore"):
         low = g <= np.log(bound)
+    # Up to the bound rejection accepts at least every other draw; above it hardly any, but inversion from the bound
+    # downwards ends soon.
     counts[low] = _draw_by_rejection(np.exp(g[low]), bound, rng)
     counts[~low] = _draw_by_inversion(g[~low], bound, rng)
     return counts
 
 
 def _draw_by_rejection(rate: Floats, bound: int, rng: np.random.Generator) -> Counts:
+    """Draw Poisson counts, again until they are within the bound."""
     counts = rng.poisson(rate)
     waiting = np.flatnonzero(counts > bound)
     while waiting.size:
@@ -106,6 +111,7 @@ def _draw_by_rejection(rate: Floats, bound: int, rng: np.random.Generator) -> Co
 
 
 def _draw_by_inversion(g: Floats, bound: int, rng: np.random.Generator) -> Counts:
+    """Draw counts by inversion of the cdf, from the bound downwards."""
     log_top = bound * g - gammaln(bound + 1.0) - log_normaliser(g, bound)
     shortfall = np.zeros(g.shape, dtype=np.int64)
     left = rng.random(g.shape)

@@ -4,15 +4,9 @@
     logit p = x beta;   alpha, beta ~ N(0, 1);   a Gamma prior on 1 / tau^2 or on tau       (Guo and Hu, eq. 1-5)
 
 Every record's eps is integrated out, so the posterior is smooth in theta = (alpha, beta, log tau), 2K + 1 numbers, and
-records with the same x and y are one term with a weight.
-
-Around a reference the density is computed for many theta at once. A record's integral over g changes little from theta to theta relative
-to the posterior of its g at a reference:
-
-    P(y | eta, tau) = P(y | eta', tau') E[N(g; eta, tau) / N(g; eta', tau') | y, eta', tau']
-
-and the ratio is the exponential of a gentle quadratic. A Gauss rule against that posterior, of as few nodes as the pair
-needs, is fixed once. Theta outside the region where the rules hold are answered by the full quadrature.
+records with the same x and y are one term with a weight. Around a reference the density is computed for many theta at
+once, by Gauss rules that are fixed there; theta outside the region where the rules hold are answered by the full
+quadrature.
 """
 
 from __future__ import annotations
@@ -58,7 +52,7 @@ class GaussRateRules:
     nodes, log_weights: k-th node and log weight of the pairs that have one
     offset: log mass and log tau at the reference, of each pair
     centres: eta of each pair at the reference
-    reach: distance of eta from it up to which a rule holds
+    reach: distance of eta from the centre up to which a rule holds
     """
 
     pairs: Indices
@@ -81,9 +75,13 @@ class GaussRateRules:
     ) -> GaussRateRules:
         """Compute rules for ``pairs`` (n,) of the counts y (P,) at a reference ``eta`` (n,) and ``log_tau``.
 
-        They hold for eta within ``wanted`` (n,) of the reference, or less (``reach``), and for log tau within ``half_width``.
+        They hold for eta within ``wanted`` (n,) of the reference, or less (``reach``), and for log tau within
+        ``half_width``.
         """
         tau = float(np.exp(log_tau))
+        # P(y | eta, tau) = P(y | eta', tau') E[N(g; eta, tau) / N(g; eta', tau') | y, eta', tau'] with the primes at
+        # the reference. The ratio is the exponential of a gentle quadratic, so that few nodes of a Gauss rule against
+        # that posterior suffice.
         exact = rate_quadrature(y[pairs], eta, tau, bound)
         mean = exact.posterior_mean(exact.z)
         deviation = np.sqrt(exact.posterior_mean((exact.z - np.repeat(mean, exact.counts)) ** 2))
@@ -96,11 +94,11 @@ class GaussRateRules:
         return cls(pairs[order], nodes, log_weights, (exact.log_mass + log_tau)[order], eta[order], reach[order])
 
     def is_within_reach(self, eta: Floats) -> NDArray[np.bool_]:
-        """Return for which rows of eta (T, n) the rules of all pairs hold: (T,)."""
+        """Return which rows of eta (T, n) lie within the reach of the rules of all pairs, (T,)."""
         return np.asarray(np.all(np.abs(eta - self.centres) <= self.reach, axis=1))
 
     def log_mass(self, eta: Floats, tau: Floats) -> Floats:
-        """Return the log of P(y | eta, tau) for every pair in ``pairs``, for eta (T, n) and tau (T,): (T, n)."""
+        """Return log P(y | eta, tau) of every pair in ``pairs``, for eta (T, n) and tau (T,): (T, n)."""
         scale = -0.5 / tau[:, None] ** 2
         total = np.zeros_like(eta)
         for nodes, log_weights in zip(self.nodes, self.log_weights, strict=True):
@@ -113,6 +111,7 @@ class GaussRateRules:
 
 
 def _nodes_needed(tilt: Floats, widening: Floats) -> NDArray[np.intp]:
+    """Return the fewest nodes with which the rule of each pair keeps to the tolerance, (n,)."""
     needed = np.full(tilt.shape, _MOST_NODES)
     undecided = np.arange(tilt.size)
     for m in range(_FEWEST_NODES, _MOST_NODES):
@@ -125,7 +124,11 @@ def _nodes_needed(tilt: Floats, widening: Floats) -> NDArray[np.intp]:
 def _compress_rules(
     exact: RateQuadrature, sizes: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], tuple[Floats, ...], tuple[Floats, ...]]:
-    """Return the order of the pairs, largest rule first, and the k-th z and log (weight exp(z^2 / 2)) of those that have it."""
+    """Compress the quadrature of each pair to a Gauss rule of ``sizes`` (n,) nodes.
+
+    Returns the order of the pairs, largest rule first, and the k-th z and log (weight exp(z^2 / 2)) of the pairs that
+    have one.
+    """
     order = np.argsort(-sizes, kind="stable")
     z, log_weights = np.full((2, sizes.max(), sizes.size), np.nan)
     place = np.empty_like(order)
@@ -146,12 +149,13 @@ def _compress_rules(
 
 @dataclass(frozen=True)
 class LocalDensity:
-    """Log posterior density for arrays of theta, fast within a region around a centre.
+    """Log posterior density of arrays of theta, fast within a region around a centre.
 
     model: the posterior
     log_taus: reference log tau of each rule
     half_width: distance in log tau up to which a rule holds
-    others: pairs without a surface, (n,), answered by rules, or, where theta is out of their reach, by the full quadrature
+    others: pairs without a surface, (n,), answered by rules, or, where theta is out of their reach, by the full
+    quadrature
     rules: Gauss rules at each reference
     surfaces: pairs of a count that many share, with its tabulated mass
     """
@@ -184,7 +188,10 @@ class LocalDensity:
         return cls(model, log_taus, half_width, others, rules, surfaces)
 
     def __call__(self, thetas: Floats) -> Floats:
-        """Log density of thetas (T, 2K + 1): (T,). The answer for a theta does not depend on the others, up to rounding."""
+        """Return the log density of thetas (T, 2K + 1), (T,).
+
+        The value of a theta does not depend on the others, up to rounding.
+        """
         answer = np.full(thetas.shape[0], -np.inf)
         supported = np.flatnonzero(self.model.is_in_support(thetas))
         rung = np.rint((thetas[:, -1] - self.log_taus[0]) / (2 * self.half_width))
@@ -209,7 +216,10 @@ class LocalDensity:
         return answer
 
     def _log_density_by_rule(self, rung: int, thetas: Floats) -> Floats:
-        """Return the log density of thetas (T, 2K + 1) whose log tau is nearest to that of rule ``rung``, if there is one: (T,)."""
+        """Return the log density, (T,), of thetas (T, 2K + 1) whose log tau is nearest to that of rule ``rung``.
+
+        There may be no such rule: then it is computed by full quadrature.
+        """
         return self.model.log_prior(thetas) + self.model.log_likelihood(*self._masses_by_rule(rung, thetas))
 
     def _masses_by_rule(self, rung: int, thetas: Floats) -> tuple[Floats, Floats]:
@@ -232,7 +242,7 @@ class LocalDensity:
         return logit_p, log_mass
 
     def _masses_by_quadrature(self, eta: Floats, log_tau: Floats) -> Floats:
-        """Return log P(y | eta, tau) of the other pairs, for eta (T, n) and log tau (T,), by quadrature of many at once: (T, n)."""
+        """Return log P(y | eta, tau) of the other pairs by full quadrature, (T, n), for eta (T, n) and log tau (T,)."""
         answer = np.empty_like(eta)
         together = max(_MOST_INTEGRALS // max(self.others.size, 1), 1)
         for first in range(0, answer.shape[0] if self.others.size else 0, together):
@@ -295,8 +305,8 @@ class ZeroInflatedPoisson:
     ) -> ZeroInflatedPoisson:
         """Build the posterior given counts ``y`` (n,) in 0..bound and a design ``x`` (n, K) with its intercept column.
 
-        ``weights`` (n,), above 0, are the powers of the records' likelihoods; left out, 1.
-        Raises BadInput for counts that are negative, fractional or above the bound, and for a design that is not finite.
+        ``weights`` (n,), above 0, are the powers of the records' likelihoods; left out, 1. Raises BadInput for counts
+        that are negative, fractional or above the bound, and for a design that is not finite.
         """
         design = np.asarray(x, dtype=np.float64)
         if design.ndim != 2 or np.shape(y) != design.shape[:1] or not len(design):
@@ -323,6 +333,7 @@ class ZeroInflatedPoisson:
         distinct = rows[different.first]
         each, largest = counts.astype(np.int64), int(counts.max()) + 1
         each += different.combination_of[row] * largest
+        # Row and count are one whole number, whose distinct values are the pairs.
         pair, size = dense_ranks(each, len(distinct) * largest)
         pairs = np.empty(size, dtype=np.int64)
         pairs[pair] = each
@@ -366,16 +377,16 @@ class ZeroInflatedPoisson:
 
     @property
     def has_large_design(self) -> bool:
-        """Return whether values of the pairs of a row are summed before they are multiplied by the row."""
+        """Return whether the design is so large that values of pairs are summed by row before they multiply it."""
         return bool(self.row.size * self.rows.shape[1] > _LARGEST_DESIGN)
 
     @cached_property
     def _positive_weights(self) -> Floats:
-        """Return the weight of the records of each distinct row whose count is above 0, (u,)."""
+        """Return the weight of the records with a count above 0 in each distinct row, (u,)."""
         return self._design_with_sums(self.positive_pairs)[1](self.weight[self.positive_pairs])
 
     def _design_with_sums(self, pairs: Indices | None = None) -> tuple[Floats, Callable[[Floats], Floats]]:
-        """Return rows of the design and a function that sums values (P,) of the pairs, or of some pairs, by row.
+        """Return rows of the design, and a function that sums values of all or some pairs, (P,), by these rows.
 
         The rows are those of every pair or, with a large design, the distinct ones.
         """
@@ -385,7 +396,10 @@ class ZeroInflatedPoisson:
         return self.rows, lambda values: np.bincount(row, values, len(self.rows)).astype(np.float64)
 
     def log_likelihood(self, logit_p: Floats, log_mass: Floats) -> Floats:
-        """Return the sum over the records, from logit p of every distinct row (..., u) and log P(y | eta, tau) of every pair (..., P)."""
+        """Return the log likelihood of all records, (...,).
+
+        ``logit_p`` (..., u) is that of every distinct row, ``log_mass`` (..., P) the log P(y | eta, tau) of every pair.
+        """
         zero, positive = self.zero_pairs, self.positive_pairs
         of_zeros = log_zero_mixture(logit_p[..., self.row[zero]], log_mass[..., zero])
         if self.has_large_design:
@@ -398,7 +412,7 @@ class ZeroInflatedPoisson:
         return np.asarray(of_zeros @ self.weight[zero] + of_positives)
 
     def log_density(self, theta: Floats) -> float:
-        """Return the log posterior density of theta (2K + 1,), up to the constant that is the evidence; -inf outside the support."""
+        """Return the log posterior density of theta (2K + 1,), without the evidence; -inf outside the support."""
         if not self.is_in_support(theta):
             return -np.inf
         eta, logit_p, log_tau = self.linear_predictors(theta)
@@ -424,11 +438,9 @@ class ZeroInflatedPoisson:
         return value, gradient, hessian
 
     def _likelihood_derivatives(self, zeta: Floats, rates: MassDerivatives) -> tuple[Floats, Floats]:
-        """Return gradient and Hessian of the log likelihood by the chain rule from (eta, zeta, s) of every pair.
-
-        r is the probability that a zero is an inflated one.
-        """
+        """Return gradient and Hessian of the log likelihood by the chain rule from (eta, zeta, s) of every pair."""
         p = expit(zeta)
+        # The probability that a zero is an inflated one.
         r = np.where(self.y == 0, expit(zeta - rates.value), 0.0)
         doubt, w = r * (1 - r), self.weight
         x, added = self._design_with_sums()
@@ -444,11 +456,14 @@ class ZeroInflatedPoisson:
         return gradient, np.block([[a, b, d], [b.T, c, e], [d.T, e.T, np.full((1, 1), ss)]])
 
     def density_around(self, centre: Floats, covariance: Floats) -> LocalDensity:
-        """Return the log density of many theta at once, fast where the posterior around ``centre`` lies."""
+        """Return a function for the log density of many theta at once, fast around ``centre``."""
         return LocalDensity.from_centre(self, centre, covariance)
 
     def start(self) -> Floats:
-        """Return where the search for the mode starts: ridge regression of log y on x among the positive counts, beta = 0."""
+        """Return the start of the search for the mode: ridge regression of log y on x, and beta = 0.
+
+        The regression is of the positive counts.
+        """
         k = self.rows.shape[1]
         x, added = self._design_with_sums(self.positive_pairs)
         w, log_y = self.weight[self.positive_pairs], np.log(self.y[self.positive_pairs])
@@ -467,7 +482,8 @@ def _weighted_cross_product(x: Floats, weights: Floats) -> Floats:
 
 
 def log_zero_mixture(logit_p: Floats, log_mass: Floats) -> Floats:
-    """Return log(p + (1 - p) exp(log_mass)), any shape, by exponentials of numbers that are not above 0."""
+    """Return log(p + (1 - p) exp(log_mass)), any shape."""
+    # Exponentials of numbers that are not above 0 cannot overflow.
     smaller, mass = np.exp(-np.abs(logit_p)), np.exp(log_mass)
     share = np.where(logit_p > 0, 1 + mass * smaller, smaller + mass) / (1 + smaller)
     if share.min(initial=1.0) > _TINY:
@@ -480,6 +496,7 @@ def _log_one_plus_exp(x: Floats) -> Floats:
 
 
 def _check_counts(y: Floats, x: Floats, bound: int | None) -> None:
+    """Raise BadInput for counts outside 0..bound or fractional, and for a design that is not finite."""
     if not np.all(np.isfinite(x)):
         raise BadInput("", "the design holds a value that is not finite")
     if not np.all((y >= 0) & (y == np.floor(y)) & np.isfinite(y)):

@@ -1,10 +1,7 @@
 """Maxima of a multinomial logit when one record is changed, from the maximum for all records, many changes together.
 
-Steps in all coefficients with the Hessian of the fit, each followed by Newton's method in those of the two classes that the record
-leaves and joins, whose Hessian may change most: alone of its kind, it makes classes that were separated meet, or the other way round.
-
-Steps of all changes are one product of matrices. Of a change, the scores of all classes are computed once a step; in the two
-classes the other ones are a constant of each record, and what records have in common with the fit are sums (K, p) of their columns.
+Each step is one in all coefficients with the Hessian of the fit, followed by Newton's method in those of the two
+classes that the record leaves and joins.
 """
 
 from __future__ import annotations
@@ -26,13 +23,13 @@ LEAST = 1e-9
 
 
 def class_column_sums(x: Floats, places: Integers, size: int, weights: Floats | None = None) -> Floats:
-    """Return the sums (K, p) of the columns x (n, p) of the records of each class, by weights (n,) where there are some."""
+    """Return the sums of the columns x (n, p) over the records of each class, (K, p), by ``weights`` (n,) if given."""
     of = (places == np.arange(size)[:, None]).astype(np.float64)
     return np.asarray((of if weights is None else of * weights) @ x)
 
 
 def log_denominators(x: Floats, coefficients: Floats) -> Floats:
-    """Return the logarithms (n,) of the denominators of the probabilities, for rows x (n, p) and coefficients (K, p)."""
+    """Return the log denominators of the class probabilities, (n,), for rows x (n, p) and coefficients (K, p)."""
     scores = coefficients @ x.T
     most = scores.max(axis=0)
     scores -= most
@@ -40,7 +37,10 @@ def log_denominators(x: Floats, coefficients: Floats) -> Floats:
 
 
 def multinomial_information(x: Floats, coefficients: Floats, weights: Floats) -> Floats:
-    """Return minus the second derivative (K p, K p) of the log-likelihood of rows x (n, p) of weights (n,) at coefficients (K, p)."""
+    """Return the information, (K p, K p), of rows x (n, p) with weights (n,) at coefficients (K, p).
+
+    It is minus the Hessian of the log-likelihood.
+    """
     k, p = coefficients.shape
     found = np.zeros((k * p, k * p))
     for rows in row_blocks(len(x), k * p):
@@ -73,10 +73,10 @@ class MultinomialChange:
 def changed_coefficients(
     model: MultinomialLogit, x: Floats, places: Integers, weights: Floats, changes: Sequence[MultinomialChange]
 ) -> Iterator[Floats]:
-    """Yield the maximum (K, p) after each change alone, of a model fitted to x (n, p), the places (n,) of their classes and their weights
-    (n,).
+    """Yield the maximum (K, p) after each change alone, of a model fitted to x (n, p).
 
-    A record keeps its weight.
+    ``places`` (n,) are the classes of the records and ``weights`` (n,) their weights. A changed record keeps its
+    weight.
     """
     logs, sums = (
         logit_log_probabilities(x, model.coefficients),
@@ -84,6 +84,7 @@ def changed_coefficients(
     )
     gradient = sums - (np.exp(logs) * weights[:, None]).T @ x - model.penalties * model.coefficients
     if any(one.weight is not None for one in changes):
+        # A row may stand for several equal records: the changed one needs a row of its own.
         rows, own = np.vstack([x, np.zeros((1, x.shape[1]))]), np.append(weights, 0.0)
     else:
         rows, own = x.copy(), weights
@@ -92,6 +93,7 @@ def changed_coefficients(
         climbing = [one for one in climbs if not one.is_done]
         if not climbing:
             break
+        # Steps of all changes are one product of matrices with the factor of the fit.
         steps = model.newton_step(np.stack([one.gradient for one in climbing]))
         for one, step in zip(climbing, steps, strict=True):
             one.take_step(step)
@@ -100,7 +102,7 @@ def changed_coefficients(
 
 @dataclass(eq=False)
 class _ChangedMaximum:
-    """The search for the maximum after one change.
+    """State of the search for the maximum after one change.
 
     x: records before it, with a row of no weight after them where one of several changes, (n, p)
     weights: of the records, (n,)
@@ -149,11 +151,12 @@ class _ChangedMaximum:
         return cls(x, weights, change, old, moved, model.penalties, np.unique([was, change.place]), b, gradient)
 
     def take_step(self, step: Floats) -> None:
-        """Take a step (K, p), then Newton's method in the classes concerned; done where the step promises nothing."""
+        """Take a step (K, p), then Newton steps in the changed classes; finish if the step promises too little."""
         if (self.gradient * step).sum() < DECREMENT:
             self.is_done = True
             return
         row, weight, whole = self.change.row, self.change.weight, self.weights[self.change.row]
+        # The rows are shared by all changes and put back below, so that no change copies them.
         self.x[row if weight is None else -1] = self.change.x
         if weight is not None:
             self.weights[row], self.weights[-1] = max(whole - weight, 0.0), weight
@@ -168,7 +171,7 @@ class _ChangedMaximum:
             self.weights[row], self.weights[-1] = whole, 0.0
 
     def _objective_without_sums(self, b: Floats) -> float:
-        """Return the objective without the sum over records of ``log_denominators``."""
+        """Return the objective without the term that sums ``log_denominators`` over records."""
         return float((b * self.sums).sum()) - 0.5 * float((self.penalties * b**2).sum())
 
     def _halve_until_better(self, step: Floats) -> tuple[Floats, Floats, Floats]:
@@ -194,8 +197,10 @@ class _ChangedMaximum:
             share /= 2
 
     def _climb_in_blocks(self, most: Floats, odds: Floats, total: Floats) -> None:
-        """Run Newton's method in the coefficients of the classes concerned alone; ``odds`` and ``total`` follow in place."""
+        """Take Newton steps in the coefficients of the changed classes; update ``odds`` and ``total`` in place."""
         assert self.value is not None
+        # The Hessian of these classes may change most: a record alone of its kind makes separated classes meet, or the
+        # other way round. The odds of the other classes are a constant of each record here.
         rest = (np.isin(np.arange(len(odds)), self.blocks, invert=True)).astype(np.float64) @ odds
         scores, own, whole = self.b[self.blocks] @ self.x.T, odds[self.blocks], total
         for _ in range(MOST_STEPS):
@@ -222,8 +227,9 @@ class _ChangedMaximum:
         odds[self.blocks], total[:] = own, whole
 
     def _block_hessian(self, chance: Floats) -> Floats:
-        """Return minus the second derivative (k p, k p) in the k classes concerned, whose probabilities are (k, n)."""
+        """Return minus the Hessian in the k changed classes, (k p, k p), given their probabilities (k, n)."""
         p, k = self.x.shape[1], len(chance)
+        # Adding the same to all classes changes no probability, so that the information is singular in that direction.
         hessian = np.diag(np.tile(self.penalties + LEAST, k))
         for i in range(k):
             own = slice(i * p, (i + 1) * p)

@@ -1,7 +1,8 @@
-"""Sparse tables of how often each category of a feature occurs with each key of the other features ("statistical building blocks").
+"""Sparse tables of how often each category of a feature occurs with each key of the other features ("statistical
+building blocks").
 
-Park & Ghosh §3.2: a feature's key is the first ``hash_size`` of the others, in an order, and one bit hashed from the rest. Only keys and
-cells that occur are held, at most n of each, whatever the size of the domain.
+Park & Ghosh §3.2: a feature's key is the first ``hash_size`` of the others, in an order, and one bit hashed from the
+rest. Only keys and cells that occur are held, at most n of each, whatever the size of the domain.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True, eq=False)
 class FeatureKey:
-    """The features that a feature is conditioned on.
+    """The features on which a feature is conditioned.
 
     named: features that enter one by one
     sizes: categories of each of these
@@ -34,6 +35,7 @@ class FeatureKey:
 
     @property
     def n_values(self) -> int:
+        """Return the number of values that the key can have."""
         space = 2 if self.hashed else 1
         for size in self.sizes:
             space *= size
@@ -48,7 +50,8 @@ class FeatureKey:
 
 
 def hash_to_bit(codes: Sequence[Codes], records: int) -> Codes:
-    """Return a bit (records,) that depends on all the codes, the same in every workspace: the 1-bit hash of §3.2."""
+    """Return a bit for each record, (records,), that depends on all of its codes: the 1-bit hash of §3.2."""
+    # A fixed mixer, not Python's salted ``hash``: the keys of a fit must be the same wherever it is drawn from.
     state = np.zeros(records, dtype=np.uint64)
     for code in codes:
         state = (state ^ code.astype(np.uint64)) * HASH_MULTIPLIER
@@ -58,7 +61,7 @@ def hash_to_bit(codes: Sequence[Codes], records: int) -> Codes:
 
 @dataclass(frozen=True, eq=False)
 class ConditionalTable:
-    """Counts of a feature by key: row r has key ``keys[r]`` and the cells ``starts[r]:starts[r + 1]``.
+    """Sparse counts of a feature by key: row r has key ``keys[r]`` and the cells ``starts[r]:starts[r + 1]``.
 
     size: number of categories
     keys: key of each row, (rows,)
@@ -75,18 +78,18 @@ class ConditionalTable:
 
     @classmethod
     def from_records(cls, keys: Codes, codes: Codes, size: int) -> ConditionalTable:
-        """Count records with these keys and categories, by one sort."""
+        """Count the records with each key and category, given both for each record, (n,)."""
         cells, counts = np.unique(keys * size + codes, return_counts=True)
         rows, starts = np.unique(cells // size, return_index=True)
         return cls(size, rows, np.append(starts, len(cells)).astype(np.int64), cells % size, np.cumsum(counts))
 
     @property
     def records_before(self) -> Codes:
-        """Return the records before each row, and in all: (rows + 1,)."""
+        """Return the number of records before each row, and in all, (rows + 1,)."""
         return np.concatenate([[0], self.upto])[self.starts]
 
     def find_rows(self, keys: Codes) -> Codes:
-        """Return the row of each key; the number of rows where no record has the key."""
+        """Return the row of each key, (k,); the number of rows for a key that no record has."""
         places = np.searchsorted(self.keys, keys)
         found = self.keys[np.minimum(places, len(self.keys) - 1)] == keys
         return np.where(found, places, len(self.keys))
@@ -94,22 +97,22 @@ class ConditionalTable:
     def draw_categories(
         self, rows: Codes, uniform: Floats, rng: np.random.Generator
     ) -> tuple[Codes, NDArray[np.bool_]]:
-        """Draw a category for each requested row, (k,): uniform over all with that row's probability, else one of its records'.
+        """Draw a category for each of these rows, (k,), from its records or uniformly over all categories.
 
-        ``uniform`` (rows + 1,) has the probabilities, the last that of keys that no record has, which must be 1. The second array of
-        the result
-        marks the categories that are records'.
+        ``uniform`` (rows + 1,) has the probabilities of a uniform draw, the last that of keys that no record has, which
+        must be 1. Returns the categories, and which of them come from records.
         """
         drawn = rng.integers(self.size, size=len(rows))
         counted = rng.random(len(rows)) >= uniform[rows]
         before = self.records_before
         low, high = before[rows[counted]], before[rows[counted] + 1]
+        # A record of the row is drawn by its number, which ``upto`` turns into its category without a list of records.
         record = low + np.floor(rng.random(len(low)) * (high - low)).astype(np.int64)
         drawn[counted] = self.categories[np.searchsorted(self.upto, np.minimum(record, high - 1), side="right")]
         return drawn, counted
 
     def draw_probabilities(self, uniform: Floats) -> Floats:
-        """Return the probabilities that ``draw_categories`` draws with, (rows + 1, size)."""
+        """Return the probability of each category in ``draw_categories``, (rows + 1, size)."""
         counts = np.zeros((len(self.keys) + 1, self.size))
         row = np.repeat(np.arange(len(self.keys)), np.diff(self.starts))
         counts[row, self.categories] = np.diff(self.upto, prepend=0)
@@ -117,17 +120,21 @@ class ConditionalTable:
         return (1 - uniform[:, None]) * share + uniform[:, None] / self.size
 
     def uniform_share_by_virtual_records(self, alpha: float) -> Floats:
-        """Return the probability of a uniform draw, (rows + 1,), for ``alpha`` virtual records a category (eq. 4): C a / (N + C a)."""
+        """Return the probability of a uniform draw, (rows + 1,), for ``alpha`` virtual records in each category.
+
+        It is C alpha / (N + C alpha), with N records of the row and C categories (eq. 4).
+        """
         virtual = self.size * alpha
         return np.append(virtual / (np.diff(self.records_before) + virtual), 1.0)
 
     def uniform_share_by_entropy(self, least: float) -> Floats:
-        """Return the smallest probability of a uniform draw, (rows + 1,), with which every row's entropy is ``least`` nats or more (§3.3 B)."""
+        """Return the least probability of a uniform draw, (rows + 1,), for an entropy of ``least`` nats (§3.3 B)."""
         counts = np.diff(self.upto, prepend=0)
         row = np.repeat(np.arange(len(self.keys)), np.diff(self.starts))
         share, cells = counts / np.diff(self.records_before)[row], np.diff(self.starts)
 
         def entropy(mixed: Floats) -> Floats:
+            """Return the entropy of each row for these probabilities of a uniform draw, (rows,)."""
             own = (1 - mixed[row]) * share + mixed[row] / self.size
             rest = mixed / self.size
             lacking = np.where(rest > 0, -(self.size - cells) * rest * np.log(np.maximum(rest, 1e-300)), 0.0)
@@ -136,6 +143,7 @@ class ConditionalTable:
 
         low, high = np.zeros(len(self.keys)), np.ones(len(self.keys))
         high[entropy(low) >= least] = 0.0
+        # The entropy grows with the probability of a uniform draw, up to log C, so that bisection finds the least.
         for _ in range(60):
             middle = (low + high) / 2
             enough = entropy(middle) >= least
@@ -143,13 +151,13 @@ class ConditionalTable:
         return np.append(high, 1.0)
 
     def to_arrays(self, prefix: str) -> dict[str, NDArray[np.generic]]:
-        """Return its arrays, to be stored under names with this prefix."""
+        """Return the table's arrays by name, with a prefix, to be stored."""
         named = {"keys": self.keys, "starts": self.starts, "categories": self.categories, "upto": self.upto}
         return {f"{prefix}.{name}": array for name, array in named.items()}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]], prefix: str, size: int) -> ConditionalTable:
-        """Read the table that ``to_arrays`` wrote."""
+        """Read the table from arrays that ``to_arrays`` made."""
         names = ("keys", "starts", "categories", "upto")
         return cls(size, *(np.asarray(arrays[f"{prefix}.{name}"], dtype=np.int64) for name in names))
 

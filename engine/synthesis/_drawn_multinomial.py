@@ -1,21 +1,12 @@
-"""Probability of a dataset drawn with coefficients of its own, themselves drawn around the maximum (Reiter, Wang & Zhang, eq. 10 and 11).
+"""Probability of a dataset drawn with coefficients of its own, themselves drawn around the maximum.
 
-p(Z | D_y) is the integral of p(Z | beta) N(beta; beta-hat_y, H_y^-1). By Laplace's method, with e = beta* - beta-hat the way to the mode,
-H_Z the information of the released values there and A = H + H_Z:
+Reiter, Wang & Zhang, eq. 10 and 11: p(Z | D_y) is the integral of p(Z | beta) N(beta; beta-hat_y, H_y^-1). By Laplace's
+method, with e = beta* - beta-hat the way to the mode, H_Z the information of the released values there and A = H + H_Z:
 
     log p(Z | D) = l_Z(beta*) - e' H e / 2 + log|H| / 2 - log|A| / 2
 
-A change d of the gradient and dH of the Hessian, with the maximum moving by delta = H_y^-1 d, changes it to second order by
-
-    e'd - e' dH e / 2 - d' H_y^-1 d / 2 + (d - dH e)' (A + dH)^-1 (d - dH e) / 2 + (log|I + H^-1 dH| - log|I + A^-1 dH|) / 2
-
-where dH is 0: e'd - d' (H^-1 - A^-1) d / 2. The maximum and the mode also move the information of all other records, to first order by c'd
-    with
-
-    c = H^-1 t_H(H^-1 - A^-1 - e e') / 2 - A^-1 t_Z(A^-1) / 2
-
-t(M) the derivative of tr(M H) by the coefficients. Like those of the maximum these are products in the 2K columns of the record before and
-after.
+A change d of the gradient and dH of the Hessian moves the maximum by delta = H_y^-1 d. Like those of the maximum, the
+changes of log p(Z | D) are products in the 2K columns of the record before and after.
 """
 
 from __future__ import annotations
@@ -40,9 +31,9 @@ class DrawnCoefficientsMode:
     """The mode of the coefficients that one dataset was drawn with.
 
     likelihood: log p(Z | D)
-    offset: way from the maximum to the mode, (K, p)
+    offset: e, the way from the maximum to the mode, (K, p)
     inverse: A^-1, (K, p, K, p)
-    moved: c of the module's text, (K, p)
+    moved: c, by which d moves the information of all other records, (K, p)
     """
 
     likelihood: float
@@ -62,9 +53,9 @@ def find_drawn_mode(
 ) -> DrawnCoefficientsMode:
     """Find the mode of p(Z | beta) N(beta; beta-hat, H^-1), a concave problem.
 
-    ``fitted`` (n, p) and ``weights`` (n,) are the records of the model, ``inverse`` (K, p, K, p) is H^-1, x (r, p) the columns of the
-    released
-    rows, ``records`` (r,) the number of records of each, and ``sums`` (K, p) the sums of those of each class.
+    ``fitted`` (n, p) and ``weights`` (n,) are the records of the model, ``inverse`` (K, p, K, p) is H^-1, x (r, p) the
+    columns of the released rows, ``records`` (r,) the number of records of each, and ``sums`` (K, p) the sums of those
+    of each class.
     """
     centre, hessian = model.coefficients, model.factor @ model.factor.T
 
@@ -89,6 +80,8 @@ def find_drawn_mode(
     settled = cho_solve(curvature, np.eye(b.size))
     log_sizes = np.log(np.diagonal(model.factor)).sum() - np.log(np.diagonal(curvature[0])).sum()
     offset, prior = b - centre, inverse.reshape(b.size, b.size)
+    # The maximum and the mode also move the information of all other records, to first order by c'd with c = H^-1
+    # t_H(H^-1 - A^-1 - e e') / 2 - A^-1 t_Z(A^-1) / 2; t(M) is the derivative of tr(M H) by the coefficients.
     spread = prior - settled - np.outer(offset, offset)
     own = _trace_derivative(spread, fitted, np.exp(logit_log_probabilities(fitted, centre)), weights)
     released = _trace_derivative(settled, x, chance, records)
@@ -97,7 +90,10 @@ def find_drawn_mode(
 
 
 def _trace_derivative(matrix: Floats, x: Floats, chance: Floats, weights: Floats) -> Floats:
-    """Return the derivative (K, p) of tr(M H) by the scores of rows x (n, p) of probabilities (n, K), with M (K p, K p)."""
+    """Return the derivative of tr(M H) by the coefficients, (K, p), with M (K p, K p).
+
+    H is the information of rows x (n, p) with class probabilities ``chance`` (n, K).
+    """
     k, p = chance.shape[1], x.shape[1]
     blocks, found = matrix.reshape(k, p, k, p), np.zeros((k, p))
     step = max(1, CELLS // (k * p * k))
@@ -120,9 +116,10 @@ def likelihood_change_by_columns(
     x: tuple[Floats, Floats],
     of: np.ndarray,
 ) -> Floats:
-    """Return the change of log p(Z | D_y), (g,), where a record's columns (p,), ``x[1]``, become one of ``x[0]`` (d, p), ``of`` (g,) of them.
+    """Return the change of log p(Z | D_y), (g,), where a record's columns ``x[1]`` (p,) become one of ``x[0]`` (d, p).
 
-    ``gram`` and ``settled`` are C' H^-1 C and C' A^-1 C (d, 2K, 2K), dH = C ``weight`` C' (d, 2K, 2K), d = C ``pull`` (g, 2K).
+    ``of`` (g,) says which. ``gram`` and ``settled`` are C' H^-1 C and C' A^-1 C (d, 2K, 2K), dH = C ``weight`` C' (d,
+    2K, 2K), d = C ``pull`` (g, 2K).
     """
     k = len(mode.offset)
     unit = np.eye(2 * k)
@@ -136,6 +133,8 @@ def likelihood_change_by_columns(
     before, after = unit + gram @ weight, unit + settled @ weight
     rest = pull - turned[of]
     prior, posterior = np.linalg.solve(before, gram), np.linalg.solve(after, settled)
+    # To second order: e'd - e' dH e / 2 - d' H_y^-1 d / 2 + (d - dH e)' (A + dH)^-1 (d - dH e) / 2 + (log|I + H^-1 dH|
+    # - log|I + A^-1 dH|) / 2.
     sizes = (np.linalg.slogdet(before)[1] - np.linalg.slogdet(after)[1] - (offset * turned).sum(axis=1)) / 2
     squares = np.einsum("ga,gab,gb->g", rest, posterior[of], rest) - np.einsum("ga,gab,gb->g", pull, prior[of], pull)
     return np.asarray(sizes[of] + ((offset + moved)[of] * pull).sum(axis=1) + squares / 2)

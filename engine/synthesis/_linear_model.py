@@ -1,4 +1,4 @@
-"""Settings of the linear regression, the posterior of its coefficients, the scale of its response, and the bounds of its draws."""
+"""Settings of the linear regression, the posterior of its coefficients, and the scale and bounds of its response."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from ..design.regression_rows import RegressionRows, stack_blocks, stack_weights
 from ..methods.spec import Param, Spec
 from ..posterior.bayesian_linear_regression import LinearPosterior, Standardisation, require_more_records
 
+# Beyond 2^53 whole numbers are no longer exact as floats; 1e300 is near the largest float.
 LARGEST = {Kind.COUNT: 2.0**53, Kind.CONTINUOUS: 1e300}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LinearRegressionSpec(Spec):
-    """Predictors, scale of the response, and priors."""
+    """Settings of the linear regression: predictors, scale of the response, and priors."""
 
     predictors: Annotated[tuple[str, ...], Param("terms of the regression", names="terms")] = ()
     transform: Annotated[Literal["identity", "log"], Param("scale on which the variable is normal")] = "identity"
@@ -36,7 +37,7 @@ class LinearRegressionSpec(Spec):
 def make_regression_rows(
     data: Microdata, target: str, spec: LinearRegressionSpec, design: Design | None = None
 ) -> RegressionRows:
-    """Return the records as they are regressed, by the levels of ``design``, without one by their own."""
+    """Return the records as rows of the regression, by the levels of ``design`` or, without one, by their own."""
     found = Design.from_texts(spec.predictors, data) if design is None else design
     return RegressionRows(found, data, lambda block: transform_response(block.numbers(target), spec))
 
@@ -44,9 +45,9 @@ def make_regression_rows(
 def regression_posterior(
     tables: Sequence[RegressionRows], spec: LinearRegressionSpec, triangle: Floats, by: Standardisation | None = None
 ) -> LinearPosterior:
-    """Return the posterior given the records of these tables, and R of all of them with the response.
+    """Return the posterior given the records of these tables.
 
-    Standardised ones are decomposed themselves where each table is one block. ``by`` is the standardisation where that is not of these
+    ``triangle`` is R of all of them with the response. ``by`` is the standardisation where that is not of these
     records. Raises ValueError as ``LinearPosterior`` does.
     """
     weights, records = stack_weights(tables), sum(map(len, tables))
@@ -63,7 +64,7 @@ def regression_posterior(
 
 
 def value_limits(variable: Variable) -> tuple[float, float]:
-    """Return the variable's bounds, or the largest numbers that its column has room for."""
+    """Return the bounds of the variable, or the largest numbers that its column can hold."""
     largest = LARGEST[variable.kind]
     return (
         -largest if variable.lower is None else variable.lower,
@@ -72,8 +73,9 @@ def value_limits(variable: Variable) -> tuple[float, float]:
 
 
 def response_limits(variable: Variable, spec: LinearRegressionSpec) -> tuple[float, float]:
-    """Return the bounds of the drawn response: a count is rounded to a whole number within its own."""
+    """Return the bounds of the drawn response, on its scale."""
     low, high = value_limits(variable)
+    # A count is rounded, so that half a unit beyond its bounds still becomes the bound.
     half = 0.5 if variable.kind is Kind.COUNT else 0.0
     return transform_bound(low - half, spec), transform_bound(high + half, spec)
 

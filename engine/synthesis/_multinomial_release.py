@@ -1,23 +1,14 @@
-"""A release of multinomial logits as an intruder weighs it, without a fit for any guess (Reiter, Wang & Zhang §4, eq. 12 to 15).
+"""A release of multinomial logits as an intruder weighs it, without a fit for any guess.
 
-The release was drawn at the maximum: log p(Z | D_y) = l_Z(beta-hat_y). To change record i from (x, y) to (x', y') the maximum moves by one
-    Newton step,
+Reiter, Wang & Zhang §4, eq. 12 to 15. The release was drawn at the maximum: log p(Z | D_y) = l_Z(beta-hat_y). To change
+record i from (x, y) to (x', y') the maximum moves by one Newton step,
 
     delta = (H + dH)^-1 d,   d = x' (e_y' - p') - x (e_y - p),   dH = x' x'' W' - x x' W
 
-with p, W = diag(p) - p p' the prediction at x and H minus the Hessian; where x stays dH is 0. With C = [x' I, x I] all of it lies in the
-2K columns of H^-1 C (Woodbury): delta = H^-1 C v. To second order l_Z(beta + delta) = l_Z + g_Z' delta - delta' H_Z delta / 2, g_Z and H_Z
-its gradient and information at beta. Where each dataset has drawn coefficients, ``_drawn_multinomial`` replaces l_Z.
-
-Where records have weights, H is that of the weighted likelihood, and d and dH of a record of weight w are w times as large. The intruder
-knows the weights; the belief before the release comes from all other records at full weight.
-
-For the released values of the record alone, log p(z_i | D_y), the record leaves the fit by a Newton step; with a guess y at x in its
-place, and the other records' likelihood as a parabola, the scores u there solve
-
-    u = s + w L (e_y - p(u)),    L = (x I)' H^-1 (x I) without the record, s the scores without it,
-
-K equations by Newton's method, which hold where a step from the fit would not: at guesses that are improbable.
+with p, W = diag(p) - p p' the prediction at x and H minus the Hessian; where x stays dH is 0. Where each dataset has
+drawn coefficients, ``_drawn_multinomial`` replaces l_Z. Where records have weights, H is that of the weighted
+likelihood, and d and dH of a record of weight w are w times as large. The intruder knows the weights; the belief before
+the release comes from all other records at full weight.
 """
 
 from __future__ import annotations
@@ -87,7 +78,11 @@ class ReleasedRows:
         stratum: StratumRecords,
         release: Microdata,
     ) -> ReleasedRows:
-        """Build the rows of a stratum; records that are alike are one row where they are of the confidential data, ``stratum.weights``."""
+        """Build the rows of the released records of a stratum.
+
+        Equal records are one row if those of the confidential data are too, that is, if ``stratum.weights`` is not
+        None.
+        """
         size = len(stratum.class_keys)
         inside = np.flatnonzero(strata_of_records(release, variable, groups) == stratum.number)
         places = positions_in_classes(
@@ -103,7 +98,7 @@ class ReleasedRows:
         return cls(x, distinct.sum_by_combination(), cells @ x)
 
     def has_same_design(self, other: ReleasedRows) -> bool:
-        """Return whether both are of the same records but for their classes."""
+        """Return whether both have the same rows; classes may differ."""
         return np.array_equal(self.x, other.x) and np.array_equal(self.records, other.records)
 
 
@@ -126,7 +121,8 @@ class StratumRelease:
 
     @cached_property
     def distinct_designs(self) -> tuple[tuple[ReleasedRows, Integers], ...]:
-        """Return the rows of released records, and which datasets have them: all the same where predictors are not synthesised."""
+        """Return the distinct designs of the released records, each with the positions of the datasets that have it."""
+        # Where predictors are not synthesised all datasets share one design, and its information is computed once.
         found: list[tuple[ReleasedRows, list[int]]] = []
         for draw, one in enumerate(self.released):
             known = next((draws for other, draws in found if one.has_same_design(other)), None)
@@ -142,12 +138,12 @@ class StratumRelease:
         return np.array([one.sums for one in self.released]).reshape(-1, *self.model.coefficients.shape)
 
     def changed_maxima(self, changes: Sequence[MultinomialChange]) -> Iterator[Floats]:
-        """Yield the maximum (K, p) with each change of a record alone."""
+        """Yield the maximum (K, p) after each change of a record alone."""
         places = self.model.class_positions(self.records.y)
         return changed_coefficients(self.model, self.records.x, places, self.weights, changes)
 
     def likelihood_at(self, coefficients: Floats) -> Floats:
-        """Return the log-likelihood of each dataset, (m,), by coefficients (K, p)."""
+        """Return the log-likelihood of each dataset, (m,), at the coefficients (K, p)."""
         found = (self.released_sums * coefficients).sum(axis=(1, 2))
         for one, draws in self.distinct_designs:
             found[draws] -= (log_denominators(one.x, coefficients) * one.records).sum()
@@ -155,26 +151,29 @@ class StratumRelease:
 
     @cached_property
     def fitted_likelihood(self) -> Floats:
-        """Return the log-likelihood at the fit; of drawn coefficients integrated over them."""
+        """Return the log-likelihood of each dataset at the fit, (m,); drawn coefficients are integrated out."""
         if self.drawn:
             return np.array([mode.likelihood for mode in self.drawn_modes])
         return self.likelihood_at(self.model.coefficients)
 
     @cached_property
     def drawn_modes(self) -> tuple[DrawnCoefficientsMode, ...]:
-        """Return for each dataset the coefficients it was most probably drawn with."""
+        """Return for each dataset the mode of the coefficients that it was drawn with."""
         fitted = self.model, self.records.x, self.weights, self.inverse_hessian
         return tuple(find_drawn_mode(*fitted, one.x, one.records, one.sums) for one in self.released)
 
     @cached_property
     def inverse_hessian(self) -> Floats:
-        """Return the inverse (K, p, K, p) of minus the Hessian."""
+        """Return the inverse of minus the Hessian, (K, p, K, p)."""
         k, p = self.model.coefficients.shape
         return np.asarray(cho_solve((self.model.factor, True), np.eye(k * p)).reshape(k, p, k, p))
 
     @cached_property
     def newton_gradients(self) -> Floats:
-        """Return H^-1 g_Z, (m, K, p), with the gradient of each dataset's log-likelihood at the fit; of drawn coefficients e + c."""
+        """Return H^-1 g_Z, (m, K, p), with g_Z the gradient of each dataset's log-likelihood at the fit.
+
+        With drawn coefficients it is e + c of ``_drawn_multinomial``.
+        """
         if self.drawn:
             return np.array([mode.offset + mode.moved for mode in self.drawn_modes]).reshape(self.released_sums.shape)
         gradients = self.released_sums.copy()
@@ -185,7 +184,10 @@ class StratumRelease:
 
     @cached_property
     def projected_information(self) -> tuple[tuple[Floats, Integers], ...]:
-        """Return H^-1 H_Z H^-1 (K, p, K, p), and the datasets with that information; of drawn coefficients H^-1 - A^-1."""
+        """Return H^-1 H_Z H^-1, (K, p, K, p), with the positions of the datasets with that information.
+
+        With drawn coefficients it is H^-1 - A^-1 of ``_drawn_multinomial``, for each dataset.
+        """
         if self.drawn:
             return tuple(
                 (self.inverse_hessian - mode.inverse, np.array([draw])) for draw, mode in enumerate(self.drawn_modes)
@@ -221,24 +223,27 @@ class StratumRecordModel:
     places: Integers
 
     def fitted_log_probabilities(self) -> Floats:
-        """Return log p(z^(l)), (m,), by the fit."""
+        """Return log p(z^(l)), (m,), at the fit."""
         logs = logit_log_probabilities(self.released, self.coefficients)
         return np.asarray(logs[np.arange(len(self.places)), self.places])
 
     def guess_log_probabilities(self, to: Floats) -> Floats:
-        """Return log p(z^(l) | D_y), (d, K, m), of guesses that have columns ``to`` (d, p) and any class."""
+        """Return log p(z^(l) | D_y), (d, K, m), of guesses with columns ``to`` (d, p) and any class."""
         k, d, m = len(self.coefficients), len(to), len(self.places)
         points = np.vstack([self.x[None], to, self.released])
         half = np.tensordot(points, self.inverse, axes=(1, 3))  # (1 + d + m, K, p, K)
         gram = np.einsum("bkpl,ap->abkl", half, points, optimize=True)
         chance = np.exp(logit_log_probabilities(self.x[None], self.coefficients))[0]
         spread = self.weight * (np.diag(chance) - np.outer(chance, chance))
+        # The record leaves the fit by a Newton step: H without it, by Woodbury.
         left = spread @ np.linalg.inv(np.eye(k) - gram[0, 0] @ spread)
         without = gram + np.einsum("akl,lj,bjn->abkn", gram[:, 0], left, gram[0], optimize=True)
         gone = self.weight * (chance - np.eye(k)[self.place])
         scores = points @ self.coefficients.T + without[:, 0] @ gone
         here, there = slice(1, 1 + d), slice(1 + d, None)
         leverage = self.weight * without[here, here][np.arange(d), np.arange(d)]
+        # With a guess in its place, and the other records' likelihood as a parabola, K equations give the scores there.
+        # They hold where a step from the fit would not: at guesses that are improbable.
         back = self.weight * guess_residuals(scores[here], leverage)  # (d, K, K): of each guess
         moved = np.einsum("mdkl,dcl->dcmk", without[there, here], back, optimize=True) + scores[there]
         most = moved.max(axis=3, keepdims=True)
@@ -247,7 +252,10 @@ class StratumRecordModel:
 
 
 def guess_residuals(scores: Floats, leverage: Floats) -> Floats:
-    """Return e_y - p(u) for every class y, (d, K, K), with u = s + L (e_y - p(u)) of ``scores`` s (d, K) and ``leverage`` L (d, K, K)."""
+    """Solve u = s + L (e_y - p(u)) for every class y, and return e_y - p(u), (d, K, K).
+
+    ``scores`` s (d, K) are those without the record, ``leverage`` L (d, K, K) is (x I)' H^-1 (x I) times the weight.
+    """
     d, k = scores.shape
     every, eye = np.broadcast_to(np.eye(k), (d, k, k)), np.eye(k)
     u = np.repeat(scores[:, None, :], k, axis=1)
@@ -257,6 +265,7 @@ def guess_residuals(scores: Floats, leverage: Floats) -> Floats:
         spread = p[..., :, None] * (eye - p[..., None, :])
         step = -np.linalg.solve(eye + leverage[:, None] @ spread, error[..., None])[..., 0]
         longest = float(np.abs(step).max())
+        # From far away the softmax is flat, and a full Newton step would overshoot.
         u = u + step * np.minimum(1.0, LONGEST / np.maximum(np.abs(step).max(axis=2, keepdims=True), NEAR))
         if longest < NEAR:
             break
@@ -270,9 +279,18 @@ def _softmax_last_axis(u: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class MultinomialRelease:
-    """The models of all strata, and the datasets; ``variable`` and ``groups`` define the strata, ``filled`` leaves records without a value
-    out of
-    the fit, ``drawn`` gives each dataset coefficients of its own.
+    """A release of multinomial logits, one for each stratum, as an intruder weighs it.
+
+    data: confidential data
+    targets: the one target
+    predictors: terms of the regressions
+    variable, groups: variable and groups of its levels that define the strata
+    penalty: ridge of the coefficients
+    releases: released datasets
+    strata: models of the strata
+    filled: whether records without a value are left out of the fit
+    drawn: whether each dataset has coefficients of its own
+    absolute, approximate: whether likelihoods have no unknown constant, and whether they are approximate
     """
 
     data: Microdata
@@ -308,7 +326,11 @@ class MultinomialRelease:
         filled: bool = False,
         drawn: bool = False,
     ) -> MultinomialRelease:
-        """Fit the models; ``start`` are fits to nearly the same data, to begin at. ``filled``: records without a value are in no fit."""
+        """Fit the models of all strata.
+
+        ``start`` are fits to nearly the same data, from which the search begins. With ``filled``, records without a
+        value are in no fit.
+        """
         design, begin = (
             CompletedDesign.from_terms(predictors, data.with_positive_weight),
             {one.records.number: one for one in start},
@@ -336,17 +358,17 @@ class MultinomialRelease:
 
     @cached_property
     def _full_weight_model(self) -> MultinomialRelease:
-        """Return the same fitted to all records at full weight, without a dataset: its predictions are the beliefs before the release."""
+        """Return the model of all records at full weight: it gives the beliefs before the release."""
         own = (self.targets[0], self.predictors, self.variable, self.groups, self.penalty, ())
         return MultinomialRelease.from_data(replace(self.data, weights=None), *own, filled=self.filled)
 
     def refit(self, data: Microdata) -> MultinomialRelease:
-        """Fit the same to other confidential data."""
+        """Return the same model fitted to other confidential data."""
         own = (self.targets[0], self.predictors, self.variable, self.groups, self.penalty, self.releases)
         return MultinomialRelease.from_data(data, *own, self.strata, filled=self.filled, drawn=self.drawn)
 
     def plausibility_of(self, guesses: IntruderGuesses) -> Plausibility:
-        """Weigh guesses stratum by stratum. A value that no record of a record's stratum has is impossible."""
+        """Weigh guesses stratum by stratum. A value that no record of the stratum has is impossible."""
         (target,) = self.targets
         t, g = guesses.shape
         categories = categories_of_variable(self.data, target, None)
@@ -363,6 +385,7 @@ class MultinomialRelease:
             kept = stratum.records.kept
             for rows in _record_chunks(inside, stratum, g):
                 places, possible = find_places(codes[rows], stratum.records.class_keys)
+                # A record of weight 0 is in no fit: the release excludes no guess of its value, but the prior does.
                 prior_possible = possible & ~moved[rows]
                 possible = (possible | (weight[rows] == 0)[:, None]) & ~moved[rows]
                 old, known = find_places(was[rows], stratum.records.class_keys)
@@ -381,7 +404,10 @@ class MultinomialRelease:
         return Plausibility(likelihood + self._likelihood_of_other_strata(strata)[:, None, :], prior)
 
     def _distinct_predictors(self, guesses: IntruderGuesses) -> tuple[Floats, Integers] | None:
-        """Return the predictors (t, d, p) that guesses change, and which of them each guess has, (t, g); None where they stay."""
+        """Return the distinct predictors of guesses, (t, d, p), and which of them each guess has, (t, g).
+
+        None if guesses change no predictor.
+        """
         changing = {
             name for term in self.predictors for name in _term_columns(term, self.data) if name in guesses.values
         }
@@ -391,8 +417,9 @@ class MultinomialRelease:
         return self._design.build_matrix(few.guessed_table(self.data)).reshape(*few.shape, -1), which
 
     def own_record_log_likelihoods(self, guesses: IntruderGuesses) -> Floats:
-        """Return log p(z_i^(l) | D_y), (t, g, m), of the record's own released values alone. Raises NotComputable for drawn
-        coefficients.
+        """Return log p(z_i^(l) | D_y), (t, g, m), of the record's own released values alone.
+
+        Raises NotComputable for drawn coefficients, and where released records are not linked.
         """
         if self.drawn:
             raise NotComputable('coefficients are drawn for each dataset; own_record needs parameters = "mle"')
@@ -434,7 +461,7 @@ class MultinomialRelease:
         return found
 
     def refined_log_likelihoods(self, guesses: IntruderGuesses) -> Floats:
-        """Evaluate l_Z guess by guess: after the step, by Newton's method in the two classes that the record leaves and joins."""
+        """Return the log-likelihood of the release at the exact maximum after each guess, (t, g, m)."""
         if self.drawn:
             return self.plausibility_of(guesses).likelihood
         (target,) = self.targets
@@ -454,6 +481,7 @@ class MultinomialRelease:
             rows, fitted = stratum.records.rows_of_records(guesses.records[inside[r]])
             fitted &= weight[inside[r]] > 0
             r, c, rows = r[fitted], c[fitted], rows[fitted]
+            # A row then stands for several equal records, of which one changes.
             several = stratum.records.weights is not None
             changes = [
                 MultinomialChange(int(row), x[i, j][stratum.records.kept], int(place), weight[i] if several else None)
@@ -464,13 +492,14 @@ class MultinomialRelease:
         return found + self._likelihood_of_other_strata(strata)[:, None, :]
 
     def _likelihood_of_other_strata(self, strata: Integers) -> Floats:
-        """Return log-likelihoods (t, m) of the released records of all other strata."""
+        """Return the log-likelihoods (t, m) of the released records in all strata but that of each of t records."""
         of = {one.records.number: one.fitted_likelihood for one in self.strata}
         total = sum(of.values(), start=np.zeros(len(self.releases)))
         return np.array([total - of[int(number)] for number in strata]).reshape(len(strata), len(self.releases))
 
 
 def _same_records(one: StratumRecords, other: StratumRecords) -> bool:
+    """Return whether two strata have the same records, so that one's fit is the other's."""
     return all(np.array_equal(a, b) for a, b in ((one.rows, other.rows), (one.y, other.y), (one.x, other.x)))
 
 
@@ -479,7 +508,7 @@ def _term_columns(term: str, data: Microdata) -> tuple[str, ...]:
 
 
 def _record_chunks(rows: Integers, stratum: StratumRelease, g: int) -> Iterator[Integers]:
-    """Yield records whose matrices can be held together."""
+    """Yield the records in chunks whose matrices fit into memory together."""
     k, p = stratum.model.coefficients.shape
     size = max(1, CELLS // (k * max(p * k, p * g, k * g)))
     for first in range(0, len(rows), size):
@@ -487,13 +516,17 @@ def _record_chunks(rows: Integers, stratum: StratumRelease, g: int) -> Iterator[
 
 
 def _kronecker_forms(matrix: Floats, x: Floats, other: Floats) -> Floats:
-    """Return (x I)' M (other I) of rows x (r, p) and other (r, p), or one row for all, with M (K, p, K, p): (r, K, K)."""
+    """Return the products (x I)' M (other I), (r, K, K), with M (K, p, K, p).
+
+    x (r, p) and other (r, p) have a row for each product, or one row for all.
+    """
     half = np.tensordot(other, matrix, axes=(1, 3))  # (r, K, p, K)
     return np.asarray(np.einsum("rp,rkpl->rkl", x, np.broadcast_to(half, (len(x), *half.shape[1:]))))
 
 
 def _forms_before_and_after(matrix: Floats, to: Floats, x: Floats) -> Floats:
-    """Return C' M C with C = [to I, x I] for rows ``to`` (d, p) and one row x (p,), (d, 2K, 2K); M is symmetric."""
+    """Return C' M C, (d, 2K, 2K), with C = [to I, x I] for rows ``to`` (d, p) and one row x (p,); M is symmetric."""
+    # All of a change lies in the 2K columns of H^-1 C (Woodbury), so no matrix of K p rows is solved for a guess.
     here, cross = _kronecker_forms(matrix, x[None], x[None]), _kronecker_forms(matrix, to, x[None])
     upper = np.concatenate([_kronecker_forms(matrix, to, to), cross], axis=2)
     lower = np.concatenate([np.swapaxes(cross, 1, 2), np.broadcast_to(here, cross.shape)], axis=2)
@@ -503,7 +536,10 @@ def _forms_before_and_after(matrix: Floats, to: Floats, x: Floats) -> Floats:
 def _weigh_class_changes(
     stratum: StratumRelease, x: Floats, weight: Floats, old: Integers, places: Integers
 ) -> Plausibility:
-    """Weigh changes of r records of some ``weight`` (r,) whose predictors stay, from class ``old`` (r,) to ``places`` (r, g)."""
+    """Weigh guesses that change only the class, for r records: from class ``old`` (r,) to ``places`` (r, g).
+
+    ``weight`` (r,) is the weight of each record, ``x`` (r, p) its predictors.
+    """
     r, g = places.shape
     rows = np.arange(r)
     pulled = np.einsum("mkp,rp->rmk", stratum.newton_gradients, x)
@@ -516,6 +552,7 @@ def _weigh_class_changes(
         square = np.take_along_axis(own, places, 1) + own[rows, old][:, None]
         square -= 2 * np.take_along_axis(bent[rows, :, old], places, 1)
         square *= weight[:, None] ** 2
+        # l_Z + g_Z' delta - delta' H_Z delta / 2; where x stays, delta = H^-1 d.
         likelihood[..., draws] = (
             stratum.fitted_likelihood[draws] + np.swapaxes(first[:, draws], 1, 2) - square[..., None] / 2
         )
@@ -528,15 +565,16 @@ def _weigh_class_changes(
 def _weigh_predictor_changes(
     stratum: StratumRelease, x: Floats, influence: Floats, old: Integers, to: Floats, which: Integers, places: Integers
 ) -> Plausibility:
-    """Weigh changes of r records of some ``influence`` (r,) whose predictors x (r, p) become one of ``to`` (r, d, p).
+    """Weigh guesses that change predictors and class, for r records.
 
-    ``which`` (r, g) says which; the class changes from ``old`` (r,) to ``places`` (r, g). Guesses of a record that have the same predictors
-    share their matrices.
+    The predictors x (r, p) become one of ``to`` (r, d, p), as ``which`` (r, g) says; the class changes from ``old``
+    (r,) to ``places`` (r, g). ``influence`` (r,) is the weight of each record.
     """
     model, k, (r, g) = stratum.model, len(stratum.records.class_keys), places.shape
     likelihood, prior = np.empty((r, g, len(stratum.fitted_likelihood))), np.empty((r, g))
     for i in range(r):
         distinct, of = to[i], which[i]
+        # Guesses of a record that have the same predictors share these matrices.
         gram = _forms_before_and_after(stratum.inverse_hessian, distinct, x[i])
         logs = logit_log_probabilities(distinct, model.coefficients)
         chance = np.exp(logs)
@@ -568,7 +606,7 @@ def _weigh_predictor_changes(
 def _score_shifts_without_record(
     stratum: StratumRelease, x: Floats, old: Integers, leverage: Floats, cross: Floats
 ) -> Floats:
-    """Return how the scores move when the record leaves the fit.
+    """Return the change of the scores when the record leaves the fit, (d, K).
 
     ``cross`` (d, K, K) is (x' I)' H^-1 (x I), ``leverage`` (r, K, K) that at x itself.
     """
@@ -582,5 +620,6 @@ def _score_shifts_without_record(
 
 
 def _normalise_log_probabilities(logs: Floats) -> Floats:
+    """Return log probabilities normalised over classes, (n, K)."""
     most = logs.max(axis=1, keepdims=True)
     return np.asarray(logs - most - np.log(np.exp(logs - most).sum(axis=1, keepdims=True)))

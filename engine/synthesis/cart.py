@@ -1,21 +1,14 @@
 """Classification and regression trees: a record's value is that of another record in its leaf.
 
-Reiter (2005); Guo & Hu Supp 4. A tree for the target is grown on the confidential records. A record then falls in a leaf by its
-predictors, those synthesised earlier with their synthetic values, and takes the target's value of one of the leaf's confidential records
-at random. The defaults are those of synthpop (Nowok, Raab & Dibben 2016): leaves of 5 or more records, cp = 1e-8, no smoothing. Guo & Hu's
-published risks fit leaves of 7, rpart's default, and lie 10 to 25 % below those of 5. Donated values occur: an intruder sees true numbers
-of others.
+Reiter (2005); Guo & Hu Supp 4. A tree for the target is grown on the confidential records. A record then falls in a
+leaf by its predictors, those synthesised earlier with their synthetic values, and takes the target's value of one of
+the leaf's confidential records at random. Donated values occur: an intruder sees true numbers of others.
 
-Missing values are values: a missing level is a level, and a missing predictor stands below all numbers (synthpop: an indicator).
-A leaf's donors are sorted by value, so that their order does not reveal whose they are; with a public key they are in the records' order.
-
-``smoothing`` draws a number near the donor's instead, from a kernel over the leaf's donors (``sfumato.engine.statistics.smoothing``), so
-that no value is a person's own. Values that ten records have belong to no single person; zeros and round numbers are donated unchanged. Smoothed
-numbers have the steps of their column, are reflected at its bounds, and at 0 where no confidential value is negative. ``proper`` fits each
-of the m trees to a bootstrap sample of the records, so that the datasets vary as much as the tree is uncertain.
-
-Where records have weights, all counts are sums of weights, rounded to a power of two (2^-15, coarser from 32,768 records on), so that ties
-stay ties. A record of weight 0 donates nothing and moves no split; any other may still donate its value, if more rarely.
+``smoothing`` draws a number near the donor's instead, from a kernel over the leaf's donors
+(``sfumato.engine.statistics.smoothing``), so that no value is a person's own. ``proper`` fits each of the m trees to a
+bootstrap sample of the records, so that the datasets vary as much as the tree is uncertain. Where records have weights,
+all counts are sums of weights. A record of weight 0 donates nothing and moves no split; any other may still donate its
+value, if more rarely.
 """
 
 from __future__ import annotations
@@ -54,12 +47,13 @@ GROWN = "a tree is grown once, not sampled"
 FEWEST_IN_LEAF = 5
 """What a drafted tree has in a leaf at least."""
 LEAVES = ((100, 20), (250, 160))
-"""The most leaves of a drafted tree, up to leaves of how many records: a hundredth of few records, a 250th of many. Searches for releases that may leave
-found that large tables need larger leaves, and lose little by them.
+"""The most leaves of a drafted tree, up to leaves of how many records: a hundredth of few records, a 250th of many.
+Searches for releases that may leave found that large tables need larger leaves, and lose little by them.
 """
 LEAVES_OF_KEYS = (30, 160)
-"""The most leaves, up to leaves of how many records, where quasi-identifiers are drawn too: several trees then follow the same person, and what each of
-them shows adds up. Of 3,000 patients, leaves of 20 gave members away (AUC .59), leaves of 100 did not (.51 to .55).
+"""The most leaves, up to leaves of how many records, where quasi-identifiers are drawn too: several trees then follow
+the same person, and what each of them shows adds up. Of 3,000 patients, leaves of 20 gave members away (AUC .59),
+leaves of 100 did not (.51 to .55).
 """
 
 
@@ -72,7 +66,10 @@ def draw(
     index: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Draw synthetic values (n,): for each record a donor from its leaf. Codes of levels; dates as days since 1970; NaN missing."""
+    """Draw synthetic values, (n,): for each record a donor from its leaf.
+
+    Levels are codes, dates are days since 1970; missing is NaN.
+    """
     arrays = {**_arrays_of_first_version(fit), **fit.arrays}
     trees = TreeArrays(**{field.name: arrays[field.name] for field in fields(TreeArrays) if field.name in arrays})
     confidential = confidential.with_positive_weight
@@ -94,15 +91,17 @@ def draw(
 def _smooth_donated(
     values: Floats, trees: TreeArrays, leaf: Integers, confidential: Microdata, target: str, rng: np.random.Generator
 ) -> Floats:
-    """Return donated values (n,) of the leaves (n,), with those that fewer than ten records have moved by their leaf's kernel."""
+    """Return donated values (n,) of the leaves (n,), with rare values replaced by draws from their leaf's kernel."""
     every, present = confidential.numbers(target), confidential.present_numbers(target)
     numbers, which = np.unique(present, return_inverse=True)
+    # Values that ten records have belong to no single person; zeros and round numbers are donated unchanged.
     common = numbers[np.bincount(which, confidential.effective_weights[~np.isnan(every)]) >= RECORDS_OF_COMMON_VALUE]
     of_leaf = trees.leaf_of_donor
     own, moved = (~np.isin(some, common) & ~np.isnan(some) for some in (trees.donors, values))
     if not moved.any():
         return values
     variable = confidential.schema[target]
+    # Smoothed numbers must not fall below 0 where no confidential value does, such as for incomes.
     low = 0.0 if variable.lower is None and variable.kind is not Kind.DATE and present.min() >= 0 else variable.lower
     weight = None if trees.weight is None else trees.weight[own]
     near = smooth_donor_values(values[moved], leaf[moved], trees.donors[own], of_leaf[own], rng.standard_normal, weight)
@@ -111,7 +110,8 @@ def _smooth_donated(
 
 
 def _arrays_of_first_version(fit: Fit) -> Mapping[str, NDArray[np.generic]]:
-    """Return the arrays that fits of the first version lack: their trees split no levels by sets, and their dates are seconds."""
+    """Return the arrays that fits of the first version lack."""
+    # Their trees split no levels by sets, and their dates are seconds.
     return {"chosen": np.full(len(fit.arrays["left"]), -1), "sets": np.zeros((0, 0), dtype=np.bool_)}
 
 
@@ -129,7 +129,7 @@ def _describe_shape(seen: VariableProfile) -> str:
 def fit_tables_together(
     tables: Sequence[Microdata], target: str, spec: CartSpec, runs: Sequence[Run], draws: int
 ) -> list[Fit]:
-    """Fit ``cart`` to each of several tables: trees of levels are grown together, which takes a few times the time of one."""
+    """Fit ``cart`` to each of several tables."""
     every = list(zip(tables, runs, strict=True))
     if spec.proper or not tables[0].schema[target].kind.has_levels:
         return [cart(data, target, spec, run, draws) for data, run in every]
@@ -137,6 +137,7 @@ def fit_tables_together(
     if len({one.levels for one in seen}) > 1:
         return [cart(data, target, spec, run, draws) for data, run in every]
     x, y = [one.x for one in seen], [one.y for one in seen]
+    # Trees of levels are grown together, which takes a few times the time of one.
     trees = fit_classification_trees(x, y, levels=seen[0].levels, minbucket=spec.minbucket, cp=spec.cp)
     return [
         _fit_from_trees(data, target, spec, run, [(tree, one.orders)])
@@ -147,7 +148,9 @@ def fit_tables_together(
 def _fit_from_trees(
     data: Microdata, target: str, spec: CartSpec, run: Run, grown: Sequence[tuple[TreeArrays, Mapping[str, Floats]]]
 ) -> Fit:
+    """Return the fit of grown trees with the orders of their levels."""
     trees = concatenate_trees([tree for tree, _ in grown])
+    # Only with a secret: a public key hides no donor's record, and its fits keep the records' order.
     trees = trees.with_sorted_donors() if run.secret else trees
     orders = {_order_key(name): np.stack([own[name] for _, own in grown]) for name in _unordered_predictors(data, spec)}
     parts = {name: part for name, part in vars(trees).items() if part is not None}
@@ -155,7 +158,7 @@ def _fit_from_trees(
 
 
 class _TrainingTable(NamedTuple):
-    """Data that a tree is grown on.
+    """Data on which a tree is grown.
 
     x: predictors, (n, P)
     y: target, (n,)
@@ -174,13 +177,11 @@ class _TrainingTable(NamedTuple):
 def _grow_one_tree(
     data: Microdata, target: str, spec: CartSpec, item: int, rng: np.random.Generator
 ) -> tuple[TreeArrays, Mapping[str, Floats]]:
-    """Grow a tree, and return it with the order of the levels of each predictor that has levels.
-
-    scikit-learn needs a seed: its 32 bits decide between equal splits alone.
-    """
+    """Grow a tree, and return it with the order of the levels of each predictor that has levels."""
     x, y, levels, orders, weights = _training_table(
         data, target, spec, rng.integers(len(data), size=len(data)) if spec.proper else None
     )
+    # scikit-learn's seed has 32 bits, which decide between equal splits alone.
     seed = int(rng.integers(2**32))
     if not data.schema[target].kind.has_levels:
         return fit_regression_tree(x, y, minbucket=spec.minbucket, cp=spec.cp, seed=seed, weights=weights), orders
@@ -188,7 +189,7 @@ def _grow_one_tree(
 
 
 def _training_table(data: Microdata, target: str, spec: CartSpec, some: Integers | None = None) -> _TrainingTable:
-    """Return the data of ``some`` rows, by default of all."""
+    """Return the training data of ``some`` rows, by default of all."""
     rows: Integers | slice = slice(None) if some is None else some
     weights = None if data.weights is None else data.weights[rows]
     y, classes = _target_numbers(data, target)[rows], data.schema[target].kind.has_levels
@@ -196,6 +197,7 @@ def _training_table(data: Microdata, target: str, spec: CartSpec, some: Integers
         name: _count_levels(data, name) + int(data.missing_mask(name).any())
         for name in _unordered_predictors(data, spec)
     }
+    # Trees for classes find sets of levels at each node; trees for numbers need one order, found at the root.
     orders = {
         name: np.arange(float(count))
         if classes
@@ -207,6 +209,7 @@ def _training_table(data: Microdata, target: str, spec: CartSpec, some: Integers
 
 
 def _target_numbers(data: Microdata, target: str) -> Floats:
+    """Return the target as numbers, (n,); levels as codes, with missing as one more level."""
     return (
         _codes_with_missing(data, target).astype(np.float64)
         if data.schema[target].kind.has_levels
@@ -220,7 +223,7 @@ def _unordered_predictors(data: Microdata, spec: CartSpec) -> tuple[str, ...]:
 
 
 def _codes_with_missing(data: Microdata, name: str) -> NDArray[np.int64]:
-    """Return codes of levels (n,), with missing as one more level."""
+    """Return the codes of levels, (n,), with missing as one more level."""
     values: Any = data.column(name).array  # of a categorical; its accessor takes ten times as long
     codes = values.codes.astype(np.int64)
     return np.where(codes < 0, len(values.categories), codes)
@@ -232,7 +235,10 @@ def _count_levels(data: Microdata, name: str) -> int:
 
 
 def _tree_features(data: Microdata, confidential: Microdata, spec: CartSpec, orders: Mapping[str, Floats]) -> Floats:
-    """Return the features of the tree, (n, P): numbers, days, codes of ordinal levels, and the places of other levels in their order."""
+    """Return the features of the tree, (n, P).
+
+    They are numbers, days, codes of ordinal levels, and the positions of other levels in their order.
+    """
     columns = [
         orders[name][_codes_with_missing(data, name)]
         if name in orders
@@ -243,10 +249,12 @@ def _tree_features(data: Microdata, confidential: Microdata, spec: CartSpec, ord
 
 
 def _numbers_with_missing_lowest(data: Microdata, confidential: Microdata, name: str) -> Floats:
-    """Return numbers (n,), missing ones below all confidential ones, which released ones are drawn from."""
+    """Return numbers, (n,), with missing ones below all confidential numbers."""
     numbers, missing = data.numbers(name), data.missing_mask(name)
     if not missing.any():
         return numbers
+    # A split can then tell missing values from all others, as synthpop's indicator does. Released numbers are drawn
+    # from confidential ones, so that none is lower.
     return np.where(missing, np.nextafter(confidential.present_numbers(name).min(), -np.inf), numbers)
 
 
@@ -255,7 +263,7 @@ def _order_key(name: str) -> str:
 
 
 def _tree_diagnostics(trees: TreeArrays, target: str) -> tuple[Diagnostic, ...]:
-    """Report leaves a tree, the smallest leaf, and the share of leaves whose donors all have one value: it is disclosed."""
+    """Report leaves per tree, the smallest leaf, and the share of leaves in which all donors have one value."""
     leaf = trees.count > 0
     before, after = trees.donors[:-1], trees.donors[1:]
     of_leaf = trees.leaf_of_donor
@@ -264,6 +272,7 @@ def _tree_diagnostics(trees: TreeArrays, target: str) -> tuple[Diagnostic, ...]:
     values = {
         "leaves": leaf.sum() / len(trees.root),
         "smallest_leaf": trees.leaf_weights[leaf].min(),
+        # Such a leaf discloses the value of everybody in it.
         "leaves_of_one_value": np.mean(uniform),
     }
     return tuple(Diagnostic(name, target, float(value)) for name, value in values.items())
@@ -271,7 +280,7 @@ def _tree_diagnostics(trees: TreeArrays, target: str) -> tuple[Diagnostic, ...]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CartSpec(Spec):
-    """Predictors, and how far the tree is grown."""
+    """Settings of the tree: its predictors, and how far it is grown."""
 
     predictors: Annotated[
         tuple[str, ...],
@@ -284,6 +293,8 @@ class CartSpec(Spec):
             ge=1,
             search_values=SearchValues((5, 10, 20, 40, 80, 160)),
         ),
+        # synthpop's defaults (Nowok, Raab & Dibben 2016): leaves of 5 or more records, cp = 1e-8, no smoothing. Guo &
+        # Hu's published risks fit leaves of 7, rpart's default, and lie 10 to 25 % below those of 5.
     ] = 5
     cp: Annotated[
         float,

@@ -1,20 +1,17 @@
-"""Conditional tabular GAN: a generator and a discriminator trained against each other on the whole table, by the library ctgan.
+"""Conditional tabular GAN: a generator and a discriminator trained against each other, by the library ctgan.
 
-Xu, Skoularidou, Cuesta-Infante & Veeramachaneni (2019). The generators of the calibration of data quality measures are such (Lighthouse
-data quality §4.1); there the GAN learns all variables at once and makes whole tables (``table_sampler``).
+Xu, Skoularidou, Cuesta-Infante & Veeramachaneni (2019). The generators of the calibration of data quality measures are
+such (Lighthouse data quality §4.1); there the GAN learns all variables at once and makes whole tables
+(``table_sampler``).
 
-In a recipe a step has one target and predictors. The GAN learns them together and generates as many records for each dataset as there are;
-each released record takes the target's value of one of the generated records that are nearest to it in the predictors by Gower's distance
-(1971), those synthesised earlier with their synthetic values. Without predictors a record takes any. A step trains a GAN of its own,
-minutes on tens of thousands of records: name few predictors.
+In a recipe a step has one target and predictors. The GAN learns them together and generates as many records for each
+dataset as there are; each released record takes the target's value of one of the generated records that are nearest to
+it in the predictors by Gower's distance (1971), those synthesised earlier with their synthetic values. A step trains a
+GAN of its own, minutes on tens of thousands of records: name few predictors. Nothing about a GAN's losses says that it
+has converged: check the utility measures.
 
-A missing level is a level; missing numbers stand at the median beside a mark, which the GAN learns. Counts are rounded, numbers and dates
-kept within their bounds, or where none are declared within the range of the data. Nothing about a GAN's losses says that it has converged:
-check the utility measures.
-
-The library ctgan and its rdt are under the Business Source License 1.1, which limits what they may be used for: hence the extra [gan]. The
-library draws from the global generators of NumPy and torch and spreads over all cores. Here it works from a seed, on one thread, leaves
-both generators as it found them, and never runs twice at a time in a process.
+The library ctgan and its rdt are under the Business Source License 1.1, which limits what they may be used for: hence
+the extra [gan].
 """
 
 from __future__ import annotations
@@ -47,7 +44,7 @@ LARGEST_SEED = 2**31
 
 @dataclass(frozen=True, slots=True)
 class _ColumnCode:
-    """How a variable is written in the matrix.
+    """Code of a variable in the matrix.
 
     levels: number of levels, 0 for numbers
     missing: whether some values are missing
@@ -68,16 +65,20 @@ class _ColumnCode:
 
     @property
     def has_mark(self) -> bool:
-        """Return whether a column of marks follows the numbers."""
+        """Return whether a column that marks missing values follows the numbers."""
         return self.missing and not self.levels
 
 
 @dataclass(frozen=True, eq=False)
 class TableCodes:
-    """The variables of a table as columns of a matrix.
+    """Codes of the variables of a table as columns of a matrix.
 
-    A variable with levels is one discrete column; a missing value is a level of its own, the last. A number or a date (in
-    seconds since 1970) is one column; where some are missing, they stand at the median and a discrete column marks them.
+    A variable with levels is one discrete column; a missing value is a level of its own, the last. A number or a date
+    (in seconds since 1970) is one column; where some are missing, they stand at the median and a discrete column marks
+    them.
+
+    names: the variables
+    columns: code of each variable
     """
 
     names: tuple[str, ...]
@@ -85,7 +86,7 @@ class TableCodes:
 
     @classmethod
     def from_microdata(cls, data: Microdata, names: Sequence[str]) -> TableCodes:
-        """Return the code of these variables, which is that of every table of the same origin."""
+        """Return the code of these variables, the same for every table of one origin."""
         return cls(tuple(names), tuple(_column_code(data, name) for name in names))
 
     @property
@@ -95,7 +96,7 @@ class TableCodes:
         return np.array([mark for each in marks for mark in each], dtype=np.bool_)
 
     def encode_table(self, data: Microdata) -> Floats:
-        """Return the table (n, columns), without missing values."""
+        """Return the table as a matrix without missing values, (n, columns)."""
         parts = []
         for name, one in zip(self.names, self.columns, strict=True):
             values = _numbers_in_seconds(data, name)
@@ -106,21 +107,22 @@ class TableCodes:
         return np.column_stack(parts)
 
     def tidy_matrix(self, matrix: Floats) -> Floats:
-        """Return a generated matrix (n, columns) with numbers that the variables can have.
+        """Return a generated matrix (n, columns) whose numbers are ones that the variables can have.
 
-        Numbers keep to their bounds, or where none are declared to the range of the data, as dates do. Counts are whole,
-        dates whole days where all are. A number marked as missing stands at the median.
+        Numbers keep to their bounds, or where none are declared to the range of the data, as dates do. Counts are
+        whole, dates whole days where all are. A number marked as missing stands at the median.
         """
         found = matrix.copy()
         for one, place in self._column_places():
             if not one.levels:
                 column = found[:, place]
+                # Adding 0 turns -0.0 into 0.0, which would be another value where records are compared.
                 whole = np.clip(np.rint(column / one.unit) * one.unit if one.unit else column, one.low, one.high) + 0.0
                 found[:, place] = np.where(found[:, place + 1] == 1, one.middle, whole) if one.has_mark else whole
         return found
 
     def decode_matrix(self, matrix: Floats) -> dict[str, Floats]:
-        """Return the variables (n,) of a tidy matrix: ``Microdata.numbers``."""
+        """Return the variables of a tidy matrix by name, (n,) each, as ``Microdata.numbers`` has them."""
         found = {}
         for name, (one, place) in zip(self.names, self._column_places(), strict=True):
             column = matrix[:, place]
@@ -129,7 +131,7 @@ class TableCodes:
         return found
 
     def _column_places(self) -> Iterator[tuple[_ColumnCode, int]]:
-        """Yield every variable's code and its first column."""
+        """Yield the code of every variable and the position of its first column."""
         place = 0
         for one in self.columns:
             yield one, place
@@ -137,11 +139,13 @@ class TableCodes:
 
 
 def _numbers_in_seconds(data: Microdata, name: str) -> Floats:
+    """Return the numbers of a variable, (n,), dates as whole seconds since 1970."""
     numbers = data.numbers(name)
     return np.rint(numbers * SECONDS_OF_DAY) if data.schema[name].kind is Kind.DATE else numbers
 
 
 def _column_code(data: Microdata, name: str) -> _ColumnCode:
+    """Return the code of one variable."""
     variable, missing = data.schema[name], bool(data.missing_mask(name).any())
     if variable.kind.has_levels:
         return _ColumnCode(len(data.column(name).cat.categories), missing)
@@ -158,11 +162,12 @@ def _column_code(data: Microdata, name: str) -> _ColumnCode:
 def draw_nearest_donors(
     records: Floats, donors: Floats, discrete: NDArray[np.bool_], rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Draw the row of ``donors`` (k, P) for each of ``records`` (n, P), (n,); ``discrete`` (P,) marks codes; P >= 0.
+    """Draw one of the nearest ``donors`` (k, P) for each of ``records`` (n, P), and return its row, (n,).
 
-    The distance is the number of codes that differ plus the differences of numbers as shares of their range over both
-    tables. Of donors that are equally near each is as likely.
+    ``discrete`` (P,) marks codes; P >= 0. The distance is the number of codes that differ plus the differences of
+    numbers as shares of their range over both tables. Of donors that are equally near each is as likely.
     """
+    # Equal rows are compared once; the donor is then drawn among all rows that are equal to the nearest.
     wanted, offered = (distinct_rows(table.T, len(table)) for table in (records, donors))
     nearest = _first_nearest_rows(records[wanted.first], donors[offered.first], discrete)[wanted.combination_of]
     sizes = offered.counts
@@ -172,9 +177,9 @@ def draw_nearest_donors(
 
 
 def _first_nearest_rows(wanted: Floats, offered: Floats, discrete: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return for each of ``wanted`` (u, P) the first nearest row of ``offered`` (v, P)."""
-    # The search of ``adversary.nearest_records`` needs ranks. Generated numbers are compared as they are, because many have one rank
-    # where the generator has drawn few different ones.
+    """Return for each of ``wanted`` (u, P) the first nearest row of ``offered`` (v, P), (u,)."""
+    # The search of ``adversary.nearest_records`` needs ranks. Generated numbers are compared as they are, because many
+    # have one rank where the generator has drawn few different ones.
     both = np.concatenate([wanted, offered])
     scale = np.ptp(both, axis=0) if both.shape[1] else np.empty(0)
     scale = np.where(discrete | (scale == 0), 1, scale)
@@ -196,14 +201,18 @@ LIBRARY_LOCK = threading.Lock()
 
 @dataclass(frozen=True, eq=False)
 class TrainedGan:
-    """A trained generator, and the losses that generator and discriminator ended with."""
+    """A trained generator, with the last losses of generator and discriminator.
+
+    model: the library's model
+    generator_loss, discriminator_loss: their last losses
+    """
 
     model: Any
     generator_loss: float
     discriminator_loss: float
 
     def generate_records(self, n: int, seed: int) -> Floats:
-        """Generate records (n, columns): the codes of discrete columns are among those of the data, others are any numbers."""
+        """Generate records, (n, columns): codes are among those of the data, numbers may be any."""
         with _exclusive_library():
             self.model.set_random_state(seed)
             return np.asarray(self.model.sample(n), dtype=np.float64)
@@ -226,7 +235,9 @@ def train_gan(values: Floats, discrete: NDArray[np.bool_], epochs: int, seed: in
 
 @contextmanager
 def _exclusive_library() -> Iterator[None]:
-    """Hold the library for one thread and one caller, without its warnings about its own dependencies."""
+    """Hold the library for one caller, on one thread, without its warnings about its own dependencies."""
+    # The library draws from the global generators of NumPy and torch and spreads over all cores: two callers at a time
+    # would change each other's draws, and threads the order of sums.
     with LIBRARY_LOCK, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import joblib
@@ -242,15 +253,16 @@ def _exclusive_library() -> Iterator[None]:
 
 
 def check_data(data: Microdata, target: str, spec: CtganSpec, place: str) -> None:
-    """Raise NotInstalled without the extra."""
+    """Raise NotInstalled if the extra is not installed."""
     GAN.require_installed(place)
 
 
 def table_sampler(data: Microdata, spec: CtganSpec, run: Run) -> Callable[[int, np.random.Generator], Microdata]:
-    """Return a function of size and generator that draws tables like ``data`` from a GAN trained on all its variables."""
+    """Train a GAN on all variables, and return a function of size and generator that draws tables like ``data``."""
     codes, gan = _train_on_variables(data, data.schema.names, spec, run)
 
     def make(size: int, rng: np.random.Generator) -> Microdata:
+        """Draw a table of ``size`` records."""
         values = codes.decode_matrix(codes.tidy_matrix(gan.generate_records(size, _draw_library_seed(rng))))
         columns = {name: to_column(values[name], data, data.schema[name], "synthesis.ctgan") for name in values}
         return Microdata(data.schema, pd.DataFrame(columns), "synthetic")
@@ -267,7 +279,10 @@ def draw(
     index: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Draw synthetic values (n,): for each record one of its nearest generated records. Codes of levels, dates as days; NaN missing."""
+    """Draw synthetic values, (n,): for each record that of one of its nearest generated records.
+
+    Levels are codes, dates are days since 1970; missing is NaN.
+    """
     generated = fit.arrays["generated"][index]
     values = TableCodes.from_microdata(confidential, (*spec.predictors, target)).decode_matrix(generated)[target]
     if not spec.predictors:
@@ -280,6 +295,7 @@ def draw(
 def _train_on_variables(
     data: Microdata, names: tuple[str, ...], spec: CtganSpec, run: Run
 ) -> tuple[TableCodes, TrainedGan]:
+    """Train a GAN on these variables, and return their codes and the GAN."""
     GAN.require_installed("synthesis.ctgan")
     run.report(Progress(0, 1, f"GAN, {spec.epochs} epochs"))
     codes = TableCodes.from_microdata(data, names)
@@ -289,16 +305,15 @@ def _train_on_variables(
 
 
 def _draw_library_seed(rng: np.random.Generator) -> int:
-    """Draw a seed for the library, which has 31 bits: who would try them all trains as many GANs, on the confidential data.
-
-    None of the generated records is a confidential one, in whatever order they are.
-    """
+    """Draw a seed for the library, which has 31 bits."""
+    # Few enough to try them all, but each try trains a GAN on the confidential data. None of the generated records is a
+    # confidential one, in whatever order they are.
     return int(rng.integers(LARGEST_SEED))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CtganSpec(Spec):
-    """Predictors, and how long the GAN is trained."""
+    """Settings of the GAN: its predictors, and how long it is trained."""
 
     predictors: Annotated[
         tuple[str, ...],
@@ -318,7 +333,7 @@ class CtganSpec(Spec):
     extra=GAN,
 )
 def ctgan(data: Microdata, target: str, spec: CtganSpec, run: Run, draws: int) -> Fit:
-    """Generate records for each draw. Arrays: ``generated`` (draws, n, columns), as ``TableCodes`` writes them."""
+    """Generate records for each draw. Arrays: ``generated`` (draws, n, columns), in the code of ``TableCodes``."""
     codes, gan = _train_on_variables(data, (*spec.predictors, target), spec, run)
     generated = np.stack(
         [codes.tidy_matrix(gan.generate_records(len(data), _draw_library_seed(rng))) for rng in run.rng.spawn(draws)]

@@ -1,14 +1,10 @@
 """Dirichlet-multinomial model of a contingency table: records drawn from its posterior (Reiter, Wang & Zhang §3.1).
 
-The K cells of the targets' categories have probabilities theta ~ Dirichlet(n_k + a); each dataset draws theta and then its records
-from it (Park & Ghosh Table 1, the contingency table as one end of the range of synthesisers). Cells that no record has are drawn
-without ever being listed: together they have a Gamma(a (K - K_seen)) share, and which of them a record takes follows the
-Polya urn that their own thetas amount to. Memory grows with the records, not with K.
-
-A record of weight w counts as w records (a pseudo-posterior: its likelihood to the power w).
-
-With ``predictors``, variables that are kept, a record's cell is drawn given its own values of them: parts of a Dirichlet vector,
-each divided by its sum, are independent Dirichlet vectors.
+The K cells of the targets' categories have probabilities theta ~ Dirichlet(n_k + a); each dataset draws theta and then
+its records from it (Park & Ghosh Table 1, the contingency table as one end of the range of synthesisers). Cells that no
+record has are drawn without ever being listed, so that memory grows with the records, not with K. A record of weight w
+counts as w records (a pseudo-posterior: its likelihood to the power w). With ``predictors``, variables that are kept, a
+record's cell is drawn given its own values of them.
 
 A small ``a`` copies the table, and a cell of one record may be released unchanged; there is no epsilon.
 """
@@ -50,12 +46,13 @@ CLOSED = "the posterior is a Dirichlet distribution: it is drawn from directly"
 
 
 def check_data(data: Microdata, targets: tuple[str, ...], spec: DirichletMultinomialSpec, place: str) -> None:
-    """Raise BadInput where a number is not cut, or the table has more cells than can be numbered.
+    """Raise BadInput where a number has no bins, or the table has more cells than can be numbered.
 
-    Where records have weights, only their counts may depend on them: bins that the data have cut and donors are refused.
+    Where records have weights, bins that the data have cut and donors are refused.
     """
     check_bins(data, (*targets, *spec.predictors), spec.bins, place)
     if data.weights is not None:
+        # Only the counts may depend on the weights: cut points and donors would use a record of little weight in full.
         require_weighable_bins(data, targets, spec.bins, spec.inside, place)
     own, given = _categories_by_name(data, targets, spec), _categories_by_name(data, spec.predictors, spec)
     if _cell_key(own).n_values * _cell_key(given).n_values >= LARGEST_KEY:
@@ -75,7 +72,7 @@ def _cell_key(categories: Mapping[str, VariableCategories]) -> FeatureKey:
 
 
 def _cells_of_records(categories: Mapping[str, VariableCategories], data: Microdata) -> Codes:
-    """Return the number of each record's cell, (n,); 0 without variables."""
+    """Return the number of each record's cell, (n,), all 0 without variables."""
     return _cell_key(categories).key_of_records(
         {name: one.category_codes(data) for name, one in categories.items()}, len(data)
     )
@@ -108,9 +105,9 @@ def joint_draw(
 
 
 def _add_missing_groups(fit: Fit, of: Codes) -> Fit:
-    """Return the fit with the groups (n,) of the records to draw.
+    """Return the fit with groups for all records to draw, ``of`` (n,).
 
-    One that no confidential record is in, as where a predictor was synthesised, has the prior alone.
+    A group that no confidential record is in, as where a predictor was synthesised, has the prior alone.
     """
     groups = np.asarray(fit.arrays["groups"])
     every = np.union1d(groups, of)
@@ -123,10 +120,16 @@ def _add_missing_groups(fit: Fit, of: Codes) -> Fit:
 
 
 def draw_cells_by_group(fit: Fit, rows: Codes, concentration: float, space: int, rng: np.random.Generator) -> Codes:
-    """Draw a cell (records,) for each row of the groups, by one draw of theta in each group."""
+    """Draw a cell for each record from its group, (records,), by one draw of theta in each group.
+
+    ``rows`` (records,) are the positions of the groups in the fit, ``space`` is the number of cells of a group.
+    """
     starts, cells = np.asarray(fit.arrays["starts"]), np.asarray(fit.arrays["cells"])
     seen = np.diff(starts)
+    # Parts of a Dirichlet vector, each divided by its sum, are independent Dirichlet vectors: one gamma for each cell
+    # serves all groups.
     mass = rng.standard_gamma(np.asarray(fit.arrays["counts"]) + concentration)
+    # The cells without records have a Gamma(a (K - K_seen)) share together, and are not listed.
     rest = rng.standard_gamma(np.maximum(concentration * (space - seen), 0.0))
     upto = np.concatenate([[0.0], np.cumsum(mass)])
     low, high = upto[starts[rows]], upto[starts[rows + 1]]
@@ -142,13 +145,15 @@ def draw_cells_by_group(fit: Fit, rows: Codes, concentration: float, space: int,
 def _draw_unlisted_cells(
     rows: Codes, starts: Codes, cells: Codes, concentration: float, space: int, rng: np.random.Generator
 ) -> Codes:
-    """Draw cells that no confidential record has, for records (k,) of these groups: a Polya urn in each group."""
+    """Draw cells that no confidential record has, for records of these groups (k,): (k,)."""
     count = len(rows)
     order = np.argsort(rows, kind="stable")
     group = rows[order]
     first = np.searchsorted(group, group)
     before = np.arange(count) - first
     free = concentration * (space - np.diff(starts)[group])
+    # With theta integrated out, the draws are a Polya urn in each group: the i-th repeats an earlier one with
+    # probability i / (i + a (K - K_seen)), else takes a new cell.
     repeated = rng.random(count) * (before + free) < before
     parent = np.where(repeated, first + np.floor(rng.random(count) * before).astype(np.int64), np.arange(count))
     while (parent != parent[parent]).any():
@@ -160,8 +165,9 @@ def _draw_unlisted_cells(
 
 
 def _draw_empty_cells(group: Codes, starts: Codes, cells: Codes, space: int, rng: np.random.Generator) -> Codes:
-    """Draw a cell of each group (k,), uniform among those that it has no record of."""
+    """Draw a cell for each of these groups (k,), uniform among the cells in which the group has no record."""
     owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    # Rejection would rarely find an empty cell there; so few cells are left that they can be listed.
     nearly_full = np.diff(starts)[group] * 2 > space
     found = np.zeros(len(group), dtype=np.int64)
     for g in np.unique(group[nearly_full]):
@@ -181,7 +187,7 @@ def _draw_empty_cells(group: Codes, starts: Codes, cells: Codes, space: int, rng
 
 @dataclass(frozen=True, eq=False)
 class TableCounts:
-    """Number of records, or sum of their weights, of the cells of a table. A cell's name is ``group * space + cell``.
+    """Counts, or sums of weights, of the cells of a table. A cell's name is ``group * space + cell``.
 
     space: number of cells of a group
     names, counts: names of the cells that have records, ascending, and their counts, (c,)
@@ -196,7 +202,7 @@ class TableCounts:
 
     @classmethod
     def from_records(cls, groups: Codes, cells: Codes, space: int, weights: Floats | None = None) -> TableCounts:
-        """Count records (n,), each once or by its weight (n,)."""
+        """Count the records (n,) of each cell and group, or sum their ``weights`` (n,)."""
         if weights is None:
             names, counts = np.unique(groups * space + cells, return_counts=True)
             return cls(space, names, counts, *np.unique(groups, return_counts=True))
@@ -205,11 +211,11 @@ class TableCounts:
         )
 
     def count_in_cells(self, groups: Codes, cells: Codes) -> Floats:
-        """Count the records of each of these cells, (k,)."""
+        """Return the counts of these cells, (k,)."""
         return _look_up_counts(self.names, self.counts, groups * self.space + cells)
 
     def count_in_groups(self, groups: Codes) -> Floats:
-        """Count the records of each of these groups, (k,)."""
+        """Return the counts of these groups, (k,)."""
         return _look_up_counts(self.groups, self.totals, groups)
 
     def log_release_probability(self, released: TableCounts, concentration: float) -> float:
@@ -234,16 +240,10 @@ def _look_up_counts(names: Codes, counts: Codes | Floats, asked: Codes) -> Float
 class DirichletMultinomialRelease:
     """A release of this model as an intruder weighs it: its marginal likelihood is closed, and nothing is approximate.
 
-    With alpha = n + a for the counts n of the cells and z for those of a dataset, p(z | n) is the product of
-    Gamma(A) / Gamma(A + N) over groups, A and N their sums, and of Gamma(alpha + z) / Gamma(alpha) over cells. One record more
-    in a cell multiplies it by (alpha + z) / alpha * A / (A + N).
-
-    Where records have weights, n counts them by their weights, and a record of weight w multiplies it by
-    Gamma(alpha + w + z) Gamma(alpha) / (Gamma(alpha + z) Gamma(alpha + w)), and by the inverse of that ratio for A and N. The intruder
-    knows the
-    weights, that of the target record too; the belief before the release comes from all other records at full weight, since nothing
-    keeps an
-    intruder who knows them from counting them so, and weights would seem to protect where they do not.
+    With alpha = n + a for the counts n of the cells and z for those of a dataset, p(z | n) is the product of Gamma(A) /
+    Gamma(A + N) over groups, A and N their sums, and of Gamma(alpha + z) / Gamma(alpha) over cells. Where records have
+    weights, n counts them by their weights. The intruder knows the weights, that of the target record too; the belief
+    before the release comes from all other records at full weight.
     """
 
     data: Microdata
@@ -259,7 +259,7 @@ class DirichletMultinomialRelease:
         return () if self.data.weights is None else (WEIGHTS_KNOWN,)
 
     def refit(self, data: Microdata) -> DirichletMultinomialRelease:
-        """Fit the same to other confidential data."""
+        """Return the same model of other confidential data."""
         return replace(self, data=data)
 
     def refined_log_likelihoods(self, guesses: IntruderGuesses) -> Floats:
@@ -272,6 +272,7 @@ class DirichletMultinomialRelease:
         return _categories_by_name(self.data, self.targets, spec), _categories_by_name(self.data, spec.predictors, spec)
 
     def _count_table(self, data: Microdata, weights: Floats | None = None) -> TableCounts:
+        """Count the records of a table, or sum their weights, by the cells of this model."""
         own, given = self._target_and_predictor_categories
         return TableCounts.from_records(
             _cells_of_records(given, data), _cells_of_records(own, data), _cell_key(own).n_values, weights
@@ -283,13 +284,14 @@ class DirichletMultinomialRelease:
 
     @cached_property
     def _weighted_counts(self) -> TableCounts:
+        """Return the counts of the confidential records by their weights."""
         return (
             self._full_weight_counts if self.data.weights is None else self._count_table(self.data, self.data.weights)
         )
 
     @cached_property
     def _released_counts(self) -> tuple[tuple[TableCounts, float], ...]:
-        """Return the counts of each dataset, and log p(z | n)."""
+        """Return the counts of each dataset, with log p(z | n)."""
         counted = [self._count_table(release) for release in self.releases]
         return tuple((z, self._weighted_counts.log_release_probability(z, self.spec.concentration)) for z in counted)
 
@@ -304,6 +306,8 @@ class DirichletMultinomialRelease:
         )
         in_group = group == truth[0]
         in_cell = in_group & (cell == truth[1])
+        # The belief before the release counts everybody in full: nothing keeps an intruder who knows the weights from
+        # doing so, and weights would seem to protect where they do not.
         everyone, counts, weights = self._full_weight_counts, self._weighted_counts, self.data.weights
         alpha = a + everyone.count_in_cells(group, cell) - in_cell
         total = a * space + everyone.count_in_groups(group) - in_group
@@ -312,6 +316,7 @@ class DirichletMultinomialRelease:
         weight = np.ones(len(cell))
         if weights is not None:
             weight = np.repeat(weights[guesses.records], shape[1])
+            # Sums of weights less one of them may be below 0 by rounding.
             alpha = a + np.maximum(counts.count_in_cells(group, cell) - weight * in_cell, 0.0)
             total = a * space + np.maximum(counts.count_in_groups(group) - weight * in_group, 0.0)
         without = (
@@ -327,8 +332,13 @@ class DirichletMultinomialRelease:
 
 
 def _log_record_factor(alpha: Floats, total: Floats, z: Floats, released: Floats, weight: Floats) -> Floats:
-    """Return the log factor by which a record more of each weight in a cell changes the probability of the release."""
+    """Return the log factor by which one more record in a cell changes the probability of the release.
+
+    ``weight`` is the weight of each record.
+    """
     if (weight == 1).all():
+        # One record more multiplies it by (alpha + z) / alpha * A / (A + N), without gamma functions, whose differences
+        # lose digits for large counts.
         return np.asarray(np.log1p(z / alpha) - np.log1p(released / total))
     return _log_gamma_ratio(alpha, z, weight) - _log_gamma_ratio(total, released, weight)
 
@@ -342,13 +352,13 @@ def _log_gamma_ratio(alpha: Floats, z: Floats, weight: Floats) -> Floats:
 def release_model(
     data: Microdata, targets: tuple[str, ...], spec: DirichletMultinomialSpec, releases: Sequence[Microdata], run: Run
 ) -> DirichletMultinomialRelease:
-    """Return the releases as an intruder weighs them."""
+    """Return the model by which an intruder's guesses are weighed by the releases."""
     return DirichletMultinomialRelease(data, targets, spec, releases)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DirichletMultinomialSpec(Spec):
-    """The prior, the kept variables, and how numbers become categories."""
+    """Settings of the model: the prior, the kept variables, and how numbers become categories."""
 
     redrawable: ClassVar[bool] = False
 
@@ -375,9 +385,8 @@ def dirichlet_multinomial(
 ) -> Fit:
     """Count the cells that records have.
 
-    Arrays: ``groups`` (g,) of the predictors' values, ascending, ``starts`` (g + 1,) of each group's ``cells`` and ``counts`` (cells,): of
-        records
-    or, where they have any, their weights in all.
+    Arrays: ``groups`` (g,) of the predictors' values, ascending, ``starts`` (g + 1,) of each group's ``cells`` and
+    ``counts`` (cells,): of records or, where they have any, their weights in all.
     """
     own, given = _categories_by_name(data, targets, spec), _categories_by_name(data, spec.predictors, spec)
     of = _cells_of_records(given, data) if spec.predictors else np.zeros(len(data), dtype=np.int64)

@@ -1,22 +1,15 @@
-"""Dirichlet process mixture of products of multinomials: categorical records drawn from latent classes (Hu, Reiter & Wang 2014; Si & Reiter
-    2013).
+"""Dirichlet process mixture of products of multinomials: categorical records drawn from latent classes.
 
-Every record is in a latent class, and inside its class the variables are independent, so that many classes describe how variables are
-related without a model of it (Dunson & Xing 2009). The model and its sampler are those of
-``sfumato.engine.posterior.multinomial_mixture``; each dataset is drawn by the parameters of a sweep of its own.
+Hu, Reiter & Wang (2014); Si & Reiter (2013). Every record is in a latent class, and inside its class the variables are
+independent, so that many classes describe how variables are related without a model of it (Dunson & Xing 2009). The
+model and its sampler are those of ``sfumato.engine.posterior.multinomial_mixture``; each dataset is drawn by the
+parameters of a sweep of its own. Numbers are cut into bins, whose order is not used.
 
-Without ``predictors`` a record's class is drawn by pi, then each variable by its class. With ``predictors``, variables that are kept, the
-mixture is of these and the targets together, and a record's class is drawn given its own kept values alone. Nothing else of the
-confidential
-record enters: its values of the targets do not choose the class that its synthetic values come from.
-
-Numbers are cut into bins, whose order is not used. A missing value is a level of its own, or with ``missing = "filled"`` is integrated
-over in the
-sampler: released records then have values throughout, as if missing values were like the others, given the class. A level that
-no record has can be drawn, with the ``concentration`` as its virtual records in each class. There is no epsilon.
-
-Impossible combinations, the conditions of ``impossible``, have no probability (Manrique-Vallier & Reiter 2014), and no drawn record
-fulfils one. Data that fulfil one are refused. With ``missing = "filled"`` neither a missing value nor the one filled in fulfils one.
+Without ``predictors`` a record's class is drawn by pi, then each variable by its class. With ``predictors``, variables
+that are kept, the mixture is of these and the targets together, and a record's class is drawn given its own kept values
+alone. A missing value is a level of its own, or with ``missing = "filled"`` is integrated over in the sampler.
+Impossible combinations, the conditions of ``impossible``, have no probability (Manrique-Vallier & Reiter 2014). A level
+that no record has can be drawn, with the ``concentration`` as its virtual records in each class. There is no epsilon.
 """
 
 from __future__ import annotations
@@ -62,7 +55,11 @@ REQUIRED_STATISTICS = ("r_hat", "effective_sample_size")
 
 
 def check_data(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, place: str) -> None:
-    """Raise BadInput where a number is not cut, a variable has no value, the mixture is too large, or burn-in leaves too few sweeps."""
+    """Raise BadInput where data and settings do not suit the mixture.
+
+    That is where a number has no bins, a variable has no value, the mixture is too large, burn-in leaves too few
+    sweeps, or records fulfil a condition of ``impossible``.
+    """
     check_bins(data, (*targets, *spec.predictors), spec.bins, place)
     if (spec.sweeps - spec.burn_in) // spec.thin < FEWEST_SWEEPS:
         raise BadInput(
@@ -96,12 +93,12 @@ def _categories_by_name(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec
 
 
 def _count_mixture_levels(categories: VariableCategories, spec: DpmpmSpec) -> int:
-    """Count the levels of a variable in the mixture; the code after the last is a value integrated over."""
+    """Return the number of levels of a variable in the mixture; the next code is a value that is integrated over."""
     return categories.value_count if spec.missing == "filled" else categories.size
 
 
 def _mixture_support(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec, place: str) -> MixtureSupport:
-    """Return the possible combinations of these variables. Raises BadInput where a condition is invalid, or nothing is left."""
+    """Return the possible combinations of these variables. Raises BadInput if there are none."""
     sizes = {name: _count_mixture_levels(one, spec) for name, one in _categories_by_name(data, names, spec).items()}
     conditions = _condition_levels(data, names, spec, place)
     try:
@@ -114,7 +111,9 @@ def _mixture_support(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec, p
 
 
 def _condition_levels(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec, place: str) -> NDArray[np.bool_]:
-    """Return which levels of all variables side by side may be part of a record that fulfils each condition, (conditions, D)."""
+    """Return, for each condition, the levels of all variables that may occur in a record which fulfils it: (conditions,
+    D).
+    """
     categories = _categories_by_name(data, names, spec)
     sizes = {name: _count_mixture_levels(one, spec) for name, one in categories.items()}
     return np.array(
@@ -126,7 +125,7 @@ def _condition_levels(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec, 
 
 
 def _require_possible(data: Microdata, names: tuple[str, ...], spec: DpmpmSpec, place: str) -> None:
-    """Raise BadInput where records of the data fulfil a condition, or it is invalid."""
+    """Raise BadInput if records of the data fulfil a condition, or one is invalid."""
     support, conditions = _mixture_support(data, names, spec, place), _condition_levels(data, names, spec, place)
     categories = _categories_by_name(data, names, spec)
     found = fulfilled_conditions(conditions, support.starts, [one.category_codes(data) for one in categories.values()])
@@ -148,7 +147,10 @@ def _distinct_rows(
 def _rows_and_truncation(
     categories: Mapping[str, VariableCategories], data: Microdata, spec: DpmpmSpec, support: MixtureSupport
 ) -> tuple[DistinctRows, SupportTruncation]:
-    """Return the rows of all records without missing values that a condition is about, and the others, whose values a sweep draws."""
+    """Return the distinct rows of the records whose conditions can be decided, and the treatment of the others.
+
+    The others lack a value that a condition is about, which each sweep draws.
+    """
     codes, sizes = (
         [one.category_codes(data) for one in categories.values()],
         [_count_mixture_levels(one, spec) for one in categories.values()],
@@ -175,7 +177,10 @@ def joint_draw(
     records: int,
     rng: np.random.Generator,
 ) -> Mapping[str, NDArray[np.generic]]:
-    """Draw a class for each record given its own predictors, and a level of every target given that, by posterior draw ``index``."""
+    """Draw a class for each record given its predictors, and a level of every target given the class.
+
+    The parameters are those of posterior draw ``index``.
+    """
     own, given = (
         _categories_by_name(confidential, targets, spec),
         _categories_by_name(confidential, spec.predictors, spec),
@@ -198,6 +203,7 @@ def joint_draw(
         }
     starts = np.concatenate([[0], np.cumsum([_count_mixture_levels(one, spec) for one in own.values()])])
     rows = _distinct_rows(given, released, spec, records)
+    # Of the confidential record nothing else enters: its values of the targets do not choose the class.
     classes = rows.draw_classes(log_weights, log_levels[:, starts[-1] :], rng)
     found: dict[str, NDArray[np.generic]] = {}
     for (name, categories), first, last in zip(own.items(), starts[:-1], starts[1:], strict=True):
@@ -211,13 +217,13 @@ OFFERED_SWEEPS, OFFERED_LIMIT = 1000, 8000
 
 
 def _worst_failure(said: Iterable[Diagnostic]) -> Diagnostic | None:
-    """Return the failed diagnostic that speaks most against the chains, R-hats first; None where they may be used."""
+    """Return the failed diagnostic that speaks most against the chains, R-hats first; None if they may be used."""
     held = sorted((one for one in said if one.name in REQUIRED_STATISTICS), key=lambda one: one.name != "r_hat")
     return next((one for one in held if one.passed is False), None)
 
 
 def _convergence_diagnostics(sampled: ChainDraws, spec: DpmpmSpec, draws: int) -> Iterator[Diagnostic]:
-    """Yield R-hat and effective sample sizes of quantities that do not depend on the labels of classes, and the occupied classes."""
+    """Yield R-hats and effective sample sizes of quantities without labels of classes, and the occupied classes."""
     from ..posterior.ensemble import bulk_effective_sample_size, rank_normalised_split_r_hat
 
     settled = np.concatenate([sampled.quantities, sampled.log_likelihood[..., None]], axis=2)[sampled.burn_in :]
@@ -234,6 +240,7 @@ def _convergence_diagnostics(sampled: ChainDraws, spec: DpmpmSpec, draws: int) -
     for number, chain in enumerate(occupied.T, start=1):
         yield Diagnostic("mean_of_chain", f"{OCCUPIED}, chain {number}", float(chain.mean()))
     most = float(occupied.max())
+    # Where all classes are occupied, the truncation of the mixture may bind.
     yield Diagnostic("largest", OCCUPIED, most, f"fewer than {spec.classes}", most < spec.classes)
     yield Diagnostic("sweeps_used", "each chain", float(len(sampled.lost)))
     usable = settled.shape[1] * (settled.shape[0] // spec.thin)
@@ -243,7 +250,7 @@ def _convergence_diagnostics(sampled: ChainDraws, spec: DpmpmSpec, draws: int) -
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DpmpmSpec(Spec):
-    """The mixture and its prior, how long it is sampled, and how numbers and missing values become categories."""
+    """Settings of the mixture, its prior and sampler, and of how numbers and missing values become categories."""
 
     slow: ClassVar[bool] = True
 
@@ -304,17 +311,18 @@ class DpmpmSpec(Spec):
     keep_chains: Annotated[bool, Param(KEEP_CHAINS, changes_no_data=True)] = False
 
     def chain_bytes(self, data: Microdata) -> int:
-        """Return the size of occupied classes and alpha of every sweep, with the log likelihood."""
+        """Return the bytes that the kept quantities of every sweep take; 0 if chains are not kept."""
         return chain_storage_bytes(self.chains, self.most_sweeps, 2) if self.keep_chains else 0
 
     @property
     def most_sweeps(self) -> int:
-        """Return the largest number of sweeps of each chain: chains that may disagree do not continue."""
+        """Return the largest number of sweeps of each chain."""
+        # Chains that are accepted in any case do not continue.
         return self.sweeps if self.accept_unconverged else max(doubling_lengths(self.sweeps, self.max_sweeps))
 
     @property
     def usable_sweeps(self) -> int:
-        """Return the number of sweeps that may make a dataset, of all chains."""
+        """Return the number of sweeps, of all chains, from which a dataset may be drawn."""
         return self.chains * ((self.sweeps - self.burn_in) // self.thin)
 
 
@@ -339,11 +347,10 @@ def _draft_offer(case: Case) -> Offer | None:
 )
 @drafts(_draft_offer)
 def dpmpm(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, run: Run, draws: int) -> Fit:
-    """Draw the parameters, a sweep for each dataset.
+    """Draw the parameters, from a sweep for each dataset.
 
-    Arrays: ``log_weights`` (draws, K), ``log_levels`` (draws, K, D) of the levels of the targets and then the predictors side by side,
-        and the
-    ``sweep`` and ``chain`` (draws,) of each.
+    Arrays: ``log_weights`` (draws, K), ``log_levels`` (draws, K, D) of the levels of the targets and then the
+    predictors side by side, and the ``sweep`` and ``chain`` (draws,) of each.
 
     Raises:
         BadInput: what ``check_data`` refuses, and fewer sweeps than datasets.

@@ -1,15 +1,10 @@
 """Linear regression of a variable, or of its logarithm, drawn from its posterior predictive distribution.
 
-Guo & Hu §2.2, eq. 6-8: coefficients ~ Normal(0, 2), sigma ~ half-t with 1 df and scale 1. The m posterior draws are exact
-and independent (``sfumato.engine.posterior.bayesian_linear_regression``).
-
-Those priors were made for the logarithm of a price. For a variable in large units Normal(0, 2) outweighs the records;
-the diagnostics ``prior_shift`` and ``prior_weight`` then fail, and ``prior = "scaled"`` is what to use.
-
-The module also has the rule by which a draft takes a regression for a continuous variable, and the release as an intruder weighs it. Its
-likelihoods are closed but for sigma (``sfumato.engine.posterior.linear_deletion``); where bounds cut the drawn values, or whole numbers
-are coarse beside sigma, the posterior given a release is drawn from, and its draws are weighed. Designs are formed block by block where a
-table is more than one.
+Guo & Hu §2.2, eq. 6-8: coefficients ~ Normal(0, 2), sigma ~ half-t with 1 df and scale 1. The m posterior draws are
+exact and independent (``sfumato.engine.posterior.bayesian_linear_regression``). The module also has the rule by which a
+draft takes a regression for a continuous variable, and the release as an intruder weighs it. Its likelihoods are closed
+but for sigma (``sfumato.engine.posterior.linear_deletion``); where bounds cut the drawn values, or whole numbers are
+coarse beside sigma, the posterior given a release is drawn from, and its draws are weighed.
 """
 
 from __future__ import annotations
@@ -54,9 +49,12 @@ from ._linear_model import (
 )
 
 WITHOUT, WITH = 2000, 4000
-"""Posterior draws by which records are weighed where that is not closed: given the data alone, and given a dataset too."""
+"""Posterior draws by which records are weighed where that is not closed: given the data alone, and given a dataset too.
+"""
 NEGLIGIBLE = 1e-3
-"""Of a release: the logarithm of the probability that bounds cut away from all its records, and the share of sigma^2 that rounding adds."""
+"""Of a release: the logarithm of the probability that bounds cut away from all its records, and the share of sigma^2
+that rounding adds.
+"""
 HEAP_SHARE = 0.05
 """A value that such a share of the records have is a heap, which no normal distribution has."""
 SYMMETRIC = 1.0
@@ -70,13 +68,10 @@ LARGEST_WEIGHT = 0.5  # above, the prior says more than the records
 class LinearRegressionRelease:
     """A release of this model as an intruder weighs it.
 
-    Without bounds that matter log p(Z | D_y) is closed but for an integral over sigma, and exact; priors on standardised variables,
-    which one
-    record more moves a little, are held where the data put them. With bounds it is a mean over draws of the posterior, with a Monte Carlo
-    error in the logarithm of about 0.01, up to 0.1 for single records of a few hundred.
-
-    Where records have weights, their likelihood is to that power. The intruder knows the weights; the belief before the release comes
-    from all other records at full weight.
+    Without bounds that matter log p(Z | D_y) is closed but for an integral over sigma, and exact. With bounds it is a
+    mean over draws of the posterior, with a Monte Carlo error in the logarithm of about 0.01, up to 0.1 for single
+    records of a few hundred. Where records have weights, their likelihood is to that power. The intruder knows the
+    weights; the belief before the release comes from all other records at full weight.
     """
 
     data: Microdata
@@ -95,17 +90,18 @@ class LinearRegressionRelease:
 
     @property
     def approximate(self) -> bool:
-        """Return whether the priors should move with the data."""
+        """Return whether likelihoods are approximate: priors on standardised variables should move with the data."""
+        # One record more moves the standardisation a little; the priors are held where the data put them.
         return self.spec.prior == "scaled"
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Return the remarks that draws weigh bounds or whole numbers, and that weights give an intruder no information."""
+        """Return remarks on the release: that draws weigh it, and that weights give an intruder no information."""
         said = [f"{self.target}: {WITH:,} draws of the posterior weigh a release in bounds or of whole numbers"]
         return (*(said if self._has_relevant_bounds else ()), *(() if self.data.weights is None else (WEIGHTS_KNOWN,)))
 
     def refit(self, data: Microdata) -> LinearRegressionRelease:
-        """Fit the same to other confidential data."""
+        """Return the same model of other confidential data."""
         return LinearRegressionRelease(data, self.target, self.spec, self.releases, self.seed)
 
     @cached_property
@@ -114,12 +110,12 @@ class LinearRegressionRelease:
 
     @cached_property
     def _full_weight_model(self) -> LinearRegressionRelease:
-        """Return this model of all records at full weight: its predictions are the beliefs before the release."""
+        """Return the model of all records at full weight: its predictions are the beliefs before the release."""
         return replace(self, data=replace(self.data, weights=None))
 
     @cached_property
     def _counted_rows(self) -> RegressionRows:
-        """Return the records with a weight above 0."""
+        """Return the rows of the records with a weight above 0."""
         return make_regression_rows(self.data.with_positive_weight, self.target, self.spec, self._design)
 
     @cached_property
@@ -132,7 +128,7 @@ class LinearRegressionRelease:
 
     @cached_property
     def _prior_standardisation(self) -> Standardisation | None:
-        """Return the standardisation that all priors are put on."""
+        """Return the standardisation that all priors use; None for priors in the variables' own units."""
         if self.spec.prior == "published":
             return None
         weights, held = self._counted_rows.data.weights, stack_blocks([self._counted_rows])
@@ -146,7 +142,7 @@ class LinearRegressionRelease:
             raise NotComputable(f"{self.target}: {error}") from None
 
     def _posterior_given(self, *tables: RegressionRows) -> DeletionPosterior:
-        """Return the posterior given the records of these tables, under the prior that the confidential data make."""
+        """Return the posterior given the records of these tables, under the prior that the confidential data set."""
         alone = tables == (self._counted_rows,)
         triangle = self._data_triangle if alone else joint_triangle(tables)
         try:
@@ -167,22 +163,24 @@ class LinearRegressionRelease:
 
     @cached_property
     def _posteriors_with_release(self) -> tuple[DeletionPosterior, ...]:
-        """Return the posterior given the data and each dataset, drawn without bounds."""
+        """Return the posterior given the data and each dataset, as if that were drawn without bounds."""
         return tuple(self._posterior_given(self._counted_rows, one) for one in self._released_rows)
 
     def _bounded_responses(self, values: Floats) -> BoundedResponses:
-        """Return the interval that each normal value lay in that was released as these values."""
+        """Return the intervals in which the normal draws lay that were released as these values."""
         half = 0.5 if self.data.schema[self.target].kind is Kind.COUNT else 0.0
         variable = self.data.schema[self.target]
         lower, upper = response_limits(variable, self.spec)
         lower, upper = -np.inf if variable.lower is None else lower, np.inf if variable.upper is None else upper
         with np.errstate(divide="ignore", invalid="ignore"):
+            # A released count stands for all that is rounded to it. Half below 0 has no logarithm: NaN, which becomes
+            # -inf.
             low, high = (transform_response(values + side * half, self.spec) for side in (-1, 1))
         return BoundedResponses(np.where(np.isnan(low), -np.inf, low), high, lower, upper)
 
     @cached_property
     def _has_relevant_bounds(self) -> bool:
-        """Return whether bounds or rounding matter for the likelihood of the release."""
+        """Return whether bounds or rounding change the likelihood of a release more than negligibly."""
         of = self._posterior_without_release
         weight = np.exp(of.log_weight)
         sigma, delta = float(np.sqrt(weight @ of.variance)), weight @ of.mean
@@ -192,13 +190,14 @@ class LinearRegressionRelease:
             if -drawn.log_bounds_probability(mean, np.asarray(1.2 * sigma)).sum() > NEGLIGIBLE:
                 return True
             with np.errstate(over="ignore"):
+                # Rounding to a step adds step^2 / 12 to the variance (Sheppard).
                 if np.mean(((drawn.high - drawn.low) / sigma) ** 2) / 12 > NEGLIGIBLE:
                     return True
         return False
 
     @cached_property
     def _posterior_draws(self) -> tuple[tuple[PosteriorGivenRelease, Floats, Floats], ...]:
-        """Draw weighted parameters (S, K + 1) and weights (S,) given the data and each dataset."""
+        """Draw parameters (S, K + 1) with weights (S,) from the posterior given the data and each dataset."""
         found = []
         for index, table in enumerate(self._released_rows):
             target = PosteriorGivenRelease(
@@ -221,6 +220,7 @@ class LinearRegressionRelease:
         return self.plausibility_of(guesses).likelihood
 
     def plausibility_of(self, guesses: IntruderGuesses) -> Plausibility:
+        """Weigh guesses; those that are equal in target and predictors are weighed once."""
         columns = {column for term in self._design.terms for column in term.columns}
         few, place = guesses.distinct_guesses({self.target, *columns})
         return self._weigh_distinct(
@@ -228,7 +228,7 @@ class LinearRegressionRelease:
         ).expand_to(place)
 
     def _weigh_distinct(self, guesses: IntruderGuesses, design: Floats | None) -> Plausibility:
-        """Weigh distinct guesses; ``design`` (t * g, K) is that of guesses that change it, None where they do not."""
+        """Weigh distinct guesses; ``design`` (t * g, K) is theirs, None if no guess changes a predictor."""
         of = self._posterior_without_release
         own = guesses.true_records(self.data)
         x_own, y_own = self._design.build_matrix(own), transform_response(own.numbers(self.target), self.spec)
@@ -236,6 +236,7 @@ class LinearRegressionRelease:
         values = guesses.values[self.target]
         y = transform_response(values, self.spec)
         influence = self.data.effective_weights[guesses.records]
+        # Any weight will do for a record of weight 0, whose likelihood is replaced below.
         weight = np.where(influence > 0, influence, 1.0)
         without, predicted = of.log_ratios(x_own, y_own, x, y, weight)
         if self._has_relevant_bounds:
@@ -246,6 +247,7 @@ class LinearRegressionRelease:
             for index, both in enumerate(self._posteriors_with_release):
                 given = both.log_ratios(x_own, y_own, x, y, weight)[0]
                 likelihood[..., index] = given - without + (both.log_evidence - of.log_evidence)
+            # The belief is about values, not logarithms: the density changes by 1 / value.
             found = Plausibility(likelihood, predicted - (y if self.spec.transform == "log" else 0.0))
         if self.data.weights is None:
             return found
@@ -258,8 +260,8 @@ class LinearRegressionRelease:
     ) -> Plausibility:
         """Weigh guesses by posterior draws.
 
-        ``without`` (t, g) is the log mean, over the posterior without record and release, of the likelihood, whose mean with the release is
-        computed here, up to a constant of a record's guesses.
+        ``without`` (t, g) is the log mean of the likelihood over the posterior without record and release. The mean
+        with the release is computed here, up to a constant of a record's guesses.
         """
         of, shape = self._posterior_without_release.posterior, values.shape
         rng = np.random.default_rng([*self.seed, len(self.releases)])
@@ -315,12 +317,15 @@ def _offered_terms(case: Case) -> tuple[str, ...]:
 
 
 def check_data(data: Microdata, target: str, spec: LinearRegressionSpec, place: str) -> None:
-    """Raise BadInput where values are missing, the logarithm is undefined, terms are aliased, or predictors determine the target."""
+    """Raise BadInput where the regression cannot be fitted.
+
+    That is where values are missing, the logarithm is undefined, terms are aliased, or predictors determine the target.
+    """
     _check_and_fit(data, target, spec, place)
 
 
 def _check_and_fit(data: Microdata, target: str, spec: LinearRegressionSpec, place: str) -> LinearPosterior:
-    """Check the data as ``check_data`` does, and return their posterior."""
+    """Check the data as ``check_data`` does, and return the posterior."""
     require_complete(data, target, spec.predictors, place)
     if spec.transform == "log" and (outside := int(np.sum(data.numbers(target) <= 0))):
         raise BadInput(
@@ -330,6 +335,7 @@ def _check_and_fit(data: Microdata, target: str, spec: LinearRegressionSpec, pla
         )
     own = make_regression_rows(data.with_positive_weight, target, spec)
     triangle = joint_triangle([own])
+    # R of the design is at hand then, and the rank needs no second decomposition.
     known = triangle[:-1, :-1] if own.data.weights is None and len(triangle) == triangle.shape[1] else None
     require_full_rank(own.data, spec.predictors, f"{place}.predictors", known)
     try:
@@ -347,10 +353,7 @@ def draw(
     index: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Draw synthetic values (n,) from posterior draw ``index``: normal around X gamma, truncated to the variable's bounds.
-
-    A count is the normal rounded to whole numbers, given that the rounded value lies within the bounds.
-    """
+    """Draw synthetic values (n,) from posterior draw ``index``: normal around X gamma, within the variable's bounds."""
     variable = confidential.schema[target]
     sigma = float(fit.arrays["sigma"][index])
     mean = Design.from_texts(spec.predictors, confidential).predict(released, fit.arrays["coefficients"][index])
@@ -360,6 +363,7 @@ def draw(
     if spec.transform == "log":
         np.exp(values, out=values)
     if variable.kind is Kind.COUNT:
+        # The bounds were widened by half a unit, so that the rounded value lies within the variable's own.
         np.rint(values, out=values)
     return np.clip(values, low, high, out=values)
 
@@ -367,7 +371,7 @@ def draw(
 def release_model(
     data: Microdata, targets: tuple[str, ...], spec: LinearRegressionSpec, releases: Sequence[Microdata], run: Run
 ) -> LinearRegressionRelease:
-    """Return the releases as an intruder weighs them."""
+    """Return the model by which an intruder's guesses are weighed by the releases."""
     (target,) = targets
     return LinearRegressionRelease(data, target, spec, releases, tuple(map(int, run.rng.integers(2**63, size=4))))
 
@@ -375,10 +379,12 @@ def release_model(
 def _regression_diagnostics(posterior: LinearPosterior, names: tuple[str, ...]) -> tuple[Diagnostic, ...]:
     """Report posterior moments, and the effect of the prior on every coefficient.
 
-    ``prior_shift`` is how many standard errors the posterior mean lies from least squares; ``prior_weight``, the ratio of
-    posterior to prior variance, is the share of the information that comes from the prior.
+    ``prior_shift`` is the distance of the posterior mean from least squares in standard errors; ``prior_weight``, the
+    ratio of posterior to prior variance, is the share of the information that comes from the prior.
     """
     moments = posterior.posterior_moments()
+    # Guo & Hu's priors were made for the logarithm of a price. For a variable in large units Normal(0, 2) outweighs the
+    # records: these diagnostics then fail, and ``prior = "scaled"`` helps.
     shifts = _prior_shifts(posterior, moments)
     weights = (moments.sd / posterior.prior_sds) ** 2
     found = []
@@ -402,8 +408,9 @@ def _prior_shifts(posterior: LinearPosterior, moments: PosteriorMoments) -> Floa
 
 
 def draft_offer(case: Case) -> Offer | None:
-    """Offer a regression for a continuous variable without gaps or heaps whose values, or their logarithms, lie about evenly around their
-    mean.
+    """Offer a regression for a continuous variable that is about symmetric, itself or its logarithm.
+
+    Variables with missing values or heaps get no offer.
     """
     seen = case.target
     if case.want != "synthesis" or seen is None or seen.variable.kind is not Kind.CONTINUOUS:
@@ -436,7 +443,9 @@ def draft_offer(case: Case) -> Offer | None:
 )
 @drafts(draft_offer)
 def linear_regression(data: Microdata, target: str, spec: LinearRegressionSpec, run: Run, draws: int) -> Fit:
-    """Draw from the posterior ``coefficients`` (draws, K) and ``sigma`` (draws,), with posterior means and sds as diagnostics.
+    """Draw from the posterior: ``coefficients`` (draws, K) and ``sigma`` (draws,).
+
+    Diagnostics are posterior means and standard deviations.
 
     Where the prior dominates, ``prior_shift`` or ``prior_weight`` of a coefficient does not pass.
 

@@ -1,8 +1,9 @@
 """Bayesian bootstrap of each variable on its own: the product of the marginal distributions (Park & Ghosh Table 1).
 
-Rubin (1981): the records get weights from a flat Dirichlet distribution, new ones for each variable and dataset, and each value is
-that of a record drawn by the weights. No relation of variables is kept; it is the baseline that a synthesiser has
-to beat. Every value is one of the confidential data, unique ones and extremes too, and there is no epsilon.
+Rubin (1981): the records get weights from a flat Dirichlet distribution, new ones for each variable and dataset, and
+each value is that of a record drawn by the weights. No relation of variables is kept; it is the baseline that a
+synthesiser has to beat. Every value is one of the confidential data, unique ones and extremes too, and there is no
+epsilon.
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ def joint_draw(
     records: int,
     rng: np.random.Generator,
 ) -> Mapping[str, NDArray[np.generic]]:
-    """Draw values of records by weights of their own for each target, (records,)."""
+    """Draw values of each target, (records,), by weights of the confidential records that are new for each target."""
     found: dict[str, NDArray[np.generic]] = {}
     for name in targets:
+        # Exponentials over their sum are a flat Dirichlet vector.
         upto = np.cumsum(rng.standard_exponential(len(confidential)))
         rows = np.searchsorted(upto, rng.random(records) * upto[-1], side="right")
         found[name] = np.sort(confidential.numbers(name))[np.minimum(rows, len(upto) - 1)]
@@ -45,6 +47,8 @@ def joint_draw(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MarginalBootstrapSpec(Spec):
+    """Settings of the method: none."""
+
     redrawable: ClassVar[bool] = False
 
 
@@ -58,7 +62,7 @@ class MarginalBootstrapSpec(Spec):
 def marginal_bootstrap(
     data: Microdata, targets: tuple[str, ...], spec: MarginalBootstrapSpec, run: Run, draws: int
 ) -> Fit:
-    """Return a fit without parameters. Array: ``values`` (targets,), how many different values each target has."""
+    """Return a fit without parameters. Array: ``values`` (targets,), the number of distinct values of each target."""
     values = np.array([data.frame[name].nunique() for name in targets])
     said = tuple(Diagnostic("values", name, float(count)) for name, count in zip(targets, values, strict=True))
     return Fit({"values": values}, said, NoTrace(WEIGHED))

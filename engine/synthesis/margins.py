@@ -1,19 +1,16 @@
-"""Records drawn from margins, and from nothing else: tables of few variables that were protected before anything was fitted to them.
+"""Records drawn from protected margins, tables of few variables, and from nothing else.
 
-``coarsened`` (Raab 2026, arXiv 2606.02101): each count is rounded to the nearest multiple of a limit, so that no released count separates
-1 from 0; a linear program searches for counts that a reader can still derive. The direction of counts just at half a limit, and that the
-rounding is to the nearest, are ours: the paper's text was not to be read whole. ``gaussian``: each count has noise whose cost is
-accounted for in zero-concentrated differential privacy, the choice of margins included (McKenna, Miklau & Sheldon 2021; McKenna et al.
+``coarsened`` (Raab 2026, arXiv 2606.02101): each count is rounded to the nearest multiple of a limit; a linear program
+searches for counts that a reader can still derive. ``gaussian``: each count has noise whose cost is accounted for in
+zero-concentrated differential privacy, the choice of margins included (McKenna, Miklau & Sheldon 2021; McKenna et al.
 2022). ``exact`` protects nothing and is for tests.
 
-Estimation reads the protected margins alone. Up to 10^7 cells the joint table is fitted from a uniform start; beyond that a junction
-tree, where its cliques are small enough; else, and for noisy margins, soft records. Records are drawn within rounding of the fit. Noise
-also finds levels, ranges or cut points that the recipe leaves open, at a part of the budget (``sfumato.engine.design.noisy_categories``).
+Estimation reads the protected margins alone, and records are drawn within rounding of the fit. Noise also finds levels,
+ranges or cut points that the recipe leaves open, at a part of the budget (``sfumato.engine.design.noisy_categories``).
 With a ``unit`` no person or household is counted with more records than the recipe says.
 
-Relations that no margin lists are not kept, however real the records look; the fit lists what is kept. A margin of many variables is a
-copy of the table, which rounding to a limit of 1 would release; limits are 3 at least, and a margin has 5 variables at most. Rounding is
-no differential privacy: differences of two releases of almost the same people can show single counts.
+Relations that no margin lists are not kept, however real the records look; the fit lists what is kept. Rounding is no
+differential privacy: differences of two releases of almost the same people can show single counts.
 """
 
 from __future__ import annotations
@@ -76,6 +73,7 @@ from ..partition.equivalence_classes import equivalence_classes
 FITTED = "margins are fitted, not sampled"
 Protection = Literal["coarsened", "gaussian", "exact"]
 Selection = Literal["given", "pairs", "mutual_information", "mst", "aim"]
+# A margin of many variables is a copy of the table, which rounding would release.
 MOST_VARIABLES = 5
 """Variables of one margin."""
 LARGEST_MARGIN = 1_000_000
@@ -84,7 +82,9 @@ SOFT_STEPS = 600
 LEVELS = 0.5
 """The part of delta that finding levels takes, where the recipe leaves some open."""
 SOFT_FIT_SECONDS, FEW_VARIABLES = 0.015, 8
-"""Processor seconds of a fit of soft records, times the square of the number of variables; of so few variables rounded tables have a joint table."""
+"""Processor seconds of a fit of soft records, times the square of the number of variables; of so few variables rounded
+tables have a joint table.
+"""
 TRIES = 100
 """Times that records are drawn again which have an impossible combination."""
 
@@ -101,13 +101,13 @@ FEWEST_RECORDS_FACTOR = 4
 
 @dataclass(frozen=True, slots=True)
 class MarginVariables:
-    """The variables of one margin, as a recipe writes them: ``age : sex : income``."""
+    """The variables of one margin, which a recipe writes as ``age : sex : income``."""
 
     columns: tuple[str, ...]
 
     @classmethod
     def parse(cls, value: object) -> MarginVariables:
-        """Read a margin from a recipe's text. Raises ValueError; the message shows the form."""
+        """Parse a margin from a recipe's text. Raises ValueError, whose message shows the form."""
         if isinstance(value, MarginVariables):
             return value
         names = tuple(part.strip() for part in value.split(":")) if isinstance(value, str) else ()
@@ -125,11 +125,11 @@ class MarginVariables:
 
 @dataclass(frozen=True, eq=False)
 class TargetTable:
-    """The categories of the targets, in their order, and the domain that they span.
+    """Categories of the targets, in their order, and the domain that they span.
 
     categories: categories of each target
     domain: the joint domain
-    conditions: levels of each impossible combination
+    conditions: for each impossible combination the levels of all targets side by side that it has
     """
 
     categories: Mapping[str, VariableCategories]
@@ -145,9 +145,9 @@ class TargetTable:
         place: str = "",
         arrays: Mapping[str, NDArray[np.generic]] | None = None,
     ) -> TargetTable:
-        """Build from the recipe's declarations, and from what a fit with these ``arrays`` found. Raises BadInput where a condition does
-        not suit
-        them.
+        """Build from the recipe's declarations and from the ``arrays`` of a fit, which hold what noise found.
+
+        Raises BadInput where a condition does not suit the categories.
         """
         categories = categories_from_arrays(arrays or {}, targets, data, spec.bins)
         sizes = {name: one.size for name, one in categories.items()}
@@ -184,7 +184,8 @@ class TargetTable:
         return found
 
     def known_zeros(self) -> Iterator[PublishedBounds]:
-        """Yield the zero counts that follow from the conditions, each of its own variables: a reader who knows the subject knows them."""
+        """Yield the zero counts that follow from each condition, as bounds on its own variables."""
+        # The audit needs them: a reader who knows the subject knows these zeros.
         for levels in self.conditions:
             parts = np.split(levels, np.cumsum(self.domain.sizes)[:-1])
             clique = tuple(at for at, part in enumerate(parts) if not part.all())
@@ -195,7 +196,7 @@ class TargetTable:
                 yield PublishedBounds.from_structural_zeros(clique, cells)
 
     def has_impossible_values(self, codes: Integers) -> Booleans:
-        """Return which records (n, targets) have an impossible combination."""
+        """Return which records, given by their categories (n, targets), have an impossible combination, (n,)."""
         found = np.zeros(len(codes), dtype=np.bool_)
         for levels in self.conditions:
             parts = np.split(levels, np.cumsum(self.domain.sizes)[:-1])
@@ -204,7 +205,7 @@ class TargetTable:
 
 
 def check_data(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, place: str) -> None:
-    """Raise BadInput where settings contradict each other, a number is not cut, or a margin is too large."""
+    """Raise BadInput where settings contradict each other, a number has no bins, or a margin is too large."""
     private = spec.effective_protection == "gaussian"
     if private and spec.epsilon is None:
         raise BadInput(f"{place}.epsilon", "noise needs an epsilon; give one, or use protection = coarsened")
@@ -217,6 +218,7 @@ def check_data(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, pla
             f"{place}.margins",
             f"the selection {spec.effective_selection} finds its own margins; leave one of the two out",
         )
+    # A choice by the records themselves costs privacy that no budget counts.
     if private and spec.effective_selection == "mutual_information":
         raise BadInput(
             f"{place}.selection", "mutual information is read without noise; use aim, mst, pairs or given margins"
@@ -267,12 +269,15 @@ def check_data(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, pla
 def account(
     data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, records: int, datasets: int
 ) -> PrivacyAccount | NoAccount:
-    """Return what the noise and the choices cost together: datasets and records are drawn from what was measured once."""
+    """Return the privacy cost of noise and choices together."""
     if spec.effective_protection != "gaussian" or spec.epsilon is None:
         return NoAccount("rounded counts are no differential privacy: they have no epsilon")
+    # The numbers of records and of datasets do not matter: all are drawn from what was measured once.
     failed = spec.delta - _delta_of_noise(spec, data.schema, targets)
     rho = largest_rho(spec.epsilon, spec.delta - failed)
     budget = _privacy_budget(spec, data.schema, targets)
+    # A replaced record changes two cells of a table, and a sum of distances by 2: a cost grows with the square of the
+    # change.
     share = (2 * budget.tables_cost + 4 * budget.distances_cost) / budget.total_cost
     parts = {
         "single variables": budget.single_margins,
@@ -300,13 +305,14 @@ def _noisy_selection(spec: MarginsSpec) -> MarginChoice:
 
 
 def _delta_of_noise(spec: MarginsSpec, schema: Schema, targets: Sequence[str]) -> float:
-    """Return the part of delta that is left after finding levels."""
+    """Return the part of delta that finding levels leaves to the noise."""
     return spec.delta * (1 - LEVELS) if any(needs_levels(schema, name) for name in targets) else spec.delta
 
 
 def _privacy_budget(spec: MarginsSpec, schema: Schema, targets: tuple[str, ...]) -> PrivacyBudget:
-    """Return the mechanism's budget: a person of c records moves a count by c, which costs c^2."""
+    """Return the budget of the mechanism, in rho."""
     assert spec.epsilon is not None
+    # A person of c records moves a count by up to c, and the cost grows with its square.
     rho = largest_rho(spec.epsilon, _delta_of_noise(spec, schema, targets)) / spec.person_records**2
     domain = bool(undeclared_variables(schema, targets, spec.bins))
     return PrivacyBudget.from_total(rho, len(targets), _noisy_selection(spec), domain, spec.figures)
@@ -357,7 +363,10 @@ def _clique_key(clique: Clique) -> str:
 
 
 def protected_margins(fit: Fit) -> dict[Clique, Floats]:
-    """Return the protected margins of a fit, in the order in which they were chosen; grouped ones by the groups of ``groups/``."""
+    """Return the protected margins of a fit, in the order in which they were chosen.
+
+    Those with grouped categories are by the groups of ``groups/``.
+    """
     names = [name.removeprefix("margin/") for name in fit.arrays if name.startswith("margin/")]
     return {tuple(map(int, name.split("."))): np.asarray(fit.arrays[f"margin/{name}"]) for name in names}
 
@@ -365,7 +374,10 @@ def protected_margins(fit: Fit) -> dict[Clique, Floats]:
 def publishable_tables(
     fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microdata
 ) -> tuple[ApprovedTable, ...]:
-    """Return the protected margins with their categories: none that are exact, or where small counts follow or were not audited."""
+    """Return the protected margins with their categories.
+
+    There are none if margins are exact, or if small counts follow from them or were not audited.
+    """
     table = TargetTable.from_data(data, targets, spec, arrays=fit.arrays)
     noisy = spec.effective_protection == "gaussian"
     if spec.effective_protection == "exact" or (noisy and has_unprotected_categories(fit, data.schema, targets, spec)):
@@ -389,11 +401,10 @@ def publishable_tables(
 def audit_together(
     fits: Sequence[tuple[Fit, MarginsSpec, tuple[str, ...]]], data: Microdata, records: tuple[float, float]
 ) -> MarginAudit | None:
-    """Audit all rounded tables of some fits to the same records as one system, over categories that are fine enough for each of them.
+    """Audit all rounded tables of some fits to the same records as one system.
 
-    Counts below the largest of the limits are small, in each release's own categories and in the finer ones. Noisy tables say nothing
-    exactly.
-    The sets of variables of the result are places in its ``names``.
+    The categories are fine enough for each of the fits. Counts below the largest of the limits are small, in each
+    release's own categories and in the finer ones. The sets of variables of the result are positions in its ``names``.
 
     Args:
         fits: each with its settings and its targets.
@@ -403,6 +414,7 @@ def audit_together(
     rounded = [
         (TargetTable.from_data(data, targets, spec), fit, spec)
         for fit, spec, targets in fits
+        # Noisy tables say nothing exactly, and weighted ones are no counts of records.
         if spec.effective_protection == "coarsened" and not spec.survey_weights
     ]
     if not rounded:
@@ -431,13 +443,14 @@ def audit_together(
 
 
 def noisy_estimates(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microdata) -> tuple[Estimate, ...]:
-    """Estimate means of numbers and shares of levels in the population by the noisy counts, and return the distance that was paid for.
+    """Estimate means of numbers and shares of levels in the population by the noisy counts.
 
-    Numbers count as the middle of their bin, and the rows say so. All is computed from what was measured: it costs nothing more. Where a
-    person has several records, they are taken as if they were of different people.
+    The distance that was paid for is returned too. Numbers count as the middle of their bin, and the rows say so. Where
+    a person has several records, they are taken as if they were of different people.
     """
     if spec.effective_protection != "gaussian" or has_unprotected_categories(fit, data.schema, targets, spec):
         return ()
+    # All is computed from what was measured, so it costs nothing more.
     table = TargetTable.from_data(data, targets, spec, arrays=fit.arrays)
     tables = protected_margins(fit)
     ones = [MeasuredMargin((at,), tables[(at,)], float(fit.arrays[f"sigma/{at}"][0])) for at in range(len(targets))]
@@ -445,6 +458,7 @@ def noisy_estimates(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data:
     for at, (name, one) in enumerate(table.categories.items()):
         here = np.arange(one.size) < one.value_count
         if len(one.edges):
+            # A bin of whole numbers ends one below its edge, but for the last one, which is closed.
             last = one.edges[1:] - one.is_integer * (np.arange(one.value_count) < one.value_count - 1)
             middles = np.append((one.edges[:-1] + last) / 2, [0.0] * one.has_missing)
             mean = _noisy_mean(table.domain, ones, at, "noisy_mean", middles, here, name, {})
@@ -479,6 +493,7 @@ def _noisy_mean(
     name: str,
     params: Mapping[str, str],
 ) -> Estimate:
+    """Return the estimated mean of ``values`` over the records that are ``here``, clipped to possible values."""
     own = np.asarray(values, dtype=np.float64)
     try:
         found = estimate_noisy_mean(domain, ones, (at,), own, included_cells=here.astype(np.float64))
@@ -493,7 +508,7 @@ def _noisy_mean(
 def margin_cells_of_records(
     fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microdata
 ) -> tuple[Integers, ...]:
-    """Return the cell of each record in each protected margin, (n,) each, by the groups of rare categories where it has them."""
+    """Return the cell of each record in each protected margin, (n,) each; in grouped margins by their groups."""
     codes = TargetTable.from_data(data, targets, spec, arrays=fit.arrays).record_codes(data)
     noisy, found = spec.effective_protection == "gaussian", []
     for clique, counts in protected_margins(fit).items():
@@ -504,7 +519,7 @@ def margin_cells_of_records(
 
 
 def _category_labels(categories: VariableCategories, data: Microdata) -> tuple[str, ...]:
-    """Return the categories of a variable in words: levels, intervals that are closed below, and missing."""
+    """Return the texts of a variable's categories: levels, intervals that are closed below, and missing."""
     edges = categories.edges
     if not len(edges):
         texts = list(categories.level_texts(data))
@@ -516,13 +531,14 @@ def _category_labels(categories: VariableCategories, data: Microdata) -> tuple[s
 
 
 def _format_edge(edge: float, categories: VariableCategories) -> str:
+    """Return the text of an edge of a bin, as a date if the variable is one."""
     if categories.variable.kind is Kind.DATE:
         return str(np.datetime64(int(edge), "D"))
     return f"{edge:g}"
 
 
 def _grouped_labels(labels: tuple[str, ...], groups: Integers) -> tuple[str, ...]:
-    """Return one text a group: that of its category, or of all its categories."""
+    """Return a text for each group: the label of its category, or of all its categories."""
     found = []
     for group in range(int(groups.max()) + 1):
         own = [label for label, at in zip(labels, groups, strict=True) if at == group]
@@ -531,6 +547,7 @@ def _grouped_labels(labels: tuple[str, ...], groups: Integers) -> tuple[str, ...
 
 
 def _fit_noisy_margins(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: Run) -> Fit:
+    """Measure margins with noise and fit soft records to them."""
     budget = _privacy_budget(spec, data.schema, targets)
     counted = choose_counted_records(data, spec, run.rng)
     arrays: dict[str, NDArray[np.generic]] = _find_noisy_domain(data, targets, spec, budget, counted, run.rng)
@@ -588,7 +605,7 @@ def _find_noisy_domain(
     counted: Booleans,
     rng: np.random.Generator,
 ) -> dict[str, NDArray[np.generic]]:
-    """Find the levels and ends of bins that the recipe leaves open, with their part of the budget."""
+    """Find the levels and ends of bins that the recipe leaves open, and return them as arrays of the fit."""
     names = undeclared_variables(data.schema, targets, spec.bins)
     of_levels = sum(needs_levels(data.schema, name) for name in names)
     delta = LEVELS * spec.delta / max(of_levels, 1)
@@ -604,12 +621,13 @@ def _find_noisy_domain(
 
 
 def choose_counted_records(data: Microdata, spec: MarginsSpec, rng: np.random.Generator) -> Booleans:
-    """Choose which records (n,) take part: all, or of each unit as many as the recipe says one has, at random.
+    """Choose the records that are counted, as flags (n,).
 
-    Records without a unit are taken for those of one unit: nothing says that they are not.
+    These are all records, or of each unit at random as many as the recipe says one has.
     """
     if spec.unit is None:
         return np.ones(len(data), dtype=np.bool_)
+    # Records without a unit are taken for those of one unit: nothing says that they are not.
     unit = equivalence_classes([data.column(spec.unit)], len(data))
     order = rng.permutation(len(data))
     by_unit = order[np.argsort(unit[order], kind="stable")]
@@ -621,7 +639,7 @@ def choose_counted_records(data: Microdata, spec: MarginsSpec, rng: np.random.Ge
 
 
 def _unit_diagnostics(spec: MarginsSpec, counted: Booleans) -> Iterator[Diagnostic]:
-    """Report how many records were left out so that no unit has more than the recipe says; where this could not be checked, report that."""
+    """Report how many records were left out so that no unit has too many, or that this could not be checked."""
     if spec.unit is not None:
         yield Diagnostic("records_beyond_those_of_a_unit", spec.unit, float((~counted).sum()))
     elif spec.person_records > 1:
@@ -641,12 +659,13 @@ def _drop_unkept_levels(probabilities: Float32Array, table: TargetTable) -> Floa
 
 
 def has_unprotected_categories(fit: Fit, schema: Schema, targets: tuple[str, ...], spec: MarginsSpec) -> bool:
-    """Return whether categories come from the unprotected records, as in fits of older versions."""
+    """Return whether categories come from the records without protection, as in fits of older versions."""
     found = {targets[int(name.partition("/")[2])] for name in fit.arrays if name.startswith(("levels/", "edges/"))}
     return not found >= set(undeclared_variables(schema, targets, spec.bins))
 
 
 def _fit_protected_margins(table: TargetTable, codes: Integers, data: Microdata, spec: MarginsSpec, run: Run) -> Fit:
+    """Protect the selected margins by rounding (or not at all), fit to them, and audit what follows from them."""
     domain = table.domain
     weights = _survey_weights(data) if spec.survey_weights else None
 
@@ -677,6 +696,7 @@ def _fit_protected_margins(table: TargetTable, codes: Integers, data: Microdata,
             PublishedBounds.from_coarsened(clique, own, spec.limit, impossible[clique])
             for clique, own in protected.items()
         ]
+        # A dataset with as many rows as records shows their number.
         known = known_record_range(len(data), [run.records])
         looked = audit_margins(domain, [*released, *table.known_zeros()], codes, spec.limit, known)
         arrays["audit"] = np.array([looked.exact + looked.undecided, looked.looked_at])
@@ -688,11 +708,12 @@ def _survey_weights(data: Microdata) -> Floats:
     """Return the survey weight of each record, (n,), with a mean of 1; 0 where it is missing."""
     (name,) = data.schema.names_by_role(Role.WEIGHT)
     found = np.nan_to_num(data.numbers(name))
+    # A mean of 1 keeps the counts on the scale of records, which the limit is about.
     return np.asarray(found / found.mean())
 
 
 def select_margins(table: TargetTable, answer: CountMargin, spec: MarginsSpec) -> tuple[Clique, ...]:
-    """Select the margins of a release without noise, each in no other one."""
+    """Select the margins of a release without noise; none is contained in another one."""
     domain = table.domain
     if spec.effective_selection == "given":
         return add_single_variables(domain, [table.clique_of_variables(one.columns) for one in spec.margins])
@@ -710,12 +731,15 @@ def select_margins(table: TargetTable, answer: CountMargin, spec: MarginsSpec) -
 
 
 def _share_left_by_protection(table: TargetTable, counts: Floats, clique: Clique, spec: MarginsSpec) -> float:
-    """Return the share of the records of a margin that its protection leaves: of many small counts hardly any."""
+    """Return the share of the records of a margin that its protection leaves."""
+    # Of many small counts rounding leaves hardly any, and such a margin would empty the fit.
     return float(protect_counts(counts, spec, table.impossible_cells(clique)).sum() / max(counts.sum(), 1.0))
 
 
 def protect_counts(counts: Floats, spec: MarginsSpec, impossible: Booleans | None = None) -> Floats:
-    """Return counts as they may be published: multiples of the limit, half of it upwards; impossible cells stay 0."""
+    """Return counts as they may be published: multiples of the limit, half a limit upwards; 0 in impossible cells."""
+    # No released count separates 1 from 0. That rounding is to the nearest, and the direction of half a limit, are
+    # ours: the paper's text was not available as a whole.
     found = counts if spec.effective_protection == "exact" else spec.limit * np.floor(counts / spec.limit + 0.5)
     return np.where(impossible, 0.0, found) if impossible is not None else found
 
@@ -723,7 +747,10 @@ def protect_counts(counts: Floats, spec: MarginsSpec, impossible: Booleans | Non
 def _fit_model(
     table: TargetTable, protected: Mapping[Clique, Floats], spec: MarginsSpec, run: Run
 ) -> tuple[dict[str, NDArray[np.generic]], float, str]:
-    """Fit what records are drawn from, and return it with the largest distance of its margins from the protected ones, and its name."""
+    """Fit the model that records are drawn from.
+
+    Returns its arrays, the largest distance of its margins from the protected ones, and its name.
+    """
     domain = table.domain
     if domain.cell_count() <= LARGEST_TABLE:
         wanted = _consistent_shares(domain, protected)
@@ -740,6 +767,8 @@ def _fit_model(
             _largest_distance(domain, protected, fitted.table),
             "joint table",
         )
+    # Too many cells for one table: a junction tree holds the same distribution if its cliques are small enough, soft
+    # records otherwise.
     tree = JunctionTree.from_margins(domain, list(protected))
     if tree.cell_count <= LARGEST_TABLE:
         wanted = _consistent_shares(domain, protected)
@@ -756,18 +785,20 @@ def _fit_model(
     targets = [TargetMargin(clique, to_shares(own), 1.0) for clique, own in protected.items()]
     model.fit_targets(targets, SOFT_STEPS, note=lambda step: run.report(Progress(step + 1, SOFT_STEPS, "steps")))
     distance = max(total_variation(model.margin_shares(target.clique), target.table) for target in targets)
+    # Softmax never reaches 0: a category with a protected count of 0 must not be drawn.
     found = model.component_shares() * (np.concatenate(_single_variable_shares(domain, protected)) > 0)
     return {"soft": found.astype(np.float32)}, distance, "soft records"
 
 
 def _consistent_shares(domain: Domain, protected: Mapping[Clique, Floats]) -> dict[Clique, Floats]:
-    """Return shares of the protected margins, made consistent; a count of 0 stays 0, so that nothing is drawn that no table shows."""
+    """Return the protected margins as shares that agree with each other."""
     found = consistent_shares(domain, [MeasuredMargin(clique, own) for clique, own in protected.items()])
+    # A count of 0 stays 0, so that nothing is drawn that no table shows.
     return {clique: to_shares(np.where(protected[clique] > 0, own, 0.0)) for clique, own in found.items()}
 
 
 def _single_variable_shares(domain: Domain, protected: Mapping[Clique, Floats]) -> list[Floats]:
-    """Return shares of each variable alone, by the first margin that has it."""
+    """Return shares of each variable alone, from the first margin that has it."""
     found = []
     for at in range(len(domain)):
         clique = next(clique for clique in protected if at in clique)
@@ -776,6 +807,7 @@ def _single_variable_shares(domain: Domain, protected: Mapping[Clique, Floats]) 
 
 
 def _largest_distance(domain: Domain, protected: Mapping[Clique, Floats], table: Floats) -> float:
+    """Return the largest total variation of a protected margin from that of the joint table."""
     everything = tuple(range(len(domain)))
     return max(
         total_variation(margin_of(table, everything, clique), to_shares(own)) for clique, own in protected.items()
@@ -783,6 +815,7 @@ def _largest_distance(domain: Domain, protected: Mapping[Clique, Floats], table:
 
 
 def _audit_diagnostics(found: MarginAudit, table: TargetTable) -> Iterator[Diagnostic]:
+    """Report how many small counts follow from the margins, and how many were not decided."""
     yield Diagnostic("small_counts_that_follow", "linear programs", float(found.exact), "at most 0", found.exact == 0)
     for variables, number in found.variables[:MOST_NAMED]:
         yield Diagnostic("small_counts_that_follow", " and ".join(table.variables_of_clique(variables)), float(number))
@@ -838,7 +871,7 @@ NOISY = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MarginsSpec(Spec):
-    """Margins, their protection, and how numbers become categories."""
+    """Settings of the margins, their protection, and how numbers become categories."""
 
     protection: Annotated[
         Protection | None,
@@ -921,7 +954,10 @@ class MarginsSpec(Spec):
     )
 
     def steady_seconds(self, variables: int) -> float:
-        """Return the seconds of a fit of soft records, whatever the number of records: ``tests/benchmarks/margins.py steady``."""
+        """Return the seconds of a fit of soft records, whatever the number of records.
+
+        They are measured by ``tests/benchmarks/margins.py steady``.
+        """
         return (
             SOFT_FIT_SECONDS * variables**2
             if self.effective_protection == "gaussian" or variables > FEW_VARIABLES
@@ -1002,11 +1038,11 @@ def draft_offer(case: Case) -> Offer | DeclinedOffer | None:
 def margins(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: Run, draws: int) -> Fit:
     """Protect the margins, and fit to them.
 
-    Arrays: ``levels/0`` and ``edges/1`` the levels and ends of bins that noise found; ``pair_distance`` (2,) the paid figure and its noise;
-        ``margin/0.3``
-    the table of targets 0 and 3; ``sigma/0.3`` (1,) its noise; ``groups/0`` the group of each category in noisy margins of
-    several variables; ``audit`` (2,) how many small counts of coarsened ones may follow, of how many; and ``joint`` shares of all cells,
-    ``clique/0.3`` of those of a tree, or ``soft`` (components, categories).
+    Arrays: ``levels/0`` and ``edges/1`` the levels and ends of bins that noise found; ``pair_distance`` (2,) the paid
+    figure and its noise; ``margin/0.3`` the table of targets 0 and 3; ``sigma/0.3`` (1,) its noise; ``groups/0`` the
+    group of each category in noisy margins of several variables; ``audit`` (2,) how many small counts of coarsened ones
+    may follow, of how many; and ``joint`` shares of all cells, ``clique/0.3`` of those of a tree, or ``soft``
+    (components, categories).
     """
     if spec.effective_protection == "gaussian":
         return _fit_noisy_margins(data, targets, spec, run)

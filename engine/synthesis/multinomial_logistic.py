@@ -1,22 +1,16 @@
-"""A categorical variable by a multinomial logit, with a model for each stratum (Reiter, Wang & Zhang §4; Mitra & Reiter 2006).
+"""A categorical variable by a multinomial logit, with a model for each stratum.
 
-Several steps make several variables: each is drawn given the synthetic values of those before it. Partial synthesis needs no draws of
-    parameters
-(Reiter & Kinney 2012), so every dataset is drawn at the maximum, unless ``parameters = "drawn"``: then each has coefficients from the
-normal
-distribution there, with the inverse of the Hessian as covariance.
+Reiter, Wang & Zhang §4; Mitra & Reiter (2006). Several steps make several variables: each is drawn given the synthetic
+values of those before it. Every dataset is drawn at the maximum, unless ``parameters = "drawn"``: then each has
+coefficients from the normal distribution there, with the inverse of the Hessian as covariance.
 
-``strata`` names a variable, ``groups`` join levels: records stay in their stratum, and only levels that it has are drawn. ``groups``
-without ``strata`` are of the target itself: a record keeps its group of levels, which is then released unchanged, and has a new level in
-it. A stratum in which every record has one level is refused, since that would be drawn again.
+``strata`` names a variable, ``groups`` join levels: records stay in their stratum, and only levels that it has are
+drawn. ``groups`` without ``strata`` are of the target itself: a record keeps its group of levels, which is then
+released unchanged, and has a new level in it. ``penalty`` q is a ridge, as independent Normal(0, 1/q) priors of every
+coefficient but the intercepts, numbers on their standardised scale.
 
-``penalty`` q is a ridge, as independent Normal(0, 1/q) priors of every coefficient but the intercepts, numbers on their standardised
-scale. The default, 0.1, has a standard deviation of 3.2: with some fifty records a level it moves probabilities by less than their
-standard errors, and keeps the coefficients of an indicator finite that separates levels; odds are then about e^6 at most. With
-``penalty = 0`` it is the plain maximum, and separated levels are refused.
-
-A missing value of a predictor is a level of its own. A missing value of the target is drawn as one level more, or with ``missing =
-"filled"`` such records are left out of the fit and get a level like all others (Reiter 2004).
+A missing value of a predictor is a level of its own. A missing value of the target is drawn as one level more, or with
+``missing = "filled"`` such records are left out of the fit and get a level like all others (Reiter 2004).
 """
 
 from __future__ import annotations
@@ -60,12 +54,12 @@ _ROWS = 20_000
 
 
 def _strata_variable(target: str, spec: MultinomialLogisticSpec) -> str | None:
-    """Return the variable whose levels are the strata: the target where only its own levels are grouped."""
+    """Return the variable whose levels are the strata; None without strata."""
     return target if spec.strata is None and spec.groups else spec.strata
 
 
 def records_by_stratum(data: Microdata, target: str, spec: MultinomialLogisticSpec) -> tuple[StratumRecords, ...]:
-    """Return the records of each stratum, as the step fits them: those of a large table that are alike as one row."""
+    """Return the records of each stratum, as the step fits them."""
     return stratified_records(
         data,
         target,
@@ -73,6 +67,7 @@ def records_by_stratum(data: Microdata, target: str, spec: MultinomialLogisticSp
         _strata_variable(target, spec),
         spec.groups,
         filled=spec.missing == "filled",
+        # Equal records of a large table are one row, which makes the fit quicker.
         together=len(data) > stratified_logit.MOST_ALONE,
     )
 
@@ -90,6 +85,7 @@ def check_data(data: Microdata, target: str, spec: MultinomialLogisticSpec, plac
     require_independent_terms(data.with_positive_weight, spec.predictors, f"{place}.predictors")
     strata = records_by_stratum(data, target, spec)
     at = f"{place}.groups" if spec.groups else f"{place}.strata" if spec.strata else f"{place}.target"
+    # Such a stratum's only level would be drawn again for everybody.
     if alike := [stratum for stratum in strata if len(stratum.class_keys) < 2]:
         raise BadInput(
             at,
@@ -115,6 +111,7 @@ def _fit_stratum(
     stratum: StratumRecords,
     _: np.random.Generator | None = None,
 ) -> MultinomialLogit:
+    """Fit the model of one stratum. Raises BadInput if there is no maximum."""
     try:
         return stratum.fit(spec.penalty, weights)
     except NoMaximumError as error:
@@ -130,7 +127,9 @@ def draw(
     index: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Draw a level code (n,) for each record, given its released predictors, by the model of its stratum; NaN for missing.
+    """Draw a level code for each record, (n,), given its released predictors, by the model of its stratum.
+
+    A missing value is NaN.
 
     Raises BadInput where the stratum, synthesised before, is one that no confidential record is in.
     """
@@ -159,7 +158,7 @@ def draw(
 def _pick_classes(
     arrays: Mapping[str, NDArray[Any]], number: int, x: Floats, index: int, uniform: Floats
 ) -> NDArray[Any]:
-    """Return the class of each row of x (k, C) at whose share of the probability ``uniform`` (k,) falls."""
+    """Return the class of each row of x (k, C) at which ``uniform`` (k,) falls in the cumulated probabilities."""
     coefficients = arrays[f"{number}.coefficients"]
     own = coefficients[index if len(coefficients) > 1 else 0]
     chance = np.exp(logit_log_probabilities(x[:, arrays[f"{number}.kept"]], own)).cumsum(axis=1)
@@ -170,7 +169,10 @@ def _pick_classes(
 def release_model(
     data: Microdata, targets: tuple[str, ...], spec: MultinomialLogisticSpec, releases: Sequence[Microdata], run: Run
 ) -> MultinomialRelease:
-    """Return the releases as an intruder weighs them. Raises NotComputable where strata are synthesised."""
+    """Return the model by which an intruder's guesses are weighed by the releases.
+
+    Raises NotComputable for synthesised strata.
+    """
     (target,) = targets
     variable = _strata_variable(target, spec)
     shares = [np.bincount(strata_of_records(one, variable, spec.groups)).tolist() for one in (data, *releases)]
@@ -202,10 +204,9 @@ def _is_offered_term(seen: VariableProfile) -> bool:
 def _stratum_diagnostics(
     name: str, stratum: StratumRecords, model: MultinomialLogit, spec: MultinomialLogisticSpec
 ) -> Iterator[Diagnostic]:
-    """Report how Newton's method ended; of drawn coefficients, how far the penalty moves them.
+    """Report how Newton's method ended, and with drawn coefficients how far the penalty moves them.
 
-    ``prior_shift`` is the largest, in standard errors and in first order. Where levels are separated it fails: there the
-    normal distribution is that of the penalty.
+    ``prior_shift`` is the largest shift, in standard errors and to first order.
     """
     yield Diagnostic("records", name, float(stratum.records))
     yield Diagnostic("coefficients", name, float(stratum.coefficient_count))
@@ -215,13 +216,14 @@ def _stratum_diagnostics(
     yield Diagnostic("log_likelihood", name, model.log_likelihood)
     yield Diagnostic("largest_coefficient", name, float(np.abs(model.coefficients).max()))
     if spec.parameters == "drawn" and spec.penalty:
+        # Where levels are separated it fails: there the normal distribution is that of the penalty.
         shift = float((model.penalties * np.abs(model.coefficients) * np.sqrt(model.coefficient_variances())).max())
         yield Diagnostic("prior_shift", name, shift, f"at most {LARGEST_SHIFT}", shift <= LARGEST_SHIFT)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MultinomialLogisticSpec(Spec):
-    """Predictors, strata, and how coefficients are found."""
+    """Settings of the logit: predictors, strata, and how coefficients are found."""
 
     predictors: Annotated[tuple[str, ...], Param("terms of the regression", names="terms")] = ()
     strata: Annotated[
@@ -232,10 +234,14 @@ class MultinomialLogisticSpec(Spec):
         Mapping[str, tuple[str, ...]],
         Param("levels of the strata that are joined, by a name each; without strata, of the target itself"),
     ] = field(default_factory=dict)
+    # Partial synthesis needs no draws of parameters (Reiter & Kinney 2012).
     parameters: Annotated[
         Literal["mle", "drawn"],
         Param("coefficients at the maximum in all datasets, or drawn around it for each"),
     ] = "mle"
+    # A prior standard deviation of 3.2: with some fifty records a level it moves probabilities by less than their
+    # standard errors, and keeps the coefficients of an indicator finite that separates levels; odds are then about e^6
+    # at most.
     penalty: Annotated[float, Param("ridge on the coefficients: 1 / variance of a normal prior; 0 for none", ge=0)] = (
         0.1
     )
@@ -279,10 +285,8 @@ def _draft_offer(case: Case) -> Offer | None:
 def multinomial_logistic(data: Microdata, target: str, spec: MultinomialLogisticSpec, run: Run, draws: int) -> Fit:
     """Fit the models of all strata.
 
-    Arrays of stratum s: ``s.classes`` (K,), ``s.kept`` (C,) of the design's columns, ``s.coefficients`` (draws, K, p). At the maximum
-        there is
-        one
-    entry of ``coefficients`` for all datasets. They sum to 0 over the classes.
+    Arrays of stratum s: ``s.classes`` (K,), ``s.kept`` (C,) of the design's columns, ``s.coefficients`` (draws, K, p),
+    which sum to 0 over the classes. At the maximum there is one entry of ``coefficients`` for all datasets.
 
     Raises:
         BadInput: what ``check_data`` refuses.

@@ -1,18 +1,17 @@
-"""Perturbed Gibbs sampler: categories drawn one feature after another from perturbed tables of counts (Park & Ghosh §3).
+"""Perturbed Gibbs sampler: categories drawn feature by feature from perturbed tables of counts (Park & Ghosh §3).
 
-For each feature a table counts its categories by key: some of the other features, and one bit of the rest. Virtual records are
-added to every category, enough that a drawn record costs epsilon (eq. 4-6). A synthetic record starts as a seed and takes a
-new value for each feature in turn, given the current values of the others.
+For each feature a table counts its categories by key: some of the other features, and one bit of the rest. Virtual
+records are added to every category, enough that a drawn record costs epsilon (eq. 4-6). A synthetic record starts as a
+seed and takes a new value for each feature in turn, given the current values of the others.
 
-A drawn record costs epsilon, n of them n epsilon. With ``reset`` (PeGS.rs, §3.4) a block of records costs it: a key that a draw has
-used is uniform for the rest of the block, each record being the seed of the next. With ``privacy = "l_diversity"`` each key has
-the fewest virtual records that make the entropy of its distribution log l; that has no epsilon.
+A drawn record costs epsilon, n of them n epsilon. With ``reset`` (PeGS.rs, §3.4) a block of records costs it. With
+``privacy = "l_diversity"`` each key has the fewest virtual records that make the entropy of its distribution log l;
+that has no epsilon. Beyond the paper: numbers are cut by rules and drawn back inside their bins; ``neighbours`` spreads
+each record over adjacent categories of ordered variables; variables that stay can stand in the keys (partial
+synthesis).
 
-Beyond the paper: numbers are cut by rules and drawn back inside their bins; ``neighbours`` spreads each record over adjacent categories
-of ordered variables, so that fewer virtual records suffice; variables that stay can stand in the keys (partial synthesis).
-
-Privacy holds for the counts. An order, bins, levels or seeds learned from the confidential data are outside the proof, and the
-account says so.
+Privacy holds for the counts. An order, bins, levels or seeds learned from the confidential data are outside the proof,
+and the account says so.
 """
 
 from __future__ import annotations
@@ -51,18 +50,22 @@ COUNTED = "tables of counts are counted, not sampled"
 
 @dataclass(frozen=True, eq=False)
 class FeatureKeys:
-    """The categories of all features and the key of each target."""
+    """Categories of all features, and the key of each target.
+
+    categories: categories of each feature
+    keys: key of each target
+    """
 
     categories: Mapping[str, VariableCategories]
     keys: Mapping[str, FeatureKey]
 
     def record_codes(self, data: Microdata, names: Sequence[str]) -> dict[str, Codes]:
-        """Return the category of every record in each of these features."""
+        """Return the category of every record in each of these features, (n,) each."""
         return {name: self.categories[name].category_codes(data) for name in names}
 
 
 def make_feature_keys(data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSpec) -> FeatureKeys:
-    """Return the features of a step, by the recipe and, where it leaves that to them, the confidential data."""
+    """Return the features of a step: by the recipe, and by the confidential data if that order is left to them."""
     names = (*targets, *spec.predictors)
     categories = {name: categories_of_variable(data, name, spec.bins.get(name)) for name in names}
     codes = (
@@ -85,7 +88,10 @@ def make_feature_keys(data: Microdata, targets: tuple[str, ...], spec: Perturbed
 
 
 def check_data(data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSpec, place: str) -> None:
-    """Raise BadInput where privacy is not specified, a number is not cut, a key is too large, or settings contradict each other."""
+    """Raise BadInput where settings contradict each other or do not suit the data.
+
+    That is where privacy is not specified, a number has no bins, or a key is too large.
+    """
     if spec.privacy == "differential" and (spec.epsilon is None or spec.l is not None):
         raise BadInput(f"{place}.epsilon", 'say epsilon, and no l: that is for privacy = "l_diversity"')
     if spec.privacy == "l_diversity" and (spec.l is None or spec.epsilon is not None):
@@ -120,7 +126,10 @@ def check_data(data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSp
 def account(
     data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSpec, records: int, datasets: int
 ) -> PrivacyAccount | NoAccount:
-    """Return one epsilon a record, with reset one a block (Park & Ghosh §3.4), and what the proof leaves out."""
+    """Return the privacy cost, one epsilon for each record or block, and what the proof leaves out.
+
+    Park & Ghosh §3.4.
+    """
     if spec.epsilon is None:
         return NoAccount("l-diversity is no differential privacy: it has no epsilon")
     samples = math.ceil(records / spec.block) if spec.reset else records
@@ -157,7 +166,7 @@ def joint_draw(
     records: int,
     rng: np.random.Generator,
 ) -> Mapping[str, NDArray[np.generic]]:
-    """Draw a dataset of ``records`` records, each from a seed of its own; with reset, each block."""
+    """Draw a dataset of ``records`` records, each from a seed of its own; with reset, a seed for each block."""
     features = make_feature_keys(confidential, targets, spec)
     tables = {name: ConditionalTable.from_arrays(fit.arrays, name, features.categories[name].size) for name in targets}
     mixed = {n: uniform_draw_shares(tables[n], features.categories[n], spec, len(targets)) for n in targets}
@@ -179,7 +188,7 @@ def joint_draw(
 
 @dataclass(frozen=True, eq=False)
 class PerturbedSampler:
-    """Perturbed tables of the targets.
+    """Sampler of the targets from perturbed tables.
 
     features: categories and keys
     tables: table of each target
@@ -193,7 +202,7 @@ class PerturbedSampler:
     neighbours: float = 0.0
 
     def draw_sweep(self, state: Mapping[str, Codes], records: int, rng: np.random.Generator) -> dict[str, Codes]:
-        """Draw every target once, in its turn, for ``records`` records at the same time."""
+        """Draw every target once, in turn, for ``records`` records at the same time, and return their codes."""
         now = dict(state)
         for name, table in self.tables.items():
             rows = table.find_rows(self.features.keys[name].key_of_records(now, records))
@@ -201,7 +210,7 @@ class PerturbedSampler:
         return {name: now[name] for name in self.tables}
 
     def blocks(self, seeds: Mapping[str, Codes], size: int, rng: np.random.Generator) -> dict[str, Codes]:
-        """Draw ``size`` records from each seed, (size, blocks): a key that a block has used is uniform for the rest of it."""
+        """Draw blocks of ``size`` records, one block from each seed, and return their codes, (size, blocks)."""
         count = len(next(iter(seeds.values())))
         now = dict(seeds)
         seen = {name: np.empty((size, count), dtype=np.int64) for name in self.tables}
@@ -209,6 +218,7 @@ class PerturbedSampler:
         for b in range(size):
             for name, table in self.tables.items():
                 rows = table.find_rows(self.features.keys[name].key_of_records(now, count))
+                # Within a block a key that was used is uniform from then on, so that the whole block costs one epsilon.
                 again = (seen[name][:b] == rows).any(axis=0)
                 seen[name][b] = rows
                 now[name] = self._draw_feature(
@@ -218,6 +228,7 @@ class PerturbedSampler:
         return drawn
 
     def _draw_feature(self, name: str, rows: Codes, mixed: Floats, rng: np.random.Generator) -> Codes:
+        """Draw a category of one target for each of these rows of its table."""
         categories, table = self.features.categories[name], self.tables[name]
         drawn, counted = table.draw_categories(rows, mixed, rng)
         if self.neighbours and categories.is_ordered:
@@ -226,7 +237,10 @@ class PerturbedSampler:
 
 
 def move_to_neighbours(codes: Codes, present: int, share: float, rng: np.random.Generator) -> Codes:
-    """Move a ``share`` of the categories to one of the two adjacent ones; at the ends to the only one. Missing ones stay, and a single one."""
+    """Move a ``share`` of the categories to an adjacent one, at random to either side, at the ends to the only one.
+
+    Missing values stay, and so does a single category.
+    """
     if present < 2:
         return codes
     step = np.where(rng.random(len(codes)) < share, 1 - 2 * rng.integers(2, size=len(codes)), 0)
@@ -237,7 +251,7 @@ def move_to_neighbours(codes: Codes, present: int, share: float, rng: np.random.
 def uniform_draw_shares(
     table: ConditionalTable, categories: VariableCategories, spec: PerturbedGibbsSpec, features: int
 ) -> Floats:
-    """Return how often a draw from each row is uniform, (rows + 1,)."""
+    """Return the probability that a draw from each row is uniform, (rows + 1,)."""
     if spec.l is not None:
         return table.uniform_share_by_entropy(math.log(spec.l))
     assert spec.epsilon is not None
@@ -247,11 +261,14 @@ def uniform_draw_shares(
 
 
 def largest_part(categories: VariableCategories, neighbours: float) -> float:
-    """Return the most that one record adds to the count of one category."""
+    """Return the largest part of a record that counts for one category."""
+    # Spread over neighbours, a record adds less to any one count, and fewer virtual records suffice; a missing value is
+    # not spread.
     return 1 - neighbours if categories.is_ordered and not categories.has_missing else 1.0
 
 
 def _table_diagnostics(name: str, table: ConditionalTable, mixed: Floats) -> Iterator[Diagnostic]:
+    """Report keys and cells of a table, and the share of the records' keys that are drawn from uniformly."""
     records = np.diff(table.records_before)
     yield Diagnostic("keys", name, float(len(table.keys)))
     yield Diagnostic("cells", name, float(len(table.categories)))
@@ -260,7 +277,7 @@ def _table_diagnostics(name: str, table: ConditionalTable, mixed: Floats) -> Ite
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PerturbedGibbsSpec(Spec):
-    """Privacy, the features that each feature is conditioned on, and how numbers become categories."""
+    """Settings of privacy, of the features' keys, and of how numbers become categories."""
 
     epsilon: Annotated[
         float | None,
@@ -308,7 +325,7 @@ class PerturbedGibbsSpec(Spec):
 
     @property
     def uses_own_record(self) -> bool:
-        """Return whether each record starts at its own, or keys are learned from the relation of targets and predictors."""
+        """Return whether records start at their own, or keys are learned from targets and predictors together."""
         return bool(self.predictors) and (self.seeds.kind == "confidential" or self.order == "mutual_information")
 
 
@@ -323,7 +340,7 @@ class PerturbedGibbsSpec(Spec):
     outputs=ACCOUNT,
 )
 def perturbed_gibbs(data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSpec, run: Run, draws: int) -> Fit:
-    """Count the tables of all targets, one scan each.
+    """Count the table of each target, in one scan of the records.
 
     Arrays: of every target those of its table; noise enters when records are drawn.
     """

@@ -1,12 +1,9 @@
-"""Perturbed multiple imputation: categories drawn in turn from multinomial logits whose probabilities are perturbed (Park & Ghosh §3.5).
+"""Perturbed multiple imputation: categories drawn in turn from perturbed multinomial logits (Park & Ghosh §3.5).
 
-Each feature is regressed on indicators of all others with an elastic-net penalty, whose strength is the one with the least deviance in
-cross-validation (scikit-learn's saga in place of the paper's glmnet). A synthetic record starts as a seed and takes a new value for each
-feature in turn, with the probability (g + alpha) / (1 + C alpha); alpha = 1 / (exp(epsilon / M) - 1).
-
-A drawn record costs epsilon whatever the models have learned: g lies between 0 and 1, so that two probabilities are never more
-than 1 + 1/alpha apart. That is also why it needs so much noise: at one record's price the data enter as if each condition held a
-single record. Without ``epsilon`` nothing is perturbed: multiple imputation.
+Each feature is regressed on indicators of all others with an elastic-net penalty, whose strength is the one with the
+least deviance in cross-validation (scikit-learn's saga in place of the paper's glmnet). A synthetic record starts as a
+seed and takes a new value for each feature in turn, with the probability (g + alpha) / (1 + C alpha); alpha = 1 /
+(exp(epsilon / M) - 1). Without ``epsilon`` nothing is perturbed: multiple imputation.
 """
 
 from __future__ import annotations
@@ -46,7 +43,7 @@ STRONGEST, WEAKEST = 1e-3, 1.0
 
 
 def check_data(data: Microdata, targets: tuple[str, ...], spec: PerturbedImputationSpec, place: str) -> None:
-    """Raise BadInput where a number is not cut, or seeds cannot be records of the data."""
+    """Raise BadInput where a number has no bins, or seeds cannot be records of the data."""
     check_bins(data, (*targets, *spec.predictors), spec.bins, place)
     check_seeds(data, targets, spec.seeds, f"{place}.seeds")
 
@@ -54,15 +51,17 @@ def check_data(data: Microdata, targets: tuple[str, ...], spec: PerturbedImputat
 def account(
     data: Microdata, targets: tuple[str, ...], spec: PerturbedImputationSpec, records: int, datasets: int
 ) -> PrivacyAccount | NoAccount:
-    """Return one epsilon a record (Park & Ghosh §3.5), and what the proof leaves out."""
+    """Return the privacy cost: one epsilon for each record (Park & Ghosh §3.5), and what the proof leaves out."""
     if spec.epsilon is None:
         return NoAccount("nothing is perturbed: no epsilon was asked for")
     learned = learned_from_data(data, (*targets, *spec.predictors), spec.bins, inside=spec.inside)
+    # A drawn record costs epsilon whatever the models have learned: g lies between 0 and 1, so that two probabilities
+    # are never more than 1 + 1/alpha apart. That is also why it needs so much noise.
     return PrivacyAccount(spec.epsilon, records, datasets, (*uncovered_seeds(spec.seeds), *learned))
 
 
 def uniform_share(epsilon: float | None, features: int, size: int) -> float:
-    """Return how often a draw is uniform over ``size`` categories: C alpha / (1 + C alpha)."""
+    """Return the probability that a draw is uniform over ``size`` categories: C alpha / (1 + C alpha)."""
     if epsilon is None:
         return 0.0
     alpha = virtual_records(epsilon, features)
@@ -104,11 +103,12 @@ def category_probabilities(
     state: Mapping[str, Codes],
     categories: Mapping[str, VariableCategories],
 ) -> Floats:
-    """Return the probability of each category of a feature by its model, (records, size), given the other features' codes."""
+    """Return the probability of each category of a feature given the codes of the others, (records, size)."""
     classes, coefficients = arrays[f"{name}.classes"], arrays[f"{name}.coefficients"]
     scores = np.tile(coefficients[0], (len(state[name]), 1))
     start = 1
     for other in (feature for feature in categories if feature != name):
+        # The rows of the indicators are looked up; a matrix of indicators would be mostly zeros.
         scores += coefficients[start + state[other]]
         start += categories[other].size
     found = np.zeros((len(scores), categories[name].size))
@@ -123,7 +123,7 @@ def _fit_feature(
     name: str,
     rng: np.random.Generator,
 ) -> tuple[Codes, Floats, float, int]:
-    """Return classes, coefficients, the penalty's strength, and the number of steps."""
+    """Fit the model of a feature; return its classes, coefficients, the penalty's strength, and the steps."""
     others = [feature for feature in categories if feature != name]
     records = len(codes[name])
     classes = np.unique(codes[name])
@@ -149,9 +149,9 @@ def _fit_feature(
 
 
 def _fit_elastic_net(design: Floats, codes: Codes, strength: float, mixing: float, seed: int) -> tuple[Floats, int]:
-    """Return coefficients (1 + indicators, classes), the intercepts first, and the number of steps.
+    """Fit a penalised multinomial logit; return coefficients (1 + indicators, classes) and the number of steps.
 
-    saga stops before intercepts that nothing penalises are settled: they are set so that each class has its share of the records.
+    The first row of coefficients are the intercepts.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
@@ -167,13 +167,15 @@ def _fit_elastic_net(design: Floats, codes: Codes, strength: float, mixing: floa
         slopes, intercepts = np.vstack([np.zeros_like(slopes), slopes]), np.append(0.0, intercepts)
     shares = np.unique(codes, return_counts=True)[1] / len(codes)
     scores = design @ slopes.T
+    # saga stops before intercepts that nothing penalises are settled: they are set so that each class has its share of
+    # the records.
     for _ in range(INTERCEPT_STEPS):
         intercepts = intercepts + np.log(shares / np.maximum(softmax_rows(scores + intercepts).mean(axis=0), 1e-300))
     return np.vstack([intercepts, slopes.T]), int(np.max(model.n_iter_))
 
 
 def softmax_rows(scores: Floats) -> Floats:
-    """Return probabilities (n, classes) of scores."""
+    """Return the probabilities of classes, (n, classes), by their scores."""
     found = np.exp(scores - scores.max(axis=1, keepdims=True))
     shares: Floats = found / found.sum(axis=1, keepdims=True)
     return shares
@@ -182,7 +184,7 @@ def softmax_rows(scores: Floats) -> Floats:
 def _holdout_deviance(
     design: Floats, codes: Codes, held: NDArray[np.bool_], strength: float, mixing: float, seed: int
 ) -> float:
-    """Return the deviance of the records held out, with a floor for classes that the others do not have."""
+    """Return the deviance of the records that are held out."""
     kept = codes[~held]
     classes = np.unique(kept)
     if len(classes) < 2:
@@ -191,12 +193,13 @@ def _holdout_deviance(
     chance = softmax_rows(coefficients[0] + design[held] @ coefficients[1:])
     places = np.minimum(np.searchsorted(classes, codes[held]), len(classes) - 1)
     own = np.where(classes[places] == codes[held], chance[np.arange(len(chance)), places], 0.0)
+    # A class that the other records do not have has probability 0, which must not decide between strengths alone.
     return float(-2 * np.log(np.maximum(own, 1e-6)).sum())
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PerturbedImputationSpec(Spec):
-    """Privacy, the penalty of the models, and how numbers become categories."""
+    """Settings of privacy, of the penalty of the models, and of how numbers become categories."""
 
     epsilon: Annotated[
         float | None,
@@ -235,7 +238,10 @@ class PerturbedImputationSpec(Spec):
 def perturbed_imputation(
     data: Microdata, targets: tuple[str, ...], spec: PerturbedImputationSpec, run: Run, draws: int
 ) -> Fit:
-    """Fit the models of all targets. Arrays: of each the ``classes`` (k,) that occur, and ``coefficients`` (1 + indicators, k)."""
+    """Fit the models of all targets.
+
+    Arrays: of each target the ``classes`` (k,) that occur, and ``coefficients`` (1 + indicators, k).
+    """
     categories = _categories_by_name(data, (*targets, *spec.predictors), spec)
     rows = np.sort(run.rng.permutation(len(data))[: spec.fit_records])
     codes = {name: one.category_codes(data)[rows] for name, one in categories.items()}

@@ -1,23 +1,15 @@
-"""Binary variables one after another, each by a logistic regression on those before it (Reiter, Wang & Zhang §3.1, eq. 5).
+"""Binary variables one after another, each by a logistic regression on those before it.
 
-The first target is a share with a Beta posterior (step 1: Dirichlet-binomial). Each other target has a logistic regression on those before
-it: with ``order = 1`` main effects alone (N2WI, steps 2, 3' and 4'), with ``order = 2`` all products of two as well (N3WI, steps 2 to 4).
-Coefficients are drawn from N(beta-hat, V-hat) for each dataset; or are the maximum in all, ``parameters = "mle"``, which partial synthesis
-may do (Reiter & Kinney 2012) and full synthesis may not: variances would be too small. With ``predictors``, terms of kept variables (§4),
-the
-first target is regressed too. Levels that separate an outcome have no finite maximum: that is refused, unless ``prior = "jeffreys"``,
-Firth's
-penalised likelihood.
+Reiter, Wang & Zhang §3.1, eq. 5. The first target is a share with a Beta posterior (step 1: Dirichlet-binomial). Each
+other target has a logistic regression on those before it: with ``order = 1`` main effects alone (N2WI, steps 2, 3' and
+4'), with ``order = 2`` all products of two as well (N3WI, steps 2 to 4). With ``predictors``, terms of kept variables
+(§4), the first target is regressed too. Coefficients are drawn from N(beta-hat, V-hat) for each dataset; or are the
+maximum in all, ``parameters = "mle"``.
 
-In the release as an intruder weighs it (§3.2, eq. 10 and 11) p(Z | D_y) is the product over targets of the integral of p(Z_j | beta)
-N(beta; beta-hat_y, V-hat_y), or p(Z_j | beta-hat_y). A guess changes one record of each regression. Few changes are refitted; of many each
-is one Newton step from the fit: with x y the unchanged record, x' y' the guessed one,
-
-    H_y = H - p (1 - p) x x' + p'(1 - p') x' x'',   beta-hat_y = beta-hat + H_y^-1 (x'(y' - p') - x (y - p))
-
-The integral is taken by importance sampling around its own mode, with the same draws for all guesses: the paper's draws from the posterior
-(eq. 9) rarely come near the release. Records of weight w add w times as much to H and the gradient. The intruder knows the weights; the
-belief before the release comes from all other records at full weight.
+In the release as an intruder weighs it (§3.2, eq. 10 and 11) p(Z | D_y) is the product over targets of the integral of
+p(Z_j | beta) N(beta; beta-hat_y, V-hat_y), or p(Z_j | beta-hat_y). A guess changes one record of each regression: few
+changes are refitted; of many each is one Newton step from the fit. The intruder knows the weights; the belief before
+the release comes from all other records at full weight.
 """
 
 from __future__ import annotations
@@ -65,10 +57,10 @@ DIRECT = "coefficients are drawn from a normal distribution, or are the maximum 
 
 @dataclass(frozen=True, eq=False)
 class SequentialLogisticRelease:
-    """The regressions of the confidential data, and the datasets.
+    """A release of sequential logistic regressions as an intruder weighs it.
 
-    ``noise`` (DRAWS, widest) are standard normal draws, ``drawn`` says whether coefficients were drawn, ``max_refits`` is the largest number of
-    changes that are refitted.
+    ``noise`` (DRAWS, widest) are standard normal draws, ``drawn`` says whether coefficients were drawn, ``max_refits``
+    is the largest number of changes that are refitted.
     """
 
     data: Microdata
@@ -91,17 +83,17 @@ class SequentialLogisticRelease:
 
     @cached_property
     def _fitted_regressions(self) -> dict[str, tuple[SequentialRegression, LogisticFit]]:
-        """Return the regression of each target that has terms, and its fit."""
+        """Return the regression of each target that has terms, with its fit."""
         models = sequential_regressions(self.data, self.targets, self.predictors, self.order, self.data.weights)
         return {model.target: (model, model.fit(self.prior)) for model in models}
 
     @cached_property
     def _full_weight_model(self) -> SequentialLogisticRelease:
-        """Return this model of all records at full weight, without a dataset: its predictions are the beliefs before the release."""
+        """Return the model of all records at full weight: it gives the beliefs before the release."""
         return replace(self, data=replace(self.data, weights=None), releases=())
 
     def refit(self, data: Microdata) -> SequentialLogisticRelease:
-        """Fit the same to other confidential data."""
+        """Return the same model of other confidential data."""
         return replace(self, data=data)
 
     def refined_log_likelihoods(self, guesses: IntruderGuesses) -> Floats:
@@ -111,7 +103,7 @@ class SequentialLogisticRelease:
         return self._weigh_with_refits(guesses, self.max_refits)
 
     def _weigh_with_refits(self, guesses: IntruderGuesses, max_refits: int) -> Plausibility:
-        """Weigh guesses with at most ``max_refits`` changes of a regression refitted."""
+        """Weigh guesses; a regression is refitted for each change if there are at most ``max_refits`` of them."""
         guessed, own = guesses.guessed_table(self.data), guesses.true_records(self.data)
         weight, parts = self.data.effective_weights[guesses.records], []
         for target in self.targets:
@@ -133,7 +125,7 @@ class SequentialLogisticRelease:
     def _weigh_share(
         self, target: str, guessed: Microdata, own: Microdata, weight: Floats, shape: tuple[int, int]
     ) -> Plausibility:
-        """Weigh guesses of a first target without terms: a beta-binomial, or the share itself."""
+        """Weigh guesses of a first target without terms, which is a beta-binomial, or the share itself."""
         a = self.concentration if self.drawn else 0.0
         zeros, ones = (count + a for count in level_counts(self.data, target, self.data.weights))
         w = weight[:, None]
@@ -160,6 +152,7 @@ class SequentialLogisticRelease:
         shape: tuple[int, int],
         max_refits: int,
     ) -> Plausibility:
+        """Weigh guesses by the regression of one target."""
         design = Design.from_terms(model.terms, self.data)
         x = (
             design.build_matrix(guessed)[:, model.kept],
@@ -167,6 +160,7 @@ class SequentialLogisticRelease:
         )
         y = guessed.numbers(model.target), np.repeat(own.numbers(model.target), shape[1])
         every = np.column_stack([x[0], y[0], x[1], y[1], np.repeat(weight, shape[1])])
+        # Many guesses change a regression in the same way, since it has few columns of few levels.
         different = distinct_rows(every.T, len(every))
         distinct, of = every[different.first], different.combination_of
         k = x[0].shape[1]
@@ -192,13 +186,15 @@ class SequentialLogisticRelease:
         coefficients: Floats,
         information: Floats,
     ) -> Floats:
-        """Return log p(Z | D_y) of one dataset for each change, (c,)."""
+        """Return log p(Z | D_y) of one dataset, (c,), for each change."""
         distinct = distinct_records(release, design.columns)
         x = design.build_matrix(representative_records(distinct, release))[:, model.kept]
         records, ones = distinct.sum_by_combination(), distinct.sum_by_combination(release.numbers(model.target))
         if not self.drawn:
             return _log_likelihood(x, records, ones, coefficients)
         base = np.asarray(np.linalg.inv(fit.covariance), dtype=np.float64)
+        # Importance sampling around the integrand's own mode, with the same draws for all guesses: the paper's draws
+        # from the posterior (eq. 9) rarely come near the release.
         mode, curvature = _find_coefficient_mode(x, records, ones, fit.coefficients, base)
         root = np.linalg.inv(np.linalg.cholesky(curvature)).T * WIDER
         noise = self.noise[:, : x.shape[1]]
@@ -210,7 +206,7 @@ class SequentialLogisticRelease:
 
 @dataclass(frozen=True, eq=False)
 class LogisticChanges:
-    """c changes of one record of a regression.
+    """Changes, c of them, of one record of a regression each.
 
     x, y: new row and outcome, (c, K) and (c,)
     was_x, was_y: old row and outcome, (c, K) and (c,)
@@ -226,10 +222,11 @@ class LogisticChanges:
     def changed_fits(
         self, model: SequentialRegression, fit: LogisticFit, prior: LogisticPrior, max_refits: int
     ) -> tuple[Floats, Floats]:
-        """Return the maximum (c, K) and the information there (c, K, K) with each change."""
+        """Return the maximum (c, K) and the information there (c, K, K) after each change."""
         coefficients, information = self._newton_fits(fit)
         if len(self.y) > max_refits:
             return coefficients, information
+        # A record of weight 0 is in no fit: its change moves nothing.
         for c in map(int, np.flatnonzero(self.weight > 0)):
             x, records, ones = self._changed_rows(model, c)
             found = logistic_regression(x, ones / records, records, prior)
@@ -241,19 +238,22 @@ class LogisticChanges:
         return coefficients, information
 
     def _changed_rows(self, model: SequentialRegression, c: int) -> tuple[Floats, Floats, Floats]:
-        """Return the distinct rows with one change."""
+        """Return the distinct rows, their weights and those of outcome 1 after one change."""
         x = np.vstack([model.x, self.x[c]])
         w = self.weight[c]
         records, ones = np.append(model.records, w), np.append(model.ones, w * self.y[c])
         was = int(np.flatnonzero((model.x == self.was_x[c]).all(axis=1))[0])
         records[was], ones[was] = records[was] - w, ones[was] - w * self.was_y[c]
+        # A row whose last record has left may keep a rounding error of weight, which would fit as a record.
         some = records > ROUNDED
         return x[some], records[some], np.clip(ones, 0, records)[some]
 
     def _newton_fits(self, fit: LogisticFit) -> tuple[Floats, Floats]:
+        """Return the maximum (c, K), one Newton step from the fit, and the information there (c, K, K)."""
         p, was_p = (expit((x * fit.coefficients).sum(axis=1)) for x in (self.x, self.was_x))
         w = self.weight[:, None]
         moved = _information_of_rows(self.x, p) - _information_of_rows(self.was_x, was_p)
+        # H_y = H - p (1 - p) x x' + p'(1 - p') x' x'', beta-hat_y = beta-hat + H_y^-1 (x'(y' - p') - x (y - p)).
         information = np.linalg.inv(fit.covariance) + w[..., None] * moved
         gradient = w * (self.x * (self.y - p)[:, None] - self.was_x * (self.was_y - was_p)[:, None])
         return fit.coefficients + _solve_newton_steps(information, gradient), information
@@ -268,8 +268,9 @@ class LogisticChanges:
 
 
 def _solve_newton_steps(information: Floats, gradient: Floats) -> Floats:
-    """Return Newton steps (c, K), finite where the last record of a combination is removed."""
+    """Return Newton steps, (c, K)."""
     k = gradient.shape[1]
+    # Without the last record of a combination the information is singular; the step must stay finite.
     ridge = LEAST * np.einsum("cii->ci", information)[:, :, None] * np.eye(k)
     return np.asarray(np.linalg.solve(information + ridge, gradient[..., None])[..., 0])
 
@@ -284,7 +285,7 @@ def _logistic_information(x: Floats, records: Floats, coefficients: Floats) -> F
 
 
 def _log_likelihood(x: Floats, records: Floats, ones: Floats, coefficients: Floats) -> Floats:
-    """Return the log likelihood of rows x (d, K) by each of (s, K) coefficients, (s,)."""
+    """Return the log likelihood of rows x (d, K) at each of (s, K) coefficients, (s,)."""
     eta = coefficients @ x.T
     return np.asarray(eta @ ones - np.logaddexp(0.0, eta) @ records)
 
@@ -292,7 +293,7 @@ def _log_likelihood(x: Floats, records: Floats, ones: Floats, coefficients: Floa
 def _find_coefficient_mode(
     x: Floats, records: Floats, ones: Floats, centre: Floats, base: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the mode (K,) of p(Z | beta) N(beta; centre, base^-1) and minus its second derivative there, (K, K): a concave problem."""
+    """Return the mode (K,) of p(Z | beta) N(beta; centre, base^-1) and minus the Hessian there, (K, K)."""
     beta = centre.copy()
     for _ in range(50):
         gradient = x.T @ (ones - records * expit(x @ beta)) - base @ (beta - centre)
@@ -305,7 +306,7 @@ def _find_coefficient_mode(
 
 
 def _log_mean_normal(weight: Floats, draws: Floats, means: Floats, information: Floats) -> Floats:
-    """Return the logarithm of the mean over draws (s, K) of exp(weight) N(draw; mean, information^-1), for each of c means, (c,)."""
+    """Return the log mean over draws (s, K) of exp(weight) N(draw; mean, information^-1) for each of c means, (c,)."""
     k = draws.shape[1]
     outer = (draws[:, :, None] * draws[:, None, :]).reshape(len(draws), k * k)
     pulled = np.einsum("cij,cj->ci", information, means)
@@ -342,6 +343,7 @@ def check_data(data: Microdata, targets: tuple[str, ...], spec: SequentialLogist
                 at,
                 f'"{plain[0]}", which "{model.target}" is regressed on, is determined by the terms before it; leave one of them out',
             )
+        # Separated levels have no finite maximum, but Firth's penalised likelihood always has one.
         if model.fit(spec.prior).separated:
             raise BadInput(
                 at,
@@ -360,7 +362,7 @@ def joint_draw(
     records: int,
     rng: np.random.Generator,
 ) -> Mapping[str, NDArray[np.generic]]:
-    """Draw the levels of each target, 0 or 1, given the drawn ones before it, with the coefficients of dataset ``index``."""
+    """Draw the levels of each target, 0 or 1, given the drawn ones before it, with the coefficients of one dataset."""
     kept = {c for text in spec.predictors for c in parse_term(text, confidential.schema, "predictors").columns}
     schema = Schema(tuple(v for v in confidential.schema if v.name in kept or v.name in targets))
     frame = pd.DataFrame({name: released.frame[name] for name in schema.names if name in kept}, index=range(records))
@@ -389,7 +391,7 @@ def _entry_of_dataset(array: NDArray[np.generic], index: int) -> Floats:
 def release_model(
     data: Microdata, targets: tuple[str, ...], spec: SequentialLogisticSpec, releases: Sequence[Microdata], run: Run
 ) -> SequentialLogisticRelease:
-    """Return the releases as an intruder weighs them."""
+    """Return the model by which an intruder's guesses are weighed by the releases."""
     models = sequential_regressions(
         data, targets, spec.predictors, spec.order
     )  # at full weight: the widest there can be
@@ -408,7 +410,12 @@ def release_model(
 
 
 def draw_coefficients(found: LogisticFit, spec: SequentialLogisticSpec, rng: np.random.Generator, draws: int) -> Floats:
-    """Draw coefficients of each dataset, (draws, K), from N(beta-hat, V-hat); with ``"mle"`` return beta-hat, (1, K)."""
+    """Draw coefficients of each dataset, (draws, K), from N(beta-hat, V-hat).
+
+    With ``parameters = "mle"`` return beta-hat for all of them, (1, K).
+    """
+    # Partial synthesis may use the maximum in all datasets (Reiter & Kinney 2012); in full synthesis variances would be
+    # too small.
     if spec.parameters == "mle":
         return found.coefficients[None, :]
     root = np.linalg.cholesky(found.covariance / np.outer(found.errors, found.errors)) * found.errors[:, None]
@@ -427,7 +434,7 @@ def _logistic_diagnostics(model: SequentialRegression, found: LogisticFit) -> li
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SequentialLogisticSpec(Spec):
-    """Terms of the regressions, and how their coefficients are found."""
+    """Settings of the regressions: their terms, and how coefficients are found."""
 
     order: Annotated[
         int, Param("1: main effects (no two-way interactions); 2: products of two as well", ge=1, le=2)
@@ -461,11 +468,9 @@ def sequential_logistic(
 ) -> Fit:
     """Fit the regressions of all targets.
 
-    Arrays of each: ``kept`` (C,) says which columns of its design have ``coefficients`` (draws, K); of a first target without predictors
-        ``share``
-    (draws,) of its second level. With ``parameters = "mle"`` they have one entry for all datasets. Diagnostics are the maximum and its
-    standard
-    errors.
+    Arrays of each: ``kept`` (C,) says which columns of its design have ``coefficients`` (draws, K); of a first target
+    without predictors ``share`` (draws,) of its second level. With ``parameters = "mle"`` they have one entry for all
+    datasets. Diagnostics are the maximum and its standard errors.
 
     Raises:
         BadInput: what ``check_data`` refuses.

@@ -41,15 +41,18 @@ from ..wording import agreeing_word, count_noun
 
 LARGEST_COUNT = 1e9
 DRAWS = 2000
-"""Posterior draws by which records are weighed, given the data alone and given each dataset too; half as many where effects are the records'
-own, whose densities take longer, and a release says more of a record than of them."""
+"""Posterior draws by which records are weighed, given the data alone and given each dataset too; half as many where
+effects are the records' own, whose densities take longer, and a release says more of a record than of them.
+"""
 RECORDS_OFFERED = (200, 20_000)
 """As few and as many records as a drafted regression is fitted to."""
 
 
 def check_data(data: Microdata, target: str, spec: ZeroInflatedSpec, place: str) -> None:
-    """Raise BadInput where values are missing, the design is aliased, no record is 0 or all are, a count is huge, or the bound is not a whole
-    number.
+    """Raise BadInput where the model cannot be fitted to the data or settings contradict each other.
+
+    That is where values are missing, the design is aliased, no record is 0 or all are, a count is huge, or the bound is
+    not a whole number.
     """
     require_complete(data, target, spec.predictors, place)
     if data.weights is not None and spec.random_effect == "record":
@@ -112,6 +115,7 @@ class _DrawsRequest:
     make_draws: Callable[[], tuple[WeightedDraws, ...]] = field(compare=False, repr=False)
 
 
+# Several measures ask for the same draws, each through a release of its own.
 @lru_cache(maxsize=2)
 def _cached_draws(asked: _DrawsRequest) -> tuple[WeightedDraws, ...]:
     return asked.make_draws()
@@ -119,10 +123,9 @@ def _cached_draws(asked: _DrawsRequest) -> tuple[WeightedDraws, ...]:
 
 @dataclass(frozen=True, eq=False)
 class ZeroInflatedRelease:
-    """A release of this model as an intruder weighs it: by draws of the posterior given the data, and given each dataset too.
+    """A release of this model as an intruder weighs it, by draws of the posterior.
 
-    With an effect of their own, released counts z_i depend on y_i not by the parameters alone: P(y, z_i | theta) then takes the place
-    of P(y | theta). Monte Carlo error of a logarithm of a likelihood: about 0.02.
+    They are given the data, and given each dataset too. Monte Carlo error of a logarithm of a likelihood: about 0.02.
     """
 
     data: Microdata
@@ -143,7 +146,7 @@ class ZeroInflatedRelease:
         return (f"{self.target}: draws of the posterior weigh the release",)
 
     def refit(self, data: Microdata) -> ZeroInflatedRelease:
-        """Fit the same to other confidential data."""
+        """Return the same model of other confidential data."""
         return replace(self, data=data)
 
     @cached_property
@@ -156,7 +159,7 @@ class ZeroInflatedRelease:
 
     @cached_property
     def _posterior_draws(self) -> tuple[WeightedDraws, ...]:
-        """Return draws given the data, and given each dataset too."""
+        """Return draws given the data first, then given the data and each dataset."""
         tables = [one.sha256 for one in (self.data, *self.releases)]
         return _cached_draws(
             _DrawsRequest((*tables, self.target, repr(self.spec), *map(str, self.seed)), self._draw_posteriors)
@@ -167,10 +170,11 @@ class ZeroInflatedRelease:
         return self._posterior_given()
 
     def _posterior_given(self, *releases: Microdata) -> ZeroInflatedPoisson:
-        """Return the posterior given the data, and these datasets too."""
+        """Return the posterior given the data, and these datasets if any."""
         return _regression_posterior(self._design, (self.data, *releases), self.target, self.spec)
 
     def _draw_posteriors(self) -> tuple[WeightedDraws, ...]:
+        """Draw from the posterior given the data, then from that given the data and each dataset."""
         try:
             mode = find_mode(self._data_posterior)
             found = [self._draw_weighted(self._data_posterior.density_around(mode.theta, mode.covariance), mode, 0)]
@@ -191,13 +195,14 @@ class ZeroInflatedRelease:
         return tuple(found)
 
     def _paired_posterior(self, release: Microdata) -> PairedCountsPosterior:
-        """Return the posterior given what was released of each record too."""
+        """Return the posterior given the data and the released count of each record."""
         rows, row = _distinct_design_rows(self._design, (self.data,))
         return PairedCountsPosterior.from_records(
             self._data_posterior, rows, row, *(one.numbers(self.target) for one in (self.data, release))
         )
 
     def _draw_weighted(self, log_density: Callable[[Floats], Floats], mode: DensityMode, index: int) -> WeightedDraws:
+        """Draw weighted parameters around a mode, from a seed of their own for each ``index``."""
         draws = DRAWS // 2 if index and self.spec.random_effect == "record" else DRAWS
         return draw_weighted_proposals(
             log_density, mode, draws, np.random.default_rng([*self.seed, index]), ignore_progress
@@ -207,6 +212,7 @@ class ZeroInflatedRelease:
         return self.plausibility_of(guesses).likelihood
 
     def plausibility_of(self, guesses: IntruderGuesses) -> Plausibility:
+        """Weigh guesses by draws of the posterior, those given each dataset against those given the data."""
         columns = {column for term in self._design.terms for column in term.columns}
         few, place = guesses.distinct_guesses({self.target, *columns})
         own = few.true_records(self.data)
@@ -228,6 +234,8 @@ class ZeroInflatedRelease:
                 thetas, weights = draws.thetas[inside], draws.weights[inside]
                 if index and self.spec.random_effect == "record":
                     z = self.releases[index - 1].numbers(self.target)[few.records[rows]]
+                    # With an effect of their own, released counts z_i depend on y_i not by the parameters alone: P(y,
+                    # z_i | theta) takes the place of P(y | theta).
                     logs = self._log_pair_probabilities(thetas, x[rows, 0], y[rows], z)
                 else:
                     logs = self._log_guess_probabilities(thetas, weights, x[rows], y[rows])
@@ -263,7 +271,7 @@ class ZeroInflatedRelease:
 def release_model(
     data: Microdata, targets: tuple[str, ...], spec: ZeroInflatedSpec, releases: Sequence[Microdata], run: Run
 ) -> ZeroInflatedRelease:
-    """Return the releases as an intruder weighs them."""
+    """Return the model by which an intruder's guesses are weighed by the releases."""
     (target,) = targets
     return ZeroInflatedRelease(data, target, spec, releases, tuple(map(int, run.rng.integers(2**63, size=4))))
 
@@ -278,6 +286,7 @@ def _is_offered_term(seen: VariableProfile) -> bool:
 
 
 def _sample_posterior(model: ZeroInflatedPoisson, spec: ZeroInflatedSpec, run: Run, draws: int) -> PosteriorDraws:
+    """Draw from the posterior by the sampler of the settings."""
     if spec.sampler == "laplace":
         from ..posterior.laplace import sample_laplace
 
@@ -297,6 +306,7 @@ def _sample_posterior(model: ZeroInflatedPoisson, spec: ZeroInflatedSpec, run: R
 
 
 def _draw_moments(posterior: PosteriorDraws) -> list[Diagnostic]:
+    """Report mean and standard deviation of the draws of each parameter; nothing of a single draw."""
     if len(posterior.theta) < 2:
         return []
     means, sds = posterior.theta.mean(axis=0), posterior.theta.std(axis=0, ddof=1)
@@ -308,7 +318,7 @@ def _draw_moments(posterior: PosteriorDraws) -> list[Diagnostic]:
 
 
 def _distinct_design_rows(design: Design, tables: Sequence[Microdata]) -> tuple[Floats, NDArray[np.intp]]:
-    """Return rows (u, K) of the design, and that of each record of these tables, one under another, (n,)."""
+    """Return the distinct rows of the design, (u, K), and the row of each record of all tables, (n,)."""
     rows, row, before = [], [], 0
     for data in tables:
         design.check_domains(data)
@@ -322,7 +332,7 @@ def _distinct_design_rows(design: Design, tables: Sequence[Microdata]) -> tuple[
 def _regression_posterior(
     design: Design, tables: Sequence[Microdata], target: str, spec: ZeroInflatedSpec, weights: Floats | None = None
 ) -> ZeroInflatedPoisson:
-    """Return the posterior given the records of these tables, all of these ``weights`` (n,)."""
+    """Return the posterior given the records of these tables, with these ``weights`` (n,) if given."""
     counts = np.concatenate([data.numbers(target) for data in tables])
     bound, prior = _whole_upper_bound(tables[0].schema[target], target), GammaPrior(spec.tau_prior)
     return ZeroInflatedPoisson.from_rows(
@@ -331,7 +341,7 @@ def _regression_posterior(
 
 
 def _has_same_design(design: Design, data: Microdata, other: Microdata) -> bool:
-    """Return whether both have the same design, record by record."""
+    """Return whether two tables have the same design, record by record."""
     return len(data) == len(other) and all(
         np.array_equal(design.build_matrix(data.select_rows(rows)), design.build_matrix(other.select_rows(rows)))
         for rows in row_blocks(len(data), len(design.names))
@@ -339,6 +349,7 @@ def _has_same_design(design: Design, data: Microdata, other: Microdata) -> bool:
 
 
 def _whole_upper_bound(variable: Variable, place: str) -> int | None:
+    """Return the upper bound as an int, None without one. Raises BadInput if the bounds do not suit counts from 0."""
     if variable.lower not in (None, 0.0):
         raise BadInput(place, f"{variable.lower:g} must be 0: the model is of counts from 0")
     if variable.upper is not None and not float(variable.upper).is_integer():
@@ -348,7 +359,7 @@ def _whole_upper_bound(variable: Variable, place: str) -> int | None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ZeroInflatedSpec(Spec):
-    """Predictors of both parts, the source of the random effect, the prior of tau, and the sampler."""
+    """Settings of the model: predictors of both parts, the random effect, the prior of tau, and the sampler."""
 
     predictors: Annotated[
         tuple[str, ...], Param("terms of the log rate and of the logit of a zero", names="terms")
@@ -368,11 +379,11 @@ class ZeroInflatedSpec(Spec):
 
     @property
     def uses_own_record(self) -> bool:
-        """Return whether effects are those of the records: a record's own effect depends on its own value."""
+        """Return whether random effects are the records' own, which depend on their values."""
         return self.random_effect == "record"
 
     def chain_bytes(self, data: Microdata) -> int:
-        """Return the size of every parameter of every walker and step, if the ensemble runs to its last step."""
+        """Return the bytes that all parameters of every walker and step take if the ensemble runs to its last step."""
         if not self.keep_chains:
             return 0
         from ..posterior.ensemble import most_chain_bytes
@@ -383,7 +394,7 @@ class ZeroInflatedSpec(Spec):
 
 
 def _draft_offer(case: Case) -> Offer | None:
-    """Offer a count with a bound that is 0 more often than a Poisson count of its mean, and varies more."""
+    """Offer a model for a bounded count that has more zeros and more variance than a Poisson count of its mean."""
     seen = case.target
     if case.want != "synthesis" or seen is None or seen.variable.kind is not Kind.COUNT or seen.missing:
         return None
@@ -416,7 +427,9 @@ def _draft_offer(case: Case) -> Offer | None:
 )
 @drafts(_draft_offer)
 def zero_inflated_truncated_poisson(data: Microdata, target: str, spec: ZeroInflatedSpec, run: Run, draws: int) -> Fit:
-    """Draw from the posterior ``theta`` (draws, 2K + 1): alpha, beta, log tau; the sampler's diagnostics and trace are kept.
+    """Draw from the posterior: ``theta`` (draws, 2K + 1) has alpha, beta and log tau.
+
+    The sampler's diagnostics and trace are kept.
 
     Raises:
         BadInput: what ``check_data`` refuses.

@@ -1,21 +1,14 @@
 """Classification trees: grown by Gini impurity and pruned by errors, as rpart does with ``method = "class"``.
 
-Breiman, Friedman, Olshen & Stone (1984); rpart: Therneau & Atkinson (2019). A node is split where it has enough records and errors, at
-depth below 30, so that the Gini impurity falls most and both sides keep ``minbucket`` records; of equally good splits the first one of the
-first predictor is taken. A split stays where the branch below it saves more than ``cp`` times the errors of the root for each of its
-splits (rpart's ``partition.c``). Classes may have weights (rpart's ``prior``). Records may have weights too: a record of weight w counts
-as w records. Weights are whole ``units``, so that sums are exact and ties stay ties.
+Breiman, Friedman, Olshen & Stone (1984); rpart: Therneau & Atkinson (2019). A node is split where it has enough records
+and errors, at depth below 30, so that the Gini impurity falls most and both sides keep ``minbucket`` records; of
+equally good splits the first one of the first predictor is taken. A split stays where the branch below it saves more
+than ``cp`` times the errors of the root for each of its splits. Classes may have weights (rpart's ``prior``), and so
+may records: a record of weight w counts as w records. Weights are whole ``units``, so that sums are exact and ties stay
+ties.
 
-Levels without an order are split in two sets. For two classes the best sets are neighbours in the order of the node's class shares
-(Breiman et al. 1984, theorem 4.5). For more classes all sets are tried up to ``MOST_LEVELS`` levels, as in rpart; with more levels they
-are ordered along the first principal component of the node's class shares (Coppersmith, Hong & Hosking 1999).
-
-All nodes of a level are split at once, of one tree or of several. The Gini impurity is computed as rpart computes it, so that ties are its
-ties, but only where a quicker formula comes within rounding of the best of all predictors.
-
-A predictor with few values is counted: records of each node, value and class. Only the smaller of two child nodes is counted, the other is
-the rest of the parent (LightGBM: Ke et al. 2017). A predictor with many values keeps its records in its own order, node by node, as SLIQ
-does
+All nodes of a level are split at once, of one tree or of several. A predictor with few values is counted: records of
+each node, value and class. A predictor with many values keeps its records in its own order, node by node, as SLIQ does
 (Mehta, Agrawal & Rissanen 1996). Both ways give the same cuts.
 """
 
@@ -31,13 +24,19 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Booleans, Floats, Integers
 
+# Cells of the counts for each record: beyond that most cells are empty, and sorted records take less time and memory.
 _MOST_CELLS = 4
+# The quick formula for the gain and rpart's own sums differ by rounding. Cuts this close to the best are computed again
+# with rpart's sums, which decide between them.
 _ROUNDING = 1e-11
 
 Int32s = NDArray[np.int32]
+# As in rpart, all 2^(L - 1) - 1 sets are tried up to this number of levels L.
 MOST_LEVELS = 10
+# Bounds the memory of ``_best_level_sets``, which takes nodes in parts.
 _MOST_COUNTS = 2_000_000
 MAX_DEPTH = 30
+# rpart's rule: a gain below this share of the largest one so far is taken for rounding, and the node stays a leaf.
 _MIN_RELATIVE_GAIN = 1e-10
 BranchErrors = tuple[float, float, int, float]
 """Complexity, errors of the leaves, splits, and errors as a leaf."""
@@ -87,6 +86,7 @@ class SplittableNodes:
     """
 
     def __init__(self, rows: Integers, total: Floats, weights: Floats, records: Integers | None = None) -> None:
+        """Compute sizes and class shares from the records of each class, ``total`` (C, A)."""
         self.rows, self.total, self.weights = rows, total, weights
         self.sizes = total.sum(axis=0).astype(np.int64)
         self.records = self.sizes if records is None else records
@@ -123,16 +123,15 @@ class ChildNodes(NamedTuple):
 
 @dataclass(slots=True)
 class CodedPredictor:
-    """Codes of one predictor for all N records, with its class counts or its record order at the nodes of the current level.
+    """Codes of one predictor for all N records, and its counts or its record order at the current level.
 
     coded: code of the value times ``width``, plus the class, (N,)
     size: number of values
     width: number of classes C, or C + 1, so that it is even
     is_unordered: whether the values are levels without an order
-    counts: records of each node and value, (A, size, width // 2), two classes in one int64, whose halves never carry as no class has 2^31
-        records;
-        None where the nodes are not counted
-    order: records in the predictor's order within each node, (m,); None where the nodes are counted or the predictor has no order
+    counts: records of each node and value, two classes in one int64, (A, size, width // 2); None where nodes are not
+    counted
+    order: records in the predictor's order within each node, (m,); None where nodes are counted or there is no order
     units: weight units of the records, (N,); None where each is 1
     """
 
@@ -150,6 +149,8 @@ class CodedPredictor:
             if self._is_countable(len(nodes), len(nodes.rows)):
                 self.counts = self._count_records(nodes.rows, nodes.records)
             elif not self.is_unordered:
+                # The row number is the last digit of the key, so that one sort of plain integers replaces a stable
+                # argsort.
                 key = (nodes.node_of_record() * self.size + self.coded.take(nodes.rows) // self.width) * len(self.coded)
                 key += nodes.rows
                 key.sort()
@@ -164,6 +165,8 @@ class CodedPredictor:
             sides = side.take(self.order)
             self.order = np.concatenate([self.order.compress(sides == 1), self.order.compress(sides == 2)])
         elif self.counts is not None and self._is_countable(len(sons.parent_place), sons.n_records):
+            # The larger child is the rest of the parent, so that only the smaller one is counted (LightGBM: Ke et al.
+            # 2017).
             smaller = self._count_records(sons.smaller_rows, sons.smaller_sizes)
             both = np.concatenate([smaller, self.counts.take(sons.parents, axis=0)])
             both[len(smaller) :] -= smaller
@@ -183,6 +186,8 @@ class CodedPredictor:
         key += self.coded.take(rows)
         weighing = None if self.units is None else self.units.take(rows)
         found = np.bincount(key, weighing, minlength=cells * len(sizes)).astype(np.int32)
+        # Two 32-bit counts are added as one 64-bit number, which halves the additions. The halves never carry, since no
+        # class has 2^31 records.
         return found.view(np.int64).reshape(len(sizes), self.size, self.width // 2)
 
     def cut_positions(self, nodes: SplittableNodes, minbucket: int) -> CutPositions:
@@ -201,12 +206,14 @@ class CodedPredictor:
         return found
 
     def _cuts_from_counts(self, counts: Integers, nodes: SplittableNodes, minbucket: int) -> CutPositions:
+        """Find the cuts between the values of a counted predictor."""
         table, classes = counts.reshape(-1, self.width // 2), len(nodes.total)
         cell = np.flatnonzero(self.nonempty_cells())
         ends = np.searchsorted(cell, np.arange(1, len(nodes) + 1) * self.size)
         each = sizes_from_ends(ends)
         table = table.take(cell, axis=0)
         upto = np.cumsum(table, axis=0)
+        # The running sums go over all nodes: those up to the node's first cell are taken off again.
         upto -= np.repeat(upto[ends - each] - table[ends - each], each, axis=0)
         left = list(upto.view(np.int32).T[:classes])
         number = sum(left[1:], left[0])
@@ -217,11 +224,13 @@ class CodedPredictor:
         return CutPositions(cell.take(place), each, [one.take(place) for one in left])
 
     def _cuts_in_order(self, order: Integers, nodes: SplittableNodes, minbucket: int) -> CutPositions:
+        """Find the cuts between neighbouring records of a predictor that keeps its records in order."""
         coded = self.coded.take(order)
         code = coded // self.width
         of_class = coded - code * self.width
         if self.units is not None:
             return self._weighted_cuts_in_order(code, of_class, self.units.take(order), nodes, minbucket)
+        # Of each node the first minbucket - 1 and the last minbucket places are no cuts: a side would be too small.
         edges = np.full((len(nodes), 3), minbucket)
         edges[:, 0] -= 1
         edges[:, 1] = nodes.sizes - edges[:, 0] - minbucket
@@ -230,6 +239,7 @@ class CodedPredictor:
         place, ends = np.flatnonzero(may), np.cumsum(nodes.sizes)
         each = sizes_from_ends(np.searchsorted(place, ends))
         starts = ends - nodes.sizes
+        # The first class is what the others leave, which saves one running sum.
         rest = (place + np.repeat(1 - starts, each)).astype(np.int32)
         left = [rest]
         for k in range(1, len(nodes.total)):
@@ -271,12 +281,11 @@ def sizes_from_ends(ends: Integers) -> Integers:
 
 
 def _running_count(flags: Booleans) -> Int32s:
-    """Count the true flags up to each place, (m,).
-
-    Eight flags are summed in one product of a word, which takes a quarter of the time of their sums.
-    """
+    """Return the number of true flags up to each place, (m,)."""
     words = np.zeros(-(-len(flags) // 8), "<u8")
     words.view(np.bool_)[: len(flags)] = flags
+    # The product sums eight flags in one word: byte k of it is the number of flags up to k. That takes a quarter of the
+    # time of a cumulative sum.
     words *= 0x0101010101010101
     within = words.view(np.uint8).reshape(-1, 8)
     number = within[:, 7].astype(np.int32)
@@ -287,7 +296,8 @@ def _running_count(flags: Booleans) -> Int32s:
 def nearly_best_cuts(positions: Sequence[CutPositions], nodes: SplittableNodes, known: Floats) -> CandidateCuts:
     """Return the cuts of Q predictors that may be the best of their node, within rounding.
 
-    ``known`` (A,) is the gain of other splits of each node. Nodes are numbered from A times the predictor on.
+    ``known`` (A,) is the best gain of other splits of each node, before it is divided by the node's weight. In the
+    result the node is A times the number of the predictor, plus the number of the node.
     """
     each = np.concatenate([places.per_node for places in positions])
     left = [np.concatenate(parts) for parts in zip(*(places.left_counts for places in positions), strict=True)]
@@ -318,6 +328,7 @@ def _impurity_decrease(left: Sequence[Int32s], nodes: SplittableNodes, of_node: 
     both -= size
     both *= size
     gain: Floats | None = None
+    # Of two classes both have the same square, so one is computed and doubled.
     for part, share in list(zip(parts, nodes.shares, strict=True))[: 1 if len(parts) == 2 else None]:
         apart = np.repeat(share[of_node], each)
         apart *= size
@@ -332,7 +343,7 @@ def _impurity_decrease(left: Sequence[Int32s], nodes: SplittableNodes, of_node: 
 
 
 class GrowthRules(NamedTuple):
-    """How a tree is grown.
+    """Settings by which a tree is grown.
 
     sizes: number of values of each predictor, (P,)
     is_unordered: whether the levels of each predictor lack an order, (P,)
@@ -387,7 +398,7 @@ class ValueCells(NamedTuple):
 
 
 def find_best_splits(predictors: Sequence[CodedPredictor], nodes: SplittableNodes, rules: GrowthRules) -> BestSplits:
-    """Find the best split of every node: of equal ones the first of the first predictor."""
+    """Find the best split of every node; of equal ones the first of the first predictor is taken."""
     classes, count = nodes.total.shape
     whole = _node_impurity(nodes.total * rules.class_weights)
     found, cells = [], {}
@@ -398,6 +409,8 @@ def find_best_splits(predictors: Sequence[CodedPredictor], nodes: SplittableNode
             found.append(predictor.cut_positions(nodes, rules.minbucket))
             continue
         cells[j] = _nonempty_value_cells(predictor, nodes)
+        # With two classes the best set of levels is one of neighbours in the order of the class shares (Breiman et al.
+        # 1984, theorem 4.5), so that trying all sets would find nothing better.
         if classes > 2 and 1 < predictor.size <= MOST_LEVELS:
             sets[j] = _best_level_sets(cells[j], nodes.total, whole, predictor.size, rules)
             found.append(CutPositions.without_cuts(classes, count))
@@ -408,6 +421,7 @@ def find_best_splits(predictors: Sequence[CodedPredictor], nodes: SplittableNode
     gain, left, place = _best_cuts_by_predictor(nearly_best_cuts(found, nodes, known), nodes, whole, len(predictors))
     for j, (by_sets, chosen, _) in sets.items():
         gain[j], left[:, j] = by_sets, chosen
+    # argmax takes the first of equal gains, which is the first predictor, as in rpart.
     feature, each = gain.argmax(axis=0), np.arange(count)
     cut, members = np.zeros(count, np.int64), np.zeros((count, rules.most_unordered_levels), np.bool_)
     for j, predictor in enumerate(predictors):
@@ -422,16 +436,18 @@ def find_best_splits(predictors: Sequence[CodedPredictor], nodes: SplittableNode
 
 
 def _node_impurity(counts: Floats) -> Floats:
-    """Return the Gini impurity times weight, (M,), of weighted counts (C, M), with the sums that rpart computes, so that ties are its ties."""
+    """Return the Gini impurity times the weight of each node, (M,), of weighted counts (C, M)."""
     size = counts.sum(axis=0)
     found = np.zeros(counts.shape[1])
+    # These are rpart's operations in rpart's order: a formula that is equal in exact arithmetic would break ties
+    # otherwise.
     for share in counts / size:
         found += size * (share * (1 - share))
     return found
 
 
 def _children_impurity(left: Floats, right: Floats) -> Floats:
-    """Return the impurity of both sides of each cut, (M,), of weighted counts (C, M), with the sums that rpart computes."""
+    """Return the summed impurity of both sides of each cut, (M,), given weighted counts (C, M) of each side."""
     found = np.zeros(left.shape[1])
     ours, theirs = left.sum(axis=0), right.sum(axis=0)
     for one, other in zip(left, right, strict=True):
@@ -462,17 +478,22 @@ def _nonempty_value_cells(predictor: CodedPredictor, nodes: SplittableNodes) -> 
 
 
 def _sort_cells_by_class_shares(cells: ValueCells, total: Floats, rules: GrowthRules) -> ValueCells:
-    """Sort the cells of each node by the share of the first class, or along the first principal component of all shares."""
+    """Sort the cells of each node by the share of the first class, or along the first principal component of all
+    shares.
+    """
     table, total = cells.class_counts * rules.class_weights, total * rules.class_weights
     size = table.sum(axis=0)
+    # Breiman et al. 1984, theorem 4.5.
     if len(total) == 2:
         place = table[0] / size
     else:
+        # Coppersmith, Hong & Hosking (1999): the order along the first principal component of the class shares.
         distance = table / size - (total / total.sum(axis=0))[:, cells.node]
         products = (distance[:, None] * distance[None] * size).reshape(len(total) ** 2, -1)
         sums = [np.bincount(cells.node, product, total.shape[1]) for product in products]
         axes = np.linalg.eigh(np.stack(sums, axis=1).reshape(-1, len(total), len(total)))[1][:, :, -1]
         place = np.einsum("cm,mc->m", distance, axes[cells.node])
+    # Of equal shares the lower code comes first, so that the order of the records has no effect.
     order = np.lexsort((cells.value, place, cells.node))
     return ValueCells(cells.node[order], cells.value[order], cells.class_counts[:, order])
 
@@ -517,7 +538,9 @@ def _node_starts(node: Integers) -> Integers:
 
 
 def _least_impurity_by_node(impurity: Floats, node: Integers, whole: Floats) -> tuple[Floats, Integers]:
-    """Return the least impurity (M,) of each node that is below its ``whole`` (M,), and its first place; ``node`` (M,) is ascending."""
+    """Return the least impurity (M,) of each node that is below its ``whole`` (M,), and its first place; ``node`` (M,)
+    is ascending.
+    """
     below = np.flatnonzero(impurity < whole)
     if not len(below):
         return np.empty(0), below
@@ -565,7 +588,11 @@ def _best_level_sets(
 
 @cache
 def _level_sets(size: int) -> Booleans:
-    """List all sets of ``size`` levels without the last, except the empty one, in the order of the Gray code: (2^(size - 1) - 1, size)."""
+    """List the sets of levels that a split may send left, (2^(size - 1) - 1, size), in the order of the Gray code.
+
+    A set and its complement make the same split, so no set has the last level. The empty set is left out.
+    """
+    # rpart tries the sets in the order of the Gray code; of equal ones the first wins there too.
     number = np.arange(1, 2 ** (size - 1))[:, None]
     return np.asarray((number ^ (number >> 1)) >> np.arange(size) & 1 == 1)
 
@@ -574,10 +601,9 @@ def _level_sets(size: int) -> Booleans:
 class ClassTree:
     """A classification tree of V nodes, the root first, parents before children. A leaf leads to itself.
 
-    A record at node v goes to ``left[v]`` if its code of predictor ``feature[v]`` is at most ``cut[v]``, or, where the levels of that
-    predictor have no order, if ``left_levels[v, code]``; else to ``right[v]``. A level that no record of the node has goes where most
-    of its
-    records go.
+    A record at node v goes to ``left[v]`` if its code of predictor ``feature[v]`` is at most ``cut[v]``, or, where the
+    levels of that predictor have no order, if ``left_levels[v, code]``; else to ``right[v]``. A level that no record of
+    the node has goes where most records of the node go.
 
     feature: predictor of the split, (V,)
     cut: largest code that goes left, (V,)
@@ -620,8 +646,8 @@ def grow_class_tree(
 ) -> ClassTree:
     """Grow the tree of classes y (n,), from 0, by the codes x (n, P), from 0.
 
-    ``levels`` (P,) is the number of levels of a predictor without an order, 0 for one with an order; ``weights`` (C,) is the weight of a
-    record of each class, 1 if empty.
+    ``levels`` (P,) is the number of levels of a predictor without an order, 0 for one with an order; ``weights`` (C,)
+    is the weight of a record of each class, 1 if empty.
     """
     return grow_class_trees(x, [y], levels=levels, minbucket=minbucket, cp=cp, weights=weights)[0]
 
@@ -638,9 +664,9 @@ def grow_class_trees(
 ) -> list[ClassTree]:
     """Grow the tree of each of T ``labels`` (n,) of the same classes, as ``grow_class_tree`` does, all together.
 
-    Several small trees take little longer than one. ``x`` are the codes (n, P) of all of them, or T tables of codes. ``units`` (T n,)
-    are the
-    weights of the records of one tree after the other, below 2^31 in all; ``minbucket`` then counts units.
+    Several small trees take little longer than one. ``x`` are the codes (n, P) of all of them, or T tables of codes.
+    ``units`` (T n,) are the weights of the records of one tree after the other, below 2^31 in all; ``minbucket`` then
+    counts units.
     """
     columns = np.concatenate([one.T for one in ([x] if isinstance(x, np.ndarray) else x)], axis=1)
     sizes = [count or int(column.max()) + 1 for count, column in zip(levels, columns, strict=True)]
@@ -653,6 +679,7 @@ def grow_class_trees(
     )
     alpha = cp * _misclassified_weight(counts.T * weight)
     width = classes + classes % 2
+    # Value and class are one number, which needs 64 bits from 2^31 on.
     kind = np.int64 if max(sizes) * width >= 2**31 else np.int32
     coded = np.tile(columns.astype(kind) * width, len(labels) if isinstance(x, np.ndarray) else 1)
     coded += y.astype(kind)
@@ -676,9 +703,9 @@ def _grow_levels(
 ) -> list[ClassTree]:
     """Grow the trees level by level, without pruning.
 
-    ``coded`` (P, N) are values and classes of the records of one tree after the other, ``counts`` (T, C) the records of each class,
-    ``alpha``
-    (T,) the least errors of a node that is split, ``units`` (N,) the weights of the records.
+    ``coded`` (P, N) are values and classes of the records of one tree after the other, ``counts`` (T, C) the records of
+    each class, ``alpha`` (T,) the errors that a node must exceed to be split, ``units`` (N,) the weights of the
+    records.
     """
     trees = len(counts)
     predictors = [
@@ -716,6 +743,7 @@ def _grow_levels(
             side[rows] = to_left.view(np.int8) + 2 * to_right.view(np.int8)
         go_left = found.left_counts[:, split].sum(axis=0).astype(np.int64)
         if records is not None:
+            # Counts are units here, and children need their numbers of records too.
             go_left = (
                 nodes.records[split] - np.bincount(nodes.node_of_record(), right, len(nodes)).astype(np.int64)[split]
             )
@@ -735,7 +763,11 @@ def _level_of_leaves(first: int, tree: Integers, rank: Integers, counts: Integer
 
 
 def _may_be_split(counts: Integers, alpha: Floats, rules: GrowthRules) -> Booleans:
-    """Return which nodes with these ``counts`` (A, C) have the records and, beyond ``alpha`` (A,), the errors that a split needs, (A,)."""
+    """Return which nodes may be split, (A,): those with enough records and more than ``alpha`` (A,) errors.
+
+    ``counts`` (A, C) are the records of each class.
+    """
+    # rpart's ``minsplit``, which is 3 ``minbucket`` by default. Fewer errors than alpha cannot be saved by any split.
     enough = counts.sum(axis=1) >= max(3 * rules.minbucket, 2)
     return np.asarray(enough & (_misclassified_weight(counts.T * rules.class_weights) > alpha))
 
@@ -754,18 +786,23 @@ def _route_records(
         right[inside] = ~found.left_levels.ravel().take(cell)
         unseen = np.ones_like(found.left_levels)
         unseen.ravel()[cell] = False
+        # A level that no record of the node has goes where most of its records go.
         mostly = 2 * found.left_counts.sum(axis=0) > nodes.sizes
         depth.members[at] = (found.left_levels | unseen & mostly[:, None]) & by_set[:, None]
     return right
 
 
 def _split_nodes(depth: TreeLevel, at: Integers, found: BestSplits, split: Integers, widest: int) -> TreeLevel:
-    """Write the splits into the nodes ``at`` (A,) and return the level of the children of those that are ``split`` (S,), the left ones first."""
+    """Write the splits into the nodes ``at`` (A,) of a level, and return the level of their children.
+
+    Children are those of the ``split`` (S,) nodes: the left ones come first, then the right ones.
+    """
     nodes, first = at[split], depth.first + len(depth.counts)
     depth.feature[nodes], depth.cut[nodes] = found.feature[split], found.cut[split]
     depth.left[nodes] = first + np.arange(len(nodes))
     depth.right[nodes] = depth.left[nodes] + len(nodes)
     left = found.left_counts[:, split].T.astype(np.int64)
+    # Children stand left ones first; their ranks say where they stand in the order of their parents.
     order = np.argsort(np.concatenate([2 * depth.rank[nodes], 2 * depth.rank[nodes] + 1]))
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
@@ -817,9 +854,9 @@ def _separate_trees(depths: Sequence[TreeLevel], leaf: Integers, trees: int) -> 
 def _splits_to_keep(tree: ClassTree, errors: Floats, weights: Floats, alpha: float) -> Booleans:
     """Return which nodes stay split, (V,), if each split must save ``alpha`` of the ``errors`` (V,).
 
-    A node's complexity is what its branch saves for each split, after those of its two children that save less than it have
-    collapsed. Children are visited in the order of their mean class, and not at all where a bound on the parent's complexity
-    shows that they cannot matter: that is rpart's ``partition``, recursion by recursion.
+    A node's complexity is what its branch saves for each split, after those of its two children that save less than it
+    have collapsed. Children are visited in the order of their mean class, and not at all where a bound on the parent's
+    complexity shows that they cannot matter: that is rpart's ``partition``, recursion by recursion.
     """
     risk: list[float] = errors.tolist()
     inner = tree.left != np.arange(len(errors))
@@ -828,8 +865,13 @@ def _splits_to_keep(tree: ClassTree, errors: Floats, weights: Floats, alpha: flo
     split = [False] * len(risk)
 
     def visited(node: int, bound: float) -> tuple[float, float, int]:
-        """Complexity of the node as a root, errors of its leaves, and its splits, where none of its errors and the bound is at most ``alpha``."""
+        """Prune below a node, and return its complexity, the errors of its leaves and the number of its splits.
+
+        Requires that the errors of the node and the bound exceed ``alpha``.
+        """
         own, one, other = risk[node], first_sons[node], second_sons[node]
+        # The bounds are those of rpart's ``partition.c``: what is not visited keeps no split, so leaving one out gives
+        # other trees.
         at_most = (own if own < bound else bound) - alpha
         first = (alpha, risk[one], 0) if most[one] <= alpha or at_most <= alpha else visited(one, at_most)
         at_most = min(max((own - first[1]) / (first[2] + 1), own - risk[one]), bound) - alpha
@@ -849,7 +891,7 @@ def _splits_to_keep(tree: ClassTree, errors: Floats, weights: Floats, alpha: flo
 
 
 def _children_by_mean_class(tree: ClassTree, weights: Floats) -> tuple[list[int], list[int]]:
-    """Return the child of each node with the lower mean class, and the other, (V,) each; a leaf is its own child."""
+    """Return the child of each node with the lower mean class, and the other, (V,) each; a leaf is its own."""
     weighted = tree.counts.T * weights
     mean = np.zeros(len(tree.counts))
     for place, share in enumerate(weighted / weighted.sum(axis=0)):
@@ -860,7 +902,11 @@ def _children_by_mean_class(tree: ClassTree, weights: Floats) -> tuple[list[int]
 
 
 def _errors_after_collapse(own: float, first: BranchErrors, second: BranchErrors) -> tuple[float, int]:
-    """Return errors and splits of two branches after collapsing those that save less for each split than their parent."""
+    """Return errors and number of splits of two branches after the weak ones have collapsed.
+
+    A branch collapses if it saves less for each split than its parent.
+    """
+    # The weaker branch goes first, since without it the parent saves more for each split and the other may stay.
     weak, strong = (first, second) if second[0] > first[0] else (second, first)
     errors, splits = weak[1] + strong[1], weak[2] + strong[2]
     if (own - errors) / (splits + 1) > weak[0]:
@@ -876,6 +922,7 @@ def collapse_nodes(tree: ClassTree, collapsed: Booleans) -> ClassTree:
     inner = np.flatnonzero(tree.left != here)
     end, reached = here.tolist(), [True] + [False] * (len(here) - 1)
     parts = (inner, tree.left[inner], tree.right[inner], collapsed[inner])
+    # Parents stand before children, so one pass reaches every node after its parent.
     for node, one, other, gone in zip(*(part.tolist() for part in parts), strict=True):
         if reached[node] and not gone:
             reached[one] = reached[other] = True

@@ -1,14 +1,14 @@
 """Classification and regression trees as arrays: grown, stored, and walked without the library that grew them.
 
-Breiman, Friedman, Olshen & Stone (1984). Growth and pruning follow rpart (Therneau & Atkinson 2019): leaves
-of at least ``minbucket`` records, no split of fewer than 3 ``minbucket``, depth at most 30, and no branch that saves less
-than ``cp`` of the root's impurity for each of its splits: of squared error where the target is a number (grown by scikit-learn,
-whose ``ccp_alpha`` is ``cp`` x root variance), of misclassified records where it is a class
-(``sfumato.engine.trees.class_trees``). A split after which the leaves differ in their class shares but not in
-their majority saves nothing and is removed, as in rpart.
+Breiman, Friedman, Olshen & Stone (1984). Growth and pruning follow rpart (Therneau & Atkinson 2019): leaves of at least
+``minbucket`` records, no split of fewer than 3 ``minbucket``, depth at most 30, and no branch that saves less than
+``cp`` of the root's impurity for each of its splits: of squared error where the target is a number (grown by
+scikit-learn, whose ``ccp_alpha`` is ``cp`` x root variance), of misclassified records where it is a class
+(``sfumato.engine.trees.class_trees``). A split after which the leaves differ in their class shares but not in their
+majority saves nothing and is removed, as in rpart.
 
-Records may have weights below 1. Impurity, errors and ``minbucket`` then sum the weights: a leaf of five records' weight has five records
-or more.
+Records may have weights below 1. Impurity, errors and ``minbucket`` then sum the weights: a leaf of five records'
+weight has five records or more.
 """
 
 from __future__ import annotations
@@ -32,16 +32,15 @@ MOST_WEIGHT_BITS = 15
 class TreeArrays:
     """T regression or classification trees with V nodes in all, as arrays. A leaf leads to itself.
 
-    A record at node v goes to ``left[v]`` if x[feature[v]] <= threshold[v]; where ``chosen[v]`` is not -1 the feature is a level without an
-    order, and a record goes left if ``sets[chosen[v], level]``.
+    A record at node v goes to ``left[v]`` if x[feature[v]] <= threshold[v]; where ``chosen[v]`` is not -1 the feature
+    is a level without an order, and a record goes left if ``sets[chosen[v], level]``.
 
     root: root node of each tree, (T,)
     feature, threshold, left, right: split of each node, (V,)
-    start, count: the target's values in a leaf are ``donors[start[v] : start[v] + count[v]]``; other nodes have a count of 0, (V,)
-    donors: values of the target, (T n,), in the order of the records that the tree grew on until ``with_sorted_donors``; of weighted
-        records
-        the
-        distinct values of each leaf, sorted
+    start, count: the target's values in a leaf are ``donors[start[v] : start[v] + count[v]]``; other nodes have a count
+    of 0, (V,)
+    donors: values of the target, (T n,), in the order of the records that the tree grew on until
+    ``with_sorted_donors``; of weighted records the distinct values of each leaf, sorted
     chosen: row of ``sets``, or -1, (V,)
     sets: levels that go left, (S, L)
     weight: weight of the records that have each donor value, of the shape of ``donors``; None where all records weigh 1
@@ -77,6 +76,7 @@ class TreeArrays:
         return np.concatenate([np.empty(0, np.int64), *blocks])
 
     def _find_leaves_in_block(self, tree: int, x: Floats) -> Integers:
+        """Walk the records of one block down the tree together, level by level, and return their leaves, (n,)."""
         node = np.full(len(x), self.root[tree])
         walking = np.flatnonzero(self.left[node] != node)
         while len(walking):
@@ -90,22 +90,24 @@ class TreeArrays:
         return node
 
     def with_sorted_donors(self) -> TreeArrays:
-        """Return the same trees with the donors of each leaf sorted by value, missing ones last.
-
-        The place of a donor then says which of the leaf's values it is, and nothing about its record: no draw can be traced to a
-        record, even with all random numbers and the order of the file.
-        """
+        """Return the same trees with the donors of each leaf sorted by value, missing ones last."""
+        # Weighted donors are distinct values that are sorted already.
         if self.weight is not None:
             return self
+        # The place of a donor then tells nothing of its record: no draw can be traced to one, even by whoever knows all
+        # random numbers and the order of the file.
         return replace(self, donors=self.donors[np.lexsort((self.donors, self.leaf_of_donor))])
 
     def draw_donors(self, tree: int, x: Floats, rng: np.random.Generator) -> Floats:
-        """Draw one donor of its leaf for each record of ``x`` (n, P), with probability proportional to its weight: (n,)."""
+        """Draw one donor of its leaf for each record of ``x`` (n, P), with probability proportional to its weight:
+        (n,).
+        """
         leaf = self.find_leaves(tree, x)
         if self.weight is not None:
             upto = np.cumsum(self.weight)
             first = np.append(0.0, upto)[self.start[leaf]]
             place = np.searchsorted(upto, first + rng.random(len(x)) * self.leaf_weights[leaf], side="right")
+            # Rounding of the running sum may point behind the last donor of the leaf.
             return np.asarray(self.donors[np.minimum(place, (self.start + self.count - 1)[leaf])])
         return np.asarray(self.donors[self.start[leaf] + rng.integers(self.count[leaf])])
 
@@ -140,18 +142,18 @@ def concatenate_trees(trees: Sequence[TreeArrays]) -> TreeArrays:
 def fit_regression_tree(
     x: Floats, y: Floats, *, minbucket: int, cp: float, seed: int, weights: Floats | None = None
 ) -> TreeArrays:
-    """Fit one tree for numbers ``y`` (n,) by ``x`` (n, P); ``seed`` decides between equal splits, and nothing else.
+    """Fit one tree for numbers ``y`` (n,) by ``x`` (n, P).
 
-    ``weights`` (n,) are the weights of records, above 0 and at most 1; all 1 by default.
-
-    Numbers may be missing (NaN): such records donate NaN, and the tree is that of two responses, the number and whether it
-    is missing, whose shares of unexplained variance are averaged (Segal 1992; De'ath 2002). The tree sees ranks, so that it
-    does not depend on units and scikit-learn's single precision loses nothing; a threshold is the middle between two
+    ``seed`` decides between equal splits, and nothing else. ``weights`` (n,) are the weights of records, above 0 and at
+    most 1; all 1 by default. Numbers may be missing (NaN): such records donate NaN, and the tree is that of two
+    responses, the number and whether it is missing, whose shares of unexplained variance are averaged (Segal 1992;
+    De'ath 2002). The tree sees ranks, so it does not depend on units; a threshold is the middle between two
     neighbouring values of ``x``.
     """
     own = None if weights is None else _WeightUnits.from_weights(weights)
     if _is_too_small_to_split(x, y, minbucket, own):
         return _single_leaf_tree(y, own)
+    # scikit-learn stores predictors in single precision, which holds ranks exactly but merges close numbers.
     values, ranks = [], np.empty(x.shape, np.float32)
     for j, column in enumerate(x.T):
         points, ranks[:, j] = np.unique(column, return_inverse=True)
@@ -180,8 +182,8 @@ def fit_classification_tree(
 ) -> TreeArrays:
     """Fit one tree for codes of classes ``y`` (n,) by ``x`` (n, P).
 
-    Columns that hold codes of levels without an order have their number in ``levels`` (P,), others 0. ``weights`` are those of
-    ``fit_regression_tree``.
+    Columns that hold codes of levels without an order have their number in ``levels`` (P,), others 0. ``weights`` are
+    those of ``fit_regression_tree``.
     """
     if weights is None:
         return fit_classification_trees([x], [y], levels=levels, minbucket=minbucket, cp=cp)[0]
@@ -197,7 +199,10 @@ def fit_classification_tree(
 def fit_classification_trees(
     x: Sequence[Floats], y: Sequence[Floats], *, levels: Sequence[int], minbucket: int, cp: float
 ) -> list[TreeArrays]:
-    """Fit the tree of each of several tables as ``fit_classification_tree`` does, those with equally many records and classes all together."""
+    """Fit a tree for each of several tables, as ``fit_classification_tree`` does.
+
+    Trees of tables with equally many records and classes are grown together, which is quicker.
+    """
     found: list[TreeArrays | None] = [
         _single_leaf_tree(own) if _is_too_small_to_split(of, own, minbucket) else None
         for of, own in zip(x, y, strict=True)
@@ -224,7 +229,7 @@ class _CodedTable(NamedTuple):
 
     codes: codes of the predictors, (n, P)
     values: values that the codes of each predictor stand for, (P,)
-    classes: classes from 0, (n,)
+    class_keys: classes from 0, (n,)
     """
 
     codes: Integers
@@ -251,7 +256,9 @@ class _WeightUnits(NamedTuple):
 
     @classmethod
     def from_weights(cls, weights: Floats) -> _WeightUnits:
-        """Round weights (n,) to the nearest of 2^-15 or a coarser power of two, none of them to 0: fewer than 2^31 units in all."""
+        """Round weights (n,) to multiples of 2^-15, or of a coarser power of two; none is rounded to 0."""
+        # Coarser where records are many: all units together stay below 2^31, for which the class trees count in 32
+        # bits.
         whole = 1 << max(0, min(MOST_WEIGHT_BITS, 30 - len(weights).bit_length()))
         return cls(np.maximum(np.rint(weights * whole), 1).astype(np.int64), whole)
 
@@ -264,7 +271,9 @@ class _WeightUnits(NamedTuple):
 def _arrays_from_class_tree(
     tree: ClassTree, y: Floats, values: Sequence[Floats], levels: Sequence[int], weights: _WeightUnits | None = None
 ) -> TreeArrays:
-    """Return a classification tree as arrays, with thresholds between values and the targets of its leaves as donors."""
+    """Return a classification tree as arrays, its thresholds between values, with the targets of its leaves as
+    donors.
+    """
     inner = tree.left != np.arange(len(tree.left))
     by_set = inner & (np.asarray(levels) > 0)[tree.feature]
     start, count, donors, weight = _group_donors(tree.leaf, y, len(tree.left), weights)
@@ -284,6 +293,7 @@ def _arrays_from_class_tree(
 
 
 def _is_too_small_to_split(x: Floats, y: Floats, minbucket: int, weights: _WeightUnits | None = None) -> bool:
+    """Return whether the root stays a leaf: no predictors, too few records, or one value of the target."""
     size = len(y) if weights is None else weights.units.sum() / weights.per_record
     return not x.shape[1] or size < max(3 * minbucket, 2) or len(np.unique(y)) < 2
 
@@ -293,14 +303,17 @@ def _group_donors(
 ) -> tuple[Integers, Integers, Floats, Floats | None]:
     """Group the target's values by leaf (n,).
 
-    Returns where the donors of each node start and how many they are, (nodes,), the donors (D,), and their weights, None without weights.
+    Returns where the donors of each node start and how many they are, (nodes,), the donors (D,), and their weights,
+    None without weights.
     """
     weight = None
     if weights is None:
         y = y[np.argsort(leaf, kind="stable")]
     else:
+        # Equal values of a leaf become one donor with their summed weight.
         order = np.lexsort((y, leaf))
         leaf, y, units = leaf[order], y[order], weights.units[order]
+        # NaN is missing and equals NaN here.
         same = (y[1:] == y[:-1]) | (np.isnan(y[1:]) & np.isnan(y[:-1]))
         starts = np.append(0, np.flatnonzero(~same | (leaf[1:] != leaf[:-1])) + 1)
         leaf, y, weight = leaf[starts], y[starts], np.add.reduceat(units, starts) / weights.per_record
@@ -309,12 +322,14 @@ def _group_donors(
 
 
 def _single_leaf_tree(y: Floats, weights: _WeightUnits | None = None) -> TreeArrays:
+    """Return the tree that is a leaf of all records."""
     zero, no_set = np.zeros(1, np.int64), np.zeros((0, 0), np.bool_)
     start, count, donors, weight = _group_donors(np.zeros(len(y), np.int64), y, 1, weights)
     return TreeArrays(zero, zero, np.zeros(1), zero, zero, start, count, donors, zero - 1, no_set, weight)
 
 
 def _fit_with_sklearn(ranks: NDArray[np.float32], y: Floats, minbucket: int, cp: float, seed: int) -> Any:
+    """Fit and prune the tree of unweighted records with scikit-learn."""
     from sklearn.tree import DecisionTreeRegressor
 
     model = DecisionTreeRegressor(
@@ -330,15 +345,15 @@ def _fit_with_sklearn(ranks: NDArray[np.float32], y: Floats, minbucket: int, cp:
 def _fit_weighted_with_sklearn(
     ranks: NDArray[np.float32], y: Floats, minbucket: int, cp: float, seed: int, weights: _WeightUnits
 ) -> ClassTree:
-    """Fit the tree of weighted records with scikit-learn and prune it.
-
-    scikit-learn counts records where it checks whether a node may split, so nodes with too little weight are made leaves afterwards.
-    """
+    """Fit the tree of weighted records with scikit-learn and prune it."""
     from sklearn.tree import DecisionTreeRegressor
 
     fewest, all_units = minbucket * weights.per_record, int(weights.units.sum())
     model = DecisionTreeRegressor(
-        min_weight_fraction_leaf=(fewest - 0.5) / all_units, max_depth=MAX_DEPTH, random_state=seed
+        # Half a unit less, since the fraction is rounded and a leaf of just the fewest units must stay allowed.
+        min_weight_fraction_leaf=(fewest - 0.5) / all_units,
+        max_depth=MAX_DEPTH,
+        random_state=seed,
     )
     response = _standardise(y, weights.as_floats)
     tree = model.fit(ranks, response, sample_weight=weights.units.astype(np.float64)).tree_
@@ -353,20 +368,21 @@ def _fit_weighted_with_sklearn(
         tree.apply(ranks),
     )
     size = tree.weighted_n_node_samples
+    # scikit-learn counts records, not weights, where it checks whether a node may split.
     split = inner & (size > 3 * fewest - 0.5)
     return collapse_nodes(grown, ~_splits_worth_cost(grown, split, tree.impurity * (size / all_units), cp))
 
 
 def _splits_worth_cost(tree: ClassTree, split: NDArray[np.bool_], error: Floats, cp: float) -> NDArray[np.bool_]:
-    """Return which of the nodes that may be split stay split, (V,), if each further leaf must save ``cp`` of the root's error.
+    """Return which nodes stay split, (V,), if each further leaf must save ``cp`` of the root's error.
 
-    ``error`` (V,) are shares of the root's. That is the smallest of the trees that are best by error and leaves together (Breiman et
-    al. 1984,
-    theorem 3.10); all ``split`` nodes where nothing needs to be saved.
+    ``error`` (V,) are shares of the root's. The result is the smallest of the trees that are best by error and leaves
+    together (Breiman et al. 1984, theorem 3.10); without ``cp`` all ``split`` nodes stay.
     """
     if not cp:
         return split
     best, stays = error + cp, split.copy()
+    # Backwards, children come before their parents.
     for node in np.flatnonzero(split)[::-1]:
         branch = best[tree.left[node]] + best[tree.right[node]]
         stays[node] = branch < best[node]
@@ -375,13 +391,18 @@ def _splits_worth_cost(tree: ClassTree, split: NDArray[np.bool_], error: Floats,
 
 
 def _standardise(y: Floats, weights: Floats | None = None) -> Floats:
-    """Standardise numbers (n,) to mean 0 and variance 1; with missing ones return (n, 1 or 2): the numbers, missing at 0, and who is missing."""
+    """Standardise numbers (n,) to mean 0 and variance 1.
+
+    With missing numbers two columns are returned, (n, 2): the numbers, missing ones at the mean, and whether they are
+    missing. A column that does not vary is left out.
+    """
     missing = np.isnan(y)
     if missing.any():
         own = None if weights is None else weights[~missing]
         filled = np.where(missing, np.average(y[~missing], weights=own), y)
         parts = (column for column in (filled, missing * 1.0) if np.ptp(column) > 0)
         return np.column_stack([_standardise(column, weights) for column in parts])
+    # Squares of large numbers would overflow.
     scaled = y / np.abs(y).max()
     if weights is None:
         return np.asarray((scaled - scaled.mean()) / scaled.std())
@@ -390,11 +411,15 @@ def _standardise(y: Floats, weights: Floats | None = None) -> Floats:
 
 
 def _split_thresholds(feature: Integers, below: Integers, split: NDArray[np.bool_], values: Sequence[Floats]) -> Floats:
-    """Return thresholds (V,) between the values of ranks ``below`` and the next, where there is a ``split``; 0 elsewhere."""
+    """Return thresholds (V,) between the values of ranks ``below`` and the next, where there is a ``split``; 0
+    elsewhere.
+    """
     thresholds = np.zeros(len(feature))
     for j, points in enumerate(values):
         of_feature = split & (feature == j)
         low, high = points[below[of_feature]], points[below[of_feature] + 1]
+        # The sum of the two may overflow. Between neighbouring floats the middle rounds to one of them, and ``high``
+        # must go right.
         middle = low / 2 + high / 2
         thresholds[of_feature] = np.where((low <= middle) & (middle < high), middle, low)
     return thresholds
@@ -403,19 +428,21 @@ def _split_thresholds(feature: Integers, below: Integers, split: NDArray[np.bool
 def order_levels(codes: Integers, levels: int, y: Floats, weights: Floats | None = None) -> Floats:
     """Return the place of each level, (levels,), in the order in which splits between neighbours suffice.
 
-    That is the order of the means of ``y`` (n,): the best of all 2^(L-1) - 1 splits of the levels is between neighbours
-    (Fisher 1958; Breiman et al. 1984). For numbers of which some are missing (NaN) it is the order along the first
-    principal component of the two responses of ``fit_regression_tree``. The order is found once, at the root (Wright & König 2019). A level
-    without records has the overall mean. ``weights`` (n,) are the weights of records, above 0.
+    That is the order of the means of ``y`` (n,). For numbers of which some are missing (NaN) it is the order along the
+    first principal component of the two responses of ``fit_regression_tree``. The order is found once, at the root
+    (Wright & König 2019). A level without records has the overall mean. ``weights`` (n,) are the weights of records,
+    above 0.
     """
     rows = np.bincount(codes, weights, levels)
     seen = rows > 0
     target = _level_sort_scores(y, weights)
+    # The best of all 2^(L-1) - 1 splits of the levels is between neighbours by mean (Fisher 1958; Breiman et al. 1984).
     centred = target - np.average(target, axis=0, weights=weights)
     of_each = 1.0 if weights is None else weights
     sums = np.column_stack([np.bincount(codes, column * of_each, levels) for column in centred.T])
     means = np.where(seen[:, None], sums / np.where(seen, rows, 1)[:, None], 0.0)
     axis = np.linalg.eigh(means.T @ (rows[:, None] * means))[1][:, -1]
+    # The sign of an eigenvector is arbitrary and differs between libraries.
     axis = axis * np.sign(axis[np.abs(axis).argmax()])
     places = np.empty(levels)
     places[np.argsort(means @ axis, kind="stable")] = np.arange(levels)
