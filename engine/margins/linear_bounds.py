@@ -96,7 +96,7 @@ def known_record_range(records: int, released: Iterable[int | None]) -> tuple[fl
         if rows is None or rows == records:
             return float(records), float(records)
         unit = 1
-        while rows % (10 * unit) == 0:
+        while rows and rows % (10 * unit) == 0:
             unit *= 10
         if abs(rows - records) <= unit / 2:
             low, high = max(low, math.ceil(rows - unit / 2)), min(high, math.floor(rows + unit / 2))

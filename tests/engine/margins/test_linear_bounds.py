@@ -82,6 +82,8 @@ def test_a_number_of_rows_says_how_many_records_there_are_or_to_what_they_are_ro
     )
     assert known_record_range(18, [20]) == (15, 25)
     assert known_record_range(1234, [1000, 1200]) == (1150, 1250)
+    assert known_record_range(0, [0]) == (0, 0)
+    assert known_record_range(3, [0]) == (0, math.inf), "a release without rows says nothing"
     assert known_record_range(18, [500]) == known_record_range(18, []) == UNKNOWN
 
 
@@ -198,13 +200,13 @@ def test_what_too_many_programs_would_have_to_find_out_is_undecided_and_not_safe
 def test_a_system_that_is_too_large_never_counts_as_looked_at_unless_moves_of_records_prove_it() -> None:
     truth = np.random.default_rng(1).poisson(0.5, (2, 2, 2, 2)).astype(float)
     pairs = list(itertools.combinations(range(4), 2))
-    found = audited(truth, released_of(truth, pairs), 3, largest=8)
+    found = audited(truth, released_of(truth, pairs), 3, max_cells=8)
     assert found.too_large == 1
     assert found.undecided > 0
     assert 0 < found.exact <= audited(truth, released_of(truth, pairs), 3).exact, "what follows from parts is named"
     rich = np.random.default_rng(2).poisson(200.0, (2, 2, 2, 2)).astype(float)
     rich[0, 0, 0, 0] = 1
-    loose = audited(rich, released_of(rich, pairs, 10), 10, known=True, largest=8)
+    loose = audited(rich, released_of(rich, pairs, 10), 10, known=True, max_cells=8)
     assert loose.exact == loose.undecided == loose.too_large == 0
     assert loose.looked_at > 0
 
