@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from ..data.arrays import Floats
 
 Question = Literal["singling out", "linkability", "inference", "membership"]
-"""Questions to answer before a release may count as anonymous: the three of the Article 29 Working Party (WP216, 2014), and
-whether it reveals that a person is among the confidential data."""
+"""Questions to answer before a release may count as anonymous: the three of the Article 29 Working Party (WP216, 2014),
+and whether it reveals that a person is among the confidential data."""
 QUESTIONS: tuple[Question, ...] = get_args(Question)
 
 
@@ -30,14 +30,15 @@ ATTACK_PARTS = {
     "detectable_added_risk": "detectable_added",
     "excess_p_value": "p",
 }
-"""The outputs of every attack that is compared with control records, and what each is: how often a guess is right with the
-release, without it, and of controls, what is in excess of these, the smallest excess that would have been found, how many guesses there are,
-how much of the excess the release adds, the smallest such part that would have been found, and how probable as much is where the release reveals nothing. They stand side by side in one table."""
+"""The outputs of every attack that is compared with control records, and what each is: how often a guess is right with
+the release, without it, and of controls, what is in excess of these, the smallest excess that would have been found,
+how many guesses there are, how much of the excess the release adds, the smallest such part that would have been found,
+and how probable as much is where the release reveals nothing. They stand side by side in one table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Smallest value that is good enough where a recipe sets no threshold, and whose practice that is."""
+    """Default threshold, the smallest acceptable value where a recipe sets none, and the source of this practice."""
 
     least: float
     source: str
@@ -89,25 +90,22 @@ class RiskOutput:
     """Role of an output in the assessment of risk.
 
     questions: questions of the risk assessment that it answers
-    evidence: kind of evidence it is beside the epsilon of a release, in words: what the files show of people, where a proof bounds what
-        they could show
-    ratio_to: what its rows' baseline is, where a threshold's ``max_ratio`` is compared with that, since there is no value of the
-        confidential data
-    gate_reference: its share is compared with limits before a release: beyond its own baseline, which is what there would be by
-        "chance", without any
-        disclosure; or by the "margin" of the data, which a useful release exceeds too; or beyond "nothing", where it is a share of the
-        records that
-        has no baseline of its own. Only what is beyond chance may block a release
-    gate_lower: the lower limit of its interval is compared in place of its value, as of a largest of many, which is large by chance
-    area: it is an AUC, the chance that a person of the data scores above another
-    raised_by_noise: it is computed from the released records alone, and a table of other people, or one that is less like the data, can
-        have a higher
-        value than the data. A higher value is then no disclosure by itself
-    never_falls_with_knowledge: an intruder who knows one variable more is never less of a risk by it: of an output for which low values
-        are good the
-        value does not fall, of one for which high values are good it does not rise. Of an ``estimated`` output that holds up to its
-        interval.
-        The contract tries it with what the method's ``known``, ``keys`` or ``quasi_identifiers`` name
+    evidence: kind of evidence, in words, where that is other than the epsilon of a release: what the files reveal about
+        people, rather than a proven bound of it
+    ratio_to: name of the baseline of its rows, where ``max_ratio`` compares with that because the confidential data
+        have no value
+    gate_reference: what its share is compared with before a release: "chance", its own baseline, which a release
+        without any disclosure has; "margin", what the data's marginal distributions give away, which a useful release
+        exceeds too; "nothing", for a share of records without a baseline of its own. Only an excess over chance may
+        block a release
+    gate_lower: whether the lower limit of its interval is compared, as for a largest of many, which is large by chance
+    area: whether it is an AUC, the probability that a person in the data scores above another
+    raised_by_noise: whether it is computed from the released records alone, so that a table of other people, or one
+        less like the data, can have a higher value than the data. A higher value is then no disclosure by itself
+    never_falls_with_knowledge: whether one more known variable never lowers the risk: where low values are good the
+        value does not fall, where high values are good it does not rise; for an ``estimated`` output up to its
+        interval. The contract tests this with the variables in the method's ``known``, ``keys`` or
+        ``quasi_identifiers``
     """
 
     questions: tuple[Question, ...] = ()
@@ -125,15 +123,15 @@ class Label:
     """Texts about an output for people.
 
     name: at most 45 characters
-    says: sentence with the figures in braces: ``{value}``, with its unit and of how many; ``{variable}``, that of the row; and
+    says: sentence with placeholders: ``{value}``, with its unit and the total; ``{variable}``, that of the row; and
         parameters of the row such as ``{q}``
     good: sentence on good values
-    fails: sentence on what it means that a limit is not met
+    fails: sentence on what a failed limit means
     levers: what to change then
-    counts: "people" where its unit is of all confidential records, a person each; "share" where a number without a unit is shown in per
-        cent
+    counts: "people" where its unit is of all confidential records, a person each; "share" where a number without a unit
+        is shown in per cent
     baseline: name of the baseline of its rows where that is not the confidential data's own value
-    shared: several methods have an output of this name, so that the method is named too
+    shared: whether several methods have an output of this name, so that the method is named too
     """
 
     name: str = ""
@@ -148,12 +146,13 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class FigureOfCounts:
-    """Figure of one variable that follows from counts of its values in both tables, so that it can be published protected.
+    """Figure of one variable that is a function of counts of its values in both tables, so that it can be published
+    protected.
 
-    compute: the figure of counts (k,) of the confidential and (k,) of the released table, of cells in the order of the values;
-        it depends on the shares of the cells alone
-    sensitivity: the most by which the figure, times the number of confidential records, changes with one record more or less;
-        None where no bound is proved, and then no noise can pay for it
+    compute: returns the figure, given counts (k,) of the confidential and (k,) of the released table in cells ordered
+        by value; it depends on the shares of the cells alone
+    sensitivity: largest change of the figure times the number of confidential records when one record is added or
+        removed; None where no bound is proved, and then no noise can pay for it
     """
 
     compute: Callable[[Floats, Floats], float]
@@ -171,22 +170,17 @@ class Output:
     intermediate: its rows are what ``combine`` or a study's ``summarise`` works on: they stay with their tasks and are no result
     range: smallest and largest possible value, None where it has no end; its intervals stay inside
     short: its name where there is little room
-    estimated: its value rests on sampled records, controls, permutations or replicates of noise, so that a verdict needs its interval;
-        else it is a
-        function of the release and the tables alone. A value of such an output that rests on no sample, since there were few records or
-        nothing was
-        drawn, has an interval without width
+    estimated: its value rests on sampled records, controls, permutations or replicates of noise, so that a verdict
+        needs its interval; else it is a function of the release and the tables alone. A value of such an output that
+        rests on no sample, since there were few records or nothing was drawn, has an interval without width
     detectable: output of the same use that holds the smallest leak found with 80 % power
     row_defaults: meaning of a row that lacks a parameter which other rows of the output have, so that a threshold can name it
     drawn: "interval", an estimate that is drawn beside the confidential data's; "note", it stands below
-    public: how the figure follows from counts of one variable, the row's target. Where a recipe requests public figures (``[release]
-        public_figures``) it is
-        published, recomputed from protected counts or with noise, never as it was measured. It must be about information lost, not
-        about risk.
-        Left out, it is as confidential as the data
-    statbarn: class of statistics whose checks an output checker applies; left out, counts and shares are frequencies and all others,
-        means and sums over
-        the records, linear aggregations
+    public: how the figure follows from counts of one variable, the row's target. Where a recipe requests public figures
+        (``[release] public_figures``) it is published, recomputed from protected counts or with noise, never as it was
+        measured. It must be about information lost, not about risk. Left out, it is as confidential as the data
+    statbarn: class of statistics whose checks an output checker applies; left out, counts and shares are frequencies
+        and all others, means and sums over the records, linear aggregations
     label: texts for people
     quality, study, risk: what only data quality, a study or a risk has
     """
@@ -211,17 +205,17 @@ class Output:
 
     @property
     def in_percent(self) -> bool:
-        """Return whether people read its values in per cent."""
+        """Return whether its values are shown in per cent."""
         return self.unit == "share" or self.label.counts == "share"
 
     @property
     def checked_as(self) -> Statbarn:
-        """Return its statbarn, declared or by its unit."""
+        """Return its statbarn, as declared or by its unit."""
         return self.statbarn or statbarn_by_unit(self.unit)
 
     @property
     def title(self) -> str:
-        """Return its name where there is little room: ``short``, else its words."""
+        """Return its name for narrow places: ``short``, else ``name`` in words."""
         return self.short or self.name.replace("_", " ")
 
     @property
@@ -335,11 +329,9 @@ class RecordArray:
 
     name, meaning, unit: of its values
     worse: which values are worse
-    part: role of the value for a record at risk: how many released records match it, whether its own is among them, the probability
-        that it is
-        disclosed, or that probability before the release. ``best_candidates`` and ``best_hit`` are the first two for an intruder who
-        ignores some of the
-        known variables; left out where nothing is ignored
+    part: role of the value for a record at risk: how many released records match it, whether its own is among them, the
+        probability that it is disclosed, or that probability before the release. ``best_candidates`` and ``best_hit``
+        are the first two for an intruder who ignores some of the known variables; left out where nothing is ignored
 
     NaN stands for a record that was not examined.
     """
@@ -359,8 +351,8 @@ class Beliefs:
     both, gained, lost, neither: how many are guessed right before and after, after alone, before alone, and never
     of_first: ``after`` by the first datasets, as many as the row's parameter ``datasets`` says
     certain: a truth of this probability or more is nearly certain
-    prior, unknowing: where the parameter ``prior`` is ``unknowing``, the intruder believes nothing before, and ``before`` says nothing
-        of other people
+    prior, unknowing: where the parameter ``prior`` is ``unknowing``, the intruder believes nothing before, and
+        ``before`` says nothing of other people
     """
 
     after: str
