@@ -5,9 +5,9 @@
     total = "income = wage + rent + other"
     order = { holds = "born <= married_on", source = "data" }
 
-A name is a column where there is one of that name, unless it stands in quotes on the right of a sign. Columns with levels are compared
-with levels, or with
-each other by name; numbers with numbers; dates with dates, and differences of dates with days.
+A name is a column where there is one of that name, unless it stands in quotes on the right of a sign. Columns with
+levels are compared with levels, or with each other by name; numbers with numbers; dates with dates, and differences of
+dates with days.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ generalised value holds. A comparison holds where it does for all of them, is vi
 otherwise (interval arithmetic: Moore 1966). A rule is violated by a record where it is known not to hold: what depends on a missing
     value is not.
 
-Sums of several columns are compared up to 1e-9 of the sum of their absolute parts, since decimal fractions are no doubles; single
-numbers, dates and differences of two columns exactly.
+Sums of several columns are compared up to 1e-9 of the sum of their absolute parts, since decimal fractions are no
+doubles; single numbers, dates and differences of two columns exactly.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Mining of rules that every record of a table satisfies: suggestions for ``[constraints]``.
 
-The search covers implications between levels, zeros and gaps (``relationship = 'Husband' -> sex = 'Male'``), bounds of numbers and
-dates given a level
-(``married = 'yes' -> age >= 15``, rounded outwards to two digits), orders of two columns (``born <= married_on``), and sums (``income =
-wage + rent``).
+The search covers implications between levels, zeros and gaps (``relationship = 'Husband' -> sex = 'Male'``), bounds of
+numbers and dates given a level (``married = 'yes' -> age >= 15``, rounded outwards to two digits), orders of two
+columns (``born <= married_on``), and sums (``income = wage + rent``).
 
 Each holds for all records. That could be chance, so each has the probability that it would hold for all of them if its columns
 were independent, given what each column holds: the values of one permuted over the records. These are exact:
@@ -14,9 +13,9 @@ bound,
 - a <= b for all: with a_(1) >= a_(2) >= ... and c_i the number of b at least a_(i), the product of (c_i - i + 1) / (n - i + 1).
 - a = b + c for all: the product of m_v! over the values v of a, m_v how often each occurs, over n!.
 
-A rule is suggested where this is at most ``RATE`` over the number of rules examined (Bonferroni): of tables whose columns are
-independent at most one in a
-hundred has any suggestion at all. Nothing says that a rule holds for people who are not in the table.
+A rule is suggested where this is at most ``RATE`` over the number of rules examined (Bonferroni): of tables whose
+columns are independent at most one in a hundred has any suggestion at all. Nothing says that a rule holds for people
+who are not in the table.
 """
 
 from __future__ import annotations
@@ -79,8 +78,8 @@ class _MinedRule:
 
 
 def mine_constraints(data: Microdata) -> tuple[SuggestedRule, ...]:
-    """Return the rules that every record satisfies and chance does not explain; sums first, then orders, then implications, the surest
-    first of each.
+    """Return the rules that every record satisfies and chance does not explain; sums first, then orders, then
+    implications, the surest first of each.
     """
     variables = [v for v in data.schema if v.role is not Role.IDENTIFIER and "`" not in v.name]
     parts = [part for variable in variables for part in _column_events(data, variable)]

@@ -62,8 +62,8 @@ class RedrawTally:
 
 
 def _violating_records(draws: Sequence[DrawViolations], name: str, of: int) -> tuple[Mask, int]:
-    """Mark the records (of,) that violated the rule of that name in any of these draws, and count the violations; any rule where the name
-    is empty.
+    """Mark the records (of,) that violated the rule of that name in any of these draws, and count the violations; any
+    rule where the name is empty.
     """
     found, times = np.zeros(of, dtype=np.bool_), 0
     for rows, broke in draws:

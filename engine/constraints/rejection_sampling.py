@@ -1,15 +1,15 @@
 """Rejection sampling of datasets that keep to their constraints, step by step; sums are kept by computing their last variable.
 
-A constraint is complete once the last of its variables is there; the step that made it redraws the records that violate it, from the same
-model, with the same parameters and predictors, until they keep to it. What is accepted has the model's distribution given the
-predictors and given that the constraint holds (von Neumann 1951). Each step is conditioned on its own: nothing made before it is redrawn,
-so that the dataset's joint distribution is the product of these, not the model's whole one given all constraints.
+A constraint is complete once the last of its variables is there; the step that made it redraws the records that violate
+it, from the same model, with the same parameters and predictors, until they keep to it. What is accepted has the
+model's distribution given the predictors and given that the constraint holds (von Neumann 1951). Each step is
+conditioned on its own: nothing made before it is redrawn, so that the dataset's joint distribution is the product of
+these, not the model's whole one given all constraints.
 
-An equality of sums of numbers is no event to wait for. There the variable that the recipe makes last is computed from the others, as
-soon as these are known,
-and what it must be besides (bounds, whole numbers, other constraints) is required of the step that made the last of them. Where one of
-them is missing, the equality
-says nothing, and the variable's own model draws it.
+An equality of sums of numbers is no event to wait for. There the variable that the recipe makes last is computed from
+the others, as soon as these are known, and what it must be besides (bounds, whole numbers, other constraints) is
+required of the step that made the last of them. Where one of them is missing, the equality says nothing, and the
+variable's own model draws it.
 
 Nothing is repaired: records that break a rule after the last redraw are reported, by constraint, and the run fails unless its recipe keeps such records.
 """

@@ -12,8 +12,8 @@ CELLS_PER_BLOCK = 4_000_000
 
 
 def row_blocks(rows: int, width: int = 1, cells: int | None = None) -> Iterator[slice]:
-    """Yield consecutive slices that cover ``rows``, each of at most ``cells`` (``CELLS_PER_BLOCK``) numbers for ``width`` numbers a row,
-    and at least one row.
+    """Yield consecutive slices that cover ``rows``, each of at most ``cells`` (``CELLS_PER_BLOCK``) numbers for
+    ``width`` numbers a row, and at least one row.
 
     Blocks are of one size but for the last. A table without rows has none.
     """

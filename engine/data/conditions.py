@@ -1,22 +1,16 @@
 """Language of conditions on a record: one grammar for constraints and for structural zeros (impossible combinations).
 
-rule      := either ("->" either)?              where the left holds, the right does too
-either    := both ("or" both)*
-both      := one (("and" | "&") one)*
-one       := "not" one | "(" rule ")" | term
-term      := sum sign sum ("|" sum)* | name ("is missing" | "is present")
-sign      := "=" | "!=" | "<" | "<=" | ">" | ">="     several values, parted by "|", for "=" and "!=" alone
-sum       := item ((" + " | " - ") item)*
-item      := name | value | number " * " name
+rule := either ("->" either)? where the left holds, the right does too either := both ("or" both)* both := one (("and" |
+"&") one)* one := "not" one | "(" rule ")" | term term := sum sign sum ("|" sum)* | name ("is missing" | "is present")
+sign := "=" | "!=" | "<" | "<=" | ">" | ">=" several values, parted by "|", for "=" and "!=" alone sum := item ((" + " |
+" - ") item)* item := name | value | number " * " name
 
-"married = 'yes' -> age >= 15"
-"income = wage + rent + 0.5 * other"
-"not (relationship = Husband and sex = Female)"
-"age < 15 & marital_status != Never-married"
+"married = 'yes' -> age >= 15" "income = wage + rent + 0.5 * other" "not (relationship = Husband and sex = Female)" "age
+< 15 & marital_status != Never-married"
 
-A level stands in quotes where it holds a sign or an operator word, a column of that kind in backticks, or in quotes where it begins a
-term. ``+``, ``-`` and
-``*`` have blanks on both sides, so that ``hours-per-week`` is a name. Text from a recipe is compared, never evaluated.
+A level stands in quotes where it holds a sign or an operator word, a column of that kind in backticks, or in quotes
+where it begins a term. ``+``, ``-`` and ``*`` have blanks on both sides, so that ``hours-per-week`` is a name. Text
+from a recipe is compared, never evaluated.
 """
 
 from __future__ import annotations

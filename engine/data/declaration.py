@@ -4,8 +4,8 @@
     class Weighting(Section):
         run: Annotated[int, Param("run whose records at risk have less influence", ge=1)]
 
-From the declaration come reading and writing the table, the messages about wrong keys and values, the keys in the manual and the
-fields of forms. Parameters of methods (``sfumato.engine.methods.spec``) are declared in the same way.
+From the declaration come reading and writing the table, the messages about wrong keys and values, the keys in the
+manual and the fields of forms. Parameters of methods (``sfumato.engine.methods.spec``) are declared in the same way.
 """
 
 from __future__ import annotations
@@ -58,10 +58,9 @@ class Param:
     fix: end of a message about a wrong value
     search_values: values that a search tries
 
-    A recipe is refused where a field of a synthesis step names a variable that this step or a later one makes: its confidential value
-    could enter the
-    release. With ``any_order`` drawing still sees no confidential value of its own record and none of a later target
-    (``sfumato.engine.execution.tasks``).
+    A recipe is refused where a field of a synthesis step names a variable that this step or a later one makes: its
+    confidential value could enter the release. With ``any_order`` drawing still sees no confidential value of its own
+    record and none of a later target (``sfumato.engine.execution.tasks``).
     """
 
     help: str

@@ -13,8 +13,8 @@ from .rows import DigitColumn, DistinctRecords, distinct_combinations, ranked_di
 def distinct_records(data: Microdata, columns: Iterable[str]) -> DistinctRecords:
     """Find the combinations of these variables' values; a missing value is one more, after all others.
 
-    Without variables all records are alike. What depends on the variables alone is computed once for each combination: a table of ten
-    million records of a region, a sex and an age has some thousands.
+    Without variables all records are alike. What depends on the variables alone is computed once for each combination:
+    a table of ten million records of a region, a sex and an age has some thousands.
     """
     return distinct_combinations((_variable_digit(data, name) for name in dict.fromkeys(columns)), len(data))
 

@@ -184,8 +184,8 @@ class Microdata:
     def numbers(self, name: str) -> NDArray[np.float64]:
         """Return one variable as floats, (n,): level codes, numbers, or days since 1970; NaN where it is missing.
 
-        A time of day is a fraction of the day, to the second; ``to_column`` is the way back.
-        Raises NotComputable like ``column``.
+        A time of day is a fraction of the day, to the second; ``to_column`` is the way back. Raises NotComputable like
+        ``column``.
         """
         values, kind = self.column(name), self.schema[name].kind
         if not kind.has_levels and kind is not Kind.DATE:
@@ -248,7 +248,8 @@ def to_column(values: Any, confidential: Microdata, variable: Variable, place: s
     """Convert drawn values (n,), such as ``Microdata.numbers`` gives, to a column of the confidential one's dtype.
 
     That is level codes, numbers, or days since 1970, of which the second is kept. NaN is a missing value, where the
-    variable may be missing or the confidential column has some. Raises EngineError where a value cannot be one of the variable.
+    variable may be missing or the confidential column has some. Raises EngineError where a value cannot be one of the
+    variable.
     """
     like = confidential.column(variable.name)
     if variable.kind.has_levels:
@@ -330,8 +331,8 @@ def _convert_present(values: pd.Series, variable: Variable, place: str) -> pd.Se
 def check_columns(names: Iterable[str], schema: Schema, place: str = "variables") -> None:
     """Check that each variable is one column of a file's.
 
-    Raises BadInput, which quotes the file's names only where they can be no record: some are the schema's, or none can be a number or a
-    date.
+    Raises BadInput, which quotes the file's names only where they can be no record: some are the schema's, or none can
+    be a number or a date.
     """
     found = Counter(names)
     for variable in schema:

@@ -1,7 +1,7 @@
 """Missing codes of a variable, ranges of them, and which of them each missing value was.
 
-SPSS has codes among the values and ranges of them, Stata ``.a`` to ``.z``, SAS ``.A`` to ``.Z`` and ``._`` beside the empty cell.
-A range is written in SPSS's words, ``"-99 thru -1"`` or ``"lowest thru -1"``, and is one of numbers.
+SPSS has codes among the values and ranges of them, Stata ``.a`` to ``.z``, SAS ``.A`` to ``.Z`` and ``._`` beside the
+empty cell. A range is written in SPSS's words, ``"-99 thru -1"`` or ``"lowest thru -1"``, and is one of numbers.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@
     age = 5                          # numbers by the lower end of steps of 5: 37 is shown as 35; of dates, steps in days
     Race = { other = ["4", "5"] }    # these levels by one name, new or of a level that joins them
 
-Steps begin at 0, of dates at 1970-01-01. A rule is part of the release: whoever has the release applies it to what she knows. So what
-an intruder knows of
-the people is seen through it (``recode_data``), or a coarse value compared with the exact one would look rare and unmatched, and a
-risk would be too low. Utility compares the release with the exact values (``align_levels``), so that it shows the loss.
+Steps begin at 0, of dates at 1970-01-01. A rule is part of the release: whoever has the release applies it to what she
+knows. So what an intruder knows of the people is seen through it (``recode_data``), or a coarse value compared with the
+exact one would look rare and unmatched, and a risk would be too low. Utility compares the release with the exact values
+(``align_levels``), so that it shows the loss.
 
 How it could mislead: a rule that joins the levels which few people have tells by itself that few have them. How it could be abused:
     steps so narrow, or

@@ -56,8 +56,8 @@ class RecodeRule:
         return "; ".join(f"{', '.join(members)} as {name}" for name, members in self.groups.items())
 
     def public_text(self, variable: Variable) -> str:
-        """Return the rule as public files state it: levels that no recipe declares are those that the records have, so that joined ones
-        are not named.
+        """Return the rule as public files state it: levels that no recipe declares are those that the records have, so
+        that joined ones are not named.
         """
         if self.width is not None or variable.levels:
             return str(self)

@@ -4,9 +4,9 @@
     distinct_rows      several columns, by value, first column first
     number_groups      several columns of one table or of several, as the rows appear
 
-Each column becomes a digit: levels and whole numbers in a narrow range as they are, other values by their number. The digits of a row make
-one key in mixed radix while that fits 64 bits; before it would not, the keys that occur are numbered again. So neither rows of values nor
-tables are joined, and a table needs 16 bytes a record more.
+Each column becomes a digit: levels and whole numbers in a narrow range as they are, other values by their number. The
+digits of a row make one key in mixed radix while that fits 64 bits; before it would not, the keys that occur are
+numbered again. So neither rows of values nor tables are joined, and a table needs 16 bytes a record more.
 """
 
 from __future__ import annotations
@@ -149,8 +149,8 @@ def first_records(groups: Integers, count: int) -> Integers:
 def number_groups(columns: Sequence[Sequence[Values]], records: Sequence[int]) -> tuple[list[Integers], int]:
     """Number the groups of records that agree on all columns.
 
-    Groups are numbered from 0 as they appear, in one table after the other; without columns there is one. A missing value equals another
-    missing value and nothing else.
+    Groups are numbered from 0 as they appear, in one table after the other; without columns there is one. A missing
+    value equals another missing value and nothing else.
 
     Parameters
     ----------

@@ -63,10 +63,10 @@ class DesignPart(StrEnum):
 class MissingPolicy(StrEnum):
     """Meaning of a missing value to every method.
 
-    ``refuse``: the file must have none. ``drop``: records with one leave. ``keep``: missing is a value of its own, which is
-    synthesised, equals itself and nothing else in matching, and distinguishes records in the measures of utility; statistics
-    of a single variable are of the values present and say how many are missing; what needs a number of every record
-    refuses the variable.
+    ``refuse``: the file must have none. ``drop``: records with one leave. ``keep``: missing is a value of its own,
+    which is synthesised, equals itself and nothing else in matching, and distinguishes records in the measures of
+    utility; statistics of a single variable are of the values present and say how many are missing; what needs a number
+    of every record refuses the variable.
     """
 
     REFUSE = "refuse"

@@ -1,8 +1,8 @@
 """Sorting and searching millions of numbers, several times faster than NumPy's own functions, with the same results.
 
-Large arrays are first dealt into buckets by 16 bits of each number, which NumPy does by radix, and then sorted bucket by bucket in the
-processor's
-cache. Whole numbers of a small range, and numbers of which few are different, are not sorted at all: they are counted.
+Large arrays are first dealt into buckets by 16 bits of each number, which NumPy does by radix, and then sorted bucket
+by bucket in the processor's cache. Whole numbers of a small range, and numbers of which few are different, are not
+sorted at all: they are counted.
 """
 
 from __future__ import annotations

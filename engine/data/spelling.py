@@ -14,8 +14,8 @@ the most that any of its numbers shows. At the coarser of the two the number is 
 do not count: a double keeps no more (IEEE 754, DBL_DIG), and not all programs read them alike. A column of single-precision numbers is
 uncertain by half of their spacing.
 
-**Seven digits**, an error of at most ``LARGEST_ERROR`` of the number, separate writing from rounding: single precision and R's
-``print`` leave them. Rounding to fewer protects, so that the release has to say it.
+**Seven digits**, an error of at most ``LARGEST_ERROR`` of the number, separate writing from rounding: single precision
+and R's ``print`` leave them. Rounding to fewer protects, so that the release has to say it.
 """
 
 from __future__ import annotations
@@ -164,8 +164,9 @@ def _equal_within(original: Floats, written: Floats, largest_error: float) -> Fl
 def unround_to_originals(original: Floats, written: Floats) -> tuple[Floats, NDArray[np.int64]]:
     """Return the original value that each number of a column (k,) writes, and how many there are that it may write, (k,) each.
 
-    ``original`` (n,) are the values of all records, since the rows are not linked. Where several are possible the nearest is
-    given, where none is, NaN. A column written to more than ``SURE_DIGITS`` digits, all of them originals, is unchanged.
+    ``original`` (n,) are the values of all records, since the rows are not linked. Where several are possible the
+    nearest is given, where none is, NaN. A column written to more than ``SURE_DIGITS`` digits, all of them originals,
+    is unchanged.
     """
     values = sorted_unique(original[np.isfinite(original)])
     different = distinct_codes(written)

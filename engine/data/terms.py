@@ -1,7 +1,6 @@
 """Predictor terms: a closed grammar, so that text from a recipe is never evaluated.
 
-term   := factor | factor ":" factor
-factor := column | ("log" | "log1p" | "sqrt" | "square" | "code") "(" column ")"
+term := factor | factor ":" factor factor := column | ("log" | "log1p" | "sqrt" | "square" | "code") "(" column ")"
 
 ``code`` is of a column with levels: one column of numbers in place of indicators (``level_numbers``).
 """

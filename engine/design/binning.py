@@ -2,10 +2,11 @@
 
 rule := N "equal" ("width" | "count") | "width" W | "at" cut ("," cut)*
 
-A bin holds its lower end and not its upper one; the first and the last have no outer end, so every value has a bin.
-``N equal width`` cuts the stretch from the smallest to the largest confidential value into N; ``N equal count`` puts a cut
-at the floor(k n / N)-th of the n sorted confidential values, k = 1 to N - 1, so that ties make fewer bins. Both are learned
-from the confidential data. ``width W`` cuts at the multiples of W, ``at`` where it says: they are the recipe's alone.
+A bin holds its lower end and not its upper one; the first and the last have no outer end, so every value has a bin. ``N
+equal width`` cuts the stretch from the smallest to the largest confidential value into N; ``N equal count`` puts a cut
+at the floor(k n / N)-th of the n sorted confidential values, k = 1 to N - 1, so that ties make fewer bins. Both are
+learned from the confidential data. ``width W`` cuts at the multiples of W, ``at`` where it says: they are the recipe's
+alone.
 """
 
 from __future__ import annotations

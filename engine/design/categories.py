@@ -1,7 +1,7 @@
 """Conversion of variables to categories and back: levels unchanged, numbers and dates in bins, a missing value as one more category.
 
-Park & Ghosh §4.1 group numbers by hand and release the groups. Here the recipe says how, and
-a category that was drawn becomes a number inside its bin again.
+Park & Ghosh §4.1 group numbers by hand and release the groups. Here the recipe says how, and a category that was drawn
+becomes a number inside its bin again.
 """
 
 from __future__ import annotations
@@ -46,9 +46,8 @@ class VariableCategories:
     size: number of categories, the last for missing where ``has_missing``
     has_missing: a value may be missing
     edges: bounds of the bins of numbers, closed below, the last closed above too; empty for levels, (bins + 1,)
-    learned: what of this only the confidential data have said, in words, but for ``has_missing``: ``sfumato.engine.recipe.budget``
-        reports those that the
-        recipe does not declare
+    learned: what of this only the confidential data have said, in words, but for ``has_missing``:
+        ``sfumato.engine.recipe.budget`` reports those that the recipe does not declare
     """
 
     variable: Variable

@@ -1,7 +1,8 @@
 """Design matrix without missing values and in units of its own, so that a penalty means the same for every column.
 
-Numbers are standardised by the mean and standard deviation of the confidential values; indicators stay 0 and 1. Where a term lacks
-values, its columns stand at their means beside an indicator of who is missing: a missing value is a level of its own.
+Numbers are standardised by the mean and standard deviation of the confidential values; indicators stay 0 and 1. Where a
+term lacks values, its columns stand at their means beside an indicator of who is missing: a missing value is a level of
+its own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Triangle R of QR = X or QR = [X y] of a regression, without its design X (n, K).
 
-R'R = [X y]'[X y] is all that a linear regression needs of its records. Forming that product would square the condition of X; here
-records are only ever turned by
-orthogonal matrices, which keep every length. A table whose design is one block is decomposed whole. Of a larger one
+R'R = [X y]'[X y] is all that a linear regression needs of its records. Forming that product would square the condition
+of X; here records are only ever turned by orthogonal matrices, which keep every length. A table whose design is one
+block is decomposed whole. Of a larger one
 
 - the records of a *cell*, which are alike in all variables with levels, are turned such that their mean, times the root of their
 number, comes first; deviations
@@ -49,8 +49,8 @@ def triangle_of_blocks(blocks: Iterable[Floats]) -> Floats:
 def design_triangle(design: Design, data: Microdata, response: Response | None = None) -> Floats:
     """Return R of the design (n, K) of at least one record, with the ``response`` as one column more where there is one.
 
-    Rows count by the root of their weights. Where the table is more than one block, the diagonal of R is not negative, so that
-    R does not depend on the order of the records but for rounding. Raises BadInput outside a function's domain.
+    Rows count by the root of their weights. Where the table is more than one block, the diagonal of R is not negative,
+    so that R does not depend on the order of the records but for rounding. Raises BadInput outside a function's domain.
     """
     width = len(design.names) + (response is not None)
     if design.fits_in_one_block(data, width - len(design.names)):

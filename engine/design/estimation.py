@@ -1,16 +1,15 @@
 """Estimates with standard error and confidence interval, as an analyst of one dataset would make them: means, quantiles, regressions.
 
-model     := [("linear" | "logit") ":"] response "~" term ("+" term)*
-response  := column | function "(" column ")" | condition
-condition := column (">" | ">=" | "<" | "<=") number
+model := [("linear" | "logit") ":"] response "~" term ("+" term)* response := column | function "(" column ")" |
+condition condition := column (">" | ">=" | "<" | "<=") number
 
-``term`` and ``function`` as in ``sfumato.engine.data.terms``; a condition on a number is a response of ``logit``, which is 1 where it
-holds. Nothing is ever evaluated.
+``term`` and ``function`` as in ``sfumato.engine.data.terms``; a condition on a number is a response of ``logit``, which
+is 1 where it holds. Nothing is ever evaluated.
 
-The standard error of a quantile is that of the bootstrap, exactly: what infinitely many resamples would give, without resampling.
-The quantile interpolates between two neighbouring order statistics, (1 - g) X_(r) + g X_(r+1) with r - 1 + g = (n - 1) p,
-as ``numpy.quantile`` does. Those of a resample are the sorted values x_(I), x_(J) with I and J the ceilings of n times
-order statistics of n uniform variables (Hutson & Ernst 2000), so that
+The standard error of a quantile is that of the bootstrap, exactly: what infinitely many resamples would give, without
+resampling. The quantile interpolates between two neighbouring order statistics, (1 - g) X_(r) + g X_(r+1) with r - 1 +
+g = (n - 1) p, as ``numpy.quantile`` does. Those of a resample are the sorted values x_(I), x_(J) with I and J the
+ceilings of n times order statistics of n uniform variables (Hutson & Ernst 2000), so that
 
     P(I <= k)        = B(k/n; r, n - r + 1),  B the beta distribution function
     P(I = k, J > l)  = C(n, r) ((k/n)^r - ((k-1)/n)^r) (1 - l/n)^(n-r),  l >= k
@@ -280,8 +279,8 @@ class RegressionModel:
         """Estimate the coefficients on ``data`` by name; the confidential data fix the levels, the first is the reference.
 
         A coefficient whose column the ones before it determine in ``data`` has no estimate, the others have theirs.
-        Records that lack a value of one of the columns are left out. ``sample`` is the survey design of ``data``, where the
-        coefficients shall be those of the population.
+        Records that lack a value of one of the columns are left out. ``sample`` is the survey design of ``data``, where
+        the coefficients shall be those of the population.
         """
         design = Design.from_terms(self._predictor_terms(confidential.schema, ""), confidential)
         try:
@@ -314,8 +313,8 @@ class RegressionModel:
     def _fit_in_blocks(
         self, design: Design, data: Microdata, whole: Booleans, confidence: float
     ) -> tuple[Booleans, list[IntervalEstimate]]:
-        """Return which columns are independent, and their coefficients, by the records that are ``whole`` (n,), without the design of all
-        of them.
+        """Return which columns are independent, and their coefficients, by the records that are ``whole`` (n,), without
+        the design of all of them.
         """
         self.check_domains(data, "")
         data = replace(data, frame=data.frame if whole.all() else data.frame[whole], weights=None)

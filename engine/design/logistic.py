@@ -1,7 +1,8 @@
 """Logistic regression: its maximum, the covariance there, and what is done where the likelihood has no maximum.
 
-The maximum is that of statsmodels (tests compare them). Its ``Logit`` solves with X'WX, which squares the condition of X: with gross
-beside net pay in cents it has no answer or a wrong one. Here separated classes have fitted probabilities too.
+The maximum is that of statsmodels (tests compare them). Its ``Logit`` solves with X'WX, which squares the condition of
+X: with gross beside net pay in cents it has no answer or a wrong one. Here separated classes have fitted probabilities
+too.
 
 ``prior = "jeffreys"`` maximises the likelihood times the root of the determinant of the information (Firth 1993). That has a
 maximum whatever is separated (Heinze & Schemper 2002), a standard error of the size that so few records warrant, and does not depend on
@@ -40,9 +41,9 @@ class LogisticFit:
     errors: their standard errors, (K,)
     covariance: inverse of the information X'WX, (K, K)
     probabilities: fitted, (n,)
-    separated: some direction has no maximum because it separates the classes; its coefficients grew until the likelihood stopped to,
-        the probabilities
-        are at their limits all the same, and standard errors and covariance mean nothing
+    separated: some direction has no maximum because it separates the classes; its coefficients grew until the
+        likelihood stopped to, the probabilities are at their limits all the same, and standard errors and covariance
+        mean nothing
     steps: taken to the maximum
     """
 
@@ -154,8 +155,8 @@ def logistic_regression(
 
 
 def _covariance_axes(information: Floats) -> tuple[Floats, bool]:
-    """Return axes whose product with their transpose is the inverse of an information (K, K) of orthonormal columns, and whether classes
-    are separated.
+    """Return axes whose product with their transpose is the inverse of an information (K, K) of orthonormal columns,
+    and whether classes are separated.
     """
     left, directions = np.linalg.eigh(information)
     axes = directions / np.sqrt(np.maximum(left, np.finfo(np.float64).tiny))
@@ -189,8 +190,8 @@ class BlockedLogistic:
         return _LikelihoodPoint(value, t.T @ score, t.T @ information @ t)
 
     def fit_coefficients(self) -> LogisticCoefficients:
-        """Fit the coefficients of all columns of the design at the maximum, as ``logistic_regression`` has them; 0 where the basis does
-        not need one.
+        """Fit the coefficients of all columns of the design at the maximum, as ``logistic_regression`` has them; 0
+        where the basis does not need one.
         """
         gamma, _ = _find_maximum(self)
         axes, separated = _covariance_axes(self.evaluate_at(gamma).information)
@@ -238,8 +239,8 @@ def _scoring_step(information: Floats, score: Floats) -> tuple[Floats, float]:
 def _jeffreys_maximum(problem: _LogisticProblem) -> tuple[Floats, int]:
     """Return the maximum as ``_find_maximum``, of the likelihood times the root of the information's determinant.
 
-    The score is X'(y - p + h (1/2 - p)), h the leverages of the records (Firth 1993; Heinze & Schemper 2002, eq. 2); a row
-    of several records has the sum of theirs. Scoring steps converge linearly.
+    The score is X'(y - p + h (1/2 - p)), h the leverages of the records (Firth 1993; Heinze & Schemper 2002, eq. 2); a
+    row of several records has the sum of theirs. Scoring steps converge linearly.
     """
     gamma = np.zeros(problem.q.shape[1])
     value = _penalised_log_likelihood(problem, gamma)

@@ -1,8 +1,8 @@
 """Categories of variables whose levels, ranges or cut points no recipe declares, found by noisy counts that a privacy budget pays for.
 
-What a level is called and how far numbers reach are read from the records in no other way: ``sfumato.engine.margins.private_domain``
-proves it.
-Records with a level that was not kept share one category, which is counted and never drawn.
+What a level is called and how far numbers reach are read from the records in no other way:
+``sfumato.engine.margins.private_domain`` proves it. Records with a level that was not kept share one category, which is
+counted and never drawn.
 
 How it could mislead: rare levels and the ends of long tails are not in the release, and nothing shows that they were there; the fit
     says how many

@@ -25,8 +25,8 @@ class SequentialRegression:
 
     terms: of the design
     names: of all columns, (C,)
-    kept: columns that are used; one that those before it determine is left out, such as the product of two variables that no record has
-        both, (C,)
+    kept: columns that are used; one that those before it determine is left out, such as the product of two variables
+        that no record has both, (C,)
     x: the kept columns, (d, K)
     records, ones: the records and those of the second level, (d,)
     """

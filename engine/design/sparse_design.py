@@ -1,10 +1,11 @@
 """Sparse designs of which a row has one number a term, added up block by block: as long as a table, and never formed whole.
 
-The main effects of a variable with levels are indicators, of which a record has one at most: a term is a column and a number for each
-record. So X'WX consists of weighted cross-tables, by ``bincount``, and neither time nor memory grow with rows times columns.
+The main effects of a variable with levels are indicators, of which a record has one at most: a term is a column and a
+number for each record. So X'WX consists of weighted cross-tables, by ``bincount``, and neither time nor memory grow
+with rows times columns.
 
-Squares keep half of a double's digits. So where X'X says that the other columns leave little of one, what they leave is computed record
-by record, as precisely as the column is known, and stands in its place (``independent_basis``).
+Squares keep half of a double's digits. So where X'X says that the other columns leave little of one, what they leave is
+computed record by record, as precisely as the column is known, and stands in its place (``independent_basis``).
 """
 
 from __future__ import annotations
@@ -200,8 +201,8 @@ class SparseDesign:
 
 
 def make_sparse_design(design: Design, data: Microdata) -> SparseDesign:
-    """Make the same columns in the same order as ``design.build_matrix(data)``, of records that have all values. Raises BadInput outside a
-    function's domain.
+    """Make the same columns in the same order as ``design.build_matrix(data)``, of records that have all values. Raises
+    BadInput outside a function's domain.
     """
     design.check_domains(data)
     terms = (reduce(ProductTerm, [_term_of_factor(factor, data) for factor in term.factors]) for term in design.terms)
@@ -265,8 +266,9 @@ def independent_basis(design: SparseDesign, among: Booleans | None = None, toler
     """Find a basis of the columns of a design, or of those ``among`` them, (K,).
 
     A column counts as dependent when its residual after the basis is below ``tolerance`` of its length, as for
-    ``columns.independent_columns``. Columns of which more than ``CLEAR`` is left by X'X enter unchanged. Of the others the rest is
-    computed, refined until it is orthogonal to the basis, and enters, scaled, in their place; so on until nothing is left of any.
+    ``columns.independent_columns``. Columns of which more than ``CLEAR`` is left by X'X enter unchanged. Of the others
+    the rest is computed, refined until it is orthogonal to the basis, and enters, scaled, in their place; so on until
+    nothing is left of any.
     """
     lengths = np.sqrt(np.diag(design.squares))
     asked = np.flatnonzero(lengths > 0 if among is None else among & (lengths > 0))
@@ -285,8 +287,8 @@ def independent_basis(design: SparseDesign, among: Booleans | None = None, toler
 
 
 def _clearly_independent(squares: Floats) -> Booleans:
-    """Mark which of some columns with these cross-products (k, k) have more than ``CLEAR`` of their length left by the ones before that
-    have, (k,).
+    """Mark which of some columns with these cross-products (k, k) have more than ``CLEAR`` of their length left by the
+    ones before that have, (k,).
     """
     lengths = np.sqrt(np.diag(squares))
     rest = squares / np.outer(lengths, lengths)
@@ -313,8 +315,8 @@ def _make_basis(design: SparseDesign, kept: Integers, combined: Floats) -> Colum
 
 
 def _residual_columns(basis: ColumnBasis, doubtful: Integers) -> tuple[Floats, Floats]:
-    """Return what a basis leaves of the ``doubtful`` columns (d,) of its design, as combinations of all of them (K, d), and the
-    cross-products (d, d).
+    """Return what a basis leaves of the ``doubtful`` columns (d,) of its design, as combinations of all of them (K, d),
+    and the cross-products (d, d).
     """
     width, t = basis.design.width, basis.to_orthonormal
     combination = np.eye(width + basis.combined.shape[1])[:, doubtful]

@@ -1,7 +1,7 @@
 """Strata, and in each the records and columns of a multinomial logit of its own.
 
-A stratum is a value of a variable, or a group of its levels; levels that no group names make one group more. Only classes
-that records of the stratum have are drawn in it.
+A stratum is a value of a variable, or a group of its levels; levels that no group names make one group more. Only
+classes that records of the stratum have are drawn in it.
 """
 
 from __future__ import annotations
@@ -37,9 +37,8 @@ class StratumRecords:
     y: codes of the target; a missing value has the code after the last level, (r,)
     classes: codes that occur, ascending, (K,)
     records: number of records
-    weights: where it is not None, each row is that of all ``records`` that are alike, and these are their weights in all; ``rows`` then
-        are places among
-        all that differ, (r,)
+    weights: where it is not None, each row is that of all ``records`` that are alike, and these are their weights in
+        all; ``rows`` then are places among all that differ, (r,)
     combination_of: then the combination of each record of the table, (n,)
     """
 
@@ -131,8 +130,8 @@ def stratified_records(
 ) -> tuple[StratumRecords, ...]:
     """Return the records of each stratum, in the order of the strata's numbers; ``together`` those that are alike in all of it, as one row.
 
-    ``filled``: records without a value of the target are left out of the fits, rather than of a class of their own. So are records of
-    weight 0, whose class may be unique.
+    ``filled``: records without a value of the target are left out of the fits, rather than of a class of their own. So
+    are records of weight 0, whose class may be unique.
     """
     groups = groups or {}
     design, categories = (

@@ -6,8 +6,8 @@ They are written in the language of ``sfumato.engine.data.conditions``, terms of
     "relationship = Husband & sex = Female"
     "age < 15 & occupation is present"
 
-A number is compared with whole bins: the bins need a cut where the condition has one. A value that is missing fulfils no term but ``is
-    missing``.
+A number is compared with whole bins: the bins need a cut where the condition has one. A value that is missing fulfils
+    no term but ``is missing``.
 """
 
 from __future__ import annotations

@@ -7,14 +7,13 @@
 
 A survey weight says how many people of the population a record stands for. It has nothing to do with the weights of
 ``sfumato.engine.recipe.weights``, which are the influence of records on the models of a release. Measures that declare
-``survey_weighted`` are about the population,
-by the weights and the design that each table has itself, as whoever analyses a release would; all others about the records.
+``survey_weighted`` are about the population, by the weights and the design that each table has itself, as whoever
+analyses a release would; all others about the records.
 
-Weights are made from strata, response classes and totals of the population, so that they reveal to which of these a record belongs (de
-Waal &
-Willenborg 1997), and a release that changes such variables but not the weights is biased (Mitra & Reiter 2006): a plan may synthesise
-the weight as
-any variable, after those that it is made from, and the gate examines what is kept.
+Weights are made from strata, response classes and totals of the population, so that they reveal to which of these a
+record belongs (de Waal & Willenborg 1997), and a release that changes such variables but not the weights is biased
+(Mitra & Reiter 2006): a plan may synthesise the weight as any variable, after those that it is made from, and the gate
+examines what is kept.
 """
 
 from __future__ import annotations

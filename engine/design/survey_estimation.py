@@ -1,16 +1,16 @@
 """Estimates from a survey sample: weighted means, quantiles and regression coefficients, with variances of the design.
 
-Record i has the survey weight w_i, the people of the population that it stands for. Clusters (primary sampling units) are drawn in strata;
-without clusters each record is one, without strata there is one. With z_i what record i adds to the linearised estimate,
-and Z_hc the sum of z_i over cluster c of stratum h (n_h clusters, mean Z_h; N_h in the population, where that is given),
+Record i has the survey weight w_i, the people of the population that it stands for. Clusters (primary sampling units)
+are drawn in strata; without clusters each record is one, without strata there is one. With z_i what record i adds to
+the linearised estimate, and Z_hc the sum of z_i over cluster c of stratum h (n_h clusters, mean Z_h; N_h in the
+population, where that is given),
 
     V = sum_h (1 - n_h / N_h) n_h / (n_h - 1) sum_c (Z_hc - Z_h)^2
 
-is the ultimate cluster estimator (Hansen, Hurwitz & Madow 1953; Särndal, Swensson & Wretman 1992, §4.6): clusters count as drawn with
-replacement unless
-N_h is given, whatever is drawn inside them. Intervals are Student's, with as many degrees of freedom as there are clusters more than strata
-(Korn & Graubard 1999, §2.4), of coefficients one more less their number. Functions and figures are those of R's survey package (Lumley
-2004), which tests hold.
+is the ultimate cluster estimator (Hansen, Hurwitz & Madow 1953; Särndal, Swensson & Wretman 1992, §4.6): clusters count
+as drawn with replacement unless N_h is given, whatever is drawn inside them. Intervals are Student's, with as many
+degrees of freedom as there are clusters more than strata (Korn & Graubard 1999, §2.4), of coefficients one more less
+their number. Functions and figures are those of R's survey package (Lumley 2004), which tests hold.
 
     mean          z_i = w_i (y_i - ybar) / sum w                        (svymean)
     quantile      the least value with a weighted share of p or more at or below it; its interval is that of this share,
@@ -164,8 +164,8 @@ class SurveySample:
         return found
 
     def root_of_variance(self, z: Floats) -> Floats:
-        """Return rows Z whose Z'Z is the covariance (k, k) of estimates with linearised values z (n, k). Raises NotComputable as
-        ``require_variance``.
+        """Return rows Z whose Z'Z is the covariance (k, k) of estimates with linearised values z (n, k). Raises
+        NotComputable as ``require_variance``.
         """
         self.require_variance()
         sizes, stratum = self.clusters_by_stratum, self._stratum_of_cluster

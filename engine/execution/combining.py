@@ -3,9 +3,8 @@
 ``by_combining_rules`` is for methods whose rows hold, for each estimand and dataset, an ``estimate`` and its
 ``standard_error``, with ``synthesis`` ("partial" or "full") and ``confidence`` among their params; other measures are
 averaged. Intermediate outputs give the rest: the ``size_ratio`` n_l / n of each dataset, and ``lower_bound`` and
-``upper_bound`` of a quantity that the variable bounds, and the ``design_degrees`` of a survey estimate's variance, in rows that share target,
-params and
-level with it (``stated_bounds``).
+``upper_bound`` of a quantity that the variable bounds, and the ``design_degrees`` of a survey estimate's variance, in
+rows that share target, params and level with it (``stated_bounds``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Comparison of two runs: the same numbers of their releases, which is better, and whether they can be distinguished.
 
-Welch's interval is that of ``scipy.stats.ttest_ind`` (a test holds that) in the special functions alone: importing scipy.stats takes half
-a second, in which Compare would stand empty, and it warns of, or has no interval for, datasets whose values are all alike.
+Welch's interval is that of ``scipy.stats.ttest_ind`` (a test holds that) in the special functions alone: importing
+scipy.stats takes half a second, in which Compare would stand empty, and it warns of, or has no interval for, datasets
+whose values are all alike.
 """
 
 from __future__ import annotations
@@ -149,9 +150,9 @@ def compare_rows(
     """Compare the numbers of two runs' releases, joined on key, target, parameters and level.
 
     A parameter that lists variables is the same in any order; one that only selects which rows there are
-    (``Param.filters_rows``) need not be the same. First the numbers of the first run in their order, then
-    those that only the second has. Welch's interval takes the datasets of the two runs to be independent; where both
-    have one seed they share random numbers, and the interval is rather too wide than too narrow.
+    (``Param.filters_rows``) need not be the same. First the numbers of the first run in their order, then those that
+    only the second has. Welch's interval takes the datasets of the two runs to be independent; where both have one seed
+    they share random numbers, and the interval is rather too wide than too narrow.
     """
     sides = _run_values(first), _run_values(second)
     keys = dict.fromkeys([*sides[0], *sides[1]])

@@ -1,7 +1,8 @@
 """Making of a release from confidential data and streams of random numbers by the steps of a recipe: the run's own, and shadows of it.
 
-Whatever makes a release is here: order of synthesis, constraints, what a step sees when it draws, limits of anonymisation. A run calls it
-with its own streams (``tasks``); an audit calls it again with other data and other streams (``ShadowReleases``).
+Whatever makes a release is here: order of synthesis, constraints, what a step sees when it draws, limits of
+anonymisation. A run calls it with its own streams (``tasks``); an audit calls it again with other data and other
+streams (``ShadowReleases``).
 """
 
 from __future__ import annotations
@@ -108,9 +109,9 @@ def data_for_drawing(
 ) -> tuple[Microdata, Microdata]:
     """Return the confidential and the released records as synthesis step ``item`` sees them when it draws, so that it copies no target.
 
-    Released records lack what this step and later ones make, which is confidential still. Confidential ones lack the targets of later
-    steps, and have this step's own in another order of the records, by ``rng``: unless the recipe asks for values of the own record
-    (``Spec.uses_own_record``). Records of weight 0 stay apart from the others.
+    Released records lack what this step and later ones make, which is confidential still. Confidential ones lack the
+    targets of later steps, and have this step's own in another order of the records, by ``rng``: unless the recipe asks
+    for values of the own record (``Spec.uses_own_record``). Records of weight 0 stay apart from the others.
     """
     step = recipe.synthesis[item]
     later = [name for one in recipe.synthesis[item + 1 :] for name in one.targets]
@@ -133,8 +134,8 @@ def anonymise_table(
 ) -> Anonymised:
     """Carry out the recipe's anonymisation steps in their order, each on the table that the previous one left.
 
-    The classes are those of the last step; a record that any step suppressed is in none. The table keeps to the limits of
-    every step, as ``risk.anonymity`` measures them: BadInput where a later step has undone an earlier one's.
+    The classes are those of the last step; a record that any step suppressed is in none. The table keeps to the limits
+    of every step, as ``risk.anonymity`` measures them: BadInput where a later step has undone an earlier one's.
     """
     confidential = confidential.without_controls
     found = Anonymised(confidential, np.zeros(len(confidential), dtype=np.int64))
@@ -156,8 +157,8 @@ def anonymise_table(
 def _check_class_limits(released: Microdata, spec: AnonymisationSpec, place: str) -> None:
     """Raise BadInput when a released table does not keep to the limits of one of the steps that made it.
 
-    Each step keeps to its own in the table that it leaves. A later one may suppress more records, which moves the values of
-    the whole table that t is compared with, or split the records of a class.
+    Each step keeps to its own in the table that it leaves. A later one may suppress more records, which moves the
+    values of the whole table that t is compared with, or split the records of a class.
     """
     if spec.limits == Limits():
         return

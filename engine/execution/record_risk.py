@@ -83,8 +83,9 @@ def _count_agreeing_keys(agrees: Sequence[NDArray[np.bool_]]) -> NDArray[np.int1
 class RecordRisk:
     """Risk of single records: averages over ``datasets`` released datasets, (n,) each.
 
-    probability: of being found by picking one candidate at random, T/c (Reiter & Mitra 2009, §2), in each dataset the larger by all that is
-        known and by the best choice of it, where the measure gives both; or of the sensitive values being disclosed, p (Guo & Hu §4.1)
+    probability: of being found by picking one candidate at random, T/c (Reiter & Mitra 2009, §2), in each dataset the
+        larger by all that is known and by the best choice of it, where the measure gives both; or of the sensitive
+        values being disclosed, p (Guo & Hu §4.1)
     candidates: how many records match
     unique: share of the datasets in which the record's own is the only candidate; None where the measure does not look for the own one
     prior: the probability before the release; None where the measure does not give it

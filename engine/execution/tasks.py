@@ -1,7 +1,7 @@
 """Tasks of a run: what is computed, in which order, what each needs, and what each computes.
 
-Values in, values out, whoever runs a task and wherever. ``key`` is that of the workspace, or ``PUBLIC`` by name: a caller that
-forgot it would make datasets that whoever has the seed can take apart.
+Values in, values out, whoever runs a task and wherever. ``key`` is that of the workspace, or ``PUBLIC`` by name: a
+caller that forgot it would make datasets that whoever has the seed can take apart.
 
 Streams of random numbers: what a keyed one is bound to beside seed, key and the path of its task.
 
@@ -57,11 +57,11 @@ NOT_COMPUTED = "not computed"
 
 
 def synthesis_streams(recipe: Recipe, confidential: Microdata, key: bytes) -> Randomness:
-    """Return the streams that fit, draw and anonymise: bound to the data, their weights, the variables, the steps, m, and all else that
-    makes datasets.
+    """Return the streams that fit, draw and anonymise: bound to the data, their weights, the variables, the steps, m,
+    and all else that makes datasets.
 
-    Measures and thresholds of a recipe do not enter: with another measure a run makes the same datasets. Weights that are all 1
-    count as no weights.
+    Measures and thresholds of a recipe do not enter: with another measure a run makes the same datasets. Weights that
+    are all 1 count as no weights.
     """
     bound_to = (confidential.sha256, _dataset_hash(recipe), *_weights_hash(confidential)) if key else ()
     return Randomness(recipe.seed, key, bound_to)
@@ -124,8 +124,8 @@ class Task:
 def plan_tasks(recipe: Recipe) -> tuple[Task, ...]:
     """Return every task of a run of this recipe; each comes after all that it needs.
 
-    Anonymisation steps are one task, which makes dataset 1. A recipe without any steps scores datasets that are given: it
-    has no fits and no draws.
+    Anonymisation steps are one task, which makes dataset 1. A recipe without any steps scores datasets that are given:
+    it has no fits and no draws.
     """
     tasks = tuple(_tasks_before_combining(recipe))
     return (*tasks, Task("combine", TaskKind.COMBINE, needs=tuple(task.key for task in tasks)))
@@ -335,8 +335,8 @@ def gather_blocks(
 def tables_to_compare(
     recipe: Recipe, step: RecipeStep, confidential: Microdata, releases: Sequence[Microdata]
 ) -> tuple[Microdata, Sequence[Microdata]]:
-    """Return the confidential records as a measure compares released datasets with them, and these; without any the records themselves
-    stand for one.
+    """Return the confidential records as a measure compares released datasets with them, and these; without any the
+    records themselves stand for one.
 
     Where the release is recoded, its utility is measured by the exact values, so that the loss is seen. Whatever an intruder may do is
     measured by
@@ -447,8 +447,8 @@ def _rows_at_point(
 def combine_rows(recipe: Recipe, rows: Sequence[Row], records: int | None = None) -> tuple[list[Row], list[Verdict]]:
     """Combine all rows of a run: those that combine its datasets added and baselines filled in, and the verdicts on them.
 
-    ``records`` is how many records the confidential data have: where intervals of numbers of records end. Rows of intermediate outputs,
-    the simulations of a study, give way to the study's summary.
+    ``records`` is how many records the confidential data have: where intervals of numbers of records end. Rows of
+    intermediate outputs, the simulations of a study, give way to the study's summary.
     """
     methods = filter(None, map(method_by_key, dict.fromkeys(row.method_key for row in rows)))
     hidden = {f"{found.key}.{o.name}" for found in methods for o in found.outputs if o.intermediate}

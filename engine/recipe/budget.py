@@ -1,7 +1,7 @@
 """Privacy cost of a recipe's synthesis steps, compared with the recipe's budget.
 
-What is covered follows from the recipe and the key alone, never from the records: an account that differs between two tables
-would itself reveal which of them it is. ``sfumato.engine.contract.privacy`` holds every method to that.
+What is covered follows from the recipe and the key alone, never from the records: an account that differs between two
+tables would itself reveal which of them it is. ``sfumato.engine.contract.privacy`` holds every method to that.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ STEP = re.compile(r"""("(?:[^"\\]|\\.)*"|'[^']*'|[^.\[\]="'][^.\[\]=]*|)\]?([.\[
 def apply_settings(table: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
     """Return a copy of a recipe's table with ``key=value`` settings applied, such as ``release.m=5`` or ``synthesis[0].sampler=emcee``.
 
-    A name that has a dot, a bracket or an equals sign stands in quotation marks, as in TOML: ``variables."a.b".kind=count``.
-    The value is read as TOML, or as text when it is not TOML. Raises BadInput.
+    A name that has a dot, a bracket or an equals sign stands in quotation marks, as in TOML:
+    ``variables."a.b".kind=count``. The value is read as TOML, or as text when it is not TOML. Raises BadInput.
     """
     changed: dict[str, Any] = copy.deepcopy(dict(table))
     for setting in map(str.strip, settings):

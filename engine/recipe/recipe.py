@@ -70,8 +70,8 @@ class RecipeHeading(Section):
 
 
 def recipe_params(section: str) -> tuple[ParamInfo, ...]:
-    """Return the declarations of the keys of a section, such as ``release`` or ``data.format``; ``recipe`` is the top level. Raises
-    LookupError.
+    """Return the declarations of the keys of a section, such as ``release`` or ``data.format``; ``recipe`` is the top
+    level. Raises LookupError.
     """
     declaring = {"recipe": (RecipeHeading,), "data.format": (TextFormat,), **SECTIONS}[section]
     if not declaring:
@@ -90,8 +90,8 @@ class Recipe:
 
     Synthesis steps make m datasets, anonymisation steps one, each on the table that the previous one left.
 
-    ``companions`` name recipes to carry out on the same data; ``label`` names this one among them.
-    ``weights`` says by which earlier run single records have less influence; the weights themselves are no part of a recipe.
+    ``companions`` name recipes to carry out on the same data; ``label`` names this one among them. ``weights`` says by
+    which earlier run single records have less influence; the weights themselves are no part of a recipe.
     """
 
     title: str

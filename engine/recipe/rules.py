@@ -1,7 +1,7 @@
 """Rules that hold between sections of a recipe, one function each: the recipe is read first and checked afterwards.
 
-Every rule raises BadInput that names the place in the file and the fix. They run in the order of ``RULES``, so that of two mistakes the one
-that explains the other is named.
+Every rule raises BadInput that names the place in the file and the fix. They run in the order of ``RULES``, so that of
+two mistakes the one that explains the other is named.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Format of a text file with a table: what a recipe's ``[data.format]`` says and a reader obeys.
 
-Where a recipe says nothing, a file is read as one of UTF-8 whose separator its first line shows, whose first line holds the names, and of
-which only empty cells are missing.
+Where a recipe says nothing, a file is read as one of UTF-8 whose separator its first line shows, whose first line holds
+the names, and of which only empty cells are missing.
 """
 
 from __future__ import annotations

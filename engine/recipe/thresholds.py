@@ -67,9 +67,9 @@ class ThresholdTable(Section):
 class Threshold:
     """Bound on a measure of the release: ``max``, ``min``, or ``max_ratio`` to or ``max_increase`` over the confidential data's own value.
 
-    With ``RiskOutput.ratio_to`` the last two compare with the baseline of the row. It holds for every series of the value that has its
-    target, level and
-    ``params``, whichever of them it names; all must keep to it. A setting that a row does not state has its method's default.
+    With ``RiskOutput.ratio_to`` the last two compare with the baseline of the row. It holds for every series of the
+    value that has its target, level and ``params``, whichever of them it names; all must keep to it. A setting that a
+    row does not state has its method's default.
     """
 
     value: str
@@ -162,8 +162,8 @@ class Verdict:
     """Outcome of a threshold for the row that it judges.
 
     margin: how far inside the bound the value lies, negative outside
-    lower, upper: ends of the interval of ``observed`` that decided, both None where the value itself did; an interval of a ratio may
-        have no upper end
+    lower, upper: ends of the interval of ``observed`` that decided, both None where the value itself did; an interval
+        of a ratio may have no upper end
     """
 
     value: str
@@ -211,8 +211,8 @@ def threshold_output(value: str) -> Output | None:
 
 
 def baseline_words(value: str) -> str:
-    """Return what ``max_ratio`` and ``max_increase`` of a measure (its key) compare with, in words, where it is the baseline of its row;
-    else empty.
+    """Return what ``max_ratio`` and ``max_increase`` of a measure (its key) compare with, in words, where it is the
+    baseline of its row; else empty.
     """
     output = output_by_key(value)
     return "" if output is None else output.risk.ratio_to

@@ -1,9 +1,8 @@
 """Weights of single records: how much each influences the models of a release, by its risk in an earlier release or in the confidential data.
 
-The pseudo-posterior of Hu, Savitsky & Williams (2021, §2): p(theta | y, alpha) is proportional to the product of p(y_i | theta)^alpha_i
-times
-p(theta), with alpha_i in [0, 1] that falls with the risk of record i. Only the influence of single records is weakened, where noise
-weakens that of all.
+The pseudo-posterior of Hu, Savitsky & Williams (2021, §2): p(theta | y, alpha) is proportional to the product of p(y_i
+| theta)^alpha_i times p(theta), with alpha_i in [0, 1] that falls with the risk of record i. Only the influence of
+single records is weakened, where noise weakens that of all.
 
 Reweighting is no proof. It moves what one measure of risk found in one release; intruders who attack otherwise find what they found, and
 records that looked safe may stand out once those around them have less influence (their "whack-a-mole", §3). The risk of the new
@@ -60,8 +59,8 @@ class RecordWeighting(Section):
     def from_table(
         cls, table: Mapping[str, Any], steps: Sequence[tuple[str, Method]], schema: Schema
     ) -> RecordWeighting | None:
-        """Read a recipe's ``[weights]``, None where there is nothing. Raises BadInput, also where a synthesis step (place, method) cannot
-        weigh records.
+        """Read a recipe's ``[weights]``, None where there is nothing. Raises BadInput, also where a synthesis step
+        (place, method) cannot weigh records.
         """
         if not table:
             return None

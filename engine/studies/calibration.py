@@ -1,11 +1,11 @@
 """Calibration of data quality measures as classifiers of anonymised tables that are good enough (Lighthouse data quality §4).
 
-A generator, trained on a new bootstrap sample each time, makes original tables similar to the public data: a GAN in
-the paper (``synthesis.ctgan``), trees unless the recipe says so. Each is anonymised with
-various quasi-identifiers and k. On every quasi-identifier and for every group of the sensitive variable against the
-others, a t-test (numbers) or a G-test (categories) is done on the original and on the anonymised table: a label is good
-where significance and sign agree. What a measure says of the quasi-identifier is its score. ``summarise_calibration`` turns the
-scores and labels of all simulations into areas, thresholds and rates of error.
+A generator, trained on a new bootstrap sample each time, makes original tables similar to the public data: a GAN in the
+paper (``synthesis.ctgan``), trees unless the recipe says so. Each is anonymised with various quasi-identifiers and k.
+On every quasi-identifier and for every group of the sensitive variable against the others, a t-test (numbers) or a
+G-test (categories) is done on the original and on the anonymised table: a label is good where significance and sign
+agree. What a measure says of the quasi-identifier is its score. ``summarise_calibration`` turns the scores and labels
+of all simulations into areas, thresholds and rates of error.
 
 Cells of a category that a class does not share are suppressed, as by a flat tree, and not tested.
 
@@ -322,8 +322,8 @@ def _jackknife_row(
 ) -> Row:
     """Return a row of all simulations, with its interval by leaving out each of ``groups`` generators, whose simulations are independent.
 
-    The delete-one jackknife (Tukey 1958) with ``groups`` - 1 degrees of freedom; no interval of one generator, or where a value is missing
-    without one of them. ``value`` is that of some of the generators, numbered from 0.
+    The delete-one jackknife (Tukey 1958) with ``groups`` - 1 degrees of freedom; no interval of one generator, or where
+    a value is missing without one of them. ``value`` is that of some of the generators, numbered from 0.
     """
     row = _summary_row(like, name, partial(value, range(groups)), level=level, **params)
     if row.value is None or groups < 2:
@@ -718,8 +718,8 @@ def calibration(
 ) -> StudyPoint:
     """Carry out one simulation: an original table, anonymised in every way, scored and labelled. The releases play no part.
 
-    An estimate is the score by a measure of one quasi-identifier of one anonymised table; its params count the ``tests``
-    on it and those ``lost``, ``spurious`` and ``sign_flip``.
+    An estimate is the score by a measure of one quasi-identifier of one anonymised table; its params count the
+    ``tests`` on it and those ``lost``, ``spurious`` and ``sign_flip``.
     """
     simulation = int(point)
     generator = simulation // spec.originals

@@ -1,17 +1,17 @@
 """Study of which knowledge makes the risk: identification by every subset of the variables that an intruder may know.
 
-An intruder who knows more need not find more: of a release, a confidential value of a synthesised variable may lead away from
-the own record. So the subset with the ``largest_risk`` counts, whichever it is, and a variable is worth coarsening if the subsets
-without it find
-little (``risk_without``): to coarsen it altogether is to take it from every subset, and less than that lies between.
+An intruder who knows more need not find more: of a release, a confidential value of a synthesised variable may lead
+away from the own record. So the subset with the ``largest_risk`` counts, whichever it is, and a variable is worth
+coarsening if the subsets without it find little (``risk_without``): to coarsen it altogether is to take it from every
+subset, and less than that lies between.
 
 Of p variables there are 2^p subsets; subset ``mask`` holds variable i where bit i of it is set. Candidates of a subset come from those
 of the
 subset without its last variable: groups are split once for each subset, and no key is read twice.
 
-The Shapley value of a variable is what it adds to the subsets of the others, averaged over the orders in which an intruder may come to
-know them (Shapley
-1953): over all variables it sums to what knowing them all finds beyond knowing nothing.
+The Shapley value of a variable is what it adds to the subsets of the others, averaged over the orders in which an
+intruder may come to know them (Shapley 1953): over all variables it sums to what knowing them all finds beyond knowing
+nothing.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ LOWER = 1e-9
 
 
 def subset_risks(keys: Sequence[ExactKey | WindowKey], shape: tuple[int, int]) -> tuple[Floats, Floats]:
-    """Return the expected match risk and the true match rate of each subset of p keys, (2^p,) and (2^p,), of ``shape`` confidential and
-    released records.
+    """Return the expected match risk and the true match rate of each subset of p keys, (2^p,) and (2^p,), of ``shape``
+    confidential and released records.
     """
     expected, rate = np.zeros((2, 1 << len(keys)))
     order = sorted(

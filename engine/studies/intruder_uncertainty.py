@@ -198,8 +198,8 @@ def _range_of_measure(measure: str, records: int | None) -> Range:
 
 
 def _mean_with_interval(values: Floats, within: Range) -> tuple[float, float | None, float | None]:
-    """Return the mean of values (m, R) and its 95 % interval, over whatever there is more than one of, inside the range; none where all
-    are equal.
+    """Return the mean of values (m, R) and its 95 % interval, over whatever there is more than one of, inside the
+    range; none where all are equal.
     """
     if np.ptp(values) == 0:
         return float(values.flat[0]), None, None
@@ -267,8 +267,8 @@ def compute_levels(
 ) -> list[StudyPoint]:
     """Compute both risks at several levels.
 
-    What the intruder is sure of is compared with each dataset once, and beliefs are drawn again for
-    each, so that memory holds one dataset and one belief at a time.
+    What the intruder is sure of is compared with each dataset once, and beliefs are drawn again for each, so that
+    memory holds one dataset and one belief at a time.
     """
     knowledge = _CertainKnowledge.from_spec(confidential, spec)
     radius = spec.radius.get(spec.variable)

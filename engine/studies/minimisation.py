@@ -1,7 +1,8 @@
 """Study of the smallest sample whose anonymised version is still good enough (Lighthouse data quality §5).
 
 Sub-samples of n, 1.05 n, ..., 2 n records are drawn, several of each size, anonymised and measured. The answer is the
-smallest size whose sub-samples all meet every threshold of minimum data quality; ``smallest_size`` finds it among the rows.
+smallest size whose sub-samples all meet every threshold of minimum data quality; ``smallest_size`` finds it among the
+rows.
 """
 
 from __future__ import annotations

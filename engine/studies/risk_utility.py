@@ -10,15 +10,14 @@ learned by chance.
 Synthesisers without an epsilon make the same at each: the product of the marginal distributions and the contingency table, between
 which the others lie (Table 1).
 
-The baseline of a distance is what two samples of the same population would be apart, of the attack what it gets from data without
-protection, of the copies the share of the confidential records that equal another one: what an independent sample would repeat.
+The baseline of a distance is what two samples of the same population would be apart, of the attack what it gets from
+data without protection, of the copies the share of the confidential records that equal another one: what an independent
+sample would repeat.
 
-``limits`` ask which epsilon will do. A point keeps to a limit where its whole 95 % interval does. Of utility the answer is the least
-epsilon from which
-on all points do, of risk the largest up to which all do. Points are tested from the safe end, and the first that cannot be shown to
-keep the limit ends it:
-an answer reaches past the first point whose true mean is beyond the limit one time in forty at most (fixed-sequence testing; Maurer,
-Hothorn & Lehmacher 1995).
+``limits`` ask which epsilon will do. A point keeps to a limit where its whole 95 % interval does. Of utility the answer
+is the least epsilon from which on all points do, of risk the largest up to which all do. Points are tested from the
+safe end, and the first that cannot be shown to keep the limit ends it: an answer reaches past the first point whose
+true mean is beyond the limit one time in forty at most (fixed-sequence testing; Maurer, Hothorn & Lehmacher 1995).
 
 A synthesiser is written as in a step, its method and what differs from the defaults: ``perturbed_gibbs reset=true block=10``. ``step``
 is the recipe's own step
@@ -444,8 +443,8 @@ def _mean_estimate(name: str, estimates: Sequence[Estimate], params: Mapping[str
 def average_over_datasets(estimates: Sequence[Estimate], params: Mapping[str, Any], trials: int = 0) -> Estimate:
     """Average a measure over datasets, with the 95 % interval of two or more of them.
 
-    Of shares of ``trials`` records each, the interval is no narrower than that of a count (Clopper & Pearson 1934): datasets without
-    a single copy do not say that there is never one.
+    Of shares of ``trials`` records each, the interval is no narrower than that of a count (Clopper & Pearson 1934):
+    datasets without a single copy do not say that there is never one.
     """
     mean = _mean_estimate(estimates[0].measure, estimates, params)
     values = [one.value for one in estimates if one.value is not None]
