@@ -87,7 +87,6 @@ def _term_columns(term: PredictorTerm, data: Microdata) -> _TermColumns:
     mean, sd, missing = (_column_moments if design.fits_in_one_block(data) else _column_moments_in_blocks)(design, data)
     numbers = any(not factor.has_indicators(data.schema) for factor in term.factors)
     shift, divisor = np.zeros(len(mean)), np.ones(len(mean))
-    # Indicators stay 0 and 1, so that a penalty does not depend on how rare a level is.
     if numbers and sd is not None:
         shift, divisor = mean, np.where(sd > 0, sd, 1.0)
     return _TermColumns(design, mean, shift, divisor, missing)

@@ -331,8 +331,7 @@ def _residual_columns(basis: ColumnBasis, doubtful: Integers) -> tuple[Floats, F
     """
     width, t = basis.design.width, basis.to_orthonormal
     combination = np.eye(width + basis.combined.shape[1])[:, doubtful]
-    # A second projection removes what rounding left along the basis in the first ("twice is enough", Kahan and
-    # Parlett).
+    # A second projection removes what rounding left along the basis in the first.
     for _ in range(_REFINEMENTS):
         along = _residual_cross_products(basis, combination)[0]
         combination[basis.places] -= t @ (t.T @ along)
