@@ -309,7 +309,6 @@ def welch_half_width(first: Sequence[float], second: Sequence[float], confidence
     Returns None where a sample has fewer than two values.
     """
     import numpy as np
-
     from scipy.special import stdtrit
 
     if len(first) < 2 or len(second) < 2:
