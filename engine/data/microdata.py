@@ -502,6 +502,7 @@ def _convert_numbers(values: pd.Series, variable: Variable, place: str) -> pd.Se
 
 
 def _check_bounds(numbers: pd.Series, variable: Variable, place: str) -> None:
+    """Raise BadInput where numbers are outside the variable's bounds."""
     low, high = variable.lower, variable.upper
     if low is not None and (below := int((numbers < low).sum())):
         raise BadInput(

@@ -91,6 +91,8 @@ def recode_data(data: Microdata, rules: RecodeRules) -> Microdata:
     own = {name: rule for name, rule in rules.items() if name in data.schema and name not in data.recoding}
     if not own:
         return data
+    # An intruder's knowledge is recoded because a coarse value compared with an exact one would look rare and
+    # unmatched, and a risk would be too low. Cached, since every task of risk recodes the same data.
     made = _RECODED_CACHE.get(data)
     if made is None or made[0] != own:
         made = _RECODED_CACHE[data] = (own, _recode_uncached(data, own))

@@ -51,6 +51,7 @@ class RecodeRule:
         return int(self.width) if self.width.is_integer() and self.width < 1e15 else self.width
 
     def __str__(self) -> str:
+        """Return the rule in words."""
         if self.width is not None:
             return f"lower ends of steps of {self.width:g}"
         return "; ".join(f"{', '.join(members)} as {name}" for name, members in self.groups.items())

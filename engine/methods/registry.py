@@ -541,6 +541,7 @@ def _register_method(
     """Return a decorator that attaches the ``Method`` to the function, under the name of its module."""
 
     def register(func: F) -> F:
+        """Attach the method to the function, with family and name from its module's path."""
         family, name = ("", *str(func.__module__).split("."))[-2:]
         setattr(func, _ATTRIBUTE, Method(family, name, title, spec, source, func, outputs, **parts))
         return func
