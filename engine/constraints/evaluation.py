@@ -107,8 +107,9 @@ class PossibleValues:
         return unknown, unknown
 
     def level_sets(self, name: str) -> tuple[NDArray[np.intp], list[frozenset[str] | None]]:
-        """Return the index of each record's set of possible levels, (n,), and the sets; None, the last, stands for
-        unknown.
+        """Return the index of each record's set of possible levels, (n,), and the sets.
+
+        None, the last, stands for unknown.
         """
         if name not in self.data.generalised and not self.data.schema[name].kind.has_levels:
             return np.zeros(len(self.data), dtype=np.intp), [None]

@@ -43,8 +43,9 @@ _DAY_ONE = date(1970, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class SuggestedRule:
-    """Rule that ``support`` records support and none violates; ``log_chance`` is the log of its probability under
-    independence.
+    """Rule that ``support`` records support and none violates.
+
+    ``log_chance`` is the log of its probability under independence.
     """
 
     constraint: RecordConstraint
@@ -155,8 +156,9 @@ def _event_text(part: _ColumnEvents, code: int) -> str:
 
 
 def _log_no_overlap(n: Floats | int, k: Floats | int, of: Floats | int) -> Floats:
-    """Return log C(n - k, of) / C(n, of), the probability that none of ``of`` records is among k of n; -inf where they
-    do not fit.
+    """Return log C(n - k, of) / C(n, of), the probability that none of ``of`` records is among k of n.
+
+    -inf where they do not fit.
     """
     n, k, of = (np.asarray(x, dtype=np.float64) for x in (n, k, of))
     room = n - k - of

@@ -298,8 +298,9 @@ class ConstrainedDataset:
     def _fill_computed(
         self, item: int, values: dict[str, Floats], rows: NDArray[np.intp], released: Microdata, step: SynthesisStep
     ) -> dict[str, Mask]:
-        """Compute the variables that are known after the step into ``values`` of these rows; return a mask of
-        impossible ones, by constraint.
+        """Compute the variables that are known after the step into ``values`` of these rows.
+
+        Return a mask of impossible ones, by constraint.
         """
         wrong: dict[str, Mask] = {}
         for one in self.constraint_plan.computed[item]:

@@ -171,8 +171,9 @@ def _annotated_fields(section: type[Section]) -> tuple[tuple[dataclasses.Field[A
 
 
 def _type_and_param(hint: Any) -> tuple[Any, Param]:
-    """Return the type of an annotated field, and its Param with variants applied. Raises TypeError or ValueError
-    without a Param.
+    """Return the type of an annotated field, and its Param with variants applied.
+
+    Raises TypeError or ValueError without a Param.
     """
     base, param, *variants = typing.get_args(hint)
     if not isinstance(param, Param):
@@ -195,8 +196,9 @@ class Section:
 
     @classmethod
     def read_section(cls, table: object, place: str, *, others: tuple[str, ...] = (), **unwritten: Any) -> Self:
-        """Create the section from a recipe's table, which may have the keys ``others``. Raises BadInput at
-        ``place.key``.
+        """Create the section from a recipe's table, which may have the keys ``others``.
+
+        Raises BadInput at ``place.key``.
         """
         if not isinstance(table, Mapping):
             raise BadInput(place, "must be a table" + (f", such as {cls.example}" if cls.example else ""))

@@ -171,8 +171,9 @@ class Microdata:
             raise NotComputable("the release is not in the original's order and does not say which record is whose")
 
     def without_variables(self, names: Collection[str], place: str) -> Microdata:
-        """Return the same records without these variables; reading one raises EngineError, which names the step at
-        ``place``.
+        """Return the same records without these variables.
+
+        Reading one raises EngineError, which names the step at ``place``.
         """
         kept = self.schema.select_variables([name for name in self.schema.names if name not in names])
         columns = {name: self.frame[name] for name in kept.names}
@@ -227,8 +228,9 @@ class Microdata:
         return numbers[~np.isnan(numbers)]
 
     def with_columns(self, columns: dict[str, pd.Series], origin: Origin) -> Microdata:
-        """Return a copy with the named columns replaced, the others unchanged; where all are replaced, they may have
-        any length.
+        """Return a copy with the named columns replaced, the others unchanged.
+
+        Where all are replaced, they may have any length.
         """
         whole = len(columns) == len(self.schema)
         frame = (
@@ -238,8 +240,9 @@ class Microdata:
 
 
 def _hashed_values(values: pd.Series, missing: NDArray[np.bool_], kind: Kind) -> NDArray[Any]:
-    """Return the values (n,) in eight bytes each: codes, seconds since 1970 or floats; 0 where a number or a date is
-    missing.
+    """Return the values (n,) in eight bytes each: codes, seconds since 1970 or floats.
+
+    It is 0 where a number or a date is missing.
     """
     if kind.has_levels:
         # Little-endian, so that the hash is the same on every machine.

@@ -65,10 +65,9 @@ def mask_missing_codes(values: pd.Series, variable: Variable) -> pd.Series:
 
 
 def missing_value_codes(raw: pd.DataFrame, schema: Schema, tags: pd.DataFrame | None) -> pd.DataFrame | None:
-    """Return the code of each missing value, as text in categoricals (n, k), for the k variables with a code; None
-    where none occurs.
+    """Return the code of each missing value, as text in categoricals (n, k), for the k variables with a code.
 
-    ``tags`` have the codes of cells without a value in the frame. The rows are numbered from 0.
+    The result is None where none occurs. ``tags`` have the codes of cells without a value in the frame. The rows are numbered from 0.
     """
     found: dict[str, pd.Series] = {}
     for variable in schema:

@@ -1,5 +1,4 @@
-"""Global recoding: the public rules by which a release shows coarser values than the confidential data (Hundepool et
-al. 2012, Statistical Disclosure Control, section 3.2.3.1).
+"""Global recoding: the public rules by which a release shows coarser values than the confidential data have.
 
     [release.recode]
     age = 5                          # numbers by the lower end of steps of 5: 37 is shown as 35; of dates, steps in days
@@ -7,6 +6,7 @@ al. 2012, Statistical Disclosure Control, section 3.2.3.1).
 
 Steps begin at 0, of dates at 1970-01-01. A rule is part of the release, so an intruder applies it to known values too
 (``recode_data``). Utility compares the release with the exact values (``align_levels``), so that it shows the loss.
+Source: Hundepool et al. (2012), Statistical Disclosure Control, section 3.2.3.1.
 
 Limits: a rule that joins levels of few people reveals by itself that few have them, and steps or groups that are too
     small protect little; the measured risks show it.

@@ -124,11 +124,10 @@ class DistinctRecords:
 
 
 def distinct_rows(columns: Iterable[Array], records: int) -> DistinctRecords:
-    """Find the distinct combinations of the values of some columns of numbers, (records,) each; NaN is one value, after
-    all others.
+    """Find the distinct combinations of the values of some columns of numbers, (records,) each.
 
-    For the columns of a table without NaN, the combinations are the rows of ``np.unique(table, axis=0)``, computed
-    faster.
+    NaN is one value, after all others. For the columns of a table without NaN, the combinations are the rows of
+    ``np.unique(table, axis=0)``, computed faster.
     """
     return distinct_combinations((ranked_digit(column) for column in columns), records)
 
@@ -141,7 +140,10 @@ def distinct_combinations(digits: Iterable[DigitColumn], records: int) -> Distin
 
 
 def first_records(groups: Integers, count: int) -> Integers:
-    """Return the first record of each of ``count`` groups, (count,), by the group of each record (n,); no group is empty."""
+    """Return the first record of each of ``count`` groups, (count,), given the group of each record (n,).
+
+    No group is empty.
+    """
     first = np.empty(count, dtype=np.int64)
     # Of records that are written to one place the last counts, so that they are written in reverse.
     first[groups[::-1]] = np.arange(len(groups), dtype=np.int64)[::-1]
@@ -149,10 +151,10 @@ def first_records(groups: Integers, count: int) -> Integers:
 
 
 def number_groups(columns: Sequence[Sequence[Values]], records: Sequence[int]) -> tuple[list[Integers], int]:
-    """Number the groups of records that agree on all columns, from 0 by first appearance, through one table after the
-    other.
+    """Number the groups of records that agree on all columns, from 0 by first appearance.
 
-    Without columns there is one group. A missing value equals another missing value and nothing else.
+    Tables follow each other in order of appearance. Without columns there is one group. A missing value equals another
+    missing value and nothing else.
 
     Parameters
     ----------

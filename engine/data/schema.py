@@ -20,8 +20,9 @@ SURVEY_SETTING = "survey"
 
 
 class Kind(StrEnum):
-    """Measurement scale of a variable. Categorical, ordinal and binary variables are matched and modelled by their
-    levels.
+    """Measurement scale of a variable.
+
+    Categorical, ordinal and binary variables are matched and modelled by their levels.
     """
 
     CATEGORICAL = "categorical"
@@ -274,10 +275,9 @@ def check_variable_names(section: Section, schema: Schema, place: str) -> None:
 
 
 def compared_variables(schema: Schema, released: Collection[str], kinds: Collection[Kind]) -> tuple[str, ...]:
-    """Return the released variables of these kinds; if none are released, the sensitive ones; else all except
-    identifiers.
+    """Return the released variables of these kinds; if none are released, the sensitive ones.
 
-    The result is empty where no variable is of these kinds.
+    Else all except identifiers. The result is empty where no variable is of these kinds.
     """
     # Never the survey weight, which is not an answer of a person.
     suitable = [v for v in schema if v.kind in kinds and v.role not in (Role.IDENTIFIER, Role.WEIGHT)]

@@ -91,8 +91,9 @@ def level_spellings(found: Iterable[str], levels: Sequence[str]) -> Mapping[str,
 
 
 def digits_and_decimals(numbers: Floats) -> tuple[int, int]:
-    """Return the most significant digits and the most decimals that any of the numbers (n,) needs; decimals of 1,200
-    are -2.
+    """Return the most significant digits and the most decimals that any of the numbers (n,) needs.
+
+    Decimals of 1,200 are -2.
     """
     digits, decimals = 1, -sys.float_info.max_10_exp
     for number in sorted_unique(numbers[np.isfinite(numbers)]).tolist():

@@ -45,8 +45,9 @@ _AS_WRITTEN = 'by variable: "width 5", "at 18, 65", "10 equal count" or "10 equa
 
 @dataclass(frozen=True, slots=True)
 class BinningRule:
-    """Rule by which a number becomes a category. ``amount`` is N or W of the rule; ``cuts`` are those of ``at``,
-    ascending.
+    """Rule by which a number becomes a category.
+
+    ``amount`` is N or W of the rule; ``cuts`` are those of ``at``, ascending.
     """
 
     kind: BinningKind
@@ -87,8 +88,9 @@ class BinningRule:
         return f"width {_plain_number(self.amount)}" if self.kind == "width" else f"{int(self.amount)} {self.kind}"
 
     def with_coarser_bins(self, times: int) -> BinningRule:
-        """Return the rule with bins about ``times`` as wide; at least two bins remain where the rule gives a number of
-        bins.
+        """Return the rule with bins about ``times`` as wide.
+
+        At least two bins remain where the rule gives a number of bins.
         """
         if self.kind == "at":
             return replace(self, cuts=self.cuts[times - 1 :: times] or self.cuts[:1])
@@ -123,8 +125,9 @@ class BinningRule:
         return FittedBins(cuts[cuts > present[0]])
 
     def window(self, centre: Floats) -> tuple[Floats, Floats]:
-        """Return the smallest and largest number of the bin of each confidential value, (n,) and (n,); NaN where it is
-        missing.
+        """Return the smallest and largest number of the bin of each confidential value, (n,) and (n,).
+
+        It is NaN where it is missing.
         """
         return self.fit_bins(centre).window(centre)
 
@@ -141,8 +144,9 @@ class FittedBins:
         return np.where(np.isnan(values), -1, found)
 
     def window(self, values: Floats) -> tuple[Floats, Floats]:
-        """Return the smallest and largest number of the bin of each value, (n,) and (n,), finite; NaN where it is
-        missing.
+        """Return the smallest and largest number of the bin of each value, (n,) and (n,), finite.
+
+        It is NaN where it is missing.
         """
         first = np.concatenate([[-_LARGEST], self.cuts])
         # The number just below each cut, since windows include both ends.
@@ -217,11 +221,10 @@ def learned_bins_text(bins: Mapping[str, BinningRule]) -> str:
 def comparable_categories(
     confidential: Microdata, released: Microdata, name: str, rule: BinningRule | None
 ) -> tuple[Floats | Integers | pd.Series, Floats | Integers | pd.Series]:
-    """Return a variable of both tables, (n,) and (m,), as values that are equal where the category is; numbers by
-    ``rule``, if given.
+    """Return a variable of both tables, (n,) and (m,), as values that are equal where the category is.
 
-    A missing value is a category of its own. Raises NotComputable where the release has labels of a generalisation, or
-    class means of levels.
+    Numbers are binned by ``rule``, if given. A missing value is a category of its own. Raises NotComputable where the
+    release has labels of a generalisation, or class means of levels.
     """
     ours, theirs = confidential.column(name), released.column(name)
     if confidential.schema[name].kind.has_levels and not released.schema[name].kind.has_levels:

@@ -74,8 +74,9 @@ class VariableCategories:
 
     @property
     def log_widths(self) -> Floats:
-        """Return the logarithm of the number of values in each category, (size,): whole numbers of a bin, or its width;
-        0 for one value.
+        """Return the logarithm of the number of values in each category, (size,): whole numbers of a bin, or its width.
+
+        It is 0 for one value.
         """
         widths = np.ones(self.size)
         if len(self.edges):
@@ -160,8 +161,9 @@ def categories_of_variable(data: Microdata, name: str, rule: BinningRule | None)
 
 
 def _bin_edges(data: Microdata, variable: Variable, rule: BinningRule) -> tuple[Floats, tuple[UncoveredUse, ...]]:
-    """Return the ends of the bins, ascending, and what of them was learned from the data; nothing where bounds and cuts
-    are the recipe's.
+    """Return the ends of the bins, ascending, and what of them was learned from the data.
+
+    The result is empty where bounds and cuts are the recipe's.
     """
     values, learned = data.present_numbers(variable.name), []
     low, high = variable.lower, variable.upper

@@ -28,8 +28,9 @@ Response = Callable[[Microdata], Floats]
 
 
 def triangle_of_blocks(blocks: Iterable[Floats]) -> Floats:
-    """Return R (min(n, K), K) of the QR decomposition of stacked blocks (b, K), up to the signs of its rows; some block
-    has rows.
+    """Return R (min(n, K), K) of the QR decomposition of stacked blocks (b, K), up to the signs of its rows.
+
+    Some block has rows.
     """
     found: Floats | None = None
     for block in blocks:

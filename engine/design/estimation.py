@@ -277,11 +277,11 @@ class RegressionModel:
     def estimate_coefficients(
         self, confidential: Microdata, data: Microdata, confidence: float = 0.95, sample: SurveySample | None = None
     ) -> dict[str, EstimateOrReason]:
-        """Estimate the coefficients on ``data``, by name; the confidential data fix the levels, the first of which is
-        the reference.
+        """Estimate the coefficients on ``data``, by name.
 
-        Aliased columns have no estimate. Records that lack a value of one of the columns are left out. With ``sample``,
-        the survey design of ``data``, the coefficients are those of the population.
+        The confidential data fix the levels, the first of which is the reference. Aliased columns have no estimate.
+        Records that lack a value of one of the columns are left out. With ``sample``, the survey design of ``data``,
+        the coefficients are those of the population.
         """
         design = Design.from_terms(self._predictor_terms(confidential.schema, ""), confidential)
         try:

@@ -14,8 +14,9 @@ from .categories import VariableCategories
 
 
 def common_refinement(several: Sequence[VariableCategories]) -> VariableCategories:
-    """Return the coarsest categories of a variable such that each given category is a union of them; numbers keep all
-    ends of bins.
+    """Return the coarsest categories of a variable such that each given category is a union of them.
+
+    Numbers keep all ends of bins.
     """
     first = several[0]
     gaps = any(one.has_missing for one in several)

@@ -107,8 +107,9 @@ class SeedPool:
         return split_table_cells(self.lines, WHAT)
 
     def to_table(self, data: Microdata, names: Sequence[str], place: str) -> Microdata:
-        """Return the records of a public file with these variables of the confidential data, (records,). Raises
-        BadInput at ``place``.
+        """Return the records of a public file with these variables of the confidential data, (records,).
+
+        Raises BadInput at ``place``.
         """
         heads, *rows = self._cells
         for name in names:

@@ -1,4 +1,7 @@
-"""Logistic regressions of binary variables on those before them, by distinct combinations of their values (Reiter, Wang & Zhang §3.1)."""
+"""Logistic regressions of binary variables on those before them, fitted to distinct combinations of their values.
+
+They are those of Reiter, Wang & Zhang §3.1.
+"""
 
 from __future__ import annotations
 

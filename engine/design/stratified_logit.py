@@ -78,10 +78,9 @@ def find_places(values: Integers, ascending: Integers) -> tuple[Integers, NDArra
 
 
 def strata_of_records(data: Microdata, variable: str | None, groups: Groups) -> Integers:
-    """Return the stratum of each record, (n,): the group of its level, or the level without groups; 0 without a
-    variable.
+    """Return the stratum of each record, (n,): the group of its level, or the level without groups.
 
-    A missing value is a level of its own; with groups it is among the other levels.
+    It is 0 without a variable. A missing value is a level of its own; with groups it is among the other levels.
     """
     if variable is None:
         return np.zeros(len(data), dtype=np.int64)

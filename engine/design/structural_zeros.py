@@ -160,6 +160,7 @@ class StructuralZero:
         self, categories: Mapping[str, VariableCategories], sizes: Mapping[str, int], data: Microdata, place: str
     ) -> Mask:
         """Mark the categories of all variables, side by side (D,), that a record may have that fulfils the condition.
+
         Raises BadInput.
         """
         masks = {name: np.ones(size, dtype=np.bool_) for name, size in sizes.items()}

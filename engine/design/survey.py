@@ -67,8 +67,9 @@ class SurveyDesign:
         return ", ".join(f"{part} {name}" for part, name in self.variable_by_part.items())
 
     def weights_of(self, data: Microdata) -> Floats:
-        """Return the weight of each record, (n,). Raises NotComputable where a weight is missing, infinite or not above
-        0.
+        """Return the weight of each record, (n,).
+
+        Raises NotComputable where a weight is missing, infinite or not above 0.
         """
         weights = data.numbers(self.weight)
         if wrong := int((~(weights > 0) | ~np.isfinite(weights)).sum()):
@@ -78,8 +79,9 @@ class SurveyDesign:
         return weights
 
     def sample_of(self, data: Microdata) -> SurveySample:
-        """Return the weights with strata, clusters and population of each record. Raises NotComputable where the table
-        lacks one of them.
+        """Return the weights with strata, clusters and population of each record.
+
+        Raises NotComputable where the table lacks one of them.
         """
         from .survey_estimation import SurveySample  # SciPy's functions, which most runs have no use for
 

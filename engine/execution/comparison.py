@@ -117,8 +117,9 @@ def as_cost(value: float, goal: str) -> float:
 
 
 def distance_from_one(ratio: float | None) -> float:
-    """Return the distance of a ratio of at least 0 from 1 on the log scale, by which 2 and 1/2 are equally far;
-    infinite for 0.
+    """Return the distance of a ratio of at least 0 from 1 on the log scale, by which 2 and 1/2 are equally far.
+
+    Infinite for 0.
     """
     return abs(math.log(ratio)) if ratio else math.inf
 

@@ -76,8 +76,9 @@ def _count_agreeing_keys(agrees: Sequence[NDArray[np.bool_]]) -> NDArray[np.int1
 
 @dataclass(frozen=True, eq=False)
 class RecordRisk:
-    """Risk of single records: averages over ``datasets`` released datasets, (n,) each; NaN for records that were not
-    examined.
+    """Risk of single records: averages over ``datasets`` released datasets, (n,) each.
+
+    It is NaN for records that were not examined.
 
     probability: of being found by picking one candidate at random, T/c (Reiter & Mitra 2009, §2), in each dataset the
         larger by all known variables and by the best choice of them, where the measure has both; or of disclosure of
@@ -183,8 +184,9 @@ def _risk_and_candidates(arrays: Arrays) -> tuple[NDArray[np.float64], NDArray[A
 
 
 def _hit_probability(hit: NDArray[Any], candidates: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the probability of finding the counterpart by picking one candidate at random, (n,); NaN for records not
-    examined.
+    """Return the probability of finding the counterpart by picking one candidate at random, (n,).
+
+    It is NaN for records not examined.
     """
     share = np.divide(hit, candidates, out=np.zeros(len(candidates)), where=candidates > 0)
     return np.where(np.isnan(candidates), np.nan, share)
@@ -224,8 +226,9 @@ class LeaveOneOutCandidates:
     without: NDArray[np.float64]
 
     def driver(self, r: int) -> RiskDriver | None:
-        """Return the driver of the risk of the r-th record, the first of ties; None where ignoring no single variable
-        adds a candidate.
+        """Return the driver of the risk of the r-th record, the first of ties.
+
+        The result is None where ignoring no single variable adds a candidate.
         """
         v = int(np.argmax(self.without[r]))
         if self.without[r, v] <= self.candidates[r]:

@@ -24,8 +24,9 @@ ModelsOf = Callable[[Microdata, Sequence[Microdata]], tuple[ReleaseModel, ...]]
 
 @dataclass(frozen=True, eq=False)
 class RecipeShadows:
-    """Maker of shadow releases (``ShadowReleases``) of one recipe and its confidential data; ``streams`` are those of
-    the audit.
+    """Maker of shadow releases (``ShadowReleases``) of one recipe and its confidential data.
+
+    ``streams`` are those of the audit.
     """
 
     recipe: Recipe

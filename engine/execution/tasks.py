@@ -49,11 +49,10 @@ NOT_COMPUTED = "not computed"
 
 
 def synthesis_streams(recipe: Recipe, confidential: Microdata, key: bytes) -> Randomness:
-    """Return the random streams that fit, draw and anonymise, bound to the data, their weights, the variables, the
-    steps, m, and all else that makes datasets.
+    """Return the random streams that fit, draw and anonymise, bound to all that makes the datasets.
 
-    Measures and thresholds of a recipe are excluded: with another measure a run makes the same datasets. Weights that
-        are all 1 count as none.
+    That is the data, their weights, the variables, the steps, m and further keys of the recipe, but not its measures
+    and thresholds: with another measure a run makes the same datasets. Weights that are all 1 count as none.
     """
     # Two runs share random numbers only where they make the same datasets. Were seed and path enough, two runs that
     # differ in one record, or in one setting, would have the same noise nearly everywhere: whoever holds both releases
@@ -96,7 +95,9 @@ def _dataset_settings(step: RecipeStep) -> dict[str, object]:
 
 
 class TaskKind(StrEnum):
-    """Kind of a task: anonymise the table, fit a model, draw a dataset, measure one, compute points of a study, combine
+    """Kind of a task.
+
+    These are to anonymise the table, fit a model, draw a dataset, measure one, compute points of a study, and combine
     everything into verdicts.
     """
 
@@ -211,8 +212,9 @@ def anonymise_data(
 
 
 def account_rows(recipe: Recipe, item: int, confidential: Microdata, *, key: bytes) -> list[Row]:
-    """Return the rows of the privacy account of synthesis step ``item``, if it keeps one; with a public key there is no
-    epsilon.
+    """Return the rows of the privacy account of synthesis step ``item``, if it keeps one.
+
+    With a public key there is no epsilon.
     """
     step, kept = recipe.synthesis[item], privacy_accounts(recipe, confidential.without_controls, secret=bool(key))
     account = next((own for of, own in kept if of is step), None)
@@ -274,16 +276,18 @@ def measure_block(
     *,
     key: bytes,
 ) -> Mapping[str, NDArray[Any]]:
-    """Compute one block of a measure of all released datasets; return the arrays to store, or ``NOT_COMPUTED`` with the
-    reason.
+    """Compute one block of a measure of all released datasets.
+
+    Return the arrays to store, or ``NOT_COMPUTED`` with the reason.
     """
     step = recipe.measures[item]
     confidential, releases = tables_to_compare(recipe, step, confidential, releases)
     run = Run(measurement_streams(recipe, confidential, key).generator("measure", item, 0), report=report)
 
     def models(data: Microdata, releases: Sequence[Microdata] = releases) -> tuple[ReleaseModel, ...]:
-        """Return the models of all steps, fitted to these data. Raises NotComputable where one cannot use their
-        weights.
+        """Return the models of all steps, fitted to these data.
+
+        Raises NotComputable where one cannot use their weights.
         """
         data = data.without_controls
         for step in recipe.synthesis:
@@ -317,8 +321,9 @@ def gather_blocks(
     releases: Sequence[Microdata],
     parts: Sequence[Mapping[str, NDArray[Any]]],
 ) -> tuple[WholeReleaseMeasure, list[Row]]:
-    """Combine the stored blocks of a measure; return the result, and rows of the whole release and of each dataset
-    alone.
+    """Combine the stored blocks of a measure.
+
+    Return the result, and rows of the whole release and of each dataset alone.
     """
     step = recipe.measures[item]
     gather, block_result = step.method.measurement.gather, step.method.measurement.block_result
@@ -344,8 +349,9 @@ def gather_blocks(
 def tables_to_compare(
     recipe: Recipe, step: RecipeStep, confidential: Microdata, releases: Sequence[Microdata]
 ) -> tuple[Microdata, Sequence[Microdata]]:
-    """Return the confidential records and the released datasets as a measure compares them; without releases the
-    records stand for one.
+    """Return the confidential records and the released datasets as a measure compares them.
+
+    Without releases the records stand for one.
     """
     # Risk is measured by what the public rules leave of the intruder's knowledge, since a coarse value equals no exact
     # one; utility by exact values, so that the loss by recoding counts.
@@ -358,8 +364,9 @@ def tables_to_compare(
 
 
 def _with_needed_controls(step: RecipeStep, confidential: Microdata) -> Microdata:
-    """Return the confidential records, with controls only where the measure needs them. Raises NotComputable where it
-    lacks them.
+    """Return the confidential records, with controls only where the measure needs them.
+
+    Raises NotComputable where it lacks them.
     """
     if not step.method.measurement.controls:
         return confidential.without_controls

@@ -114,8 +114,9 @@ def count_wrong_matches(
 
 
 def _pick_probability(candidates: Floats) -> Floats:
-    """Return the probability of picking the right one of the candidates, (n,); 0 for records without any or not
-    examined.
+    """Return the probability of picking the right one of the candidates, (n,).
+
+    It is 0 for records without any or not examined.
     """
     return np.divide(1.0, candidates, out=np.zeros(len(candidates)), where=candidates > 0)
 

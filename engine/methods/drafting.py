@@ -176,7 +176,7 @@ def drafts(offer: Offers, seconds: float | None = None, memory: float | None = N
 
 
 def declared_rate(method: Method) -> tuple[float | None, float | None]:
-    """Return the seconds and the bytes of memory that a method declares with ``drafts``; None where they were not measured."""
+    """Return the seconds and the bytes of memory that a method declares with ``drafts``; None where not measured."""
     found: tuple[float | None, float | None] = getattr(method.func, _RATE, (None, None))
     return found
 
@@ -228,8 +228,9 @@ def suggest_bins(case: Case, names: Sequence[str], *, as_they_are: bool = True) 
 
 
 def suggest_radii(case: Case, names: tuple[str, ...]) -> tuple[dict[str, int | float | str], str]:
-    """Return radii for these variables, as recipes write them, with the reasons in one sentence; empty where all must
-    be equal.
+    """Return radii for these variables, as recipes write them, with the reasons in one sentence.
+
+    The result is empty where all must be equal.
     """
     found = {name: given for name in names if (given := suggest_radius(case.table[name])) is not None}
     said = "; ".join(f"{name} {why}" for name, (_, why) in found.items())

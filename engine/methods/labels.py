@@ -1,8 +1,9 @@
-"""Labels of numbers for people: name, value with unit, and sentence. Screens, commands, reports and documents use these alone.
+"""Labels of numbers for people: name, value with unit, and sentence.
 
-A name has what distinguishes a number from others: the variable, what the row is about (kind, people, level), what the
-intruder knows, and the method where several share the name. ``label_of`` has all of it. ``labels_of`` leaves out
-settings that are the same in a whole table, and its names are unique within that table.
+Screens, commands, reports and documents use these alone. A name contains what distinguishes a number from others: the
+variable, the subject of the row (kind, people, level), the intruder's knowledge, and the method where several share the
+name. ``label_of`` has all of it. ``labels_of`` omits settings that are equal in a whole table, and its names are unique
+within that table.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ class VaryingSetting(NamedTuple):
     """Setting in which rows of a method differ.
 
     default: its default value
-    places: of a setting with a value for each variable, the variables in which rows differ
+    places: variables in which rows differ, of a setting with a value for each variable
     """
 
     default: object
@@ -303,8 +304,9 @@ class _SentenceFigures(dict[str, str]):
 
 
 def sentence_of(row: ValuedRow, records: int | None = None) -> str:
-    """Return a row as a sentence with its figures, or the reason why it has no value. ``records`` as in
-    ``quantity_of``.
+    """Return a row as a sentence with its figures, or the reason why it has no value.
+
+    ``records`` as in ``quantity_of``.
     """
     method, output = method_and_output(row.key)
     if row.value is None:
@@ -353,7 +355,7 @@ class StoredNumber(LabelledNumber, Protocol):
 
 
 def to_labelled_json(row: StoredNumber) -> dict[str, Any]:
-    """Return the table of a row or verdict as ``--json`` writes it: what is stored of it, and its full name as ``label``."""
+    """Return the stored table of a row or verdict with its full name as ``label``, as ``--json`` writes it."""
     return {**row.to_dict(), "label": label_of(row)}
 
 

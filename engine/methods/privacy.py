@@ -246,15 +246,17 @@ class PrivacyAccount:
 
     @property
     def release(self) -> float | None:
-        """Return the cost of all datasets and public figures for one record added or removed; None where something is
-        not covered.
+        """Return the cost of all datasets and public figures for one record added or removed.
+
+        The result is None where something is not covered.
         """
         return None if self.uncovered else self.noise + self.figures
 
     @property
     def substitution(self) -> float | None:
-        """Return the cost of all datasets and public figures for one record replaced; None where something is not
-        covered.
+        """Return the cost of all datasets and public figures for one record replaced.
+
+        The result is None where something is not covered.
         """
         if self.uncovered:
             return None

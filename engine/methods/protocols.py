@@ -214,20 +214,20 @@ class LearnWholeTable(Protocol[S_contra]):
 
 
 class AnonymisationMethod(Protocol[S_contra]):
-    """Function of one anonymisation step, applied to the result of the previous step; its Spec states how the schema
-    changes.
+    """Function of one anonymisation step, applied to the result of the previous step.
+
+    Its Spec states how the schema changes.
     """
 
     def __call__(self, data: Microdata, spec: S_contra, run: Run, /) -> Anonymised: ...
 
 
 class MeasureMethod(Protocol[S_contra]):
-    """Function that measures one released dataset; ``released.origin`` is "confidential" where the data are scored
-    against themselves.
+    """Function that measures one released dataset.
 
-    An anonymised table may have fewer records (``released.records`` raises NotComputable where the link to the original
-    records is unknown). Values of its generalised variables raise NotComputable; their labels are in
-    ``released.frame``.
+    ``released.origin`` is "confidential" where the data are scored against themselves. An anonymised table may have
+    fewer records (``released.records`` raises NotComputable where the link to the original records is unknown). Values
+    of its generalised variables raise NotComputable; their labels are in ``released.frame``.
     """
 
     def __call__(self, confidential: Microdata, released: Microdata, spec: S_contra, run: Run, /) -> Measure: ...
@@ -344,8 +344,9 @@ class CombineDatasets(Protocol):
 
 
 class SummarisePoints(Protocol):
-    """Function that returns the rows that follow from all points of a study together; rows of ``intermediate`` outputs
-    are then dropped.
+    """Function that returns the rows that follow from all points of a study together.
+
+    Rows of ``intermediate`` outputs are then dropped.
     """
 
     def __call__(self, rows: Sequence[Any], /) -> list[Any]: ...

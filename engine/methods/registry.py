@@ -235,7 +235,10 @@ class Method:
         return self.synthesis.joint_draw is not None
 
     def fit(self, data: Microdata, targets: tuple[str, ...], spec: Spec, run: Run, draws: int) -> Fit:
-        """Fit a synthesis method to its targets: one, unless it is joint. Raises BadInput where data have weights that it cannot use."""
+        """Fit a synthesis method to its targets, one unless it is joint.
+
+        Raises BadInput where the data have weights that it cannot use.
+        """
         if data.weights is not None and not self.synthesis.weighted:
             raise BadInput("weights", self.no_weights_message)
         if self.joint:
@@ -353,8 +356,9 @@ class Method:
         )
 
     def record_array(self, part: str) -> RecordArray | None:
-        """Return the array that plays this part in a record's risk, such as "probability"; None where the method
-        declares none.
+        """Return the array that plays this part in a record's risk, such as "probability".
+
+        The result is None where the method declares none.
         """
         return next((one for one in self.measurement.per_record if one.part == part), None)
 
@@ -413,9 +417,10 @@ def synthesis_method(
     extra: PackageExtra | None = None,
     **part: Any,
 ) -> Callable[[F], F]:
-    """Register a synthesis of one target (``draw``) or of several in one step (``joint_draw``); ``part`` is its ``SynthesisDeclaration``.
+    """Register a synthesis of one target (``draw``) or of several in one step (``joint_draw``).
 
-    ``source`` cites paper and section. Only a joint one has a privacy account and outputs.
+    ``part`` are the fields of its ``SynthesisDeclaration``; ``source`` cites paper and section. Only a joint one has a
+    privacy account and outputs.
     """
     return _register_method(
         title, spec, source, outputs, synthesis=SynthesisDeclaration(**part), check=check, extra=extra
@@ -484,9 +489,9 @@ def measure_method(
     extra: PackageExtra | None = None,
     **part: Any,
 ) -> Callable[[F], F]:
-    """Register a measure of utility, quality or risk, of one released dataset or with ``gather`` of all; ``part`` is its ``MeasureDeclaration``.
+    """Register a measure of utility, quality or risk, of one released dataset, or of all with ``gather``.
 
-    ``source`` cites paper and section.
+    ``part`` are the fields of its ``MeasureDeclaration``; ``source`` cites paper and section.
     """
     measurement = MeasureDeclaration(**part)
     return _register_method(
@@ -510,17 +515,21 @@ def study_method(
     split: AnswerColumns | None = None,
     lattice: LatticeOutputs | None = None,
 ) -> Callable[[StudyMethod[P]], StudyMethod[P]]:
-    """Register a study, which goes along its ``axis``. ``source`` cites paper and section. With ``points`` a task computes half of the grid."""
+    """Register a study of the points along its ``axis``.
+
+    ``source`` cites paper and section. With ``points``, one task computes half of the grid.
+    """
     study = StudyDeclaration(axis, planes, split, lattice, summarise, points)
     return _register_method(title, spec, source, outputs, study=study, check=check, combine=combine, extra=extra)
 
 
 def method(title: str, *, spec: type[Spec], source: str, **rest: Any) -> Callable[[F], F]:
-    """Register a function as a method of the family that its Spec and ``rest`` belong to: for packages that know no other decorator.
+    """Register a function as a method of the family that its Spec and ``rest`` imply, for packages that know no other
+    decorator.
 
     ``rest`` are the keywords of ``synthesis_method`` where it has a ``draw`` or a ``joint_draw``, of
     ``anonymisation_method`` or ``study_method`` where the Spec is an ``AnonymisationSpec`` or a ``StudySpec``, else of
-    ``measure_method``. Those are checked by mypy, these are not. TypeError for a keyword that the family does not have.
+    ``measure_method``. mypy checks their keywords, but not these. Raises TypeError for a keyword that the family lacks.
     """
     from .release_form import AnonymisationSpec
 
@@ -550,17 +559,20 @@ def _register_method(
 
 
 def method_by_key(key: str) -> Method | None:
-    """Return the method with this key, one of our own imported without the others; None if no such method exists."""
+    """Return the method with this key; None if there is no such method. One of our own is imported without the others."""
     return _own_method(key) or registry().get(key) if _is_method_key(key) else None
 
 
 def method_of_step(section: str, name: str) -> Method | None:
-    """Return the method that a step of a recipe's section names, with its family or without; None if no such method exists."""
+    """Return the method that a step of a section names, with its family or without; None if there is no such method."""
     return method_by_key(name if "." in name else f"{section}.{name}")
 
 
 def output_by_key(key: str) -> Output | None:
-    """Return the output that a measure's key names, ``risk.identification.true_match_rate``; None where this version does not have it."""
+    """Return the output of a measure's key, such as ``risk.identification.true_match_rate``.
+
+    The result is None where this version lacks it.
+    """
     name, _, measure = key.rpartition(".")
     method = method_by_key(name)
     return next((output for output in method.outputs if output.name == measure), None) if method else None

@@ -1,4 +1,6 @@
-"""Form of a release: how variables and records are released, by anonymisation or as ``[release]`` describes existing files.
+"""Form of a release: how variables and records are released.
+
+Anonymisation steps determine it, or ``[release]`` describes it for existing files:
 
     [release]
     title = "Visits to doctors, 2020"     # what the public files call the data
@@ -6,16 +8,13 @@
     order = "original"                    # rows stay in the order of the confidential records
     records = 1000                        # of each dataset, where one step makes every variable
     epsilon = 10.0                        # the most that a run may cost
-    public_figures = "rounded"            # how figures of utility are published: not at all, from rounded counts, or with noise that is
-    paid for
+    public_figures = "rounded"            # how figures of utility are published: internal, rounded or paid by epsilon
     redraws = 50                          # how often a record that breaks a constraint is redrawn
-    unmet = "fail"                        # what happens to the run where some still do; "keep" leaves them in
+    unmet = "fail"                        # the run fails where some still do; "keep" leaves them in
     recode = { age = 5 }                  # a public rule that makes values coarser: sfumato.engine.data.recoding
-    link = "person"                       # an identifier that says whose row a released one is
+    link = "person"                       # identifier that links released to confidential rows, of another tool's table
     generalised = ["age", "postcode"]     # values are labels: intervals, groups of categories, nodes of a tree, *
     micro_aggregated = ["smokes"]         # values are class means: numbers, not counts or levels
-
-``link``, ``generalised`` and ``micro_aggregated`` are for tables that another tool made.
 """
 
 from __future__ import annotations

@@ -137,8 +137,9 @@ class ReleaseModel(Protocol):
         """
 
     def refit(self, data: Microdata, /) -> ReleaseModel:
-        """Return the model fitted to other confidential data, which differ in few records; nothing of it is
-        approximate.
+        """Return the model fitted to other confidential data, which differ in few records.
+
+        Nothing of it is approximate.
         """
 
 

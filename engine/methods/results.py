@@ -124,8 +124,9 @@ class StudyPoint:
 
 @dataclass(frozen=True, eq=False)
 class ChainTrace:
-    """Thinned trace of C chains, of which c are kept; the p parameters end with the log posterior, or the log
-    likelihood of a mixture.
+    """Thinned trace of C chains, of which c are kept.
+
+    The p parameters end with the log posterior, or the log likelihood of a mixture.
 
     parameters: names
     chains: C

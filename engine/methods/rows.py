@@ -18,7 +18,10 @@ Status = Literal["computed", "not computed"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Number of a run. ``draw`` is None for the average over the m datasets and for the confidential row."""
+    """One number of a run.
+
+    ``draw`` is None for the average over the m datasets, and for the number of the confidential data.
+    """
 
     family: str
     method: str
@@ -52,6 +55,7 @@ class Row:
 
         Rows of one series differ in dataset and draw alone.
         """
+        # Sorted JSON, because params are not hashable and the order of their keys means nothing.
         return self.key, self.target, json.dumps(self.params, sort_keys=True), self.level
 
     def to_dict(self) -> dict[str, Any]:

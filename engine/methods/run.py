@@ -40,12 +40,12 @@ class Randomness:
     ``bound_to`` is what else a keyed stream depends on: what is computed, and from which data
     (``sfumato.engine.execution.tasks``). Properties of a keyed stream, and their basis:
 
-    - Without the key no stream can be distinguished from random numbers, nor guessed by trying seeds: the start of every stream is
-      an HMAC-SHA-256 by a key of 256 bits (RFC 2104; NIST SP 800-108 §4.1).
-    - One disclosed stream reveals no other, nor the key: the streams of other paths, seeds, data and recipes have other HMACs, and
-      those that a generator spawns are HMACs of its own start.
-    - Two runs share random numbers only where all that makes their datasets agrees, so that the datasets do too: no difference
-      of two releases cancels the noise in them.
+    - Without the key no stream can be distinguished from random numbers, nor guessed by trying seeds: the start of every
+      stream is an HMAC-SHA-256 by a key of 256 bits (RFC 2104; NIST SP 800-108 §4.1).
+    - One disclosed stream reveals no other, nor the key: the streams of other paths, seeds, data and recipes have other
+      HMACs, and those that a generator spawns are HMACs of its own start.
+    - Two runs share random numbers only where all that makes their datasets agrees, so that the datasets do too: no
+      difference of two releases cancels the noise in them.
 
     With ``PUBLIC`` as key, ``SeedSequence(seed, spawn_key=path)`` and PCG64 make a stream that keeps nothing secret. No
     function has that as a default, so callers always name a key.
@@ -127,9 +127,9 @@ class Run:
     rng: generator of the computation
     map: any function with the signature of the built-in
     report: called in the caller's thread; may raise ``Cancelled``
-    shared: generator with the same numbers for every dataset that a measure is computed on, the confidential data
-        included; without one ``rng`` stands in
-    records: rows of a released dataset, None for as many as the data have
+    shared: generator with the same numbers for every dataset that a measure is computed on, including the confidential
+        data; None for ``rng``
+    records: number of rows of a released dataset, None for as many as the data have
     """
 
     rng: np.random.Generator

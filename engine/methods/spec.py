@@ -86,8 +86,9 @@ class Spec(Section):
 
     @property
     def units(self) -> tuple[str, ...]:
-        """Return the variables that identify the person of a record; a synthesis step that uses them releases nothing
-        of them.
+        """Return the variables that identify the person of a record.
+
+        A synthesis step that uses them releases nothing of them.
         """
         return ()
 
@@ -125,8 +126,9 @@ class Spec(Section):
         }
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """Raise BadInput where the parameters do not suit the variables that the recipe releases; called when a recipe
-        is read.
+        """Raise BadInput where the parameters do not suit the variables that the recipe releases.
+
+        Called when a recipe is read.
         """
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
@@ -144,8 +146,9 @@ class Spec(Section):
         return ()
 
     def shadows_a_task(self) -> float:
-        """Return the number of times that a task of a measure with ``refits`` carries out the recipe's steps; 0 for
-        everything else.
+        """Return the number of times that a task of a measure with ``refits`` carries out the recipe's steps.
+
+        It is 0 for everything else.
         """
         return 0.0
 
@@ -190,8 +193,9 @@ class StudySpec(Spec):
     __slots__ = ()
 
     def of_recipe(self, steps: Sequence[SynthesisStepSettings]) -> Self:
-        """Return the parameters with references to the recipe's own synthesis ``steps`` resolved; called when a recipe
-        is read.
+        """Return the parameters with references to the recipe's own synthesis ``steps`` resolved.
+
+        Called when a recipe is read.
         """
         return self
 

@@ -154,6 +154,7 @@ def _profile_variable(data: Microdata, variable: Variable) -> VariableProfile:
 
 def _skewness(values: NDArray[np.float64]) -> float | None:
     """Return the third standardised moment; None where values do not differ or are too far apart to be squared."""
+    # Squares of values that are far apart overflow; the result is then None.
     with np.errstate(all="ignore"):
         sd = values.std()
         skew = float(np.mean(((values - values.mean()) / sd) ** 3)) if sd > 0 else float("nan")

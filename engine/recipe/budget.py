@@ -82,10 +82,9 @@ def _missingness_undeclared(recipe: Recipe, data: Microdata, name: str) -> bool:
 
 
 def privacy_cost_text(recipe: Recipe, data: Microdata, limit: float | None = None, *, secret: bool) -> str:
-    """Return the privacy cost of a run in a sentence for the maker of the release; empty where no step keeps an
-    account.
+    """Return the privacy cost of a run in a sentence for the maker of the release.
 
-    ``limit`` is the policy's budget; the smaller of it and the recipe's applies.
+    The result is empty where no step keeps an account. ``limit`` is the policy's budget; the smaller of it and the recipe's applies.
     """
     accounts = [account for _, account in privacy_accounts(recipe, data, secret=secret)]
     if not accounts:
@@ -100,8 +99,9 @@ def privacy_cost_text(recipe: Recipe, data: Microdata, limit: float | None = Non
 
 
 def budget_text(recipe: Recipe, limit: float | None) -> str:
-    """Return the applicable budget, such as ``, of a budget of 5``, noting a larger one of the recipe; empty without a
-    budget.
+    """Return the applicable budget, such as ``, of a budget of 5``, noting a larger one of the recipe.
+
+    The result is empty without a budget.
     """
     own = recipe.form.epsilon
     if limit is None or (own is not None and own <= limit):

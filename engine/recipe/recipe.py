@@ -74,6 +74,7 @@ class RecipeHeading(Section):
 
 def recipe_params(section: str) -> tuple[ParamInfo, ...]:
     """Return the declared keys of a section, such as ``release`` or ``data.format``; ``recipe`` is the top level.
+
     Raises LookupError.
     """
     declaring = {"recipe": (RecipeHeading,), "data.format": (TextFormat,), **SECTIONS}[section]

@@ -204,16 +204,18 @@ class Verdict:
 
 
 def threshold_output(value: str) -> Output | None:
-    """Return the output of a threshold's value, such as ``risk.identification.true_match_rate``; None if it does not
-    exist.
+    """Return the output of a threshold's value, such as ``risk.identification.true_match_rate``.
+
+    The result is None if it does not exist.
     """
     output = output_by_key(value)
     return None if output is None or output.intermediate else output
 
 
 def baseline_words(value: str) -> str:
-    """Return the name of the baseline that ``max_ratio`` and ``max_increase`` compare with; empty for the confidential
-    data's value.
+    """Return the name of the baseline that ``max_ratio`` and ``max_increase`` compare with.
+
+    The result is empty for the confidential data's value.
     """
     output = output_by_key(value)
     return "" if output is None else output.risk.ratio_to
@@ -293,8 +295,9 @@ class _ThresholdJudge:
         return widen_for_series(ValueWithInterval(value, row.lower, row.upper), self.series, self.range)
 
     def _comparison_base(self, row: Row) -> tuple[ValueWithInterval | None, str]:
-        """Return the value that the row is compared with, None where that is the limit alone; and the reason why there
-        is none.
+        """Return the value that the row is compared with, None where that is the limit alone.
+
+        And the reason why there is none.
         """
         if self.threshold.bound in ("max", "min"):
             return None, ""

@@ -741,11 +741,10 @@ class CalibrationSpec(StudySpec):
 def calibration(
     confidential: Microdata, releases: Sequence[Microdata], point: float, spec: CalibrationSpec, run: Run
 ) -> StudyPoint:
-    """Carry out one simulation: an original table, anonymised in every way, scored and tested; the releases are not
-    used.
+    """Carry out one simulation: an original table, anonymised in every way, scored and tested.
 
-    An estimate is the score by a measure of one quasi-identifier of one anonymised table; its params count the
-    ``tests`` on it and those ``lost``, ``spurious`` and ``sign_flip``.
+    The releases are not used. An estimate is the score by a measure of one quasi-identifier of one anonymised table;
+    its params count the ``tests`` on it and those ``lost``, ``spurious`` and ``sign_flip``.
     """
     simulation = int(point)
     generator = simulation // spec.originals

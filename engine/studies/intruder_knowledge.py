@@ -155,8 +155,9 @@ def _answer_key(row: Row) -> tuple[str, str, str]:
 
 @dataclass(frozen=True, eq=False)
 class _SubsetRisks:
-    """Risks of m datasets for each of 2^p subsets, (m, 2^p); ``expected`` is empty where none was computed, for a
-    ``reason``.
+    """Risks of m datasets for each of 2^p subsets, (m, 2^p).
+
+    ``expected`` is empty where none was computed, for a ``reason``.
     """
 
     head: Row

@@ -121,8 +121,9 @@ class Synthesiser:
         return dict(json.loads(self.step)) if self.step else dict(self.settings)
 
     def resolve_step(self, steps: Sequence[SynthesisStepSettings]) -> Synthesiser:
-        """Return the recipe's own step in place of ``step`` where there is exactly one; otherwise the synthesiser
-        itself.
+        """Return the recipe's own step in place of ``step`` where there is exactly one.
+
+        Otherwise the synthesiser itself.
         """
         if not self.is_recipe_step:
             return self
@@ -233,8 +234,9 @@ def hashable_bins(bins: Mapping[str, BinningRule], variables: Sequence[str]) -> 
 
 
 def find_epsilons(rows: Sequence[Row], asked: Mapping[str, Answer], goals: Mapping[str, Goal]) -> list[Row]:
-    """Return a row with the epsilon that keeps to the limit, for each curve and measure with one; ``asked`` is the kind
-    of answer by measure.
+    """Return a row with the epsilon that keeps to the limit, for each curve and measure with one.
+
+    ``asked`` is the kind of answer by measure.
     """
     found: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
