@@ -244,7 +244,7 @@ def ranked_digit(column: Array) -> DigitColumn:
 
 
 def _column_digit(column: Sequence[Values]) -> DigitColumn:
-    """Return a column of all tables as a digit: levels and narrow whole numbers as they are, other values numbered."""
+    """Return a column of all tables as a digit: level codes and narrow whole numbers unchanged, other values numbered."""
     if all(isinstance(part.dtype, pd.CategoricalDtype) for part in column):
         return _digit_from_levels([part for part in column if isinstance(part, pd.Series)])
     arrays = [_as_plain_array(part) for part in column]

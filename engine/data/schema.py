@@ -275,9 +275,10 @@ def check_variable_names(section: Section, schema: Schema, place: str) -> None:
 
 
 def compared_variables(schema: Schema, released: Collection[str], kinds: Collection[Kind]) -> tuple[str, ...]:
-    """Return the released variables of these kinds; if none are released, the sensitive ones.
+    """Return the released variables of these kinds, or by default the sensitive ones.
 
-    Else all except identifiers. The result is empty where no variable is of these kinds.
+    These are replaced by all variables of the kinds except identifiers where there are no sensitive ones. The result is
+    empty where no variable is of these kinds.
     """
     # Never the survey weight, which is not an answer of a person.
     suitable = [v for v in schema if v.kind in kinds and v.role not in (Role.IDENTIFIER, Role.WEIGHT)]

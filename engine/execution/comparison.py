@@ -246,7 +246,7 @@ def _difference_with_interval(
 
 
 def _is_average(side: RunValue) -> bool:
-    """Return whether the value is the mean of the datasets' values; True where there are none."""
+    """Return whether the value is the mean of the datasets' values, or there are no such values."""
     if not side.draws or side.value is None:
         return True
     scale = max(abs(value) for value in side.draws)

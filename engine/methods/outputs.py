@@ -98,7 +98,7 @@ class RiskOutput:
     ratio_to: name of the baseline of its rows, where ``max_ratio`` compares with that because the confidential data
         have no value
     gate_reference: what its share is compared with before a release: "chance", its own baseline, which a release
-        without any disclosure has; "margin", what the data's marginal distributions give away, which a useful release
+        without any disclosure has; "margin", what the margins of the data show anyway, which a useful release
         exceeds too; "nothing", for a share of records without a baseline of its own. Only an excess over chance may
         block a release
     gate_lower: whether the lower limit of its interval is compared, as for a largest of many, which is large by chance

@@ -180,8 +180,8 @@ class ImpliedCounts(Protocol[S_contra]):
 
 
 class MakeReleaseModel(Protocol[S_contra]):
-    """Function that fits a synthesis step's model as an intruder uses it who has the m ``releases`` and guesses at
-    single records.
+    """Function that fits a synthesis step's model for an intruder who has the m ``releases`` and guesses at single
+    records.
 
     It is fitted to ``data`` as the method fits it; the releases hold the variables that the steps before made.
     """

@@ -1,4 +1,4 @@
-"""Results of methods: estimates with interval, baseline and unit, or the reason why there is none; fits, and traces of
+"""Results of methods: estimates with interval, baseline and unit, or a reason for a missing value; fits, and traces of
 samplers.
 
 A trace shows the run of a sampler: thinned chains, or weighted draws. It stays in its workspace, as all draws of the

@@ -96,7 +96,7 @@ def read_published_figures(
 
 
 def published_value_for(row: Row, published: Sequence[PublishedFigure]) -> float | None:
-    """Return the first published figure that is compared with a row; None where there is none."""
+    """Return the first published figure that is compared with a row, or None."""
     return next((one.figure for one in published if one.matches(row)), None)
 
 

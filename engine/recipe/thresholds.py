@@ -295,9 +295,9 @@ class _ThresholdJudge:
         return widen_for_series(ValueWithInterval(value, row.lower, row.upper), self.series, self.range)
 
     def _comparison_base(self, row: Row) -> tuple[ValueWithInterval | None, str]:
-        """Return the value that the row is compared with, None where that is the limit alone.
+        """Return the value that the row is compared with, and the reason why it is missing.
 
-        And the reason why there is none.
+        The value is None where the row is compared with the limit alone.
         """
         if self.threshold.bound in ("max", "min"):
             return None, ""

@@ -33,8 +33,7 @@ WEIGHTS_KNOWN = "the intruder knows the records' weights, and concludes nothing 
 
 @dataclass(frozen=True, slots=True)
 class RecordWeighting(Section):
-    """Source of the weights: the risk of every record by a measure of an earlier run, or by the number of records that
-    share known variables.
+    """Source of the records' weights: a measure of risk of an earlier run, or the variables that an intruder knows.
 
     run: earlier run of the same records
     measure: key of its measure, or its place in the earlier recipe (``measure[2]``); empty, the first with a risk for
