@@ -1,13 +1,14 @@
-"""Constraints that every record of a table satisfies, as a recipe's ``[constraints]`` states them, their names bound to columns.
+"""Constraints that every record of a table satisfies, as a recipe's ``[constraints]`` states them, with names bound to
+columns.
 
     [constraints]
     adult_spouse = "married = 'yes' -> age >= 15"
     total = "income = wage + rent + other"
     order = { holds = "born <= married_on", source = "data" }
 
-A name is a column where there is one of that name, unless it stands in quotes on the right of a sign. Columns with levels are compared
-with levels, or with
-each other by name; numbers with numbers; dates with dates, and differences of dates with days.
+A name denotes a column where there is one of that name, unless it is in quotes on the right of a sign. Columns with
+levels are compared with levels, or with each other by name; numbers with numbers; dates with dates, and differences of
+dates with days.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 @dataclass(frozen=True, slots=True)
 class LinearComparison:
-    """Sum of ``parts``, coefficients by column, and ``constant``, compared with 0 by ``sign``."""
+    """Sum of ``constant`` and columns times their coefficients in ``parts``, compared with 0 by ``sign``."""
 
     parts: Mapping[str, float]
     constant: float
@@ -52,14 +53,14 @@ class LinearComparison:
 
     @property
     def is_exact(self) -> bool:
-        """Return whether no sum is rounded: one column against a number, or two against each other."""
+        """Return whether the comparison involves no rounding: one column against a number, or two against each other."""
         units = all(abs(coefficient) == 1 for coefficient in self.parts.values())
         return units and (len(self.parts) == 1 or (len(self.parts) == 2 and self.constant == 0))
 
 
 @dataclass(frozen=True, slots=True)
 class LevelComparison:
-    """Comparison of a column that has levels with some of them: ``sign`` and names."""
+    """Comparison of a column that has levels with some of them, ``names``, by ``sign``."""
 
     column: str
     sign: str
@@ -68,7 +69,7 @@ class LevelComparison:
 
 @dataclass(frozen=True, slots=True)
 class SameLevel:
-    """Comparison of two columns with levels, whose names are equal, or differ."""
+    """Comparison of two columns with levels by ``sign``, equal or not, by the names of the levels."""
 
     column: str
     other: str
@@ -80,14 +81,14 @@ BoundTerm = LinearComparison | LevelComparison | SameLevel | PresenceTest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConstraintTable(Section):
-    """Rule of ``[constraints]`` as a recipe writes it; one that is declared may be its text alone."""
+    """Rule of ``[constraints]`` as a recipe writes it; a declared one may be written as its text alone."""
 
     holds: Annotated[Any, Param('the rule, such as "income = wage + rent"')] = None
     source: Annotated[ConstraintSource, Param("who states it: the recipe, or the data that show it")] = "declared"
 
 
 def read_constraints(table: Mapping[str, Any], schema: Schema) -> tuple[RecordConstraint, ...]:
-    """Read the constraints of a recipe's ``[constraints]``. Raises BadInput at ``constraints.NAME``."""
+    """Return the constraints of a recipe's ``[constraints]``. Raises BadInput at ``constraints.NAME``."""
     if len(table) > MOST_CONSTRAINTS:
         raise BadInput("constraints", f"at most {MOST_CONSTRAINTS} rules; this has {len(table):,}")
     found = []
@@ -107,7 +108,7 @@ def read_constraints(table: Mapping[str, Any], schema: Schema) -> tuple[RecordCo
 
 
 def _check_constraint(constraint: RecordConstraint, schema: Schema, place: str) -> None:
-    """Raise BadInput where a constraint names a column that does not exist, or compares what cannot be compared."""
+    """Raise BadInput where a constraint names a column that does not exist, or compares values that cannot be compared."""
     for bound in bound_terms(constraint.rule, schema, place):
         for column in columns_of_term(bound):
             if schema[column].role is Role.IDENTIFIER:
@@ -126,7 +127,7 @@ def require_levels(bound: LevelComparison, levels: tuple[str, ...], place: str, 
 
 
 def columns_of_constraint(constraint: RecordConstraint, schema: Schema) -> tuple[str, ...]:
-    """Return the columns that a constraint is about, each once."""
+    """Return the distinct columns that a constraint reads."""
     found = (
         column for bound in bound_terms(constraint.rule, schema, constraint.name) for column in columns_of_term(bound)
     )
@@ -134,13 +135,14 @@ def columns_of_constraint(constraint: RecordConstraint, schema: Schema) -> tuple
 
 
 def columns_of_term(bound: BoundTerm) -> tuple[str, ...]:
+    """Return the columns that a bound comparison reads."""
     if isinstance(bound, LinearComparison):
         return tuple(bound.parts)
     return (bound.column, bound.other) if isinstance(bound, SameLevel) else (bound.column,)
 
 
 def bound_terms(rule: Condition, schema: Schema, place: str) -> Iterator[BoundTerm]:
-    """Yield every comparison of a rule, its names bound to columns. Raises BadInput."""
+    """Yield every comparison of a rule with its names bound to columns. Raises BadInput."""
     if isinstance(rule, PresenceTest):
         schema.require_variable(rule.column, place)
         yield rule
@@ -154,7 +156,9 @@ def bound_terms(rule: Condition, schema: Schema, place: str) -> Iterator[BoundTe
 
 
 def _bind_comparison(term: SumComparison, schema: Schema, place: str) -> list[BoundTerm]:
-    """Bind one comparison for each value on its right."""
+    """Return a bound comparison for each value on the right of a comparison, or one for all of them where the column
+    has levels.
+    """
     first = term.left[0]
     if len(term.left) == 1 and _is_column(first.atom, schema, begins=True) and schema[first.atom.text].kind.has_levels:
         return [_bind_levels(term, schema, place)]
@@ -166,6 +170,7 @@ def _is_column(atom: NameOrValue, schema: Schema, *, begins: bool = False) -> bo
 
 
 def _bind_levels(term: SumComparison, schema: Schema, place: str) -> BoundTerm:
+    """Return the bound comparison of a column with levels. Raises BadInput."""
     column = term.left[0].atom.text
     if term.left[0].has_coefficient or term.left[0].coefficient != 1 or any(len(right) > 1 for right in term.right):
         raise BadInput(place, f'"{column}" has levels, not numbers: it stands in no sum')
@@ -185,7 +190,9 @@ def _bind_levels(term: SumComparison, schema: Schema, place: str) -> BoundTerm:
 
 
 def _bind_linear(term: SumComparison, right: SumItems, schema: Schema, place: str) -> LinearComparison:
+    """Return the bound comparison of two sums as one with 0. Raises BadInput."""
     parts: dict[str, float] = {}
+    # ``moments`` is the sum of the coefficients of dates: 0 in a difference of dates, which is compared with days.
     constant = moments = 0.0
     dates = any(
         _is_column(i.atom, schema) and schema[i.atom.text].kind is Kind.DATE
@@ -205,6 +212,7 @@ def _bind_linear(term: SumComparison, right: SumItems, schema: Schema, place: st
                 constant += factor * item.coefficient * days_since_epoch(item.atom.text, place)
             else:
                 constant += factor * _item_value(item, schema, place)
+    # Columns that cancel out, as in "a = a", say nothing.
     parts = {name: coefficient for name, coefficient in parts.items() if coefficient}
     if not parts:
         raise BadInput(place, f'"{term.text}" says nothing of a variable')
@@ -219,7 +227,7 @@ def _bind_linear(term: SumComparison, right: SumItems, schema: Schema, place: st
 
 
 def days_since_epoch(text: str, place: str) -> float:
-    """Return the days since 1970 of a written date. Raises BadInput."""
+    """Return the days from 1970-01-01 to a date as written. Raises BadInput."""
     try:
         return float(date.fromisoformat(text).toordinal() - EPOCH)
     except ValueError:
@@ -227,6 +235,7 @@ def days_since_epoch(text: str, place: str) -> float:
 
 
 def _item_value(item: SumItem, schema: Schema, place: str) -> float:
+    """Return the number of an item of a sum, times its coefficient. Raises BadInput."""
     number = number_or_none(item.atom)
     if number is not None:
         return item.coefficient * number

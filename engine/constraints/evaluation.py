@@ -1,13 +1,13 @@
-"""Evaluation of constraints in three-valued logic: which records satisfy them, violate them, or are undetermined.
+"""Evaluation of constraints in three-valued logic (Kleene 1938): records satisfy them, violate them, or are
+undetermined.
 
-Truth is three-valued (Kleene 1938). Each value of a record is a set of possible ones: one number or level, nothing known where it is
-missing, or what the label of a
-generalised value holds. A comparison holds where it does for all of them, is violated where it does for none, and is unknown
-otherwise (interval arithmetic: Moore 1966). A rule is violated by a record where it is known not to hold: what depends on a missing
-    value is not.
+Each value of a record is a set of possible values: one number or level, anything where it is missing, or what the label
+    of a generalised value contains. A comparison holds where it does for all of them, is violated where it does for
+    none, and is unknown otherwise (interval arithmetic: Moore 1966). A record violates a rule only where it is known
+    not to hold.
 
-Sums of several columns are compared up to 1e-9 of the sum of their absolute parts, since decimal fractions are no doubles; single
-numbers, dates and differences of two columns exactly.
+Sums of several columns are compared up to 1e-9 of the sum of their absolute parts, single numbers, dates and
+differences of two columns exactly.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ _COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class RuleEvaluation:
-    """Evaluation of a rule for each of n records; where neither is set it is unknown.
+    """Evaluation of a rule for each of n records; it is unknown where neither mask is set.
 
-    holds: it is known to hold, (n,)
-    violated: it is known not to hold, (n,)
+    holds: whether it is known to hold, (n,)
+    violated: whether it is known not to hold, (n,)
     """
 
     holds: Mask
@@ -84,13 +84,13 @@ class RuleEvaluation:
 
 @dataclass(frozen=True)
 class PossibleValues:
-    """Possible values of each record of a table, whose variables were those of ``schema`` before it was released."""
+    """Possible values of each record of a table; ``schema`` is that of its variables before release."""
 
     data: Microdata
     schema: Schema
 
     def number_ranges(self, name: str) -> tuple[Floats, Floats]:
-        """Return the smallest and the largest number that each record's may be, both (n,); NaN where nothing is known."""
+        """Return the smallest and the largest possible number of each record, both (n,); NaN where nothing is known."""
         if name not in self.data.generalised:
             if self.data.schema[name].kind.has_levels:
                 return self._unknown_range()
@@ -107,7 +107,10 @@ class PossibleValues:
         return unknown, unknown
 
     def level_sets(self, name: str) -> tuple[NDArray[np.intp], list[frozenset[str] | None]]:
-        """Return which of some sets of levels each record's is one of, (n,), and these; None is the last, of which nothing is known."""
+        """Return the index of each record's set of possible levels, (n,), and the sets.
+
+        None, the last, stands for unknown.
+        """
         if name not in self.data.generalised and not self.data.schema[name].kind.has_levels:
             return np.zeros(len(self.data), dtype=np.intp), [None]
         column = self.data.frame[name].astype("category")
@@ -126,18 +129,20 @@ class PossibleValues:
 
 
 def _range_of_label(label: str, kind: Kind) -> tuple[float, float]:
-    """Return the smallest and the largest number that a label may stand for; an open end just inside it."""
+    """Return the smallest and the largest number that a label may stand for."""
     found = parse_interval(label, kind)
     if found is None:
         values = [_parse_number(member, kind) for member in (parse_group(label) or (label,))]
         return (min(values), max(values)) if not any(map(math.isnan, values)) else (math.nan, math.nan)
     whole = kind is Kind.COUNT
+    # An open end is the next number inside it.
     low = found.low if found.low_closed else (math.floor(found.low) + 1 if whole else math.nextafter(found.low, math.inf))  # fmt: skip
     high = found.high if found.high_closed or math.isinf(found.high) else (math.ceil(found.high) - 1 if whole else math.nextafter(found.high, -math.inf))  # fmt: skip
     return low, high
 
 
 def _parse_number(text: str, kind: Kind) -> float:
+    """Return the number, or the days since 1970, that a text denotes; NaN where it denotes none."""
     try:
         if kind is Kind.DATE:
             return days_since_epoch(text, "") if DAY.fullmatch(text) else math.nan
@@ -147,7 +152,7 @@ def _parse_number(text: str, kind: Kind) -> float:
 
 
 def _possible_levels(label: str, variable: Variable, order: tuple[str, ...]) -> frozenset[str] | None:
-    """Return the levels that a label may stand for; None where it does not say."""
+    """Return the levels that a label may stand for; None where that is unknown."""
     if label in order:
         return frozenset([label])
     if group := parse_group(label):
@@ -160,7 +165,7 @@ def _possible_levels(label: str, variable: Variable, order: tuple[str, ...]) -> 
 
 
 def evaluate_rule(rule: Condition, values: PossibleValues) -> RuleEvaluation:
-    """Evaluate a rule for each record."""
+    """Return the evaluation of a rule for each record."""
     if isinstance(rule, NegatedCondition):
         return ~evaluate_rule(rule.inner, values)
     if isinstance(rule, ConditionImplication):
@@ -170,11 +175,13 @@ def evaluate_rule(rule: Condition, values: PossibleValues) -> RuleEvaluation:
             and_ if isinstance(rule, ConditionConjunction) else or_,
             (evaluate_rule(part, values) for part in rule.parts),
         )
+    # A comparison with several values is one term for each: any for "=", all for "!=".
     parts = (_evaluate_term(bound, values) for bound in bound_terms(rule, values.schema, ""))
     return reduce(and_ if isinstance(rule, SumComparison) and rule.sign == "!=" else or_, parts)
 
 
 def _evaluate_term(bound: BoundTerm, values: PossibleValues) -> RuleEvaluation:
+    """Return the evaluation of one bound comparison for each record."""
     if isinstance(bound, LinearComparison):
         return _evaluate_sum(bound, values)
     if isinstance(bound, PresenceTest):
@@ -182,6 +189,7 @@ def _evaluate_term(bound: BoundTerm, values: PossibleValues) -> RuleEvaluation:
         return RuleEvaluation(~missing, missing) if bound.is_present else RuleEvaluation(missing, ~missing)
     codes, sets = values.level_sets(bound.column)
     if isinstance(bound, LevelComparison):
+        # Evaluated once for each distinct set of levels, not for each record.
         known = [_evaluate_levels(levels, _level_test(bound, values)) for levels in sets]
         yes, no = np.array(known, dtype=np.bool_).T
         return RuleEvaluation(yes[codes], no[codes])
@@ -192,6 +200,7 @@ def _evaluate_term(bound: BoundTerm, values: PossibleValues) -> RuleEvaluation:
 
 
 def _level_test(bound: LevelComparison, values: PossibleValues) -> Callable[[str], bool]:
+    """Return a function that tells whether a level satisfies a comparison."""
     if bound.sign in ("=", "!="):
         return lambda level: (level in bound.names) == (bound.sign == "=")
     order = values.level_order(bound.column)
@@ -201,6 +210,7 @@ def _level_test(bound: LevelComparison, values: PossibleValues) -> Callable[[str
 
 
 def _evaluate_levels(levels: frozenset[str] | None, meant: Callable[[str], bool]) -> tuple[bool, bool]:
+    """Return whether all, and whether none, of the possible levels satisfy a test."""
     if not levels:
         return False, False
     found = [meant(level) for level in levels]
@@ -208,19 +218,24 @@ def _evaluate_levels(levels: frozenset[str] | None, meant: Callable[[str], bool]
 
 
 def _compare_level_sets(one: frozenset[str] | None, other: frozenset[str] | None) -> tuple[bool, bool]:
+    """Return whether two values are surely equal, and whether they surely differ."""
     if not one or not other:
         return False, False
+    # Equal sets of several levels may still stand for different levels.
     return len(one) == 1 and one == other, one.isdisjoint(other)
 
 
 def _evaluate_sum(bound: LinearComparison, values: PossibleValues) -> RuleEvaluation:
+    """Return the evaluation of a comparison of a sum with 0, by interval arithmetic."""
     low = high = np.full(len(values.data), bound.constant)
     size = np.full(len(values.data), abs(bound.constant))
     for name, coefficient in bound.parts.items():
         ends = [coefficient * end for end in values.number_ranges(name)]
         with np.errstate(invalid="ignore"):
+            # A negative coefficient exchanges the ends.
             low, high = low + np.fmin(*ends), high + np.fmax(*ends)
         size = size + np.fmax(*map(np.abs, ends))
+    # Decimal fractions are no doubles, so that sums miss by rounding.
     slack = np.zeros(len(size)) if bound.is_exact else SLACK * np.where(np.isfinite(size), size, 0.0)
     if bound.sign in (">", ">="):
         low, high = -high, -low
@@ -241,7 +256,7 @@ def violations(constraint: RecordConstraint, data: Microdata, schema: Schema) ->
 
 @dataclass(frozen=True, slots=True)
 class ComplianceCounts:
-    """Counts of n ``records`` that violate a constraint, and of those for which it is unknown."""
+    """Number of ``records`` that violate a constraint, and of those for which it is unknown."""
 
     constraint: RecordConstraint
     broken: int
@@ -250,7 +265,7 @@ class ComplianceCounts:
 
 
 def count_compliance(data: Microdata, schema: Schema) -> tuple[ComplianceCounts, ...]:
-    """Count how a table keeps each of the schema's constraints."""
+    """Return the compliance counts of a table for each of the schema's constraints."""
     values = PossibleValues(data, schema)
     found = []
     for constraint in schema.constraints:
@@ -260,17 +275,20 @@ def count_compliance(data: Microdata, schema: Schema) -> tuple[ComplianceCounts,
 
 
 def check_constraint_levels(data: Microdata, schema: Schema, place: str = "constraints") -> None:
-    """Raise BadInput where a constraint names a level that no record has and the recipe does not list: misspelt, it would always hold."""
+    """Raise BadInput where a constraint names a level that no record has and the recipe does not list."""
     for constraint in schema.constraints:
         for bound in bound_terms(constraint.rule, schema, f"{place}.{constraint.name}"):
             if isinstance(bound, LevelComparison):
                 levels = tuple(str(level) for level in data.column(bound.column).cat.categories)
                 hint = f"; where it is one that no record has, list it under variables.{bound.column}.levels"
+                # A misspelt level would make the constraint always hold.
                 require_levels(bound, levels, f"{place}.{constraint.name}", hint)
 
 
 def schema_with_levels(confidential: Microdata) -> Schema:
-    """Return the variables of the confidential data, with the levels that they have there: what a label of a generalised value may stand for."""
+    """Return the schema of the confidential data with the levels found there, which labels of generalised values may
+    stand for.
+    """
     found = []
     for variable in confidential.schema:
         levels = variable.levels

@@ -1,22 +1,14 @@
-"""Mining of rules that every record of a table satisfies: suggestions for ``[constraints]``.
+"""Mining of rules that every record of a table satisfies, as suggestions for ``[constraints]``.
 
-The search covers implications between levels, zeros and gaps (``relationship = 'Husband' -> sex = 'Male'``), bounds of numbers and
-dates given a level
-(``married = 'yes' -> age >= 15``, rounded outwards to two digits), orders of two columns (``born <= married_on``), and sums (``income =
-wage + rent``).
+The search covers implications between levels, zeros and missing values (``relationship = 'Husband' -> sex = 'Male'``),
+bounds of numbers and dates given a level (``married = 'yes' -> age >= 15``, rounded outwards to two digits), orders of
+two columns (``born <= married_on``), and sums (``income = wage + rent``).
 
-Each holds for all records. That could be chance, so each has the probability that it would hold for all of them if its columns
-were independent, given what each column holds: the values of one permuted over the records. These are exact:
-
-- n_a records fulfil the left side, k of n the opposite of the right one, and none both: C(n - k, n_a) / C(n, n_a) (Fisher 1935). Of a
-bound,
-  the smallest value of the n_a records, k is the number of records below it, so that nothing is lost by choosing the bound.
-- a <= b for all: with a_(1) >= a_(2) >= ... and c_i the number of b at least a_(i), the product of (c_i - i + 1) / (n - i + 1).
-- a = b + c for all: the product of m_v! over the values v of a, m_v how often each occurs, over n!.
-
-A rule is suggested where this is at most ``RATE`` over the number of rules examined (Bonferroni): of tables whose columns are
-independent at most one in a
-hundred has any suggestion at all. Nothing says that a rule holds for people who are not in the table.
+Each rule holds for all records, which could be chance. So each has the exact probability that it would hold for all of
+them if its columns were independent, given the values in each column (permutations over the records). A rule is
+suggested where this is at most ``RATE`` divided by the number of rules examined (Bonferroni): of tables with
+independent columns, at most one in a hundred has any suggestion. Nothing says that a rule holds for people outside the
+table.
 """
 
 from __future__ import annotations
@@ -51,7 +43,10 @@ _DAY_ONE = date(1970, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class SuggestedRule:
-    """Rule that ``support`` records support and none violates; ``log_chance`` is the logarithm of the probability that it is chance."""
+    """Rule that ``support`` records support and none violates.
+
+    ``log_chance`` is the log of its probability under independence.
+    """
 
     constraint: RecordConstraint
     support: int
@@ -61,7 +56,7 @@ class SuggestedRule:
 
 @dataclass(frozen=True, slots=True)
 class _ColumnEvents:
-    """Events of a column: ``codes`` (n,) say which holds of each record, -1 none; ``texts`` write each."""
+    """Events of a column: ``codes`` (n,) are the event of each record, -1 for none; ``texts`` describe the events."""
 
     name: str
     codes: NDArray[np.int64]
@@ -71,6 +66,10 @@ class _ColumnEvents:
 
 @dataclass(frozen=True, slots=True)
 class _MinedRule:
+    """Rule found by the search, before it is confirmed, with its support and the log of its probability under
+    independence.
+    """
+
     text: str
     support: int
     log_chance: float
@@ -79,9 +78,10 @@ class _MinedRule:
 
 
 def mine_constraints(data: Microdata) -> tuple[SuggestedRule, ...]:
-    """Return the rules that every record satisfies and chance does not explain; sums first, then orders, then implications, the surest
-    first of each.
+    """Return the rules that every record satisfies and chance does not explain: sums, then orders, then implications,
+    each by probability.
     """
+    # A backtick quotes names in conditions, so a name with one cannot be written.
     variables = [v for v in data.schema if v.role is not Role.IDENTIFIER and "`" not in v.name]
     parts = [part for variable in variables for part in _column_events(data, variable)]
     numeric = [(v, data.numbers(v.name)) for v in variables if not v.kind.has_levels]
@@ -97,24 +97,26 @@ def mine_constraints(data: Microdata) -> tuple[SuggestedRule, ...]:
 
 
 def _confirm_rules(sure: Sequence[_MinedRule], data: Microdata) -> Iterator[SuggestedRule]:
-    """Yield the rules that no record violates as the language of conditions reads them, under names of their own."""
+    """Yield the rules that no record violates when evaluated as constraints, under unique names."""
     names: set[str] = set()
     for one in sure[:MOST_SUGGESTED]:
         name = next(found for found in _rule_names(one.name) if found not in names)
         constraint = RecordConstraint(name, one.text, parse_condition(one.text), "data")
+        # The search compares codes and doubles; a text that reads otherwise as a condition must not be suggested.
         if not violations(constraint, data, replace(data.schema, constraints=())).any():
             names.add(name)
             yield SuggestedRule(constraint, one.support, one.log_chance, one.kind)
 
 
 def _rule_names(stem: str) -> Iterator[str]:
+    """Yield names for a rule: the stem, then the stem with numbers."""
     plain = re.sub(r"\W+", "_", stem).strip("_") or "rule"
     yield plain
     yield from (f"{plain}_{number}" for number in itertools.count(2))
 
 
 def quoted_column(name: str) -> str:
-    """Return a column's name as conditions write it."""
+    """Return a column's name as conditions write it, in backticks where it needs them."""
     return name if _PLAIN.fullmatch(name) and name not in _WORDS else f"`{name}`"
 
 
@@ -123,6 +125,7 @@ def _level_text(level: str) -> str:
 
 
 def _number_text(number: float, variable: Variable) -> str:
+    """Return a number or a date as conditions write it."""
     if variable.kind is Kind.DATE:
         return f"'{_DAY_ONE + timedelta(days=int(number))}'"
     return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(float(number))
@@ -153,17 +156,23 @@ def _event_text(part: _ColumnEvents, code: int) -> str:
 
 
 def _log_no_overlap(n: Floats | int, k: Floats | int, of: Floats | int) -> Floats:
-    """Return log C(n - k, of) / C(n, of): that none of ``of`` records is among k of n; -inf where they do not fit."""
+    """Return log C(n - k, of) / C(n, of), the probability that none of ``of`` records is among k of n.
+
+    -inf where they do not fit.
+    """
     n, k, of = (np.asarray(x, dtype=np.float64) for x in (n, k, of))
     room = n - k - of
     with np.errstate(invalid="ignore"):
+        # Fisher (1935): n_a records fulfil the left side, k of n the opposite of the right side, and none both.
         value = gammaln(n - k + 1) - gammaln(np.maximum(room, 0) + 1) - gammaln(n + 1) + gammaln(n - of + 1)
     return np.where(room < 0, -np.inf, value)
 
 
 @dataclass(frozen=True, slots=True)
 class _EventPairs:
-    """Events of two columns: how often each pair of them meets, which never do, and how probable that is by chance."""
+    """Events of two columns: counts of each pair, mask of pairs that never occur, and the log probability of that under
+    independence.
+    """
 
     one: _ColumnEvents
     other: _ColumnEvents
@@ -177,7 +186,7 @@ class _EventPairs:
 
 
 def _event_pairs(parts: Sequence[_ColumnEvents]) -> list[_EventPairs]:
-    """Cross the events of every two columns that have some."""
+    """Return the event pairs of every two columns."""
     found = []
     for one, other in itertools.combinations(parts, 2):
         if one.name == other.name:
@@ -193,7 +202,9 @@ def _event_pairs(parts: Sequence[_ColumnEvents]) -> list[_EventPairs]:
 
 
 def _implications(pair: _EventPairs, limit: float) -> Iterator[_MinedRule]:
-    """Yield a rule for each event of the column that needs fewer rules to cover all pairs that surely never meet."""
+    """Yield an implication for each event, in the direction that needs fewer rules to cover all pairs that surely never
+    occur.
+    """
     sure = pair.never & (pair.log_chance <= limit)
     if np.count_nonzero(sure.any(axis=0)) < np.count_nonzero(sure.any(axis=1)):
         pair, sure = pair.transposed, sure.T
@@ -206,10 +217,12 @@ def _implications(pair: _EventPairs, limit: float) -> Iterator[_MinedRule]:
 
 
 def _consequence_text(part: _ColumnEvents, never: NDArray[np.intp], seen: NDArray[np.bool_]) -> str:
+    """Return the right side of an implication: the events that occur, or the negation of those that never do."""
     left = [code for code in range(len(part.texts)) if code not in never]
     if not part.of_levels:
         return part.texts[left[0]] if left else part.texts[int(never[0])]
     told = [code for code in left if seen[code]]
+    # Positive only where every remaining level occurs: an unseen one is not known to be impossible.
     use, sign = (told, "=") if len(told) <= len(never) and len(told) == len(left) else (list(never), "!=")
     return f"{quoted_column(part.name)} {sign} {' | '.join(part.texts[code] for code in use)}"
 
@@ -217,7 +230,7 @@ def _consequence_text(part: _ColumnEvents, never: NDArray[np.intp], seen: NDArra
 def _mine_bounds(
     parts: Sequence[_ColumnEvents], numeric: Sequence[tuple[Variable, Floats]]
 ) -> tuple[int, list[_MinedRule]]:
-    """Find the smallest and the largest number of the records of an event, where others lie beyond it."""
+    """Return the number of bounds examined, and those that records outside an event exceed."""
     tried, found = 0, []
     for variable, numbers in numeric:
         for part in parts:
@@ -233,6 +246,8 @@ def _mine_bounds(
                 own = values[codes == code]
                 smallest, largest = float(own.min()), float(own.max())
                 low, high = round_outward(smallest, variable, down=True), round_outward(largest, variable, down=False)
+                # The bound is the smallest value of the event's records, and k counts the records below it, so nothing
+                # is lost by choosing it from the data.
                 below = int(np.searchsorted(ordered, low, side="left"))
                 above = len(ordered) - int(np.searchsorted(ordered, high, side="right"))
                 tried += 2
@@ -247,7 +262,7 @@ def _mine_bounds(
 
 
 def round_outward(number: float, variable: Variable, *, down: bool) -> float:
-    """Round a number to two significant digits, a date to the first of a month, downwards or upwards: an extreme is the value of one record."""
+    """Return a number rounded outwards to two significant digits, or a date to the first of a month."""
     if variable.kind is Kind.DATE:
         day = _DAY_ONE + timedelta(days=int(number))
         first = day.replace(day=1)
@@ -255,6 +270,7 @@ def round_outward(number: float, variable: Variable, *, down: bool) -> float:
         return float(((first if down else after) - _DAY_ONE).days)
     if not number or not math.isfinite(number):
         return number
+    # Rounded, because an extreme is the value of one record.
     step = 10.0 ** (math.floor(math.log10(abs(number))) - 1)
     if variable.kind is Kind.COUNT and step < 1:
         return number
@@ -263,7 +279,7 @@ def round_outward(number: float, variable: Variable, *, down: bool) -> float:
 
 
 def _mine_orders(numeric: Sequence[tuple[Variable, Floats]]) -> tuple[int, list[_MinedRule]]:
-    """Find columns of one kind of which one is never above the other."""
+    """Return the number of pairs examined, and those of one kind in which one column never exceeds the other."""
     tried, found = 0, []
     for (one, low), (other, high) in itertools.permutations(numeric, 2):
         if (one.kind is Kind.DATE) != (other.kind is Kind.DATE):
@@ -278,21 +294,25 @@ def _mine_orders(numeric: Sequence[tuple[Variable, Floats]]) -> tuple[int, list[
 
 
 def log_chance_of_order(a: Floats, b: Floats) -> float:
-    """Return the log of the share of the permutations of b over the records, both (n,), in which a <= b throughout."""
+    """Return the log of the share of permutations of b over the records, both (n,), for which a <= b throughout."""
     n = len(a)
     at_least = n - np.searchsorted(np.sort(b), np.sort(a)[::-1], side="left")
+    # With a_(1) >= a_(2) >= ... and c_i the number of b at least a_(i): the product of (c_i - i + 1) / (n - i + 1).
     left = at_least - np.arange(n)
     return float(np.log(left).sum() - gammaln(n + 1)) if (left > 0).all() else -math.inf
 
 
 def log_chance_of_equality(a: Floats) -> float:
-    """Return the log of the share of the permutations of a, (n,), over the records in which each gets the value that it has."""
+    """Return the log of the share of permutations of a (n,) over the records that leave every value in place."""
+    # The product of m_v! over the values v, m_v their counts, divided by n!.
     counts = np.unique(a, return_counts=True)[1]
     return float(gammaln(counts + 1.0).sum() - gammaln(len(a) + 1.0))
 
 
 def _mine_sums(numeric: Sequence[tuple[Variable, Floats]]) -> tuple[int, list[_MinedRule]]:
-    """Find columns that equal another, or the sum of two or three others, in every record."""
+    """Return the number of sums examined, and the columns that equal another, or a sum of two or three others, in every
+    record.
+    """
     columns = [(v, x) for v, x in numeric if v.kind is not Kind.DATE and np.nanmin(x) < np.nanmax(x)]
     sizes = (1, 2, 3) if len(columns) <= MOST_IN_SUMS else (1, 2)
     tried, found = 0, []
@@ -303,6 +323,8 @@ def _mine_sums(numeric: Sequence[tuple[Variable, Floats]]) -> tuple[int, list[_M
             for some in itertools.combinations(others, size):
                 tried += 1
                 names = {v.name for v, _ in some}
+                # A longer sum that contains a found one only adds columns of zeros; of two equal columns one rule is
+                # enough.
                 if any(small <= names for small in told) or (size == 1 and variable.name > some[0][0].name):
                     continue
                 found_here = _mine_sum(variable, total, some)
@@ -313,6 +335,8 @@ def _mine_sums(numeric: Sequence[tuple[Variable, Floats]]) -> tuple[int, list[_M
 
 
 def _mine_sum(variable: Variable, total: Floats, some: Sequence[tuple[Variable, Floats]]) -> _MinedRule | None:
+    # Nearly all candidates fail within a few records.
+    """Return the rule that a column is the sum of some others; None where it does not hold."""
     first = slice(0, 64)
     if (
         not _equals_sum(total[first], [x[first] for _, x in some]).all()
@@ -323,12 +347,13 @@ def _mine_sum(variable: Variable, total: Floats, some: Sequence[tuple[Variable, 
     if not known.any() or any(not np.any(x[known]) for _, x in some):
         return None
     text = f"{quoted_column(variable.name)} = {' + '.join(quoted_column(v.name) for v, _ in some)}"
+    # The least surprising of the columns: any of them could be the permuted one.
     chance = max(log_chance_of_equality(x[known]) for x in (total, *(x for _, x in some)))
     return _MinedRule(text, int(known.sum()), chance, "sum", f"{variable.name}_sum")
 
 
 def _equals_sum(total: Floats, some: Sequence[Floats]) -> NDArray[np.bool_]:
-    """Mark where a total is the sum of others as rules compare sums, or a value is missing."""
+    """Mark the records in which a total is the sum of others, up to the slack of constraints, or a value is missing."""
     size = np.abs(total) + np.sum(np.abs(some), axis=0)
     off = np.abs(total - np.sum(some, axis=0))
     return np.asarray((off <= (SLACK * size if len(some) > 1 else 0.0)) | np.isnan(off))

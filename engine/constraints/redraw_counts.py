@@ -1,4 +1,4 @@
-"""Counts of the records of a dataset that were redrawn because they violated a constraint: by step and rule, each once and as often as it was."""
+"""Counts of the records of a dataset that were redrawn because they violated a constraint, by step and rule."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ DrawViolations = tuple[NDArray[np.intp], Mapping[str, Mask]]
 class RedrawCounts:
     """Counts of the ``of`` records of a dataset that the step at ``step`` redrew because they violated ``constraint``.
 
-    records: redrawn records, each once
-    redraws: each as often as it was redrawn for that
-    left: those that violate it all the same in the end
+    records: redrawn records, each counted once
+    redraws: redraws of these records
+    left: records that still violate it in the end
 
-    Without a ``constraint`` it is of records that violated any, without a ``step`` of those that any step redrew.
+    Without a ``constraint`` the counts are of records that violated any, without a ``step`` of those that any step
+    redrew.
     """
 
     step: str
@@ -35,13 +36,15 @@ class RedrawCounts:
 
 @dataclass
 class RedrawTally:
-    """Redraws of the steps of one dataset, in their order."""
+    """Counts of the redraws of one dataset, by step in order."""
 
     steps: list[RedrawCounts] = field(default_factory=list)
     _masks: list[tuple[Mask, Mask]] = field(default_factory=list)
 
     def add_step(self, step: str, target: str, draws: Sequence[DrawViolations], of: int) -> None:
-        """Count the draws of a step: what violates a rule in the last is left so, what violated one before was redrawn."""
+        """Count the draws of a step: records that violate a rule in the last one are left so, those that did before
+        were redrawn.
+        """
         for name in (*draws[0][1], ""):
             (again, redraws), (left, _) = (
                 _violating_records(draws[:-1], name, of),
@@ -52,7 +55,7 @@ class RedrawTally:
 
     @property
     def all_counts(self) -> tuple[RedrawCounts, ...]:
-        """Return the counts by step and rule, and last of the whole dataset; nothing where no step was subject to a rule."""
+        """Return the counts by step and rule, and last those of the whole dataset; empty where no step had a rule."""
         if not self._masks:
             return ()
         again, left = (np.any(masks, axis=0) for masks in zip(*self._masks, strict=True))
@@ -62,8 +65,10 @@ class RedrawTally:
 
 
 def _violating_records(draws: Sequence[DrawViolations], name: str, of: int) -> tuple[Mask, int]:
-    """Mark the records (of,) that violated the rule of that name in any of these draws, and count the violations; any rule where the name
-    is empty.
+    """Return a mask of the records (of,) that violated the rule of that name in any of these draws, and the number of
+    violations.
+
+    An empty name stands for any rule.
     """
     found, times = np.zeros(of, dtype=np.bool_), 0
     for rows, broke in draws:

@@ -1,17 +1,18 @@
-"""Rejection sampling of datasets that keep to their constraints, step by step; sums are kept by computing their last variable.
+"""Rejection sampling of datasets under record constraints, step by step; equalities of sums determine their last
+variable.
 
-A constraint is complete once the last of its variables is there; the step that made it redraws the records that violate it, from the same
-model, with the same parameters and predictors, until they keep to it. What is accepted has the model's distribution given the
-predictors and given that the constraint holds (von Neumann 1951). Each step is conditioned on its own: nothing made before it is redrawn,
-so that the dataset's joint distribution is the product of these, not the model's whole one given all constraints.
+A constraint is complete once the last of its variables is synthesised. The step that makes it redraws the violating
+records from the same model, with the same parameters and predictors, until they satisfy it. Accepted records have the
+model's distribution given the predictors and given that the constraint holds (von Neumann 1951). Each step is
+conditioned on its own constraints: nothing made before it is redrawn, so the joint distribution of the dataset is the
+product of these, not the model's whole one given all constraints.
 
-An equality of sums of numbers is no event to wait for. There the variable that the recipe makes last is computed from the others, as
-soon as these are known,
-and what it must be besides (bounds, whole numbers, other constraints) is required of the step that made the last of them. Where one of
-them is missing, the equality
-says nothing, and the variable's own model draws it.
+An equality of sums of numbers has probability 0. There the variable that the recipe makes last is computed from the
+others as soon as these are known, and its other requirements (bounds, whole numbers, further constraints) are imposed
+on the step that made the last of them. Where one of the others is missing, the variable's own model draws it.
 
-Nothing is repaired: records that break a rule after the last redraw are reported, by constraint, and the run fails unless its recipe keeps such records.
+Nothing is repaired: records that violate a constraint after the last redraw are reported, and the run fails unless its
+    recipe keeps them.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ DrawValues = Callable[[np.random.Generator], Mapping[str, NDArray[np.generic]]]
 
 @dataclass(frozen=True, slots=True)
 class ComputedVariable:
-    """Variable that an equality of sums determines: ``constant`` and ``parts``, coefficients by the other columns."""
+    """Variable that an equality of sums determines: ``constant`` plus other columns times their coefficients in
+    ``parts``.
+    """
 
     name: str
     constraint: RecordConstraint
@@ -55,8 +58,8 @@ class ComputedVariable:
 class ConstraintPlan:
     """Constraints by synthesis step.
 
-    constraints: those that each step has to keep
-    computed: variables that are computed once each step is done, in order
+    constraints: those that each step has to satisfy
+    computed: variables that are computed after each step, in order
     """
 
     constraints: tuple[tuple[RecordConstraint, ...], ...] = ()
@@ -64,14 +67,15 @@ class ConstraintPlan:
 
     @property
     def step_of_computed(self) -> Mapping[str, int]:
-        """Return after which step each computed variable is known."""
+        """Return the step after which each computed variable is known."""
         return {one.name: step for step, own in enumerate(self.computed) for one in own}
 
 
 def plan_constraints(targets: Sequence[tuple[str, ...]], schema: Schema) -> ConstraintPlan:
-    """Assign each constraint to the step that keeps it, of steps that make these variables.
+    """Assign each constraint to one of the steps with these targets.
 
-    Raises BadInput where a variable would follow from confidential values, or from what is made only after it.
+    Raises BadInput where a variable would follow from confidential values, or from variables that are made only after
+    it.
     """
     own_step = {name: step for step, names in enumerate(targets) for name in names}
     waiting = _computed_variables(own_step, schema)
@@ -82,6 +86,7 @@ def plan_constraints(targets: Sequence[tuple[str, ...]], schema: Schema) -> Cons
         before = set(known)
         known |= {name for name in names if name not in waiting}
         now: list[ComputedVariable] = []
+        # Repeated, because a computed variable may complete the equality of another.
         while ready := [one for one in waiting.values() if known.issuperset(one.parts) and one.name not in known]:
             now += ready
             known |= {one.name for one in ready}
@@ -104,12 +109,13 @@ def plan_constraints(targets: Sequence[tuple[str, ...]], schema: Schema) -> Cons
 
 
 def _is_complete_after(constraint: RecordConstraint, known: set[str], changed: set[str], schema: Schema) -> bool:
+    """Return whether a constraint's columns are all known, and one of them only since this step."""
     columns = set(columns_of_constraint(constraint, schema))
     return columns <= known and not columns.isdisjoint(changed)
 
 
 def _computed_variables(own_step: Mapping[str, int], schema: Schema) -> dict[str, ComputedVariable]:
-    """Return the variables that are computed, each by the first equality whose last variable it is."""
+    """Return the computed variables by name, each with the first equality of which it is the last variable."""
     order = list(own_step)
     found: dict[str, ComputedVariable] = {}
     for constraint in schema.constraints:
@@ -123,6 +129,7 @@ def _computed_variables(own_step: Mapping[str, int], schema: Schema) -> dict[str
         if not made:
             continue
         *earlier, last = made
+        # The variable would be computed from kept values alone, and so equal its confidential value.
         if not earlier and not any(name in found for name in bound.parts):
             others = ", ".join(f'"{name}"' for name in bound.parts if name != last)
             raise BadInput(
@@ -137,7 +144,7 @@ def _computed_variables(own_step: Mapping[str, int], schema: Schema) -> dict[str
 
 
 class SynthesisStep(Protocol):
-    """Synthesis step as it stands in a recipe."""
+    """Synthesis step of a recipe."""
 
     @property
     def place(self) -> str: ...
@@ -153,15 +160,13 @@ class SynthesisStep(Protocol):
 
 
 def may_redraw(step: SynthesisStep) -> bool:
-    """Return whether a redrawn record is what its method says it is.
-
-    None is of a step with a privacy account, whose proof is of records drawn once.
-    """
+    """Return whether redrawing records leaves a step's method what it claims to be."""
+    # The proof of a privacy account covers records that are drawn once.
     return step.method.synthesis.privacy.account is None and step.spec.redrawable
 
 
 def check_redraws(keeping: ConstraintPlan, steps: Sequence[SynthesisStep], place: str = "constraints") -> None:
-    """Raise BadInput where a step has to keep a constraint, and redrawing records would not be what its method says it is."""
+    """Raise BadInput where a step would have to redraw records although its method does not allow it."""
     for step, held, derived in zip(steps, keeping.constraints, keeping.computed, strict=True):
         asked = [one.name for one in held if one.name not in {own.constraint.name for own in derived}]
         if not asked or may_redraw(step):
@@ -181,7 +186,7 @@ def check_redraws(keeping: ConstraintPlan, steps: Sequence[SynthesisStep], place
 
 
 def refuse_redrawn_models(keeping: ConstraintPlan, place: str, key: str) -> None:
-    """Raise BadInput where a measure, ``key``, uses the models of a release whose records were redrawn until they kept to constraints."""
+    """Raise BadInput where a measure, ``key``, uses the models of a release whose records were redrawn for constraints."""
     for constraint in (one for held in keeping.constraints for one in held):
         raise BadInput(
             f"{place}.method",
@@ -191,9 +196,8 @@ def refuse_redrawn_models(keeping: ConstraintPlan, place: str, key: str) -> None
 
 
 def computed_values(one: ComputedVariable, numbers: Mapping[str, Floats], variable: Variable) -> tuple[Floats, Mask]:
-    """Return the values (n,) that an equality determines, NaN where a part is missing, and which the variable cannot have.
-
-    Those stand at the nearest value that it can.
+    """Return the values (n,) that an equality determines, NaN where a part is missing, and a mask of values that the
+    variable cannot have.
     """
     exact = one.constant + sum(coefficient * numbers[name] for name, coefficient in one.parts.items())
     exact = np.asarray(exact, dtype=np.float64)
@@ -206,13 +210,16 @@ def computed_values(one: ComputedVariable, numbers: Mapping[str, Floats], variab
     low = -np.inf if variable.lower is None else variable.lower
     high = np.inf if variable.upper is None else variable.upper
     wrong |= (values < low) | (values > high) | np.isinf(values)
+    # Impossible values are replaced by the nearest possible ones, so that the column can be built; their records are
+    # redrawn or reported.
     return np.nan_to_num(np.clip(values, low, high), nan=np.nan), np.asarray(wrong)
 
 
 def round_significant(values: Floats) -> Floats:
-    """Round numbers (n,) to ``DIGITS`` significant digits."""
+    """Return numbers (n,) rounded to ``DIGITS`` significant digits."""
     with np.errstate(divide="ignore", invalid="ignore"):
         size = np.floor(np.log10(np.abs(values)))
+    # Clipped, since powers beyond 308 are no doubles.
     scale = 10.0 ** np.clip(DIGITS - 1 - np.where(np.isfinite(size), size, 0.0), -300, 300)
     with np.errstate(over="ignore", invalid="ignore"):
         found = np.rint(values * scale) / scale
@@ -223,8 +230,8 @@ def round_significant(values: Floats) -> Floats:
 class ConstrainedDataset:
     """Dataset while its steps are carried out.
 
-    most_redraws: redraws of a record in each step at most
-    pending: by variable, records whose value of a computed variable waits for its own step
+    most_redraws: limit on redraws of a record in each step
+    pending: mask by variable of records whose computed value was missing, and which wait for the variable's own step
     tally: counts of redraws
     """
 
@@ -245,7 +252,7 @@ class ConstrainedDataset:
         draw: DrawValues,
         generator: Callable[[int], np.random.Generator],
     ) -> dict[str, pd.Series]:
-        """Make the columns of step ``item``, given what is ``released`` before it. Raises ConstraintsUnmet.
+        """Return the columns of step ``item``, given the variables ``released`` before it. Raises ConstraintsUnmet.
 
         ``generator(0)`` is that of the first draw, ``generator(i)`` that of redraw i.
         """
@@ -263,6 +270,8 @@ class ConstrainedDataset:
         most = self.most_redraws if may_redraw(step) else 0
         for attempt in range(most + 1):
             if attempt:
+                # All records are drawn anew and the violating ones are used: a draw of the whole dataset does not
+                # depend on which were rejected.
                 again = draw(generator(attempt))
                 for name in step.targets:
                     new = np.asarray(again[name], dtype=np.float64)[rows]
@@ -289,7 +298,10 @@ class ConstrainedDataset:
     def _fill_computed(
         self, item: int, values: dict[str, Floats], rows: NDArray[np.intp], released: Microdata, step: SynthesisStep
     ) -> dict[str, Mask]:
-        """Put what is computed after the step into ``values`` of these rows; return which of them cannot be, by constraint."""
+        """Compute the variables that are known after the step into ``values`` of these rows.
+
+        Return a mask of impossible ones, by constraint.
+        """
         wrong: dict[str, Mask] = {}
         for one in self.constraint_plan.computed[item]:
             own = step.targets
@@ -316,7 +328,7 @@ class ConstrainedDataset:
     def _violations_by_constraint(
         self, item: int, values: dict[str, Floats], rows: NDArray[np.intp], released: Microdata, step: SynthesisStep
     ) -> dict[str, Mask]:
-        """Mark which of these rows violate each constraint that the step has to keep, each (len(rows),)."""
+        """Mark the rows that violate each constraint of the step, each (len(rows),)."""
         wrong = self._fill_computed(item, values, rows, released, step)
         made = {name: self._column(name, own[rows], step) for name, own in values.items()}
         frame = released.frame if len(made) == len(self.schema) else released.frame.iloc[rows].reset_index(drop=True)
@@ -325,6 +337,7 @@ class ConstrainedDataset:
         for constraint in self.constraint_plan.constraints[item]:
             waiting = [self.pending[c] for c in columns_of_constraint(constraint, self.schema) if c in self.pending and c not in step.targets]  # fmt: skip
             own = violations(constraint, table, self.schema) | wrong.get(constraint.name, False)
+            # A record whose computed value waits for its own step is judged there.
             for mask in waiting:
                 own &= ~mask[rows]
             found[constraint.name] = own

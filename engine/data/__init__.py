@@ -1,1 +1,1 @@
-"""Values that all of Sfumato works on: variables, records, and how both are written."""
+"""Basic types of Sfumato: variables, records, conditions and terms, and how they are written."""

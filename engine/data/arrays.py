@@ -1,4 +1,4 @@
-"""Types of the arrays that computations take and return, whose docstrings give shapes, and mapping a function on all cores."""
+"""Types of arrays, whose shapes docstrings state, and a map on all cores."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ Booleans = NDArray[np.bool_]
 
 
 def map_on_threads(compute: Callable[[T], R], parts: Iterable[T]) -> list[R]:
-    """Return what ``compute`` makes of each part, in their order, on all cores: NumPy sorts, looks up and adds without Python's lock."""
+    """Return ``compute`` of each part, in order, computed on all cores."""
+    # Threads suffice: NumPy sorts, looks up and adds without Python's lock.
     with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
         return list(threads.map(compute, parts))

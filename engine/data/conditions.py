@@ -1,22 +1,17 @@
 """Language of conditions on a record: one grammar for constraints and for structural zeros (impossible combinations).
 
-rule      := either ("->" either)?              where the left holds, the right does too
-either    := both ("or" both)*
-both      := one (("and" | "&") one)*
-one       := "not" one | "(" rule ")" | term
-term      := sum sign sum ("|" sum)* | name ("is missing" | "is present")
-sign      := "=" | "!=" | "<" | "<=" | ">" | ">="     several values, parted by "|", for "=" and "!=" alone
-sum       := item ((" + " | " - ") item)*
-item      := name | value | number " * " name
+    rule      := either ("->" either)?              where the left holds, the right does too
+    either    := both ("or" both)*
+    both      := one (("and" | "&") one)*
+    one       := "not" one | "(" rule ")" | term
+    term      := sum sign sum ("|" sum)* | name ("is missing" | "is present")
+    sign      := "=" | "!=" | "<" | "<=" | ">" | ">="     alternatives with "|" for "=" and "!=" alone
+    sum       := item ((" + " | " - ") item)*
+    item      := name | value | number " * " name
 
-"married = 'yes' -> age >= 15"
-"income = wage + rent + 0.5 * other"
-"not (relationship = Husband and sex = Female)"
-"age < 15 & marital_status != Never-married"
-
-A level stands in quotes where it holds a sign or an operator word, a column of that kind in backticks, or in quotes where it begins a
-term. ``+``, ``-`` and
-``*`` have blanks on both sides, so that ``hours-per-week`` is a name. Text from a recipe is compared, never evaluated.
+Examples are "married = 'yes' -> age >= 15", "income = wage + rent + 0.5 * other" and "not (relationship = Husband and
+sex = Female)". A level is in quotes where it contains a sign or an operator word, a column of that kind in backticks,
+or in quotes where it begins a term. Text from a recipe is compared, never evaluated.
 """
 
 from __future__ import annotations
@@ -56,7 +51,7 @@ class NameOrValue:
 
     @property
     def is_value(self) -> bool:
-        """Return whether its quotes say that it is a value."""
+        """Return whether its quotes mark it as a value."""
         return self.quote in ("'", '"') and bool(self.quote)
 
 
@@ -161,7 +156,7 @@ class _ConditionToken:
 
 
 def parse_condition(text: object) -> Condition:
-    """Parse the condition that a text writes. Raises ValueError; the message shows the form."""
+    """Return the parsed condition of a text. Raises ValueError; the message shows the form."""
     if not isinstance(text, str) or not text.strip():
         raise ValueError(f"{text!r} is no condition: write {CONDITION_FORM}")
     if len(text) > LONGEST_CONDITION:
@@ -174,7 +169,7 @@ def parse_condition(text: object) -> Condition:
 
 
 def list_terms(condition: Condition) -> Iterator[SumComparison | PresenceTest]:
-    """Yield every comparison and every test for a value in a condition, in order."""
+    """Yield every comparison and every presence test of a condition, in order."""
     if isinstance(condition, SumComparison | PresenceTest):
         yield condition
     elif isinstance(condition, NegatedCondition):
@@ -188,13 +183,14 @@ def list_terms(condition: Condition) -> Iterator[SumComparison | PresenceTest]:
 
 
 class _ConditionParser:
-    """Recursive-descent parser that goes once through the tokens of a text."""
+    """Recursive-descent parser of the tokens of a text, in one pass."""
 
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
         self.tokens = [token for token in self._split_tokens() if token.kind != "space"]
 
     def _split_tokens(self) -> Iterator[_ConditionToken]:
+        """Yield the tokens of the text. Raises ValueError where a character begins none."""
         at = 0
         while at < len(self.text):
             found = _TOKEN.match(self.text, at)
@@ -213,31 +209,36 @@ class _ConditionParser:
         return self.tokens[self.at] if self.at < len(self.tokens) else None
 
     def take_token(self, *texts: str) -> str:
-        """Return the text of the next token and go past it, where it is one of these and not quoted; else return ""."""
+        """Consume the next token if it is one of these texts and unquoted; return its text, else an empty one."""
         if self.next_token is not None and self.next_token.kind != "quoted" and self.next_token.text in texts:
             self.at += 1
             return self.tokens[self.at - 1].text
         return ""
 
     def parse_rule(self, depth: int) -> Condition:
+        """Parse an implication, or a condition without an arrow."""
         if depth > DEEPEST_NESTING:
             raise self.make_error(f"it is nested deeper than {DEEPEST_NESTING} times")
         given = self.parse_disjunction(depth)
         return ConditionImplication(given, self.parse_disjunction(depth)) if self.take_token("->") else given
 
     def parse_disjunction(self, depth: int) -> Condition:
+        """Parse conditions joined by "or"."""
         parts = [self.parse_conjunction(depth)]
         while self.take_token("or"):
             parts.append(self.parse_conjunction(depth))
         return parts[0] if len(parts) == 1 else ConditionDisjunction(tuple(parts))
 
     def parse_conjunction(self, depth: int) -> Condition:
+        """Parse conditions joined by "and" or "&"."""
         parts = [self.parse_negation(depth)]
         while self.take_token("and", "&"):
             parts.append(self.parse_negation(depth))
         return parts[0] if len(parts) == 1 else ConditionConjunction(tuple(parts))
 
     def parse_negation(self, depth: int) -> Condition:
+        # Checked here too: a chain of "not" nests without any rule.
+        """Parse a negation, a rule in brackets, or a comparison."""
         if depth > DEEPEST_NESTING:
             raise self.make_error(f"it is nested deeper than {DEEPEST_NESTING} times")
         if self.take_token("not"):
@@ -250,6 +251,7 @@ class _ConditionParser:
         return self.parse_comparison()
 
     def parse_comparison(self) -> SumComparison | PresenceTest:
+        """Parse a comparison or a presence test."""
         start = self.at
         left = self.parse_sum()
         if self.take_token("is"):
@@ -261,6 +263,7 @@ class _ConditionParser:
         sign = self.take_token(*SIGNS, "==")
         if not sign:
             raise self.make_error(f'"{self._source_text(start)}" says nothing of a variable')
+        # Tokenised only for this message.
         if sign == "==":
             raise self.make_error('"=" says that both are equal')
         right = [self.parse_sum()]
@@ -277,6 +280,7 @@ class _ConditionParser:
         return self.text[first : self.tokens[max(self.at - 1, start)].end] if self.tokens else ""
 
     def parse_sum(self) -> SumItems:
+        """Parse items joined by "+" and "-"."""
         coefficient = -1.0 if self.take_token("-") else 1.0
         items = [self.parse_item(coefficient)]
         while sign := self.take_token("+", "-"):
@@ -284,6 +288,7 @@ class _ConditionParser:
         return tuple(items)
 
     def parse_item(self, coefficient: float) -> SumItem:
+        """Parse a name or a value, with a factor where it has one."""
         first = self.parse_atom()
         if not self.take_token("*"):
             return SumItem(first, coefficient)
@@ -293,7 +298,7 @@ class _ConditionParser:
             raise self.make_error(f'before "*" stands a number, not "{first.text}"') from None
 
     def parse_atom(self) -> NameOrValue:
-        """Parse a quoted text, or words that follow each other."""
+        """Parse a quoted text, or consecutive words."""
         token = self.next_token
         if token is not None and token.kind == "quoted":
             self.at += 1
@@ -309,6 +314,7 @@ class _ConditionParser:
             raise self.make_error(
                 f'a column or a value is missing {"before" if token else "after"} "{_neighbouring_text(self)}"'
             )
+        # Names and levels may contain blanks, so consecutive words are one name as written.
         return NameOrValue(self.text[token.start : last.end])
 
 
@@ -318,7 +324,7 @@ def _neighbouring_text(reader: _ConditionParser) -> str:
 
 
 def _parse_number(atom: NameOrValue) -> float:
-    """Return the number that an atom writes. Raises ValueError."""
+    """Return the number that an unquoted atom denotes. Raises ValueError."""
     if atom.quote or not re.fullmatch(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", atom.text):
         raise ValueError(atom.text)
     return float(atom.text)
@@ -334,13 +340,13 @@ def number_or_none(atom: NameOrValue) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class RecordConstraint:
-    """A rule that every record keeps to, as a recipe's ``[constraints]`` states it.
+    """Rule that every record satisfies, as a recipe's ``[constraints]`` states it.
 
     name: name of the rule
     text: the rule, as written
     rule: the parsed condition
-    source: "declared" where it is known of the subject, "data" where it was found in the confidential records: then it is a
-    fact about them, which nothing public says and no proof of privacy covers
+    source: "declared" where it is known from the subject, "data" where it was found in the confidential records: it is
+        then a fact about them, which nothing public states and no privacy proof covers
     """
 
     name: str
@@ -349,5 +355,5 @@ class RecordConstraint:
     source: str = "declared"
 
     def to_value(self) -> str | dict[str, str]:
-        """Return what a recipe writes after the rule's name."""
+        """Return the value of the rule in a recipe's table."""
         return self.text if self.source == "declared" else {"holds": self.text, "source": self.source}

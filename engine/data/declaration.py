@@ -4,8 +4,9 @@
     class Weighting(Section):
         run: Annotated[int, Param("run whose records at risk have less influence", ge=1)]
 
-From the declaration come reading and writing the table, the messages about wrong keys and values, the keys in the manual and the
-fields of forms. Parameters of methods (``sfumato.engine.methods.spec``) are declared in the same way.
+Tables are read and written by these declarations, and messages about wrong keys and values, the keys in the manual and
+the fields of forms come from them. Parameters of methods (``sfumato.engine.methods.spec``) are declared in the same
+way.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ class SearchValues:
 
     values: the values
     larger_protects_more: whether larger values protect more
-    is_guarantee: whether the plan promises the value: no value that promises less is tried
-    for_numbers_only: whether the field changes nothing where a step makes levels alone
+    is_guarantee: whether the plan promises the value, so that no value that promises less is tried
+    for_numbers_only: whether the field has no effect where a step makes only variables with levels
     has_order: False for values of which none protects more than another
     """
 
@@ -43,25 +44,26 @@ class SearchValues:
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """Declaration of a field: what it is for and which values it may have.
+    """Declaration of a field: its purpose and its possible values.
 
-    names: its text (or the keys of its table) names ``"variables"`` of the schema or predictor ``"terms"``
+    help: purpose of the field, in words
+    ge, gt, le, lt: limits of a number
+    names: whether its text (or the keys of its table) names ``"variables"`` of the schema or predictor ``"terms"``
     kinds: kinds to which its variables are limited
-    inherit: key of a method; left out, the field takes the value that the recipe's first measure of that method has
-    reported: a result row always states the field, as completed for the release; otherwise only where it differs from its default
-    filters_rows: the field only selects which rows there are, not how any of them is computed; comparisons of runs ignore it
-    changes_no_data: the field of a synthesis step changes no dataset, only what else the step leaves
-    any_order: the field is exempt from the check of the order of synthesis, since it needs no value of the variables that it names
-    unique: whether a list that holds an item twice is refused; by default a list that names variables is
-    always_written: the field is written at its default too
-    parse: makes the value of a field, or each item of a list or table, in place of the check of its type; raises ValueError
+    inherit: key of a method, from whose first use in the recipe the field takes its value by default
+    reported: whether a result row always states the field, as completed for the release; otherwise only where it
+        differs from its default
+    filters_rows: whether the field only selects which rows there are, not how any of them is computed; comparisons of
+        runs ignore it
+    changes_no_data: whether the field of a synthesis step changes no dataset, only the step's other results
+    any_order: whether the field is exempt from the check of the order of synthesis, because it needs no value of the
+        variables that it names
+    unique: whether a list with a repeated item is refused; by default one that names variables is
+    always_written: whether the field is written at its default too
+    parse: converts the value of a field, or each item of a list or table, in place of the check of its type; raises
+        ValueError
     fix: end of a message about a wrong value
     search_values: values that a search tries
-
-    A recipe is refused where a field of a synthesis step names a variable that this step or a later one makes: its confidential value
-    could enter the
-    release. With ``any_order`` drawing still sees no confidential value of its own record and none of a later target
-    (``sfumato.engine.execution.tasks``).
     """
 
     help: str
@@ -75,6 +77,9 @@ class Param:
     reported: bool = False
     filters_rows: bool = False
     changes_no_data: bool = False
+    # A recipe is refused where a field of a synthesis step names a variable that this step or a later one makes, since
+    # its confidential value could enter the release. With any_order, drawing still sees no confidential value of its
+    # own record and none of a later target (sfumato.engine.execution.making.data_for_drawing).
     any_order: bool = False
     unique: bool | None = None
     always_written: bool = False
@@ -84,7 +89,7 @@ class Param:
 
     @property
     def refuses_repeats(self) -> bool:
-        """Return whether a list that holds an item twice is refused."""
+        """Return whether a list with a repeated item is refused."""
         return self.names == "variables" if self.unique is None else self.unique
 
     @property
@@ -98,7 +103,7 @@ class Param:
 class Variant:
     """Changes to the Param of a field's annotated type: ``Annotated[Known, Variant("variables of the key")]``.
 
-    Each field replaces that of the Param; None leaves it.
+    Each field replaces that of the Param; None leaves it unchanged.
     """
 
     help: str | None = None
@@ -130,12 +135,12 @@ class ParamInfo:
 
     @property
     def is_required(self) -> bool:
-        """Return whether the recipe has to give the field."""
+        """Return whether a recipe must give the field."""
         return self.default is dataclasses.MISSING
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """Return the words allowed, when the type is a Literal or an enumeration."""
+        """Return the allowed words where the type is a Literal or an enumeration; empty otherwise."""
         kind = _without_none(self.type)
         if isinstance(kind, type) and issubclass(kind, StrEnum):
             return tuple(kind)
@@ -143,7 +148,7 @@ class ParamInfo:
 
 
 def declared_params(section: type[Section]) -> Iterator[ParamInfo]:
-    """Yield the declared fields of a class, without those that its table does not have."""
+    """Yield the declared fields of a class, except those outside its table."""
     for field, base, param in _annotated_fields(section):  # type: ignore[arg-type] # a class is hashable whatever its instances are
         default = field.default
         if field.default_factory is not dataclasses.MISSING:
@@ -158,14 +163,18 @@ def declared_keys(section: type[Section]) -> tuple[str, ...]:
 
 @functools.cache
 def _annotated_fields(section: type[Section]) -> tuple[tuple[dataclasses.Field[Any], Any, Param], ...]:
-    """Return the fields of a class with their types and Params: read once, since reading annotations takes long."""
+    """Return the fields of a class with their types and Params."""
+    # Cached, since reading annotations takes long.
     hints = typing.get_type_hints(section, include_extras=True)
     fields = (field for field in dataclasses.fields(section) if field.name not in section.unwritten)  # type: ignore[arg-type]
     return tuple((field, *_type_and_param(hints[field.name])) for field in fields)
 
 
 def _type_and_param(hint: Any) -> tuple[Any, Param]:
-    """Return the type of an annotated field and its Param, with the variants of the field. Raises TypeError or ValueError without a Param."""
+    """Return the type of an annotated field, and its Param with variants applied.
+
+    Raises TypeError or ValueError without a Param.
+    """
     base, param, *variants = typing.get_args(hint)
     if not isinstance(param, Param):
         raise TypeError(f"{hint} has no Param")
@@ -177,7 +186,7 @@ def _type_and_param(hint: Any) -> tuple[Any, Param]:
 class Section:
     """Base of the tables of a recipe, and of the parameters of methods.
 
-    ``unwritten`` names the fields that the table does not have; ``example`` shows how the table is written.
+    ``unwritten`` names the fields that are not part of the table; ``example`` shows how the table is written.
     """
 
     __slots__ = ()
@@ -187,7 +196,10 @@ class Section:
 
     @classmethod
     def read_section(cls, table: object, place: str, *, others: tuple[str, ...] = (), **unwritten: Any) -> Self:
-        """Read the section from a recipe's table, which may have keys of ``others``. Raises BadInput at ``place.key``."""
+        """Create the section from a recipe's table, which may have the keys ``others``.
+
+        Raises BadInput at ``place.key``.
+        """
         if not isinstance(table, Mapping):
             raise BadInput(place, "must be a table" + (f", such as {cls.example}" if cls.example else ""))
         infos = {info.name: info for info in declared_params(cls)}
@@ -206,7 +218,7 @@ class Section:
         return found
 
     def check_fields(self, place: str) -> None:
-        """Raise BadInput where fields do not fit each other. Called as a table is read."""
+        """Raise BadInput where fields contradict each other; called when a table is read."""
         self.check_repeats(place)
 
     def to_table(self) -> dict[str, Any]:
@@ -218,7 +230,7 @@ class Section:
         }
 
     def check_repeats(self, place: str) -> None:
-        """Raise BadInput where a list that holds each item once holds one twice."""
+        """Raise BadInput where a list of unique items has a repeated one."""
         for info in declared_params(type(self)):
             items = getattr(self, info.name)
             if not info.param.refuses_repeats or not isinstance(items, tuple):
@@ -244,12 +256,12 @@ def join_place(place: str, key: str) -> str:
 
 
 def _format_limit(number: float) -> str:
-    """Return 100 as ``100``, 100000000 as ``100,000,000``."""
+    """Return a number as text, 100 as ``100`` and 100000000 as ``100,000,000``."""
     return f"{number:,}" if "e+" in f"{number:g}" else f"{number:g}"
 
 
 def field_texts(value: object, place: str) -> Iterator[tuple[str, str]]:
-    """Yield the texts of a field, with their places: alone, the keys of a table, the items of a list."""
+    """Yield the texts of a field with their places: a single one, the keys of a table, or the items of a list."""
     if value is None:
         return
     if isinstance(value, str):
@@ -261,7 +273,7 @@ def field_texts(value: object, place: str) -> Iterator[tuple[str, str]]:
 
 
 def to_plain_value(value: object) -> Any:
-    """Return a field's value as TOML and JSON write it; types of our own have a ``written`` property."""
+    """Return a field's value as written in TOML and JSON; types of our own have a ``written`` property."""
     if hasattr(value, "written"):
         return value.written
     if isinstance(value, Section):
@@ -276,7 +288,7 @@ def to_plain_value(value: object) -> Any:
 
 
 def convert_value(value: object, kind: Any, param: Param, place: str) -> Any:
-    """Convert ``value`` as read from TOML to the declared type. Raises BadInput."""
+    """Return a value from TOML, converted to the declared type. Raises BadInput."""
     kind = _without_none(kind)
     origin, args = typing.get_origin(kind), typing.get_args(kind)
     if origin is tuple:
@@ -287,6 +299,7 @@ def convert_value(value: object, kind: Any, param: Param, place: str) -> Any:
         if not isinstance(value, Mapping):
             raise BadInput(place, f"must be a table, such as {{ price = {_example_text(args[1])} }}")
         return {str(key): convert_value(item, args[1], param, f"{place}.{key}") for key, item in value.items()}
+    # After lists and tables, so that it converts each of their items.
     if parse := param.parse or getattr(kind, "parse", None):
         try:
             return parse(value)
@@ -309,7 +322,7 @@ def convert_value(value: object, kind: Any, param: Param, place: str) -> Any:
 
 
 def _without_none(kind: Any) -> Any:
-    """Return the type of a field that may be None besides."""
+    """Return the type of a field without the alternative None."""
     if typing.get_origin(kind) in (typing.Union, types.UnionType):
         return next(arg for arg in typing.get_args(kind) if arg is not type(None))
     return kind
@@ -335,8 +348,10 @@ def _example_text(kind: Any) -> str:
 
 
 def _convert_scalar(value: object, kind: Any, param: Param, place: str) -> Any:
+    """Return a truth value, number or text of the declared type, within its limits. Raises BadInput."""
     words = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
     fix = f"; {param.fix}" if param.fix else ""
+    # bool is a subclass of int: true is no number.
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if type(value) is not kind:

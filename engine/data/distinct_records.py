@@ -1,4 +1,4 @@
-"""Combinations of the values of some variables of microdata: which there are, and the records of each."""
+"""Distinct combinations of the values of some variables of microdata, and the records of each."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from .rows import DigitColumn, DistinctRecords, distinct_combinations, ranked_di
 
 
 def distinct_records(data: Microdata, columns: Iterable[str]) -> DistinctRecords:
-    """Find the combinations of these variables' values; a missing value is one more, after all others.
+    """Find the distinct combinations of these variables' values; a missing value is one more, after all others.
 
-    Without variables all records are alike. What depends on the variables alone is computed once for each combination: a table of ten
-    million records of a region, a sex and an age has some thousands.
+    Without variables all records are equal.
     """
+    # What depends on the variables alone is computed once a combination: ten million records of a region, a sex and an
+    # age have some thousands.
     return distinct_combinations((_variable_digit(data, name) for name in dict.fromkeys(columns)), len(data))
 
 
 def representative_records(combinations: DistinctRecords, data: Microdata) -> Microdata:
-    """Return a record of each combination, (d,), without weights."""
+    """Return one record of each combination, (d,), without weights."""
     return type(data)(data.schema, data.frame.iloc[combinations.first].reset_index(drop=True), data.origin)
 
 
 def _variable_digit(data: Microdata, name: str) -> DigitColumn:
-    """Return the place of each value among those of the variable, ascending, a missing one last."""
+    """Return the rank of each value among those of the variable, as a digit; a missing one comes last."""
     if not data.schema[name].kind.has_levels:
         return ranked_digit(data.numbers(name))
     values = data.column(name).cat

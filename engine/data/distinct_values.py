@@ -1,4 +1,6 @@
-"""Different values of a column, and which of them each record has: what a text means is found once for each, not once a record."""
+"""Distinct values of a column and the value of each record, so that a text is interpreted once for each value, not once
+a record.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ NO_VALUE_CODE = -1
 
 
 def is_text_categorical(values: pd.Series) -> bool:
-    """Return whether a column (n,) is a categorical of texts, as columns of text are held that would take too much memory otherwise."""
+    """Return whether a column (n,) is a categorical of texts, the form of large columns of text."""
     return isinstance(values.dtype, pd.CategoricalDtype) and isinstance(values.cat.categories.dtype, pd.StringDtype)
 
 
@@ -23,9 +25,9 @@ def decode_text_categorical(values: pd.Series) -> pd.Series:
 
 
 def factorize_column(values: pd.Series) -> tuple[NDArray[np.intp], pd.Series]:
-    """Return for a column (n,) the code of each record, (n,), ``NO_VALUE_CODE`` where it has no value, and the different values, (k,).
+    """Return the code of each record of a column (n,), ``NO_VALUE_CODE`` where it has no value, and the distinct values
+    (k,).
 
-    Objects may be equal and yet be written otherwise (``1`` and ``True``): each is taken for a value of its own.
     Minus zero is zero.
     """
     if is_text_categorical(values):
@@ -33,6 +35,7 @@ def factorize_column(values: pd.Series) -> tuple[NDArray[np.intp], pd.Series]:
         used = np.bincount(codes[codes >= 0], minlength=len(texts)) > 0
         return np.append(np.cumsum(used) - 1, NO_VALUE_CODE)[codes], pd.Series(texts[used])
     if values.dtype == object or isinstance(values.dtype, pd.CategoricalDtype):
+        # Objects may be equal and yet be written differently (1 and True), so each is a value of its own.
         present = values.notna().to_numpy()
         return np.where(present, np.cumsum(present) - 1, NO_VALUE_CODE), values[present].reset_index(drop=True)
     found, some = pd.factorize(values)
@@ -40,5 +43,5 @@ def factorize_column(values: pd.Series) -> tuple[NDArray[np.intp], pd.Series]:
 
 
 def count_codes(codes: NDArray[Any], n_values: int) -> NDArray[np.intp]:
-    """Count the records that have each of ``n_values`` different values, (size,)."""
+    """Return the number of records with each of ``n_values`` values, (n_values,)."""
     return np.bincount(codes[codes >= 0], minlength=n_values)

@@ -36,26 +36,26 @@ FOUR_DIGIT_YEARS = (-719_162.0, 2_932_897.0)
 
 @dataclass(frozen=True, eq=False)
 class Microdata:
-    """A validated table: n records of the schema's variables.
+    """Validated table: n records of the schema's variables.
 
     schema: the variables
-    frame: their columns, one dtype a kind: categorical, ordinal (ordered) and binary are pandas categoricals of text,
-    counts int64, continuous variables float64, dates datetime64[s] (UTC where the file gives a zone). Missing values, which only
-    ``MissingPolicy.KEEP`` lets in, are NaN in categoricals and numbers and NaT in dates; counts are then float64, whole numbers still.
-    No variable lacks all its values. Record i of a partially synthetic table is record i of the confidential one
+    frame: their columns, one dtype a kind: categorical, ordinal (ordered) and binary variables are pandas categoricals
+        of text, counts int64, continuous variables float64, dates datetime64[s]. Missing values, which only
+        ``MissingPolicy.KEEP`` admits, are NaN or NaT; counts are then float64 with whole numbers. No variable lacks all
+        its values. Record i of a partially synthetic table is record i of the confidential one
     origin: whether the table is confidential, synthetic or anonymised
-    dropped: number of records that the missing-value policy left out
-    classes: equivalence class of each *confidential* record of an anonymised table, -1 where it was suppressed, (n,); the records that
-    were not are in their order. None for any other table
-    generalised: variables that hold labels of intervals or tree nodes, which only ``frame`` gives
-    linked: False where nothing says whose record a released one is
-    weights: influence of each confidential record on the models of a release, in [0, 1], (n,); None where all are 1. Nothing but fits,
-    and what asks them, reads them
-    controls: records of the same variables that no release was made of (``with_controls``); None where none were held out. Only
-    measures that declare ``controls`` are given them
-    kinds: for the k variables with missing codes, which code stood for each missing value, (n, k); missing where nothing did or the value
-    is not missing. None where no code occurs. No method reads them
-    withheld: variables that were left out before a synthesis step draws, with the step's place (``without_variables``)
+    dropped: number of records that the missing-value policy removed
+    classes: equivalence class of each *confidential* record of an anonymised table, -1 where it was suppressed, (n,);
+        the other records are in their order. None for any other table
+    generalised: variables that contain labels of intervals or tree nodes, which only ``frame`` provides
+    linked: False where the link of released to confidential records is unknown
+    weights: influence of each confidential record on the models of a release, in [0, 1], (n,); None where all are 1.
+        Only fits, and measures that use them, read them
+    controls: records of the same variables that no release was made of (``with_controls``), or None. Only measures that
+        declare ``controls`` receive them
+    kinds: for the k variables with missing codes, the code of each missing value, (n, k). None where no code occurs. No
+        method reads them
+    withheld: variables that were removed before a synthesis step draws, with the step's place (``without_variables``)
     recoding: public rules by which confidential records were made coarser (``sfumato.engine.data.recoding``)
     """
 
@@ -76,20 +76,22 @@ class Microdata:
         return len(self.frame)
 
     def with_weights(self, weights: NDArray[np.float64]) -> Microdata:
-        """Return the same records with these weights (n,); without any where all are 1, which is the same.
+        """Return the same records with these weights (n,).
 
-        Raises EngineError where they are not one a record, not in [0, 1], or all 0.
+        Raises EngineError where they are not one number a record in [0, 1], or are all 0.
         """
         weights = np.asarray(weights, dtype=np.float64)
         if weights.shape != (len(self),) or not ((weights >= 0) & (weights <= 1)).all() or not weights.any():
             raise EngineError("weights are one number a record, from 0 to 1, not all of them 0")
+        # No weights, so that a run with weights of 1 has the same random streams and results.
         return replace(self, weights=None if (weights == 1).all() else weights)
 
     @property
     def with_positive_weight(self) -> Microdata:
-        """Return the records that have a weight above 0: those of weight 0 leave no trace in what is fitted to it."""
+        """Return the records with a weight above 0."""
         if self.weights is None:
             return self
+        # Records of weight 0 must leave no trace in what is fitted, not even a level.
         some = self.weights > 0
         return replace(self, frame=self.frame[some].reset_index(drop=True), weights=self.weights[some], kinds=None)
 
@@ -99,9 +101,9 @@ class Microdata:
         return np.ones(len(self)) if self.weights is None else self.weights
 
     def select_rows(self, rows: slice | list[int]) -> Microdata:
-        """Select some records, which share memory with these if they are consecutive; their levels have the same codes.
+        """Return some records, sharing memory if they are consecutive; their levels keep their codes.
 
-        Classes, controls and kinds of missing values are left behind.
+        Classes, controls and kinds of missing values are dropped.
         """
         weights = None if self.weights is None else self.weights[rows]
         return Microdata(
@@ -115,9 +117,9 @@ class Microdata:
         )
 
     def with_controls(self, controls: Microdata) -> Microdata:
-        """Return the same records with control records, whose level codes mean what they mean here.
+        """Return the same records with control records, recoded to the same level codes.
 
-        Levels that only controls have come after all others. Raises EngineError where their variables are others.
+        Raises EngineError where their variables differ.
         """
         if controls.schema != self.schema:
             raise EngineError("control records have the same variables as the confidential ones")
@@ -126,6 +128,7 @@ class Microdata:
             if variable.kind.has_levels:
                 values, own = controls.frame[variable.name], self.frame[variable.name].cat.categories
                 if not values.cat.categories.equals(own):
+                    # Levels that only controls have come last, so that the codes of the others stay the same.
                     columns[variable.name] = values.cat.set_categories(
                         [*own, *(c for c in values.cat.categories if c not in own)]
                     )
@@ -138,11 +141,9 @@ class Microdata:
 
     @cached_property
     def sha256(self) -> str:
-        """Return a hash of the variables' names, kinds and levels and of all values, in the order of the records.
-
-        It confirms a guess of a missing value, so it stays inside: it is there to bind random streams to the data. Weights do not
-        enter: what is measured of the same records is measured by the same random numbers.
-        """
+        """Return a hash of the variables' names, kinds and levels and of all values, in the order of the records."""
+        # It binds random streams to the data and stays internal, since it confirms a guess of a missing value. Weights
+        # are excluded: the same records are measured by the same random numbers.
         found = hashlib.sha256()
         for variable in self.schema:
             values, missing = self.frame[variable.name], self.missing_mask(variable.name)
@@ -151,12 +152,13 @@ class Microdata:
             for first in range(0, len(values), HASHED_AT_ONCE):
                 some = slice(first, first + HASHED_AT_ONCE)
                 found.update(_hashed_values(values.iloc[some], missing[some], variable.kind).tobytes())
+            # A missing number is hashed as 0, so the mask distinguishes both.
             found.update(np.packbits(missing).tobytes())
         return found.hexdigest()
 
     @property
     def linked_records(self) -> NDArray[np.intp]:
-        """Return the confidential record, from 0, of which each record is the released version, ascending: (len(self),).
+        """Return the confidential record, from 0, that each record is the released version of, ascending: (len(self),).
 
         Raises NotComputable where the records are not linked.
         """
@@ -164,12 +166,15 @@ class Microdata:
         return np.arange(len(self)) if self.classes is None else np.flatnonzero(self.classes >= 0)
 
     def require_linked(self) -> None:
-        """Raise NotComputable where nothing says whose record a released one is."""
+        """Raise NotComputable where the link of released to confidential records is unknown."""
         if not self.linked:
             raise NotComputable("the release is not in the original's order and does not say which record is whose")
 
     def without_variables(self, names: Collection[str], place: str) -> Microdata:
-        """Return the same records without these variables: asking for one of them raises EngineError, which names the step at ``place``."""
+        """Return the same records without these variables.
+
+        Reading one raises EngineError, which names the step at ``place``.
+        """
         kept = self.schema.select_variables([name for name in self.schema.names if name not in names])
         columns = {name: self.frame[name] for name in kept.names}
         frame = pd.DataFrame(columns, index=self.frame.index, copy=False)
@@ -182,10 +187,10 @@ class Microdata:
         return self._frame_column(name)
 
     def numbers(self, name: str) -> NDArray[np.float64]:
-        """Return one variable as floats, (n,): level codes, numbers, or days since 1970; NaN where it is missing.
+        """Return one variable as floats, (n,): level codes, numbers, or days since 1970; NaN where missing.
 
-        A time of day is a fraction of the day, to the second; ``to_column`` is the way back.
-        Raises NotComputable like ``column``.
+        A time of day is a fraction of the day, to the second; ``to_column`` converts back. Raises NotComputable as
+        ``column`` does.
         """
         values, kind = self.column(name), self.schema[name].kind
         if not kind.has_levels and kind is not Kind.DATE:
@@ -199,7 +204,7 @@ class Microdata:
         return np.where(values.isna(), np.nan, numbers) if values.hasnans else numbers
 
     def missing_mask(self, name: str) -> NDArray[np.bool_]:
-        """Return which records have no value of this variable, (n,)."""
+        """Mark the records without a value of this variable, (n,)."""
         return np.asarray(self._frame_column(name).array.isna(), dtype=np.bool_)
 
     def _frame_column(self, name: str) -> pd.Series:
@@ -212,16 +217,21 @@ class Microdata:
         return self.frame[name]
 
     def may_have_missing(self, name: str) -> bool:
-        """Return whether a record may have no value of this variable: the recipe declares it, or some record here has none."""
+        """Return whether a record may lack a value of this variable: the recipe declares it, or some record here has
+        none.
+        """
         return self.schema[name].may_be_missing or bool(self.missing_mask(name).any())
 
     def present_numbers(self, name: str) -> NDArray[np.float64]:
-        """Return ``numbers`` of the records that have a value, (k,)."""
+        """Return the numbers of the records that have a value, (k,)."""
         numbers = self.numbers(name)
         return numbers[~np.isnan(numbers)]
 
     def with_columns(self, columns: dict[str, pd.Series], origin: Origin) -> Microdata:
-        """Return a copy whose named columns are replaced; the others are kept bit for bit. Where all are, they may have any length."""
+        """Return a copy with the named columns replaced, the others unchanged.
+
+        Where all are replaced, they may have any length.
+        """
         whole = len(columns) == len(self.schema)
         frame = (
             pd.DataFrame({name: columns[name] for name in self.schema.names}) if whole else self.frame.assign(**columns)
@@ -230,8 +240,12 @@ class Microdata:
 
 
 def _hashed_values(values: pd.Series, missing: NDArray[np.bool_], kind: Kind) -> NDArray[Any]:
-    """Return the values (n,) as eight bytes each: codes, seconds since 1970 or floats; 0 where a number or a date is missing."""
+    """Return the values (n,) in eight bytes each: codes, seconds since 1970 or floats.
+
+    It is 0 where a number or a date is missing.
+    """
     if kind.has_levels:
+        # Little-endian, so that the hash is the same on every machine.
         return np.asarray(values.cat.codes.to_numpy(dtype="<i8"))
     if kind is Kind.DATE:
         return np.where(missing, 0, values.to_numpy(dtype="datetime64[s]").astype("<i8"))
@@ -239,16 +253,18 @@ def _hashed_values(values: pd.Series, missing: NDArray[np.bool_], kind: Kind) ->
 
 
 def _seconds_to_days(seconds: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return days, with times of day to the nearest 2^-20 (0.08 seconds): moments that are whole days apart are exactly so."""
+    """Return seconds as days, with times of day to the nearest 2^-20 (0.08 seconds)."""
     days, rest = np.divmod(seconds, SECONDS_OF_DAY)
+    # Binary fractions, so that moments that are whole days apart differ by exactly whole numbers.
     return np.asarray(days + np.rint(rest * (2**20 / SECONDS_OF_DAY)) / 2**20, dtype=np.float64)
 
 
 def to_column(values: Any, confidential: Microdata, variable: Variable, place: str) -> pd.Series:
-    """Convert drawn values (n,), such as ``Microdata.numbers`` gives, to a column of the confidential one's dtype.
+    """Convert drawn values (n,), as ``Microdata.numbers`` returns them, to a column with the dtype of the confidential
+    one.
 
-    That is level codes, numbers, or days since 1970, of which the second is kept. NaN is a missing value, where the
-    variable may be missing or the confidential column has some. Raises EngineError where a value cannot be one of the variable.
+    Dates are rounded to the second. NaN is a missing value where the variable may have some. Raises EngineError where a
+    value is impossible for the variable.
     """
     like = confidential.column(variable.name)
     if variable.kind.has_levels:
@@ -278,13 +294,12 @@ def conform_to_schema(
     place: str = "variables",
     tags: pd.DataFrame | None = None,
 ) -> Microdata:
-    """Return microdata from a frame as it was read.
+    """Return microdata of the schema's variables from a frame as it was read.
 
-    ``tags``, of the same index, say of some columns which kind of missing value a cell is that the frame has no value in.
-
-    Keeps the schema's columns only, turns missing codes into missing values, applies the policy, converts each
-    column to its kind, however its values are written (``sfumato.engine.data.spelling``). Raises BadInput that names
-    the column, the rule and how many records break it, never a value.
+    Missing codes become missing values, the policy is applied, and each column is converted to its kind, however its
+    values are written (``sfumato.engine.data.spelling``). ``tags``, of the same index, give the kind of missing value
+    of cells that the frame has no value in. Raises BadInput that names the column, the rule and how many records break
+    it, never a value.
     """
     raw = raw.set_axis([str(name) for name in raw.columns], axis=1)
     check_columns(raw.columns, schema, place)
@@ -319,7 +334,7 @@ def no_records_error(dropped: int) -> BadInput:
 
 
 def _convert_present(values: pd.Series, variable: Variable, place: str) -> pd.Series:
-    """Convert the values present to their kind, with the missing ones in their places."""
+    """Return the column with its present values converted to their kind, missing ones in their places."""
     present = values.dropna()
     if not len(present):
         raise BadInput(place, "no record has a value; leave the column out")
@@ -328,16 +343,14 @@ def _convert_present(values: pd.Series, variable: Variable, place: str) -> pd.Se
 
 
 def check_columns(names: Iterable[str], schema: Schema, place: str = "variables") -> None:
-    """Check that each variable is one column of a file's.
-
-    Raises BadInput, which quotes the file's names only where they can be no record: some are the schema's, or none can be a number or a
-    date.
-    """
+    """Raise BadInput where a variable is not exactly one column of a file with these names."""
     found = Counter(names)
     for variable in schema:
         if variable.name not in found:
             if (
                 found.keys().isdisjoint(schema.names)
+                # The message quotes the file's names only where they cannot be values of a record: some are the
+                # schema's, or none can be a number or a date.
                 and not looks_like_header(found)
                 and not near_miss_hint(variable.name, found)
             ):
@@ -356,6 +369,7 @@ def check_columns(names: Iterable[str], schema: Schema, place: str = "variables"
 
 
 def _convert_to_kind(values: pd.Series, variable: Variable, place: str) -> pd.Series:
+    """Return a column without missing values, converted to the variable's kind. Raises BadInput."""
     if variable.kind.has_levels:
         return _convert_levels(values, variable, place)
     if variable.kind is Kind.DATE:
@@ -364,6 +378,7 @@ def _convert_to_kind(values: pd.Series, variable: Variable, place: str) -> pd.Se
 
 
 def _convert_levels(values: pd.Series, variable: Variable, place: str) -> pd.Series:
+    """Return a column as a categorical of text levels. Raises BadInput."""
     codes, some = factorize_column(values)
     text = _align_spellings(_to_text(some), variable)
     found = text.unique()
@@ -386,7 +401,9 @@ def _convert_levels(values: pd.Series, variable: Variable, place: str) -> pd.Ser
 
 
 def _align_spellings(text: pd.Series, variable: Variable) -> pd.Series:
-    """Return whole numbers spelt as the listed levels are; where none are listed and all levels are whole, ``1`` for ``1.0``."""
+    """Return the texts with whole numbers spelt as the listed levels, or as ``1`` for ``1.0`` where none are listed and
+    all are whole.
+    """
     found = list(text.unique())
     whole = [spell_as_whole(level) for level in found]
     if (whole == found and not variable.levels) or set(found) <= set(variable.levels):
@@ -397,7 +414,7 @@ def _align_spellings(text: pd.Series, variable: Variable) -> pd.Series:
 
 
 def _difference_hint(strange: Sequence[str], levels: Sequence[str]) -> str:
-    """Return a hint at the only difference of unlisted levels from listed ones, such as capitals; "" without one."""
+    """Return a hint at the only difference of unlisted levels from listed ones, such as capitals; empty without one."""
     plain: dict[str, Callable[[str], str]] = {
         "blanks": str.strip,
         "upper and lower case": lambda level: level.strip().casefold(),
@@ -410,6 +427,7 @@ def _difference_hint(strange: Sequence[str], levels: Sequence[str]) -> str:
 
 
 def _to_text(values: pd.Series) -> pd.Series:
+    """Return the values as texts, whole floats without a decimal point."""
     if pd.api.types.is_float_dtype(values.dtype) and np.isfinite(values).all() and (values == np.floor(values)).all():
         values = values.astype("int64")
     text = values if isinstance(values.dtype, pd.StringDtype) else values.astype("str")
@@ -417,6 +435,7 @@ def _to_text(values: pd.Series) -> pd.Series:
 
 
 def _sort_naturally(levels: list[str]) -> list[str]:
+    """Return levels sorted as numbers where all are, else as texts."""
     try:
         numbers = {level: float(level) for level in levels}
     except ValueError:
@@ -427,6 +446,7 @@ def _sort_naturally(levels: list[str]) -> list[str]:
 
 
 def _convert_dates(values: pd.Series, place: str) -> pd.Series:
+    """Return a column as dates to the second, in UTC without a zone. Raises BadInput."""
     if pd.api.types.is_numeric_dtype(values.dtype):
         values = _to_text(values)
     codes, some = factorize_column(values)
@@ -450,11 +470,13 @@ def _convert_dates(values: pd.Series, place: str) -> pd.Series:
 
 
 def _convert_numbers(values: pd.Series, variable: Variable, place: str) -> pd.Series:
+    """Return a column as whole or real numbers within the variable's bounds. Raises BadInput."""
     if pd.api.types.is_datetime64_any_dtype(values.dtype):
         raise BadInput(place, f'the column holds dates, not a {variable.kind}; is it "date"?')
     numbers = read_numbers(values)
     found = numbers.to_numpy()
     wrong = int((~np.isfinite(found)).sum())
+    # Read either way, such a column could be wrong by a factor of a thousand.
     if wrong and may_be_thousands(values):
         raise BadInput(
             place,
@@ -472,6 +494,7 @@ def _convert_numbers(values: pd.Series, variable: Variable, place: str) -> pd.Se
                 place,
                 f'{count_noun(wrong, "record")} {agreeing_word(wrong, "is", "are")} not whole numbers, as a count must be; is it "continuous"?',
             )
+        # Beyond 2^53 a double does not hold every whole number.
         if wrong := int((np.abs(found) >= LARGEST_COUNT).sum()):
             raise BadInput(
                 place,
@@ -482,6 +505,7 @@ def _convert_numbers(values: pd.Series, variable: Variable, place: str) -> pd.Se
 
 
 def _check_bounds(numbers: pd.Series, variable: Variable, place: str) -> None:
+    """Raise BadInput where numbers are outside the variable's bounds."""
     low, high = variable.lower, variable.upper
     if low is not None and (below := int((numbers < low).sum())):
         raise BadInput(

@@ -1,7 +1,7 @@
-"""Missing codes of a variable, ranges of them, and which of them each missing value was.
+"""Missing codes of a variable, ranges of codes, and the code of each missing value.
 
-SPSS has codes among the values and ranges of them, Stata ``.a`` to ``.z``, SAS ``.A`` to ``.Z`` and ``._`` beside the empty cell.
-A range is written in SPSS's words, ``"-99 thru -1"`` or ``"lowest thru -1"``, and is one of numbers.
+SPSS has codes among the values and ranges of them, Stata ``.a`` to ``.z``, SAS ``.A`` to ``.Z`` and ``._`` beside the
+empty cell. A range of numbers is written as in SPSS, ``"-99 thru -1"`` or ``"lowest thru -1"``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _RANGE = re.compile(rf"\s*(lowest|{_NUMBER})\s+thru\s+(highest|{_NUMBER})\s*", r
 
 
 def parse_code_range(code: str | float) -> tuple[float, float] | None:
-    """Return the least and the largest number of a range of codes; None where the code is no range."""
+    """Return the smallest and the largest number of a range of codes; None where the code is no range."""
     found = _RANGE.fullmatch(code) if isinstance(code, str) else None
     if found is None:
         return None
@@ -30,13 +30,13 @@ def parse_code_range(code: str | float) -> tuple[float, float] | None:
 
 
 def format_code_range(low: float, high: float) -> str:
-    """Return the code of a range of numbers."""
+    """Return the text of a range of codes."""
     ends = "lowest" if math.isinf(low) else f"{low:.15g}", "highest" if math.isinf(high) else f"{high:.15g}"
     return " thru ".join(ends)
 
 
 def is_missing_code(values: pd.Series, variable: Variable) -> pd.Series:
-    """Return which cells (n,) hold a missing code of the variable, however it is spelt."""
+    """Mark the cells (n,) that hold a missing code of the variable, however it is spelt."""
     if not variable.missing:
         return pd.Series(data=False, index=values.index)
     codes, some = factorize_column(_undo_categorical(values))
@@ -44,6 +44,7 @@ def is_missing_code(values: pd.Series, variable: Variable) -> pd.Series:
 
 
 def _values_are_codes(values: pd.Series, variable: Variable) -> pd.Series:
+    """Mark the distinct values that are codes, by text or by number."""
     listed = {_comparable_text(code, variable) for code in variable.missing if parse_code_range(code) is None}
     found = _comparable_texts(values, variable).isin(listed).fillna(value=False).astype(bool)
     ranges = [limits for code in variable.missing if (limits := parse_code_range(code)) is not None]
@@ -58,15 +59,15 @@ def _values_are_codes(values: pd.Series, variable: Variable) -> pd.Series:
 
 
 def mask_missing_codes(values: pd.Series, variable: Variable) -> pd.Series:
-    """Return a column as it was read (n,), with missing values for the variable's missing codes."""
+    """Return a column as it was read (n,), with missing values in place of the variable's missing codes."""
     values = _undo_categorical(values)
     return values.mask(is_missing_code(values, variable)) if variable.missing else values
 
 
 def missing_value_codes(raw: pd.DataFrame, schema: Schema, tags: pd.DataFrame | None) -> pd.DataFrame | None:
-    """Return which code each missing value (n, k) was, as text in categoricals, of the variables in which a code occurs; None where none does.
+    """Return the code of each missing value, as text in categoricals (n, k), for the k variables with a code.
 
-    ``tags`` have those that are no values of the frame. The rows are numbered from 0.
+    The result is None where none occurs. ``tags`` have the codes of cells without a value in the frame. The rows are numbered from 0.
     """
     found: dict[str, pd.Series] = {}
     for variable in schema:
@@ -81,12 +82,14 @@ def missing_value_codes(raw: pd.DataFrame, schema: Schema, tags: pd.DataFrame | 
 
 
 def _code_of_cells(values: pd.Series, variable: Variable) -> pd.Series:
+    """Return the code of each cell as text; missing where a cell holds none."""
     hidden = _undo_categorical(values[is_missing_code(values, variable)])
     spelt = hidden.map(lambda code: f"{code:.15g}" if isinstance(code, float) else spell_as_whole(str(code)))
     return spelt.astype("object").reindex(values.index)
 
 
 def _comparable_texts(values: pd.Series, variable: Variable) -> pd.Series:
+    """Return texts that are equal where values and codes denote the same."""
     texts = values.astype("string")
     return (
         texts.map({text: _comparable_text(text, variable) for text in texts.dropna().unique()}).astype("string")
@@ -100,6 +103,7 @@ def _comparable_text(code: str | float, variable: Variable) -> str:
 
 
 def _undo_categorical(values: pd.Series) -> pd.Series:
+    """Return the values of a categorical, unless it is one of texts."""
     if isinstance(values.dtype, pd.CategoricalDtype) and not is_text_categorical(values):
         return values.astype(values.cat.categories.dtype if not values.hasnans else "object")
     return values

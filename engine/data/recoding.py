@@ -4,15 +4,12 @@
     age = 5                          # numbers by the lower end of steps of 5: 37 is shown as 35; of dates, steps in days
     Race = { other = ["4", "5"] }    # these levels by one name, new or of a level that joins them
 
-Steps begin at 0, of dates at 1970-01-01. A rule is part of the release: whoever has the release applies it to what she knows. So what
-an intruder knows of
-the people is seen through it (``recode_data``), or a coarse value compared with the exact one would look rare and unmatched, and a
-risk would be too low. Utility compares the release with the exact values (``align_levels``), so that it shows the loss.
+Steps begin at 0, of dates at 1970-01-01. A rule is part of the release, so an intruder applies it to known values too
+(``recode_data``). Utility compares the release with the exact values (``align_levels``), so that it shows the loss.
+Source: Hundepool et al. (2012), Statistical Disclosure Control, section 3.2.3.1.
 
-How it could mislead: a rule that joins the levels which few people have tells by itself that few have them. How it could be abused:
-    steps so narrow, or
-groups so small, that they hide no one protect little; the measured risks show it. What it costs: the values between the ends of a step.
-Source: Hundepool et al. (2012), Statistical Disclosure Control, section 3.2.3.1 (global recoding).
+Limits: a rule that joins levels of few people reveals by itself that few have them, and steps or groups that are too
+    small protect little; the measured risks show it.
 """
 
 from __future__ import annotations
@@ -50,6 +47,7 @@ def check_recode_rules(rules: RecodeRules, schema: Schema, place: str) -> None:
 
 
 def _check_group_levels(rule: RecodeRule, variable: Variable, levels: Sequence[str], place: str) -> None:
+    """Raise BadInput where a group names an unknown level, or joins ordinal levels that are not neighbours."""
     for group, members in rule.groups.items():
         for at, level in enumerate(members):
             if level not in levels:
@@ -88,11 +86,13 @@ _RECODED_CACHE: WeakKeyDictionary[Microdata, tuple[RecodeRules, Microdata]] = We
 def recode_data(data: Microdata, rules: RecodeRules) -> Microdata:
     """Return records and their controls as the rules show them.
 
-    Rules of variables that are not there, or were recoded before, change nothing.
+    Rules of absent variables, or of those recoded before, have no effect.
     """
     own = {name: rule for name, rule in rules.items() if name in data.schema and name not in data.recoding}
     if not own:
         return data
+    # An intruder's knowledge is recoded because a coarse value compared with an exact one would look rare and
+    # unmatched, and a risk would be too low. Cached, since every task of risk recodes the same data.
     made = _RECODED_CACHE.get(data)
     if made is None or made[0] != own:
         made = _RECODED_CACHE[data] = (own, _recode_uncached(data, own))
@@ -100,6 +100,7 @@ def recode_data(data: Microdata, rules: RecodeRules) -> Microdata:
 
 
 def _recode_uncached(data: Microdata, rules: RecodeRules) -> Microdata:
+    """Return the records and their controls with the rules applied."""
     columns = {name: _recode_column(data, name, rule) for name, rule in rules.items()}
     schema = recode_schema(data.schema, rules)
     found = replace(
@@ -113,6 +114,7 @@ def _recode_uncached(data: Microdata, rules: RecodeRules) -> Microdata:
 
 
 def _recode_column(data: Microdata, name: str, rule: RecodeRule) -> pd.Series:
+    """Return one column as a rule shows it."""
     values = data.frame[name]
     if rule.width is not None:
         return to_column(rule.recode_numbers(data.numbers(name)), data, replace(data.schema[name], bounds=None), name)
@@ -125,7 +127,9 @@ def _recode_column(data: Microdata, name: str, rule: RecodeRule) -> pd.Series:
 
 
 def align_levels(exact: Microdata, released: Microdata, rules: RecodeRules) -> tuple[Microdata, Microdata]:
-    """Return exact records and recoded ones whose level codes mean the same: levels of both, the names of groups before their members."""
+    """Return exact and recoded records with common level codes: the levels of both, the names of groups before their
+    members.
+    """
     known = {name: rule for name, rule in rules.items() if name in exact.schema and name in released.schema}
     levels: dict[str, tuple[str, ...]] = {}
     for name, rule in known.items():
@@ -136,12 +140,13 @@ def align_levels(exact: Microdata, released: Microdata, rules: RecodeRules) -> t
 
 
 def _with_levels_and_bounds(data: Microdata, rules: RecodeRules, levels: Mapping[str, tuple[str, ...]]) -> Microdata:
-    """Return a table with these levels, and with bounds that hold for exact values and for recoded ones."""
+    """Return a table with these levels, and with bounds that include exact and recoded values."""
     if not rules:
         return data
     columns = {name: data.frame[name].cat.set_categories(list(own)) for name, own in levels.items()}
 
     def describe_variable(variable: Variable) -> Variable:
+        """Return the declaration of a variable with its new levels or bounds."""
         if variable.name in levels:
             return replace(variable, levels=levels[variable.name] if variable.levels else ())
         return rules[variable.name].recode_variable(variable) if variable.name in rules else variable

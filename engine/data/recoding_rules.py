@@ -1,4 +1,4 @@
-"""Public rules by which a release shows coarser values of one variable: steps of numbers, or levels joined under one name."""
+"""Rule by which a release shows coarser values of one variable: steps of numbers, or levels joined under one name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RecodeRule:
 
     @classmethod
     def parse(cls, value: object) -> RecodeRule:
-        """Parse the rule that a recipe writes as a number or a table of lists. Raises ValueError."""
+        """Return the rule that a recipe writes as a number or a table of lists. Raises ValueError."""
         if isinstance(value, RecodeRule):
             return value
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -45,36 +45,36 @@ class RecodeRule:
 
     @property
     def written(self) -> Any:
-        """Return what ``parse`` reads back to an equal rule."""
+        """Return the value of the rule in a recipe, which ``parse`` reads back to an equal rule."""
         if self.width is None:
             return {name: list(members) for name, members in self.groups.items()}
         return int(self.width) if self.width.is_integer() and self.width < 1e15 else self.width
 
     def __str__(self) -> str:
+        """Return the rule in words."""
         if self.width is not None:
             return f"lower ends of steps of {self.width:g}"
         return "; ".join(f"{', '.join(members)} as {name}" for name, members in self.groups.items())
 
     def public_text(self, variable: Variable) -> str:
-        """Return the rule as public files state it: levels that no recipe declares are those that the records have, so that joined ones
-        are not named.
-        """
+        """Return the text of the rule in public files."""
         if self.width is not None or variable.levels:
             return str(self)
+        # Levels that no recipe declares are those that records have, so joined ones are not named.
         return f"some levels as {', '.join(self.groups)}"
 
     @property
     def group_by_level(self) -> dict[str, str]:
-        """Return the name by which each level is shown that another name stands for."""
+        """Return the name that replaces each level in a group."""
         return {level: name for name, members in self.groups.items() for level in members}
 
     def recode_levels(self, levels: Sequence[str]) -> tuple[str, ...]:
-        """Return what is left of these levels, in their order; a group stands where its first member stood."""
+        """Return the recoded levels, in order; a group takes the place of its first member."""
         shown = self.group_by_level
         return tuple(dict.fromkeys(shown.get(level, level) for level in levels))
 
     def levels_with_groups(self, levels: Sequence[str]) -> tuple[str, ...]:
-        """Return these levels with the names of groups besides, each before its first member."""
+        """Return these levels and the names of groups, each before its first member."""
         found: dict[str, None] = {}
         for level in levels:
             name = self.group_by_level.get(level, level)
@@ -84,7 +84,7 @@ class RecodeRule:
         return tuple(found)
 
     def recode_numbers(self, numbers: Floats) -> Floats:
-        """Return the lower ends of the steps of numbers, (n,); NaN stays."""
+        """Return the lower end of the step of each number, (n,); NaN stays."""
         assert self.width is not None
         return np.asarray(np.floor(numbers / self.width + ROUNDING) * self.width)
 
@@ -105,9 +105,11 @@ class RecodeRule:
         return level not in self.group_by_level and level not in self.groups
 
     def remaining_after(self, earlier: RecodeRule | None, levels: Collection[str] = ()) -> RecodeRule | None:
-        """Return the rule that turns values already recoded by ``earlier`` into what this rule makes of exact ones, of these ``recode_levels``.
+        """Return the rule that turns values already recoded by ``earlier`` into the values that this rule makes of
+        exact ones.
 
-        None if ``earlier`` joined what this rule keeps apart, or its steps do not nest.
+        ``levels`` are the levels of the earlier recoding. The result is None where ``earlier`` joined levels that this
+        rule separates, or its steps do not nest.
         """
         if earlier is None or earlier == self:
             return self
@@ -128,6 +130,7 @@ class RecodeRule:
 
 
 def _read_members(name: str, members: object) -> tuple[str, ...]:
+    """Return the levels of a group as texts. Raises ValueError."""
     if not name.strip():
         raise ValueError("a group of levels needs a name")
     if not isinstance(members, list | tuple) or not members:
@@ -138,7 +141,7 @@ def _read_members(name: str, members: object) -> tuple[str, ...]:
 
 
 def _check_partition(groups: Mapping[str, tuple[str, ...]]) -> None:
-    """Raise ValueError where a level would have two names, or a name would be recoded itself."""
+    """Raise ValueError where a level is in two groups, or the name of a group is in another."""
     of: dict[str, str] = {}
     for name, members in groups.items():
         for level in members:

@@ -1,12 +1,11 @@
-"""Number the rows of tables by their values, so that equal rows have the same number.
+"""Numbering of the rows of tables by their values, such that equal rows have the same number.
 
     distinct_codes     one column, by value
     distinct_rows      several columns, by value, first column first
-    number_groups      several columns of one table or of several, as the rows appear
+    number_groups      several columns of one table or of several, by first appearance
 
-Each column becomes a digit: levels and whole numbers in a narrow range as they are, other values by their number. The digits of a row make
-one key in mixed radix while that fits 64 bits; before it would not, the keys that occur are numbered again. So neither rows of values nor
-tables are joined, and a table needs 16 bytes a record more.
+Each column becomes a digit, and the digits of a row form one key in mixed radix. A table needs 16 bytes a record of
+additional memory.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ KEYS_A_RECORD = 4
 
 @dataclass(frozen=True, eq=False)
 class DistinctNumbers:
-    """Different values of some numbers, and which of them each number is.
+    """Distinct values of some numbers, and the value of each number.
 
-    values: different values, ascending, NaN once at the end, (u,)
-    codes: which of them each number is, (n,)
+    values: distinct values, ascending, NaN once at the end, (u,)
+    codes: index of the value of each number, (n,)
     """
 
     values: Array
@@ -48,19 +47,19 @@ class DistinctNumbers:
 
     @cached_property
     def counts(self) -> Integers:
-        """Return how often each value occurs, (u,)."""
+        """Return the number of occurrences of each value, (u,)."""
         return np.bincount(self.codes, minlength=len(self.values)).astype(np.int64, copy=False)
 
     @property
     def repeats(self) -> Integers:
-        """Return how often the value of each number occurs, (n,)."""
+        """Return the number of occurrences of each number's value, (n,)."""
         return self.counts[self.codes]
 
 
 def distinct_codes(numbers: Array) -> DistinctNumbers:
     """Number the values of a column (n,) in ascending order; NaN is one value, the last.
 
-    The result is that of ``np.unique`` with ``return_inverse``, in less time.
+    The result is that of ``np.unique`` with ``return_inverse``, computed faster.
     """
     if (counted := count_whole_numbers(numbers)) is not None:
         values, place, counts = counted
@@ -68,6 +67,7 @@ def distinct_codes(numbers: Array) -> DistinctNumbers:
         rank = np.zeros(len(counts), dtype=np.int32)
         rank[there] = np.arange(len(there))
         return DistinctNumbers(values[there], rank[place])
+    # Hashing is faster than sorting where few values are distinct.
     if has_few_distinct(numbers):
         appearance, values = pd.factorize(numbers, use_na_sentinel=False)
         order = np.argsort(values)
@@ -88,7 +88,7 @@ def distinct_codes(numbers: Array) -> DistinctNumbers:
 class DistinctRecords:
     """Distinct combinations of values, d of them, sorted by value in the order of the columns.
 
-    first: first record of each, (d,)
+    first: first record of each combination, (d,)
     combination_of: combination of each record, (n,)
     """
 
@@ -111,7 +111,7 @@ class DistinctRecords:
         return found
 
     def records_of(self, combinations: Integers) -> Integers:
-        """Return the records of some combinations (k,), combination after combination, ascending in each."""
+        """Return the records of some combinations (k,), combination by combination, ascending within each."""
         counts = self.counts[combinations]
         start = np.cumsum(self.counts) - self.counts
         place = np.repeat(start[combinations] - np.cumsum(counts) + counts, counts)
@@ -119,27 +119,31 @@ class DistinctRecords:
 
     @cached_property
     def order(self) -> Integers:
-        """Return the records, combination after combination, ascending in each, (n,)."""
+        """Return the records, combination by combination, ascending within each, (n,)."""
         return np.argsort(self.combination_of, kind="stable")
 
 
 def distinct_rows(columns: Iterable[Array], records: int) -> DistinctRecords:
-    """Find the combinations of the values of some columns of numbers, (records,) each; NaN is one value, after all others.
+    """Find the distinct combinations of the values of some columns of numbers, (records,) each.
 
-    For the columns of a table without NaN, the combinations are the rows that ``np.unique(table, axis=0)`` returns, in less time.
+    NaN is one value, after all others. For the columns of a table without NaN, the combinations are the rows of
+    ``np.unique(table, axis=0)``, computed faster.
     """
     return distinct_combinations((ranked_digit(column) for column in columns), records)
 
 
 def distinct_combinations(digits: Iterable[DigitColumn], records: int) -> DistinctRecords:
-    """Find the combinations of the digits of ``records`` records, in ascending order."""
+    """Find the distinct combinations of the digits of ``records`` records, in ascending order."""
     (key,), size = _mixed_radix_keys(digits, [records], _rank_keys, max(1, KEYS_A_RECORD * records))
     combination_of, size = dense_ranks(key, size)
     return DistinctRecords(first_records(combination_of, size), combination_of)
 
 
 def first_records(groups: Integers, count: int) -> Integers:
-    """Return the first record of each of ``count`` groups, (count,), by the group of each record (n,); no group is empty."""
+    """Return the first record of each of ``count`` groups, (count,), given the group of each record (n,).
+
+    No group is empty.
+    """
     first = np.empty(count, dtype=np.int64)
     # Of records that are written to one place the last counts, so that they are written in reverse.
     first[groups[::-1]] = np.arange(len(groups), dtype=np.int64)[::-1]
@@ -147,9 +151,9 @@ def first_records(groups: Integers, count: int) -> Integers:
 
 
 def number_groups(columns: Sequence[Sequence[Values]], records: Sequence[int]) -> tuple[list[Integers], int]:
-    """Number the groups of records that agree on all columns.
+    """Number the groups of records that agree on all columns, from 0 by first appearance.
 
-    Groups are numbered from 0 as they appear, in one table after the other; without columns there is one. A missing value equals another
+    Tables follow each other in order of appearance. Without columns there is one group. A missing value equals another
     missing value and nothing else.
 
     Parameters
@@ -170,7 +174,7 @@ def number_groups(columns: Sequence[Sequence[Values]], records: Sequence[int]) -
 
 @dataclass(frozen=True, eq=False)
 class DigitColumn:
-    """A column of each table as whole numbers in a known range.
+    """Column of each table, written as whole numbers in a known range.
 
     codes: numbers of any type, at least ``low`` and below ``low + radix``, (n,) for each table
     low: smallest number
@@ -185,16 +189,18 @@ class DigitColumn:
 def _mixed_radix_keys(
     digits: Iterable[DigitColumn], records: Sequence[int], renumber: Renumber, largest: int | None = None
 ) -> tuple[list[Integers], int]:
-    """Join the digits of each record into one key: (n,) for each table, and how many keys are possible.
+    """Return one key for each record, (n,) for each table, from its digits, and the number of possible keys.
 
-    ``renumber`` makes keys smaller before they would pass 64 bits, and where more than ``largest`` are possible.
+    ``renumber`` maps the keys to a smaller range where more than ``largest`` are possible.
     """
     keys: list[Integers] = [np.zeros(n, dtype=np.int64) for n in records]
     size = 1
     for digit in digits:
+        # Before a key could exceed 64 bits, those that occur are numbered again.
         if size * digit.radix >= KEY_LIMIT:
             keys, size = renumber(keys, size)
         for key, codes in zip(keys, digit.codes, strict=True):
+            # In place, so that no table of digits is ever formed.
             np.multiply(key, digit.radix, out=key)
             np.add(key, codes, out=key)
             np.subtract(key, digit.low, out=key)
@@ -207,7 +213,7 @@ def _mixed_radix_keys(
 
 
 def dense_ranks(key: Integers, size: int) -> tuple[Integers, int]:
-    """Return the place of each key (n,), from 0 to ``size`` - 1, among those that occur; and how many do."""
+    """Return the rank of each key (n,), from 0 to ``size`` - 1, among the keys that occur, and their number."""
     if size > KEYS_A_RECORD * len(key):
         found = distinct_codes(key)
         return found.codes.astype(np.int64), len(found.values)
@@ -218,6 +224,7 @@ def dense_ranks(key: Integers, size: int) -> tuple[Integers, int]:
 
 
 def _rank_keys(keys: list[Integers], size: int) -> tuple[list[Integers], int]:
+    """Return the ranks of the keys of one table, and their number."""
     (key,) = keys
     ranks, size = dense_ranks(key, size)
     return [ranks], size
@@ -228,7 +235,7 @@ def _renumber_by_appearance(keys: list[Integers], size: int) -> tuple[list[Integ
 
 
 def ranked_digit(column: Array) -> DigitColumn:
-    """Return the place of each number of a column among its distinct values, ascending."""
+    """Return the rank of each number of a column among its distinct values, as a digit."""
     digit = _narrow_digit([column])
     if digit is None:
         found = distinct_codes(column)
@@ -237,6 +244,7 @@ def ranked_digit(column: Array) -> DigitColumn:
 
 
 def _column_digit(column: Sequence[Values]) -> DigitColumn:
+    """Return a column of all tables as a digit: level codes and narrow whole numbers unchanged, other values numbered."""
     if all(isinstance(part.dtype, pd.CategoricalDtype) for part in column):
         return _digit_from_levels([part for part in column if isinstance(part, pd.Series)])
     arrays = [_as_plain_array(part) for part in column]
@@ -247,7 +255,7 @@ def _column_digit(column: Sequence[Values]) -> DigitColumn:
 
 
 def _narrow_digit(arrays: Sequence[NDArray[Any]]) -> DigitColumn | None:
-    """Return whole numbers in a narrow range as they are; None for others."""
+    """Return whole numbers in a narrow range as a digit; None for others."""
     if not (all(array.dtype.kind in "bi" for array in arrays) and all(map(len, arrays))):
         return None
     low, high = min(int(array.min()) for array in arrays), max(int(array.max()) for array in arrays)
@@ -259,7 +267,7 @@ def _narrow_digit(arrays: Sequence[NDArray[Any]]) -> DigitColumn | None:
 
 
 def _digit_from_levels(column: Sequence[pd.Series]) -> DigitColumn:
-    """Return codes of levels, -1 where missing; levels that differ between tables, or their order, are matched by the labels."""
+    """Return level codes of all tables as a digit, -1 where missing."""
     levels = column[0].cat.categories
     codes: list[NDArray[Any]] = []
     for part in column:
@@ -267,19 +275,21 @@ def _digit_from_levels(column: Sequence[pd.Series]) -> DigitColumn:
         if own is levels or own.equals(levels[: len(own)]):
             codes.append(part.cat.codes.to_numpy())
             continue
+        # Levels or orders that differ between tables are matched by label.
         levels = levels.append(own[levels.get_indexer(own) < 0])
         codes.append(np.append(levels.get_indexer(own), -1)[part.cat.codes.to_numpy()])
     return DigitColumn(codes, -1, len(levels) + 1)
 
 
 def _as_plain_array(column: Values) -> NDArray[Any]:
+    """Return a column as an array, categoricals by their values."""
     if isinstance(column, pd.Series) and isinstance(column.dtype, pd.CategoricalDtype):
         return np.asarray(column.astype(column.cat.categories.dtype))
     return np.asarray(column)
 
 
 def _number_by_appearance(arrays: Sequence[NDArray[Any]]) -> tuple[list[Integers], int]:
-    """Number the values as they appear, and return the codes and how many values there are."""
+    """Return the number of each value by first appearance, (n,) for each array, and the number of values."""
     kind = np.result_type(*arrays)
     if kind.kind not in "biuf" and len(arrays) > 1:
         joint, distinct = pd.factorize(np.concatenate(arrays), use_na_sentinel=False)

@@ -1,4 +1,4 @@
-"""Schema of a table: the kind of each variable, its role for an intruder, its bounds, levels and labels, and which are compared."""
+"""Schema of a table: the kind, role, bounds, levels and labels of each variable."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ SURVEY_SETTING = "survey"
 
 
 class Kind(StrEnum):
-    """Measurement scale of a variable. Categorical, ordinal and binary variables are matched and modelled by their levels."""
+    """Measurement scale of a variable.
+
+    Categorical, ordinal and binary variables are matched and modelled by their levels.
+    """
 
     CATEGORICAL = "categorical"
     ORDINAL = "ordinal"
@@ -36,10 +39,7 @@ class Kind(StrEnum):
 
 
 class Role(StrEnum):
-    """Role of a variable in the release: known to an intruder, sensitive, an identifier, the survey weight, or none of these.
-
-    A quasi-identifier is read under its older word ``known`` too.
-    """
+    """Role of a variable in the release: quasi-identifier, sensitive, identifier, survey weight, or none of these."""
 
     QUASI_IDENTIFIER = "quasi_identifier"
     SENSITIVE = "sensitive"
@@ -49,11 +49,12 @@ class Role(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> Role | None:
+        """Return the quasi-identifier for "known", the word of earlier recipes."""
         return cls.QUASI_IDENTIFIER if value == "known" else None
 
 
 class DesignPart(StrEnum):
-    """Part of a survey's design that a variable states, whatever its role: see ``sfumato.engine.design.survey``."""
+    """Part of a survey design that a variable describes, whatever its role (``sfumato.engine.design.survey``)."""
 
     STRATA = "strata"
     CLUSTERS = "clusters"
@@ -61,12 +62,12 @@ class DesignPart(StrEnum):
 
 
 class MissingPolicy(StrEnum):
-    """Meaning of a missing value to every method.
+    """Treatment of missing values, for every method.
 
-    ``refuse``: the file must have none. ``drop``: records with one leave. ``keep``: missing is a value of its own, which is
-    synthesised, equals itself and nothing else in matching, and distinguishes records in the measures of utility; statistics
-    of a single variable are of the values present and say how many are missing; what needs a number of every record
-    refuses the variable.
+    ``refuse``: the file must have none. ``drop``: records with one are removed. ``keep``: missing is a value of its
+    own, which is synthesised, equals itself and nothing else in matching, and distinguishes records in the measures of
+    utility. Statistics of a single variable use the values present and report how many are missing; methods that need a
+    number of every record refuse the variable.
     """
 
     REFUSE = "refuse"
@@ -75,6 +76,7 @@ class MissingPolicy(StrEnum):
 
 
 def _parse_bound(value: object) -> float | None:
+    """Return the bound as a number; None for an empty string. Raises ValueError."""
     if value == "":
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
@@ -87,6 +89,7 @@ def _parse_level(value: object) -> str:
 
 
 def _parse_missing_code(value: object) -> str | float:
+    """Return a code that is a text or a number. Raises ValueError."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)) or value != value:  # noqa: PLR0124
         raise ValueError(f"{value!r} is neither text nor a number; empty cells are missing without being listed")
     return value
@@ -94,18 +97,18 @@ def _parse_missing_code(value: object) -> str | float:
 
 @dataclass(frozen=True, slots=True)
 class Variable(Section):
-    """One column.
+    """Declaration of one column.
 
     name: name of the column
     kind: its measurement scale
     role: its role for an intruder
     bounds: smallest and largest value allowed, both inclusive
     levels: levels, in the order of an ordinal variable
-    labels: what codes mean
+    labels: meanings of codes
     missing: codes that stand for a missing value
-    title: what the variable is, in a few words
-    design: part of a survey's design that it states
-    may_be_missing: whether a value may be missing, whether or not one of these data is
+    title: short description
+    design: part of a survey design that it describes
+    may_be_missing: whether a value may be missing, even if none is in these data
     """
 
     unwritten: ClassVar[tuple[str, ...]] = ("name",)
@@ -151,7 +154,7 @@ class Variable(Section):
 
     @property
     def lower(self) -> float | None:
-        """Return the smallest value allowed, if any; counts start at 0."""
+        """Return the smallest value allowed, if any; 0 for counts by default."""
         if self.bounds is None or self.bounds[0] is None:
             return 0.0 if self.kind is Kind.COUNT else None
         return self.bounds[0]
@@ -163,7 +166,7 @@ class Variable(Section):
 
     @classmethod
     def from_table(cls, name: str, table: object, place: str) -> Variable:
-        """Read the variable that ``{ kind = ..., role = ... }`` of a recipe describes. Raises BadInput."""
+        """Create the variable that ``{ kind = ..., role = ... }`` of a recipe describes. Raises BadInput."""
         return cls.read_section(table, place, name=name)
 
     def check_fields(self, place: str) -> None:
@@ -183,7 +186,7 @@ class Variable(Section):
             )
 
     def to_table(self) -> dict[str, Any]:
-        """Return the recipe table that ``from_table`` reads back to an equal variable."""
+        """Return the recipe's table, which ``from_table`` reads back to an equal variable."""
         table = Section.to_table(self)
         if self.bounds is not None:
             table["bounds"] = ["" if end is None else _whole_as_integer(end) for end in self.bounds]
@@ -195,6 +198,7 @@ def _whole_as_integer(number: float) -> int | float:
 
 
 def _check_bounds(bounds: tuple[float | None, float | None], kind: Kind, place: str) -> None:
+    """Raise BadInput where bounds do not suit the kind, or each other."""
     if kind not in (Kind.COUNT, Kind.CONTINUOUS):
         raise BadInput(place, f"only count and continuous variables have bounds, this one is {kind}")
     if len(bounds) != 2:  # a list of another length is read as it stands
@@ -211,13 +215,14 @@ class Schema:
     """Variables of a table, in order, found by name.
 
     variables: the variables
-    constraints: rules that a recipe says the records keep to; schemas that differ in these alone are equal
+    constraints: rules that the records satisfy by the recipe; schemas that differ in these alone are equal
     """
 
     variables: tuple[Variable, ...]
     constraints: tuple[RecordConstraint, ...] = field(default=(), compare=False)
 
     def __getitem__(self, name: str) -> Variable:
+        """Return the variable of this name. Raises KeyError."""
         for variable in self.variables:
             if variable.name == name:
                 return variable
@@ -238,19 +243,19 @@ class Schema:
 
     @property
     def non_identifiers(self) -> tuple[str, ...]:
-        """Return the names of all variables but the identifiers."""
+        """Return the names of all variables except identifiers."""
         return tuple(variable.name for variable in self.variables if variable.role is not Role.IDENTIFIER)
 
     def select_variables(self, names: Collection[str]) -> Schema:
-        """Return the schema of the variables of these names, in the order that they have here, without the constraints."""
+        """Return the schema of the variables with these names, in the order of this one, without the constraints."""
         return Schema(tuple(variable for variable in self.variables if variable.name in names))
 
     def names_by_role(self, role: Role) -> tuple[str, ...]:
-        """Return the names of the variables that play this role."""
+        """Return the names of the variables of this role."""
         return tuple(variable.name for variable in self.variables if variable.role is role)
 
     def require_variable(self, name: str, place: str) -> Variable:
-        """Return the variable called ``name``. Raises BadInput at ``place``, which suggests a similar name."""
+        """Return the variable of this name. Raises BadInput at ``place``, which suggests a similar name."""
         if name not in self:
             raise BadInput(
                 place, f'no column "{name}"{near_miss_hint(name, self.names) or "; columns: " + ", ".join(self.names)}'
@@ -259,7 +264,7 @@ class Schema:
 
 
 def check_variable_names(section: Section, schema: Schema, place: str) -> None:
-    """Raise BadInput when a field names a variable that the schema does not have, or one of a wrong kind."""
+    """Raise BadInput where a field names a variable that the schema lacks, or one of a wrong kind."""
     for info in declared_params(type(section)):
         if info.param.names != "variables":
             continue
@@ -270,11 +275,12 @@ def check_variable_names(section: Section, schema: Schema, place: str) -> None:
 
 
 def compared_variables(schema: Schema, released: Collection[str], kinds: Collection[Kind]) -> tuple[str, ...]:
-    """Return the released variables of these kinds; if none are released, the sensitive ones.
+    """Return the released variables of these kinds, or by default the sensitive ones.
 
-    Where there are no sensitive ones either, all but the identifiers. Never the survey weight, which is not an answer.
-    Empty when nothing is of these kinds.
+    These are replaced by all variables of the kinds except identifiers where there are no sensitive ones. The result is
+    empty where no variable is of these kinds.
     """
+    # Never the survey weight, which is not an answer of a person.
     suitable = [v for v in schema if v.kind in kinds and v.role not in (Role.IDENTIFIER, Role.WEIGHT)]
     if released:
         return tuple(v.name for v in suitable if v.name in released)
@@ -283,5 +289,5 @@ def compared_variables(schema: Schema, released: Collection[str], kinds: Collect
 
 
 def value_range(variable: Variable) -> Range:
-    """Return the smallest and largest value that a variable can have, and so its mean and its quantiles; a binary variable is 0 or 1."""
+    """Return the range of a variable's values, and so of its mean and quantiles; a binary variable is 0 or 1."""
     return SHARE if variable.kind is Kind.BINARY else (variable.lower, variable.upper)

@@ -1,8 +1,8 @@
-"""Sorting and searching millions of numbers, several times faster than NumPy's own functions, with the same results.
+"""Sorting and searching of millions of numbers, several times faster than NumPy's own functions, with the same results.
 
-Large arrays are first dealt into buckets by 16 bits of each number, which NumPy does by radix, and then sorted bucket by bucket in the
-processor's
-cache. Whole numbers of a small range, and numbers of which few are different, are not sorted at all: they are counted.
+Large arrays are first distributed into buckets by 16 bits of each number, which NumPy sorts by radix, and then sorted
+bucket by bucket in the processor's cache. Whole numbers of a small range, and numbers with few distinct values, are
+counted instead.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ Array = NDArray[Any]
 
 
 def _assign_buckets(values: Array) -> tuple[NDArray[np.uint16], bool]:
-    """Return a bucket for each number (n,), the larger the number the larger, NaN in the largest; and whether all in a bucket are equal."""
+    """Return a monotone bucket for each number (n,), NaN in the largest; and whether all numbers of a bucket are equal."""
     if values.dtype.kind == "f":
+        # The bits of doubles sort as integers do once those of negative numbers are flipped; + 0.0 turns -0.0 into 0.0.
         bits = (values.astype(np.float64, copy=False) + 0.0).view(np.int64)
         bits ^= (bits >> 63) & np.int64(2**63 - 1)
         missing = np.isnan(values)
@@ -38,13 +39,14 @@ def _assign_buckets(values: Array) -> tuple[NDArray[np.uint16], bool]:
     else:
         bits, missing = values, np.zeros(0, dtype=np.bool_)
     least = bits.min()
+    # The difference of two int64 can overflow, but read as uint64 it is right.
     above = (bits - least).astype(np.uint64, copy=False) if bits.dtype.kind == "u" else (bits - least).view(np.uint64)
     shift = max(0, int(above.max()).bit_length() - 16)
     return (above >> np.uint64(shift)).astype(np.uint16), shift == 0 and not missing.any()
 
 
 def _bucket_group_ends(buckets: NDArray[np.uint16]) -> list[int]:
-    """Return where groups of whole buckets end that are sorted together."""
+    """Return the ends of groups of whole buckets that are sorted together."""
     ends = np.cumsum(np.bincount(buckets))
     some = np.searchsorted(ends, np.arange(SORTED_TOGETHER, len(buckets) + SORTED_TOGETHER, SORTED_TOGETHER)).clip(
         max=len(ends) - 1
@@ -53,7 +55,7 @@ def _bucket_group_ends(buckets: NDArray[np.uint16]) -> list[int]:
 
 
 def sort_with_order(values: Array) -> tuple[Integers, Array]:
-    """Return the order of the numbers (n,), of equals as they stand, and the numbers in it; NaN at the end."""
+    """Return the stable order of the numbers (n,), and the sorted numbers; NaN at the end."""
     if len(values) < MANY_TO_SORT or values.dtype.itemsize < 8:
         order = np.argsort(values, kind="stable")
         return order, values[order]
@@ -69,7 +71,7 @@ def sort_with_order(values: Array) -> tuple[Integers, Array]:
 
 
 def sort_order(values: Array) -> Integers:
-    """Return the order of the numbers (n,), of equals as they stand; NaN at the end."""
+    """Return the stable order of the numbers (n,); NaN at the end."""
     return sort_with_order(values)[0]
 
 
@@ -86,24 +88,26 @@ def sorted_values(values: Array) -> Array:
 
 
 def is_run_start(ascending: Array) -> NDArray[np.bool_]:
-    """Return which of the numbers, ascending (n,), differ from the one before; the first does."""
+    """Mark the ascending numbers (n,) that differ from the one before, and the first."""
     first = np.ones(len(ascending), dtype=np.bool_)
     np.not_equal(ascending[1:], ascending[:-1], out=first[1:])
     return first
 
 
 def sorted_unique(numbers: Array) -> Array:
-    """Return the different values among some without NaN, ascending; ``np.unique`` hashes them, and takes many times longer for millions."""
+    """Return the distinct values among numbers without NaN, ascending."""
     if (counted := count_whole_numbers(numbers)) is not None:
         return np.asarray(counted[0][np.flatnonzero(counted[2])])
+    # np.unique hashes them, which takes many times longer for millions.
     ascending = sorted_values(numbers)
     return np.asarray(ascending[is_run_start(ascending)])
 
 
 def count_whole_numbers(numbers: Array) -> tuple[Array, NDArray[np.int32], Integers] | None:
-    """Count whole numbers in a narrow range (n,); None where they are not.
+    """Count whole numbers (n,) in a narrow range; None where they are not such.
 
-    Returns all values of the range, NaN as another at the end; which of them each number is; and how often each occurs.
+    Returns all values of the range, with NaN as another at the end; the index of each number's value; and the count of
+    each value.
     """
     if len(numbers) < MANY_TO_SORT or numbers.dtype.kind != "f":
         return None
@@ -113,6 +117,7 @@ def count_whole_numbers(numbers: Array) -> tuple[Array, NDArray[np.int32], Integ
     if not len(present):
         return None
     with np.errstate(invalid="ignore"):
+        # A sample dismisses most columns before their range is computed.
         if not (np.rint(present[:SAMPLE]) == present[:SAMPLE]).all():
             return None
         low, high = float(present.min()), float(present.max())
@@ -120,13 +125,14 @@ def count_whole_numbers(numbers: Array) -> tuple[Array, NDArray[np.int32], Integ
         return None
     place = ((np.where(missing, high + 1, numbers) if some else numbers) - low).astype(np.int32)
     values = np.append(np.arange(int(high - low) + 1) + low, [np.nan] if some else [])
+    # Exact only if every number is whole, not just the sample.
     if not np.array_equal(values[place], numbers, equal_nan=bool(some)):
         return None
     return values, place, np.asarray(np.bincount(place, minlength=len(values)), dtype=np.int64)
 
 
 def has_few_distinct(numbers: Array) -> bool:
-    """Return whether a sample of the numbers (n,) has so few different ones that all have."""
+    """Return whether a sample suggests that the numbers (n,) have few distinct values."""
     if len(numbers) < MANY_TO_SORT:
         return False
     some = numbers[:: len(numbers) // SAMPLE]
@@ -139,9 +145,9 @@ def sorted_search(
     side: Literal["left", "right"] = "left",
     order: Integers | None = None,
 ) -> Integers:
-    """Look up the needles (k,) as ``np.searchsorted`` does, in ascending order, or in an ``order`` (k,) that is nearly so.
+    """Return the places of the needles (k,) in ascending numbers, as ``np.searchsorted`` does.
 
-    In a large table that is several times faster.
+    ``order`` (k,) may give a nearly ascending order of the needles.
     """
     if len(ascending) <= FEW_TO_SEARCH:
         return np.searchsorted(ascending, needles, side)
@@ -149,6 +155,7 @@ def sorted_search(
         order, needles = sort_with_order(needles)
     else:
         needles = needles[order]
+    # Needles looked up in ascending order find their part of a large table in the cache.
     found = np.empty(len(order), dtype=np.int64)
     found[order] = np.searchsorted(ascending, needles, side)
     return found

@@ -1,21 +1,14 @@
-"""Spellings: when two texts denote one value, and which confidential value a number written with fewer digits stands for.
+"""Spellings: whether two texts denote one value, and which confidential value a rounded number stands for.
 
     numbers      12, 12.0, 1.2e1, and 12,0 in a column of decimal commas; a number rounded to the last place that its
                  column is written to, if at least seven of its digits are left
     categories   1, 1.0 and 1e0, where that makes one level of one text; never a and A, or 1 and 01
     dates        2019-07-31, 2019-07-31 00:00:00, 2019-07-31T00:00:00Z; a date without its time of day is another date
 
-**Decimal commas** are those of a column that holds whole numbers and numbers with one comma and nothing else. A column
-whose commas all stand before three digits, such as 1,234, may have commas of thousands, so it is not read.
-
-**The last place of a column** is a setting of its program: a number of significant digits (R's ``write.csv`` 15, ``%g`` 6) or of
-decimals (``%.2f``). A program leaves zeros out at the end, so that neither can be read from one number; both are from the column, as
-the most that any of its numbers shows. At the coarser of the two the number is uncertain by half a unit. Digits beyond the fifteenth
-do not count: a double keeps no more (IEEE 754, DBL_DIG), and not all programs read them alike. A column of single-precision numbers is
-uncertain by half of their spacing.
-
-**Seven digits**, an error of at most ``LARGEST_ERROR`` of the number, separate writing from rounding: single precision and R's
-``print`` leave them. Rounding to fewer protects, so that the release has to say it.
+A column has decimal commas where it contains only whole numbers and numbers with one comma. The last place of a column
+is a setting of the program that wrote it, a number of significant digits (R's ``write.csv`` 15, ``%g`` 6) or of
+decimals (``%.2f``). Seven digits, an error of at most ``LARGEST_ERROR`` of the number, separate writing from rounding:
+single precision and R's ``print`` leave them. Rounding to fewer protects, so the release has to state it.
 """
 
 from __future__ import annotations
@@ -44,20 +37,22 @@ WHOLE_LEVEL = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.0*)?(?:[eE][+]?0{1,3})?")
 
 
 def read_numbers(values: pd.Series) -> pd.Series:
-    """Read the numbers that a column (n,) writes, float64; NaN where it writes none."""
+    """Return the numbers that a column (n,) writes, as float64; NaN where it writes none."""
     if has_decimal_commas(values):
         values = values.astype("str").str.replace(",", ".", regex=False).where(values.notna())
     return pd.to_numeric(values, errors="coerce").astype("float64")
 
 
 def may_be_thousands(values: pd.Series) -> bool:
-    """Return whether the column's commas may be those of thousands as well as decimal ones."""
+    """Return whether the commas of a column may be thousands separators rather than decimal ones."""
+    # All commas are followed by exactly three digits, as in 1,234.
     commas = _texts_with_comma(values)
     return bool(commas) and all(THOUSANDS.fullmatch(text) for text in commas)
 
 
 def has_decimal_commas(values: pd.Series) -> bool:
-    """Return whether every value of a column (n,) is a whole number or has a decimal comma, and some have."""
+    """Return whether every value of a column (n,) is a whole number or has a decimal comma, and some have one."""
+    # Most columns are dismissed by their first values, without looking at all of them.
     first = values.dropna().head(100)
     if not all(
         isinstance(text, str) and (DECIMAL_COMMA.fullmatch(text) or WHOLE_NUMBER.fullmatch(text)) for text in first
@@ -71,14 +66,14 @@ def has_decimal_commas(values: pd.Series) -> bool:
 
 
 def _texts_with_comma(values: pd.Series) -> list[str]:
-    """Return the different texts with a comma, of a column that has texts."""
+    """Return the distinct texts with a comma in a column; empty for numbers and dates."""
     if pd.api.types.is_numeric_dtype(values.dtype) or pd.api.types.is_datetime64_any_dtype(values.dtype):
         return []
     return [text for text in values.dropna().unique() if isinstance(text, str) and "," in text]
 
 
 def spell_as_whole(text: str) -> str:
-    """Return ``1`` for ``1.0`` and ``1e0``; any other text, ``01`` among them, unchanged."""
+    """Return ``1`` for ``1.0`` and ``1e0``; any other text, including ``01``, unchanged."""
     plain = "." not in text and "e" not in text and "E" not in text
     if plain or not WHOLE_LEVEL.fullmatch(text):
         return text
@@ -86,43 +81,47 @@ def spell_as_whole(text: str) -> str:
 
 
 def level_spellings(found: Iterable[str], levels: Sequence[str]) -> Mapping[str, str]:
-    """Return the level that each unlisted text stands for, where a whole number is spelt otherwise.
-
-    Empty unless one text stands for one level: where ``1`` and ``1.0`` both occur, they may be two.
-    """
+    """Return the level that each unlisted text stands for, where a whole number is spelt differently."""
     known = {spell_as_whole(level): level for level in levels}
     texts = list(found)
     spelt = {text: known.get(spell_as_whole(text), text) for text in texts}
     one_to_one = len(known) == len(levels) and len(set(spelt.values())) == len(texts)
+    # Nothing unless one text stands for one level: where 1 and 1.0 both occur, they may be two levels.
     return {text: level for text, level in spelt.items() if text != level} if one_to_one else {}
 
 
 def digits_and_decimals(numbers: Floats) -> tuple[int, int]:
-    """Return the most significant digits and the most decimals that any of the numbers (n,) needs; decimals of 1,200 are -2.
+    """Return the most significant digits and the most decimals that any of the numbers (n,) needs.
 
-    Looks no further where more than ``SURE_DIGITS`` digits are found.
+    Decimals of 1,200 are -2.
     """
     digits, decimals = 1, -sys.float_info.max_10_exp
     for number in sorted_unique(numbers[np.isfinite(numbers)]).tolist():
         _, figures, exponent = Decimal(repr(number)).normalize().as_tuple()
+        # Programs drop trailing zeros, so no single number shows the setting; the column's maximum does.
         digits, decimals = max(digits, len(figures)), max(decimals, -int(exponent))
+        # The result is then that of full precision, whatever follows.
         if digits > SURE_DIGITS:
             break
     return digits, decimals
 
 
 def rounding_uncertainty(written: Floats, digits_known: tuple[int, int] | None = None) -> Floats:
-    """Return by how much what was written as each number of a column (n,) may differ from it: half a unit of its last place.
+    """Return the largest difference of each number of a column (n,) from the number that was written so: half a unit of
+    its last place.
 
     ``digits_known`` are the column's digits and decimals, where they are known.
     """
     digits, decimals = digits_known or digits_and_decimals(written)
     size = np.abs(written)
     with np.errstate(all="ignore"):
+        # Digits beyond the fifteenth do not count: a double keeps no more (IEEE 754, DBL_DIG), and programs read them
+        # differently.
         last = 10.0 ** (_power_of_ten(size) + 1 - min(digits, SURE_DIGITS))
         if digits <= SURE_DIGITS:
             last = np.maximum(last, 10.0 ** float(-decimals))
         half = last / 2 + np.spacing(size)
+        # A column of single-precision numbers is uncertain by half of their spacing.
         single = size.astype(np.float32)
         if (single == size).all():
             half = np.maximum(half, np.spacing(single).astype(np.float64) / 2)
@@ -130,26 +129,28 @@ def rounding_uncertainty(written: Floats, digits_known: tuple[int, int] | None =
 
 
 def _power_of_ten(size: Floats) -> Floats:
-    """Return the power of ten of the first digit of each number (n,), all at least 0; that of 0 is 0."""
+    """Return the power of ten of the first digit of each number (n,), all at least 0; 0 for 0."""
     found = np.floor(np.log10(np.where(size > 0, size, 1)))
+    # log10 is rounded near powers of ten, so both neighbours are compared.
     found = np.where(10.0**found > size, found - 1, found)
     return np.where(size > 0, np.where(10.0 ** (found + 1) <= size, found + 1, found), 0)
 
 
 def equal_when_rounded(original: Floats, written: Floats) -> Flags:
-    """Return whether each number (n,) is the original one, (n,), rounded to the last place of its column, however coarse.
+    """Return whether each number (n,) is the original (n,) rounded to the last place of its column, however coarse.
 
-    Missing, NaN, is missing only.
+    Missing values, NaN, equal missing ones only.
     """
     return _equal_within(original, written, np.inf)
 
 
 def denote_same_number(original: Floats, written: Floats) -> Flags:
-    """Return whether each number (n,) writes the original one, (n,), with fewer digits if need be. Missing, NaN, is missing only."""
+    """Return whether each number (n,) writes the original one (n,), possibly with fewer digits. NaN equals NaN only."""
     return _equal_within(original, written, LARGEST_ERROR)
 
 
 def _equal_within(original: Floats, written: Floats, largest_error: float) -> Flags:
+    """Return whether numbers agree within rounding, and within a relative ``largest_error``."""
     same = np.asarray((original == written) | (np.isnan(original) & np.isnan(written)))
     both = np.isfinite(original) & np.isfinite(written)
     if not (both & ~same).any():
@@ -162,11 +163,13 @@ def _equal_within(original: Floats, written: Floats, largest_error: float) -> Fl
 
 
 def unround_to_originals(original: Floats, written: Floats) -> tuple[Floats, NDArray[np.int64]]:
-    """Return the original value that each number of a column (k,) writes, and how many there are that it may write, (k,) each.
+    """Return the original value that each number of a column (k,) writes, and the number of originals it may write,
+    (k,) each.
 
-    ``original`` (n,) are the values of all records, since the rows are not linked. Where several are possible the nearest is
-    given, where none is, NaN. A column written to more than ``SURE_DIGITS`` digits, all of them originals, is unchanged.
+    ``original`` (n,) are the values of all records. Where several are possible the nearest is returned, where none is,
+    NaN.
     """
+    # All records are candidates, since the rows are not linked.
     values = sorted_unique(original[np.isfinite(original)])
     different = distinct_codes(written)
     found, candidates = _unround_distinct(values, different.values)
@@ -174,12 +177,13 @@ def unround_to_originals(original: Floats, written: Floats) -> tuple[Floats, NDA
 
 
 def _unround_distinct(values: Floats, written: Floats) -> tuple[Floats, NDArray[np.int64]]:
-    """Return the result of ``unround_to_originals`` from the original values, each once, ascending."""
+    """Return the result of ``unround_to_originals``, given the distinct original values, ascending."""
     given = written[np.isfinite(written)]
     found, candidates = np.full(len(written), np.nan), np.zeros(len(written), dtype=np.int64)
     if not len(values) or not len(given):
         return found, candidates
     there = np.isfinite(written)
+    # A column of originals with full precision needs no search, and is left unchanged.
     exact = bool((values[sorted_search(values, given).clip(max=len(values) - 1)] == given).all())
     if exact and (_are_far_apart(values) or digits_and_decimals(given)[0] > SURE_DIGITS):
         return np.where(there, written, np.nan), there.astype(np.int64)
@@ -191,7 +195,7 @@ def _unround_distinct(values: Floats, written: Floats) -> tuple[Floats, NDArray[
 
 
 def nearest_values(values: Floats, numbers: Floats) -> Floats:
-    """Return the one of the values, ascending, at least one, that is nearest to each number (k,)."""
+    """Return the nearest of at least one ascending values to each number (k,)."""
     above = np.searchsorted(values, numbers).clip(max=len(values) - 1)
     below = (above - 1).clip(min=0)
     nearer = np.abs(values[above] - numbers) < np.abs(numbers - values[below])
@@ -199,11 +203,12 @@ def nearest_values(values: Floats, numbers: Floats) -> Floats:
 
 
 def _are_far_apart(values: Floats) -> bool:
-    """Return whether no two of the values, ascending, are so near that one might be written as the other."""
+    """Return whether no two of the ascending values could be written as each other."""
     widest = LARGEST_ERROR * np.maximum(np.abs(values[1:]), np.abs(values[:-1]))
     return bool((np.diff(values) > 2 * widest).all())
 
 
 def looks_like_header(header: Iterable[str]) -> bool:
-    """Return whether a file's first line can only be names: each begins with a letter or ``_``. A record with a number or a date cannot be a header."""
+    """Return whether a file's first line can only be names: each begins with a letter or ``_``."""
+    # A record with a number or a date cannot look so.
     return all(name[:1].isalpha() or name[:1] == "_" for name in header)

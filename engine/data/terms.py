@@ -1,9 +1,9 @@
-"""Predictor terms: a closed grammar, so that text from a recipe is never evaluated.
+"""Predictor terms, parsed by a closed grammar, so that text from a recipe is never evaluated.
 
-term   := factor | factor ":" factor
-factor := column | ("log" | "log1p" | "sqrt" | "square" | "code") "(" column ")"
+    term   := factor | factor ":" factor
+    factor := column | ("log" | "log1p" | "sqrt" | "square" | "code") "(" column ")"
 
-``code`` is of a column with levels: one column of numbers in place of indicators (``level_numbers``).
+``code`` applies to a column with levels and gives one column of numbers in place of indicators (``level_numbers``).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class TermFactor:
         return f"{self.function}({self.column})" if self.function else self.column
 
     def has_indicators(self, schema: Schema) -> bool:
-        """Return whether it enters a design as an indicator of each level but the first."""
+        """Return whether it enters a design as indicators of all levels but the first."""
         return self.function != LEVEL_CODE and schema[self.column].kind.has_levels
 
 
@@ -60,8 +60,9 @@ class PredictorTerm:
 
 
 def parse_term(text: str, schema: Schema, place: str) -> PredictorTerm:
-    """Parse the term that ``text`` writes, its columns checked against the schema. Raises BadInput at ``place``."""
+    """Return the parsed term, its columns checked against the schema. Raises BadInput at ``place``."""
     call = _CALL.fullmatch(text)
+    # A column may be named like a term, such as "a:b" or "log(x)".
     if text in schema or (call and call["column"].strip() in schema):
         return PredictorTerm((_parse_factor(text, schema, place),))
     pieces = text.split(":")
@@ -71,6 +72,7 @@ def parse_term(text: str, schema: Schema, place: str) -> PredictorTerm:
 
 
 def _parse_factor(text: str, schema: Schema, place: str) -> TermFactor:
+    """Return the parsed factor. Raises BadInput where it is no column and no function of one."""
     if text in schema:
         return TermFactor(text)
     call = _CALL.fullmatch(text)
@@ -92,7 +94,7 @@ def _parse_factor(text: str, schema: Schema, place: str) -> TermFactor:
 
 
 def level_numbers(levels: Iterable[object]) -> NDArray[np.float64]:
-    """Return the code of each level: the number that it is, where all levels are numbers, else its place, from 1."""
+    """Return the number of each level: its value where all levels are numbers, else its rank from 1."""
     import numpy as np
 
     texts = [str(level) for level in levels]
@@ -102,7 +104,7 @@ def level_numbers(levels: Iterable[object]) -> NDArray[np.float64]:
 
 
 def check_domain(factor: TermFactor, numbers: NDArray[np.float64], place: str = "") -> None:
-    """Raise BadInput when a function of a column is undefined for some of its values, (n,)."""
+    """Raise BadInput where a function of a column is undefined for some of its values (n,)."""
     if factor.function not in _DOMAIN:
         return
     edge, closed, instead = _DOMAIN[factor.function]

@@ -1,4 +1,4 @@
-"""Reading TOML tables and their keys: one message that names the place where a key or a value is wrong."""
+"""Reading of TOML tables and their keys, with messages that name the place of a wrong key or value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DEEPEST_TABLE = 50
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """Read the table of a TOML text. Raises BadInput with the line where it is not TOML."""
+    """Return the table of a TOML text. Raises BadInput with the line where it is not TOML."""
     try:
         table = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -23,7 +23,8 @@ def read_toml(text: str) -> dict[str, Any]:
 
 
 def _is_nested_deeper(table: Any, most: int) -> bool:
-    """Return whether a value is nested deeper than this."""
+    """Return whether tables and lists are nested deeper than ``most``."""
+    # Level by level rather than by recursion, which deep nesting would exhaust.
     level = [table]
     for _ in range(most):
         level = [

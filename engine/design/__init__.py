@@ -1,1 +1,1 @@
-"""Design matrices of categories, bins and terms, and the regressions on them."""
+"""Design matrices of terms, categories and bins of variables, and the regressions on them."""

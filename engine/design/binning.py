@@ -1,11 +1,11 @@
-"""Binning of numbers: the rule that a recipe writes, and the bins that it makes of the confidential values.
+"""Binning of numbers: the rule that a recipe writes, and its bins of the confidential values.
 
-rule := N "equal" ("width" | "count") | "width" W | "at" cut ("," cut)*
+    rule := N "equal" ("width" | "count") | "width" W | "at" cut ("," cut)*
 
-A bin holds its lower end and not its upper one; the first and the last have no outer end, so every value has a bin.
-``N equal width`` cuts the stretch from the smallest to the largest confidential value into N; ``N equal count`` puts a cut
-at the floor(k n / N)-th of the n sorted confidential values, k = 1 to N - 1, so that ties make fewer bins. Both are learned
-from the confidential data. ``width W`` cuts at the multiples of W, ``at`` where it says: they are the recipe's alone.
+A bin includes its lower end and excludes its upper one; the first and the last have no outer end, so every value has a
+bin. ``N equal width`` cuts the range of the confidential values into N parts of one width, ``N equal count`` into N
+parts of equally many values; both are learned from the confidential data. ``width W`` cuts at the multiples of W,
+``at`` at the given cuts.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ _AS_WRITTEN = 'by variable: "width 5", "at 18, 65", "10 equal count" or "10 equa
 
 @dataclass(frozen=True, slots=True)
 class BinningRule:
-    """Rule by which a number becomes a category. ``amount`` is N or W of the rule, ``cuts`` are those of ``at``, ascending."""
+    """Rule by which a number becomes a category.
+
+    ``amount`` is N or W of the rule; ``cuts`` are those of ``at``, ascending.
+    """
 
     kind: BinningKind
     amount: float = 0
@@ -53,10 +56,9 @@ class BinningRule:
 
     @classmethod
     def parse(cls, value: object) -> BinningRule:
-        """Read the rule that a recipe writes as a text, or as a list of cut points.
+        """Parse a rule that a recipe writes as a text, or as a list of cut points.
 
-        Raises:
-            ValueError: when it is neither; the message lists the forms.
+        Raises ValueError where it is neither; the message lists the forms.
         """
         if isinstance(value, BinningRule):
             return value
@@ -80,13 +82,16 @@ class BinningRule:
 
     @property
     def written(self) -> str:
-        """Return the form that a recipe carries: ``BinningRule.parse(rule.written) == rule``."""
+        """Return the text of the rule in a recipe: ``BinningRule.parse(rule.written) == rule``."""
         if self.kind == "at":
             return f"at {', '.join(map(_plain_number, self.cuts))}"
         return f"width {_plain_number(self.amount)}" if self.kind == "width" else f"{int(self.amount)} {self.kind}"
 
     def with_coarser_bins(self, times: int) -> BinningRule:
-        """Return the rule with bins about ``times`` as wide; where the rule gives a number of bins, at least two stay."""
+        """Return the rule with bins about ``times`` as wide.
+
+        At least two bins remain where the rule gives a number of bins.
+        """
         if self.kind == "at":
             return replace(self, cuts=self.cuts[times - 1 :: times] or self.cuts[:1])
         fewer = min(self.amount, max(2, self.amount // times))
@@ -98,10 +103,9 @@ class BinningRule:
         return self.kind in ("equal width", "equal count")
 
     def fit_bins(self, values: Floats) -> FittedBins:
-        """Make the bins of the confidential values (n,), n at least 1, missing ones (NaN) left out.
+        """Return the bins of the confidential values (n,), n at least 1, of which missing ones (NaN) are ignored.
 
-        Raises:
-            NotComputable: when a width makes more than ``MOST_BINS`` of them.
+        Raises NotComputable where a width makes more than ``MOST_BINS`` bins.
         """
         present = np.sort(values[~np.isnan(values)])
         if self.kind == "at":
@@ -111,15 +115,20 @@ class BinningRule:
         n = int(self.amount)
         k = np.arange(1, n)
         if self.kind == "equal count":
+            # Cuts at the floor(k n / N)-th sorted value, so that ties make fewer bins.
             cuts = present[k * len(present) // n]
         else:
             scale = float(column_scales(present))
+            # Scaled, so that the range of huge values does not overflow.
             cuts = ((present[0] / scale) * (n - k) + (present[-1] / scale) * k) / n * scale
         cuts = np.unique(cuts)
         return FittedBins(cuts[cuts > present[0]])
 
     def window(self, centre: Floats) -> tuple[Floats, Floats]:
-        """Return the first and last number of the bin of each confidential value, (n,) and (n,); NaN where it is missing."""
+        """Return the smallest and largest number of the bin of each confidential value, (n,) and (n,).
+
+        It is NaN where it is missing.
+        """
         return self.fit_bins(centre).window(centre)
 
 
@@ -135,8 +144,12 @@ class FittedBins:
         return np.where(np.isnan(values), -1, found)
 
     def window(self, values: Floats) -> tuple[Floats, Floats]:
-        """Return the first and last number of the bin of each value, (n,) and (n,), finite; NaN where it is missing."""
+        """Return the smallest and largest number of the bin of each value, (n,) and (n,), finite.
+
+        It is NaN where it is missing.
+        """
         first = np.concatenate([[-_LARGEST], self.cuts])
+        # The number just below each cut, since windows include both ends.
         last = np.concatenate([np.nextafter(self.cuts, -np.inf), [_LARGEST]])
         codes, missing = self.bin_codes(values), np.isnan(values)
         return np.where(missing, np.nan, first[codes]), np.where(missing, np.nan, last[codes])
@@ -168,7 +181,8 @@ TEN_OF_EQUAL_COUNT = BinningRule("equal count", 10)
 
 
 def _multiples_of_width(width: float, low: float, high: float) -> Floats:
-    """Return the multiples of a width as written in decimals, 0.1 being a tenth, above ``low`` and up to ``high``."""
+    """Return the multiples of a width above ``low`` and up to ``high``."""
+    # The width as written in decimals: 0.1 is a tenth, so that 0.3 begins a bin.
     step = Fraction(repr(width))
     first, last = math.floor(Fraction(low) / step) + 1, math.floor(Fraction(high) / step) + 1
     if last - first > MOST_BINS:
@@ -182,7 +196,9 @@ def _plain_number(number: float) -> str:
 
 
 def check_binning_rules(bins: Mapping[str, BinningRule], data_kinds: Mapping[str, Kind], place: str) -> None:
-    """Raise BadInput at ``place.name`` where a rule is for a variable that is not among these, or for a date and in numbers."""
+    """Raise BadInput at ``place.name`` where a rule is for a variable that is not used, or gives a date cut points in
+    numbers.
+    """
     for name, rule in bins.items():
         if name not in data_kinds:
             known = ", ".join(data_kinds) or "none"
@@ -194,7 +210,7 @@ def check_binning_rules(bins: Mapping[str, BinningRule], data_kinds: Mapping[str
 
 
 def learned_bins_text(bins: Mapping[str, BinningRule]) -> str:
-    """Return which of these bins are learned from the confidential values, in words; empty where none is."""
+    """Return the bins that are learned from the confidential values, in words; empty where none is."""
     return "; ".join(
         f'"{name}" in {rule.written} bins of the confidential values'
         for name, rule in bins.items()
@@ -205,12 +221,10 @@ def learned_bins_text(bins: Mapping[str, BinningRule]) -> str:
 def comparable_categories(
     confidential: Microdata, released: Microdata, name: str, rule: BinningRule | None
 ) -> tuple[Floats | Integers | pd.Series, Floats | Integers | pd.Series]:
-    """Return a variable of both tables, (n,) and (m,), whose equal values are one category; numbers by ``rule``, where there is one.
+    """Return a variable of both tables, (n,) and (m,), as values that are equal where the category is.
 
-    A missing value is a category of its own.
-
-    Raises:
-        NotComputable: where the release has labels of a generalisation, or class means of levels.
+    Numbers are binned by ``rule``, if given. A missing value is a category of its own. Raises NotComputable where the
+    release has labels of a generalisation, or class means of levels.
     """
     ours, theirs = confidential.column(name), released.column(name)
     if confidential.schema[name].kind.has_levels and not released.schema[name].kind.has_levels:

@@ -1,7 +1,8 @@
-"""Conversion of variables to categories and back: levels unchanged, numbers and dates in bins, a missing value as one more category.
+"""Conversion of variables to categories and back: levels unchanged, numbers and dates in bins, a missing value as one
+more category.
 
-Park & Ghosh §4.1 group numbers by hand and release the groups. Here the recipe says how, and
-a category that was drawn becomes a number inside its bin again.
+Park & Ghosh §4.1 group numbers by hand and release the groups. Here the recipe gives the bins, and a drawn category
+becomes a number inside its bin again.
 """
 
 from __future__ import annotations
@@ -43,12 +44,11 @@ class VariableCategories:
     """Categories of one variable.
 
     variable: its declaration
-    size: number of categories, the last for missing where ``has_missing``
-    has_missing: a value may be missing
+    size: number of categories, including the last one for missing where ``has_missing``
+    has_missing: whether a value may be missing
     edges: bounds of the bins of numbers, closed below, the last closed above too; empty for levels, (bins + 1,)
-    learned: what of this only the confidential data have said, in words, but for ``has_missing``: ``sfumato.engine.recipe.budget``
-        reports those that the
-        recipe does not declare
+    learned: parts of this, except ``has_missing``, that were learned from the confidential data, in words;
+        ``sfumato.engine.recipe.budget`` reports those that the recipe does not declare
     """
 
     variable: Variable
@@ -59,12 +59,12 @@ class VariableCategories:
 
     @property
     def is_ordered(self) -> bool:
-        """Return whether neighbouring categories are alike."""
+        """Return whether neighbouring categories are similar."""
         return bool(len(self.edges)) or self.variable.kind is Kind.ORDINAL
 
     @property
     def value_count(self) -> int:
-        """Return how many categories are values."""
+        """Return the number of categories that are values."""
         return self.size - self.has_missing
 
     @property
@@ -74,7 +74,10 @@ class VariableCategories:
 
     @property
     def log_widths(self) -> Floats:
-        """Return how many values a category has, (size,), as a logarithm: of bins their whole numbers, or their width; 0 of one value."""
+        """Return the logarithm of the number of values in each category, (size,): whole numbers of a bin, or its width.
+
+        It is 0 for one value.
+        """
         widths = np.ones(self.size)
         if len(self.edges):
             low, high = self.edges[:-1], self.edges[1:]
@@ -84,7 +87,7 @@ class VariableCategories:
         return np.log(np.where(widths > 0, widths, 1.0))
 
     def level_texts(self, data: Microdata) -> tuple[str, ...]:
-        """Return the levels in their order, of a variable that has levels."""
+        """Return the levels in their order, of a variable with levels."""
         return tuple(str(level) for level in data.column(self.variable.name).cat.categories)
 
     def category_codes(self, data: Microdata) -> Codes:
@@ -98,10 +101,10 @@ class VariableCategories:
         return np.where(missing, self.value_count, filled).astype(np.int64)
 
     def draw_values(self, codes: Codes, data: Microdata, inside: Inside, rng: np.random.Generator) -> Floats:
-        """Draw a value of each category that was drawn, (n,), such as ``Microdata.numbers`` gives.
+        """Return a value for each drawn category, (n,), as ``Microdata.numbers`` returns them.
 
-        Inside its bin a number is uniform, or that of one of the confidential records of the bin where ``inside`` is
-        "donor" and there are any.
+        Inside its bin a number is uniform, or, where ``inside`` is "donor", that of a confidential record of the bin,
+        if there are any.
         """
         if not len(self.edges):
             return np.where(codes < self.value_count, codes, np.nan)
@@ -112,6 +115,7 @@ class VariableCategories:
         return np.where(codes < self.value_count, values, np.nan)
 
     def _draw_uniform(self, bins: Codes, rng: np.random.Generator) -> Floats:
+        """Return a uniform number inside the bin of each code, whole where the variable is."""
         low, high = self.edges[bins], self.edges[bins + 1]
         if self.is_integer:
             last = np.where(bins == self.value_count - 1, np.floor(high), np.ceil(high) - 1)
@@ -121,8 +125,10 @@ class VariableCategories:
         return values
 
     def _draw_donors(self, bins: Codes, values: Floats, data: Microdata, rng: np.random.Generator) -> Floats:
+        """Return the number of a random confidential record of each bin; ``values`` where the bin has none."""
         own = self.category_codes(data)
         numbers = data.numbers(self.variable.name)
+        # Sorted within bins, so that no random number points to a place in the file.
         order = np.lexsort((numbers, own))
         starts = np.searchsorted(own[order], np.arange(self.value_count + 1))
         count = np.diff(starts)[bins]
@@ -131,13 +137,14 @@ class VariableCategories:
 
 
 def _learned_categories(said: str) -> UncoveredUse:
+    """Return the uncovered use of the confidential data that learned categories are."""
     return UncoveredUse(
         said, "which values there can be, or how numbers are grouped, was learned from the confidential data"
     )
 
 
 def categories_of_variable(data: Microdata, name: str, rule: BinningRule | None) -> VariableCategories:
-    """Return the categories of a variable of the confidential data, by the recipe's rule where it has numbers."""
+    """Return the categories of a variable of the confidential data, numbers by the recipe's rule."""
     variable = data.schema[name]
     gaps = data.may_have_missing(name)
     if variable.kind.has_levels:
@@ -154,7 +161,10 @@ def categories_of_variable(data: Microdata, name: str, rule: BinningRule | None)
 
 
 def _bin_edges(data: Microdata, variable: Variable, rule: BinningRule) -> tuple[Floats, tuple[UncoveredUse, ...]]:
-    """Return the ends of the bins, ascending, and what of them the data have said: nothing where bounds and cuts are the recipe's."""
+    """Return the ends of the bins, ascending, and what of them was learned from the data.
+
+    The result is empty where bounds and cuts are the recipe's.
+    """
     values, learned = data.present_numbers(variable.name), []
     low, high = variable.lower, variable.upper
     if low is None or high is None:
@@ -167,19 +177,21 @@ def _bin_edges(data: Microdata, variable: Variable, rule: BinningRule) -> tuple[
         learned.append(
             _learned_categories(f'"{variable.name}" is cut where equally many records lie (give cut points)')
         )
+    # Bins of equal width depend on the range alone, so the values themselves are withheld.
     cuts = rule.fit_bins(values if rule.kind == "equal count" else np.array([low, high])).cuts
     return edges_between(variable, low, high, cuts), tuple(learned)
 
 
 def edges_between(variable: Variable, low: float, high: float, cuts: Floats) -> Floats:
-    """Return the ends of bins that are cut inside a range, (bins + 1,), ascending: of whole numbers no bin is without one."""
+    """Return the ends of bins that cut a range, (bins + 1,), ascending; every bin of whole numbers contains one."""
     if variable.kind in (Kind.COUNT, Kind.DATE):
         low, high, cuts = float(np.floor(low)), float(np.floor(high)), np.unique(np.ceil(cuts))
+    # A range of one value still needs a bin of positive width.
     return np.array([low, *cuts[(cuts > low) & (cuts <= high)], max(high, np.nextafter(low, np.inf))])
 
 
 def check_bins(data: Microdata, names: Sequence[str], bins: Mapping[str, BinningRule], place: str) -> None:
-    """Raise BadInput where a number has no rule, or a rule cuts outside the bounds or what has levels."""
+    """Raise BadInput where a number has no rule, or a rule cuts outside the bounds, or is for a variable with levels."""
     for name, rule in bins.items():
         variable = data.schema[name]
         at = f"{place}.bins.{name}"
@@ -227,7 +239,7 @@ def learned_from_data(
     *,
     inside: Inside = "uniform",
 ) -> tuple[UncoveredUse, ...]:
-    """Return what only the confidential data have said of the categories and the numbers of a step."""
+    """Return the uses of the confidential data by the categories and numbers of a step that its proof does not cover."""
     donors = UncoveredUse("numbers are those of confidential records", "numbers are those of confidential records")
     said = (donors,) if inside == "donor" and bins else ()
     return said + tuple(

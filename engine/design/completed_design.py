@@ -1,7 +1,7 @@
-"""Design matrix without missing values and in units of its own, so that a penalty means the same for every column.
+"""Design matrix without missing values, with standardised numbers, so that a penalty means the same for every column.
 
-Numbers are standardised by the mean and standard deviation of the confidential values; indicators stay 0 and 1. Where a term lacks
-values, its columns stand at their means beside an indicator of who is missing: a missing value is a level of its own.
+Numbers are standardised by the mean and standard deviation of the confidential values; indicators stay 0 and 1. Where a
+term has missing values, its columns are filled with their means, and an indicator of missing values is added.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _TermColumns:
     """Columns (k) of one term.
 
     fill: value in place of a missing one, (k,)
-    shift, divisor: by which columns are shifted and divided, (k,)
+    shift, divisor: subtracted from and dividing each column, (k,)
     gaps: whether an indicator of missing values is added
     """
 
@@ -44,6 +44,9 @@ class _TermColumns:
         return (*self.design.names[1:], *gap)
 
     def term_matrix(self, data: Microdata) -> Floats:
+        """Return the filled and standardised columns of some records, with the indicator of missing values where there
+        is one.
+        """
         x = self.design.build_matrix(data)[:, 1:]
         missing = np.asarray(np.isnan(x).any(axis=1))
         x = (np.where(missing[:, None], self.fill, x) - self.shift) / self.divisor
@@ -54,18 +57,17 @@ class _TermColumns:
 class CompletedDesign:
     """Design of an intercept and terms, without missing values and standardised.
 
-    Not a ``Design``: its columns depend on the values of a table as well as on its levels.
-
     blocks: columns of each term, from a ``Design`` of that term alone
     names: names of the columns, (p,)
     """
 
+    # Not a Design: its columns depend on the values of a table as well as on its levels.
     blocks: tuple[_TermColumns, ...]
     names: tuple[str, ...]
 
     @classmethod
     def from_terms(cls, terms: Sequence[str], data: Microdata) -> CompletedDesign:
-        """Make the design of these terms, with what fills and scales its columns learned from this table."""
+        """Create the design of these terms, with fills and scales learned from this table."""
         blocks = tuple(_term_columns(parse_term(text, data.schema, text), data) for text in terms)
         return cls(blocks, ("intercept", *(name for block in blocks for name in block.column_names)))
 
@@ -80,6 +82,7 @@ class CompletedDesign:
 
 
 def _term_columns(term: PredictorTerm, data: Microdata) -> _TermColumns:
+    """Return the columns of one term, with fills and scales learned from the data."""
     design = Design.from_terms([term], data)
     mean, sd, missing = (_column_moments if design.fits_in_one_block(data) else _column_moments_in_blocks)(design, data)
     numbers = any(not factor.has_indicators(data.schema) for factor in term.factors)
@@ -90,9 +93,9 @@ def _term_columns(term: PredictorTerm, data: Microdata) -> _TermColumns:
 
 
 def _column_moments(design: Design, data: Microdata) -> tuple[Floats, Floats | None, bool]:
-    """Return means and standard deviations (k,) of a term's columns, and whether a record has no value.
+    """Return means and standard deviations (k,) of a term's columns, and whether a record has a missing value.
 
-    The standard deviations are None where no record has a value.
+    The standard deviations are None where every record has one.
     """
     x = design.build_matrix(data)[:, 1:]
     missing = np.asarray(np.isnan(x).any(axis=1))
@@ -104,12 +107,13 @@ def _column_moments(design: Design, data: Microdata) -> tuple[Floats, Floats | N
 
 
 def _column_moments_in_blocks(design: Design, data: Microdata) -> tuple[Floats, Floats | None, bool]:
-    """Return what ``_column_moments`` does, of distinct combinations of values, whose order is not that of the records, in blocks."""
+    """Return the result of ``_column_moments`` block by block, from distinct combinations of values."""
     design.check_domains(data)
     distinct = distinct_records(data, design.columns)
     table, counts, k = representative_records(distinct, data), distinct.sum_by_combination(), len(design.names) - 1
 
     def present() -> Iterator[tuple[Floats, Floats]]:
+        """Yield the columns and numbers of records of complete combinations, block by block."""
         for rows in row_blocks(len(distinct), k + 1):
             x = design.build_matrix(table.select_rows(rows))[:, 1:]
             there = ~np.isnan(x).any(axis=1)
@@ -126,10 +130,7 @@ def _column_moments_in_blocks(design: Design, data: Microdata) -> tuple[Floats, 
 
 
 def require_independent_terms(data: Microdata, terms: Sequence[str], place: str) -> None:
-    """Raise BadInput at ``place[j]`` when term j has a column that the intercept and the terms before it already determine.
-
-    Indicators of missing values are left aside: two variables may lack the same records.
-    """
+    """Raise BadInput at ``place[j]`` where the intercept and the terms before determine a column of term j."""
     design = CompletedDesign.from_terms(terms, data)
     distinct = distinct_records(data, design.columns)
     table, root = representative_records(distinct, data), np.sqrt(distinct.sum_by_combination())
@@ -139,6 +140,7 @@ def require_independent_terms(data: Microdata, terms: Sequence[str], place: str)
     )
     owners = np.repeat(np.arange(len(terms)), [len(block.column_names) for block in design.blocks])
     told = np.concatenate([[False], *(_missing_indicators(block) for block in design.blocks)])
+    # Indicators of missing values come last and are exempt: two variables may lack the same records.
     order = np.argsort(told, kind="stable")
     dependent = np.empty(x.shape[1], dtype=np.bool_)
     dependent[order] = ~independent_columns(x[:, order])
@@ -153,5 +155,5 @@ def require_independent_terms(data: Microdata, terms: Sequence[str], place: str)
 
 
 def _missing_indicators(block: _TermColumns) -> NDArray[np.bool_]:
-    """Mark the columns of a block that say only who is missing."""
+    """Mark the columns of a block that are indicators of missing values."""
     return np.asarray(np.arange(len(block.column_names)) >= len(block.fill))

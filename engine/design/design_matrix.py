@@ -1,14 +1,9 @@
-"""Design X (n, K) of an intercept and predictor terms, which every regression of the engine reads.
+"""Design matrix X (n, K) of an intercept and predictor terms, which every regression of the engine uses.
 
-What is computed of a design without forming X whole:
-
-    X b                     ``Design.predict``
-    R of QR = [X y]         ``design_triangle``
-    X'WX                    ``sparse_design``, from the one number that a term has in each row
-    X, block by block       ``regression_rows``
-
-``completed_design`` fills missing values and standardises the columns of a design. The designs of the propensity score, of clusters and of
-trees are none of terms: they read all variables of two tables, with the levels that occur.
+Products of a design are computed without forming X whole: X b by ``Design.predict``, R of QR = [X y] by
+    ``design_triangle``, X'WX by ``sparse_design``, and X block by block by ``regression_rows``. ``completed_design``
+    fills missing values and standardises columns. The designs of propensity scores, clusters and trees are separate:
+    they use all variables of two tables, with the levels that occur.
 """
 
 from __future__ import annotations
@@ -31,9 +26,10 @@ _SHARED = 32
 
 @dataclass(frozen=True)
 class Design:
-    """Design of an intercept and terms, with the levels fixed by the confidential data.
+    """Design of an intercept and terms, with the levels of the confidential data.
 
-    Columns with levels enter as treatment-coded indicators (the first level is the reference), or by ``code`` as a number; dates as days.
+    Variables with levels enter as treatment-coded indicators (the first level is the reference), or by ``code`` as a
+    number; dates as days.
 
     terms: the terms
     schema: schema of the confidential data
@@ -46,12 +42,12 @@ class Design:
 
     @classmethod
     def from_terms(cls, terms: Sequence[PredictorTerm], data: Microdata) -> Design:
-        """Build the design of these terms on this table."""
+        """Create the design of these terms for the levels of this table."""
         return cls(tuple(terms), data.schema, tuple(_column_names(term, data) for term in terms))
 
     @classmethod
     def from_texts(cls, texts: Iterable[str], data: Microdata) -> Design:
-        """Build the design of the terms that these texts write. Raises BadInput where one is none."""
+        """Create the design of the terms that these texts write. Raises BadInput where one is invalid."""
         return cls.from_terms([parse_term(text, data.schema, text) for text in texts], data)
 
     @cached_property
@@ -75,7 +71,7 @@ class Design:
             check_domain(factor, data.numbers(factor.column))
 
     def fits_in_one_block(self, data: Microdata, more: int = 0) -> bool:
-        """Return whether X of all records, with so many columns ``more``, is one block."""
+        """Return whether X of all records, with ``more`` further columns, is one block."""
         return len(data) <= 1 or len(list(row_blocks(len(data), len(self.names) + more))) == 1
 
     def build_matrix(self, data: Microdata) -> Floats:
@@ -106,6 +102,7 @@ class Design:
         return found
 
     def _sum_terms(self, data: Microdata, coefficients: Floats) -> Floats:
+        """Return X b of some records, (b,), as the sum of the terms' contributions."""
         found, start = np.full(len(data), coefficients[0]), 1
         for term in self.terms:
             levels = [factor for factor in term.factors if factor.has_indicators(self.schema)]
@@ -118,10 +115,10 @@ class Design:
     def _term_contribution(
         self, term: PredictorTerm, levels: Sequence[TermFactor], coefficients: Floats, data: Microdata
     ) -> Floats:
-        """Return what one term adds: the coefficient of the record's levels, times the product of its numbers.
-
-        The reference level stands before the others with 0, a missing one, whose code is -1, after them.
+        """Return the contribution of one term to X b: the coefficient of each record's levels times the product of its
+        numbers.
         """
+        # The reference level is at 0 with coefficient 0; a missing one, whose code is -1, takes the NaN at the end.
         table = np.full([size + 2 for size in coefficients.shape], np.nan)
         table[(slice(None, -1),) * len(levels)] = 0.0
         table[(slice(1, -1),) * len(levels)] = coefficients
@@ -133,6 +130,7 @@ class Design:
 
 
 def _column_names(term: PredictorTerm, data: Microdata) -> tuple[str, ...]:
+    """Return the names of a term's columns."""
     names = [""]
     for factor in term.factors:
         own = [str(factor)]
@@ -143,10 +141,12 @@ def _column_names(term: PredictorTerm, data: Microdata) -> tuple[str, ...]:
 
 
 def _factor_columns(factor: TermFactor, data: Microdata) -> Floats:
+    """Return the indicators of a factor with levels, or its numbers, (n, columns)."""
     numbers = data.numbers(factor.column)
     if factor.has_indicators(data.schema):
         levels = len(data.column(factor.column).cat.categories)
         indicators = np.equal(numbers[:, None], np.arange(1, levels)).astype(np.float64)
+        # A comparison with NaN is False, which would read as the reference level.
         indicators[np.isnan(numbers)] = np.nan
         return indicators
     check_domain(factor, numbers)
@@ -154,7 +154,7 @@ def _factor_columns(factor: TermFactor, data: Microdata) -> Floats:
 
 
 def factor_numbers(factor: TermFactor, data: Microdata) -> Floats:
-    """Return the column of a factor without indicators, or the function of it, (n,); inside that function's domain."""
+    """Return the numbers of a factor without indicators, (n,), inside the domain of its function."""
     numbers = data.numbers(factor.column)
     if factor.function is None:
         return numbers

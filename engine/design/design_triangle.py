@@ -1,19 +1,9 @@
 """Triangle R of QR = X or QR = [X y] of a regression, without its design X (n, K).
 
-R'R = [X y]'[X y] is all that a linear regression needs of its records. Forming that product would square the condition of X; here
-records are only ever turned by
-orthogonal matrices, which keep every length. A table whose design is one block is decomposed whole. Of a larger one
-
-- the records of a *cell*, which are alike in all variables with levels, are turned such that their mean, times the root of their
-number, comes first; deviations
-  from it are 0 in every column of levels. What is left of the table is a row for each cell, and deviations of numbers and y. A mean is
-  taken of deviations once more, so that it is exact to rounding however many the records, and however far from 0.
-- a number stands in one column, or, in a product with levels, in that of the record's level. Deviations of records that have theirs in
-the same columns are
-  decomposed as the few numbers that they are, and their triangle is put into those columns.
-- blocks of rows are decomposed one after another, each under the triangle of those before (TSQR: Demmel, Grigori, Hoemmen & Langou
-2012, which is as
-  stable as the QR of Householder of all rows).
+R'R = [X y]'[X y] is all that a linear regression needs of its records. A table of one block is decomposed whole. In a
+larger one, records that share all levels form a cell, which is rotated so that its mean comes first and the deviations
+are 0 in every column of levels; the deviations are decomposed as the few numbers that they are. Blocks of rows are
+decomposed one after another, each under the triangle of those before (TSQR: Demmel, Grigori, Hoemmen & Langou 2012).
 """
 
 from __future__ import annotations
@@ -38,19 +28,23 @@ Response = Callable[[Microdata], Floats]
 
 
 def triangle_of_blocks(blocks: Iterable[Floats]) -> Floats:
-    """Return R (min(n, K), K) with QR = the blocks (b, K) one under another, up to the signs of its rows; some block has rows."""
+    """Return R (min(n, K), K) of the QR decomposition of stacked blocks (b, K), up to the signs of its rows.
+
+    Some block has rows.
+    """
     found: Floats | None = None
     for block in blocks:
+        # Rotations keep lengths, whereas forming X'X would square the condition; TSQR is as stable as Householder's QR
+        # of all rows.
         found = np.asarray(np.linalg.qr(block if found is None else np.vstack([found, block]), mode="r"))
     assert found is not None
     return found
 
 
 def design_triangle(design: Design, data: Microdata, response: Response | None = None) -> Floats:
-    """Return R of the design (n, K) of at least one record, with the ``response`` as one column more where there is one.
+    """Return R of the design (n, K) of at least one record, with the ``response`` as a last column where it is given.
 
-    Rows count by the root of their weights. Where the table is more than one block, the diagonal of R is not negative, so that
-    R does not depend on the order of the records but for rounding. Raises BadInput outside a function's domain.
+    Rows are weighted by the root of their weights. Raises BadInput outside a function's domain.
     """
     width = len(design.names) + (response is not None)
     if design.fits_in_one_block(data, width - len(design.names)):
@@ -65,6 +59,7 @@ def design_triangle(design: Design, data: Microdata, response: Response | None =
         )
     else:
         found = triangle_of_blocks(_cells_and_deviations(design, data, response, numbers, groups))
+    # A fixed sign makes R independent of the order of the records, up to rounding.
     return found * np.where(np.diagonal(found) < 0, -1.0, 1.0)[:, None]
 
 
@@ -79,7 +74,9 @@ def _weight_rows(rows: Floats, data: Microdata) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _NumericTerm:
-    """Numeric part of a term: the ``width`` columns from ``start`` that it stands in, and the variable that says in which of them."""
+    """Numeric part of a term: its first column ``start``, its number of columns ``width``, and the variable ``by``
+    whose level selects one.
+    """
 
     term: PredictorTerm
     start: int
@@ -100,7 +97,9 @@ def _numeric_terms(design: Design) -> tuple[_NumericTerm, ...]:
 
 
 def _spread_to_columns(values: Floats, numbers: Sequence[_NumericTerm], table: Microdata, width: int) -> Floats:
-    """Put values (d, q) of numbers, and of the response as the last, in the columns where records of ``table`` (d,) have them: (d, width)."""
+    """Return values (d, q) of numbers, with a response as the last, in the columns of the records of ``table`` (d,):
+    (d, width).
+    """
     found = np.zeros((len(values), width))
     for j, own in enumerate(numbers):
         if own.by is None:
@@ -121,9 +120,9 @@ def _cells_and_deviations(
     numbers: Sequence[_NumericTerm],
     groups: DistinctRecords,
 ) -> Iterator[Floats]:
-    """Yield blocks of rows with the R of all records: the triangles of deviations, and a row for each cell.
+    """Yield blocks of rows whose R is that of all records: the triangles of deviations, and a row for each cell.
 
-    ``groups`` are records whose numbers stand in the same columns.
+    ``groups`` are records whose numbers are in the same columns.
     """
     width, q = len(design.names) + (response is not None), len(numbers) + (response is not None)
     wanted = Design.from_terms([own.term for own in numbers], data)
@@ -132,10 +131,13 @@ def _cells_and_deviations(
     blocks = list(row_blocks(len(data), 4 * (q + 1))) if q else []
 
     def deviations(rows: slice) -> Floats:
+        """Return the numbers and the response of some records less the means of their cells."""
         return (
             _design_with_response(wanted, data.select_rows(rows), response)[:, 1:] - means[cells.combination_of[rows]]
         )
 
+    # The mean of the deviations is added in a second pass, so that means are exact to rounding however many the
+    # records, and however far from 0.
     for _ in range(2):
         sums = np.zeros_like(means)
         for rows in blocks:
@@ -167,4 +169,5 @@ def _cells_and_deviations(
         for one in numbers:
             found[:, one.start : one.start + one.width] = 0.0
         found += _spread_to_columns(means[rows], numbers, own_rows, width)
+        # A cell's mean counts by the root of its number of records (or of their weights).
         yield found * np.sqrt(records[rows])[:, None]

@@ -1,21 +1,15 @@
-"""Estimates with standard error and confidence interval, as an analyst of one dataset would make them: means, quantiles, regressions.
+"""Estimates with standard error and confidence interval, as an analyst of one dataset computes them: means, quantiles,
+regressions.
 
-model     := [("linear" | "logit") ":"] response "~" term ("+" term)*
-response  := column | function "(" column ")" | condition
-condition := column (">" | ">=" | "<" | "<=") number
+    model     := [("linear" | "logit") ":"] response "~" term ("+" term)*
+    response  := column | function "(" column ")" | condition
+    condition := column (">" | ">=" | "<" | "<=") number
 
-``term`` and ``function`` as in ``sfumato.engine.data.terms``; a condition on a number is a response of ``logit``, which is 1 where it
-holds. Nothing is ever evaluated.
+``term`` and ``function`` are those of ``sfumato.engine.data.terms``; a condition on a number is a response of
+``logit``, which is 1 where it holds. Nothing is ever evaluated.
 
-The standard error of a quantile is that of the bootstrap, exactly: what infinitely many resamples would give, without resampling.
-The quantile interpolates between two neighbouring order statistics, (1 - g) X_(r) + g X_(r+1) with r - 1 + g = (n - 1) p,
-as ``numpy.quantile`` does. Those of a resample are the sorted values x_(I), x_(J) with I and J the ceilings of n times
-order statistics of n uniform variables (Hutson & Ernst 2000), so that
-
-    P(I <= k)        = B(k/n; r, n - r + 1),  B the beta distribution function
-    P(I = k, J > l)  = C(n, r) ((k/n)^r - ((k-1)/n)^r) (1 - l/n)^(n-r),  l >= k
-
-The gap J - I has nearly a geometric distribution whatever n is, so a narrow band of pairs holds all but a negligible part.
+The standard error of a quantile is that of infinitely many bootstrap resamples, computed without resampling (Hutson &
+Ernst 2000).
 """
 
 from __future__ import annotations
@@ -75,6 +69,7 @@ class BootstrapQuantile:
 
     @property
     def sd(self) -> float:
+        """Return the standard deviation of the quantile over resamples."""
         if self.values[0] == self.values[-1]:
             return 0.0
         deviations = self.values - self.probabilities @ self.values
@@ -90,14 +85,18 @@ class BootstrapQuantile:
 
 
 def bootstrap_quantile(ordered: Floats, p: float) -> BootstrapQuantile:
-    """Return the distribution of the p-quantile, 0 <= p <= 1, of n values drawn with replacement from ``ordered`` (n,), sorted."""
+    """Return the bootstrap distribution of the p-quantile, 0 <= p <= 1, of sorted values ``ordered`` (n,)."""
     n = len(ordered)
     whole = int((n - 1) * p)
+    # The quantile interpolates as numpy.quantile does, (1 - g) X_(r) + g X_(r+1) with r - 1 + g = (n - 1) p. In a
+    # resample these are x_(I) and x_(J), I and J the ceilings of n times order statistics of n uniform variables
+    # (Hutson & Ernst 2000).
     r, g = whole + 1, (n - 1) * p - whole
     first, last = _rank_window(n, r, g)
     k = np.arange(first, last + 1)
     if g == 0:
         return _trimmed_distribution(ordered[k - 1], _rank_probabilities(k, n, r))
+    # J - I is nearly geometric whatever n is, so a narrow band of pairs holds all but a negligible part.
     gaps = np.arange(_WIDEST_GAP + 1)
     lower, upper = ordered[k - 1, None], ordered[np.minimum(k[:, None] + gaps, n) - 1]
     values = lower + g * (upper - lower)
@@ -105,12 +104,13 @@ def bootstrap_quantile(ordered: Floats, p: float) -> BootstrapQuantile:
 
 
 def _rank_window(n: int, r: int, g: float) -> tuple[int, int]:
-    """Return the first and last rank that the lower order statistic takes with a probability worth counting."""
+    """Return the first and last rank that the lower order statistic takes with more than a negligible probability."""
     low, high = betaincinv(r, n - r + 1, [_NEGLIGIBLE, 1 - _NEGLIGIBLE])
     return max(1, int(np.floor(n * low))), min(n, int(np.ceil(n * high)) + 1)
 
 
 def _rank_probabilities(k: NDArray[np.int_], n: int, r: int) -> Floats:
+    # P(I <= k) = B(k/n; r, n - r + 1), B the beta distribution function.
     return np.asarray(betainc(r, n - r + 1, k / n) - betainc(r, n - r + 1, (k - 1) / n))
 
 
@@ -121,6 +121,8 @@ def _pair_probabilities(k: NDArray[np.int_], gaps: NDArray[np.int_], n: int, r: 
 
 
 def _tail_probabilities(k: NDArray[np.int_], last: NDArray[np.int_], n: int, r: int) -> Floats:
+    # C(n, r) ((k/n)^r - ((k-1)/n)^r) (1 - last/n)^(n-r), in logarithms because the factors overflow.
+    """Return P(I = k, J > last) for ranks k and last."""
     choose = gammaln(n + 1) - gammaln(r + 1) - gammaln(n - r + 1)
     with np.errstate(divide="ignore"):
         below = r * np.log(k / n) + np.log1p(-(((k - 1) / k) ** r))
@@ -128,23 +130,24 @@ def _tail_probabilities(k: NDArray[np.int_], last: NDArray[np.int_], n: int, r: 
 
 
 def _trimmed_distribution(values: Floats, probabilities: Floats) -> BootstrapQuantile:
-    """Return the distribution without the tails, where probabilities are mostly rounding errors."""
+    """Return the distribution without its negligible tails."""
     order = np.argsort(values)
     ordered, kept = values[order], np.maximum(probabilities[order], 0.0)
+    # Probabilities in the tails are differences of nearly equal numbers, mostly rounding errors.
     first, last = np.searchsorted(np.cumsum(kept) / kept.sum(), [_NEGLIGIBLE, 1 - _NEGLIGIBLE])
     inside = slice(first, last + 1)
     return BootstrapQuantile(ordered[inside], kept[inside] / kept[inside].sum())
 
 
 def mean_estimate(values: Floats, confidence: float = 0.95, within: Range = UNBOUNDED) -> IntervalEstimate:
-    """Return the mean of values (n,) with its t interval, inside the range of the values.
+    """Return the mean of values (n,) with its t interval inside the range of the values.
 
-    Raises:
-        NotComputable: when there are fewer than two values.
+    Raises NotComputable where there are fewer than two values.
     """
     n = len(values)
     if n < 2:
         raise NotComputable("one record has no standard deviation, so its mean has no interval")
+    # Scaled, so that squares of huge or tiny values neither overflow nor vanish.
     scale = float(column_scales(values))
     scaled = values / scale
     error = float(np.std(scaled, ddof=1) / np.sqrt(n)) * scale if np.ptp(scaled) > 0 else 0.0
@@ -153,12 +156,10 @@ def mean_estimate(values: Floats, confidence: float = 0.95, within: Range = UNBO
 
 
 def quantile_estimate(values: Floats, p: float, confidence: float = 0.95) -> IntervalEstimate:
-    """Estimate the p-quantile of values (n,), interpolated, with its bootstrap percentile interval and standard error.
+    """Return the interpolated p-quantile of values (n,), with the percentile interval and standard error of infinitely
+    many resamples.
 
-    Both are those of infinitely many resamples (``sfumato.engine.design.estimation``).
-
-    Raises:
-        NotComputable: when there are fewer than two values.
+    Raises NotComputable where there are fewer than two values.
     """
     if len(values) < 2:
         raise NotComputable("resamples of one record are all the same, so its quantile has no interval")
@@ -172,12 +173,11 @@ def quantile_estimate(values: Floats, p: float, confidence: float = 0.95) -> Int
 def linear_coefficients(
     x: Floats, y: Floats, confidence: float = 0.95, records: int | None = None
 ) -> list[IntervalEstimate]:
-    """Fit least squares of y (n,) on the independent columns of x (n, K): K coefficients with t intervals on n - K df.
+    """Fit least squares of y (n,) on the independent columns of x (n, K), and return K coefficients with t intervals on
+    n - K df.
 
-    Of more ``records`` [x y] may be the triangle R of their QR, which has all that these ask for.
-
-    Raises:
-        NotComputable: when there are no more records than coefficients, or x determines y.
+    For ``records`` > n, [x y] may be the triangle R of their QR decomposition, which contains all that these estimates
+    need. Raises NotComputable where there are no more records than coefficients, or x determines y.
     """
     n, k = len(x) if records is None else records, x.shape[1]
     if n <= k:
@@ -194,15 +194,16 @@ def linear_coefficients(
 
 
 def logistic_coefficients(x: Floats, y: Floats, confidence: float = 0.95) -> list[IntervalEstimate]:
-    """Fit a logistic regression of y (n,), 0 or 1, on the independent columns of x (n, K): K coefficients with normal intervals.
+    """Fit a logistic regression of y (n,), 0 or 1, on the independent columns of x (n, K), and return K coefficients
+    with normal intervals.
 
-    Raises:
-        NotComputable: when a combination of the predictors separates the classes.
+    Raises NotComputable where a combination of the predictors separates the classes.
     """
     return _with_intervals(logistic_regression(x, y), confidence)
 
 
 def _with_intervals(fit: LogisticFit | LogisticCoefficients, confidence: float) -> list[IntervalEstimate]:
+    """Return a fit's coefficients with normal intervals. Raises NotComputable where the classes are separated."""
     if fit.separated:
         raise NotComputable("a combination of the predictors separates the two levels of the response")
     found = zip(fit.coefficients, fit.errors, strict=True)
@@ -222,10 +223,9 @@ class RegressionModel:
 
     @classmethod
     def parse(cls, value: object) -> RegressionModel:
-        """Read the model that a recipe writes, such as ``log(price) ~ room_type + days`` or ``logit: smoker ~ age``.
+        """Parse a model as a recipe writes it, such as ``log(price) ~ room_type + days`` or ``logit: smoker ~ age``.
 
-        Raises:
-            ValueError: when it is not of this form.
+        Raises ValueError where the text has another form.
         """
         if isinstance(value, RegressionModel):
             return value
@@ -247,7 +247,7 @@ class RegressionModel:
         return ("logit: " if self.family == "logit" else "") + f"{self.response} ~ {' + '.join(self.terms)}"
 
     def response_column(self, schema: Schema, place: str) -> str:
-        """Return the column whose values, or a function of them, are the response. Raises BadInput."""
+        """Return the column that the response is, or is a function of. Raises BadInput."""
         return self._response_term(schema, place).columns[0]
 
     def columns(self, schema: Schema) -> tuple[str, ...]:
@@ -256,7 +256,7 @@ class RegressionModel:
         return tuple(dict.fromkeys(name for term in terms for name in term.columns))
 
     def check_schema(self, schema: Schema, place: str) -> None:
-        """Raise BadInput when a column is not there, or is of a kind that the regression cannot use."""
+        """Raise BadInput where a column does not exist, or has a kind that the regression cannot use."""
         condition = self._match_condition(schema)
         column, allowed = self.response_column(schema, place), _NUMBERS if condition else _RESPONSES[self.family]
         if condition and self.family == "linear":
@@ -269,7 +269,7 @@ class RegressionModel:
                 raise BadInput(place, f'"{column}" is the response; leave it out of the terms')
 
     def check_domains(self, data: Microdata, place: str) -> None:
-        """Raise BadInput when a function of a column is undefined for some of its values."""
+        """Raise BadInput where a function of a column is undefined for some of its values."""
         for term in (self._response_term(data.schema, place), *self._predictor_terms(data.schema, place)):
             for factor in term.factors:
                 check_domain(factor, data.numbers(factor.column), place)
@@ -277,11 +277,11 @@ class RegressionModel:
     def estimate_coefficients(
         self, confidential: Microdata, data: Microdata, confidence: float = 0.95, sample: SurveySample | None = None
     ) -> dict[str, EstimateOrReason]:
-        """Estimate the coefficients on ``data`` by name; the confidential data fix the levels, the first is the reference.
+        """Estimate the coefficients on ``data``, by name.
 
-        A coefficient whose column the ones before it determine in ``data`` has no estimate, the others have theirs.
-        Records that lack a value of one of the columns are left out. ``sample`` is the survey design of ``data``, where the
-        coefficients shall be those of the population.
+        The confidential data fix the levels, the first of which is the reference. Aliased columns have no estimate.
+        Records that lack a value of one of the columns are left out. With ``sample``, the survey design of ``data``,
+        the coefficients are those of the population.
         """
         design = Design.from_terms(self._predictor_terms(confidential.schema, ""), confidential)
         try:
@@ -295,6 +295,7 @@ class RegressionModel:
     def _fit_coefficients(
         self, design: Design, data: Microdata, confidence: float, sample: SurveySample | None
     ) -> Sequence[EstimateOrReason]:
+        """Return the estimate of every column of the design, with a reason for aliased ones."""
         whole = ~np.any([data.missing_mask(name) for name in self.columns(design.schema)], axis=0)
         if not whole.any():
             raise NotComputable("every record lacks a value of one of the variables")
@@ -314,8 +315,8 @@ class RegressionModel:
     def _fit_in_blocks(
         self, design: Design, data: Microdata, whole: Booleans, confidence: float
     ) -> tuple[Booleans, list[IntervalEstimate]]:
-        """Return which columns are independent, and their coefficients, by the records that are ``whole`` (n,), without the design of all
-        of them.
+        """Return which columns are independent, and their coefficients, from the records marked by ``whole`` (n,),
+        block by block.
         """
         self.check_domains(data, "")
         data = replace(data, frame=data.frame if whole.all() else data.frame[whole], weights=None)
@@ -344,10 +345,12 @@ class RegressionModel:
         return Design.from_terms([response], data).build_matrix(data)[:, 1]
 
     def _match_condition(self, schema: Schema) -> re.Match[str] | None:
-        """Return the parts of a response that is a condition; a column may have any name."""
+        """Return the parts of a response that is a condition; None for any other."""
+        # A column may have any name, even one that reads like a condition.
         return None if self.response in schema else _CONDITION.fullmatch(self.response)
 
     def _response_term(self, schema: Schema, place: str) -> PredictorTerm:
+        """Return the column or function of a column that the response reads. Raises BadInput."""
         if condition := self._match_condition(schema):
             schema.require_variable(condition["column"], place)
             return PredictorTerm((TermFactor(condition["column"]),))
@@ -361,11 +364,11 @@ class RegressionModel:
 
 
 def check_models(models: Sequence[RegressionModel], schema: Schema, place: str) -> None:
-    """Raise BadInput at ``place[i]`` when a column of model i is not there or of a wrong kind."""
+    """Raise BadInput at ``place[i]`` where a column of model i does not exist or has a wrong kind."""
     for i, model in enumerate(models):
         model.check_schema(schema, f"{place}[{i}]")
 
 
 def left_out_remark(data: Microdata, columns: Sequence[str]) -> str:
-    """Return how many records lack one of the columns, in words; empty where none does."""
+    """Return the number of records that lack one of the columns, in words; empty where none does."""
     return missing_values_text(int(np.any([data.missing_mask(name) for name in columns], axis=0).sum()), len(data))

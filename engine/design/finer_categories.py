@@ -1,4 +1,6 @@
-"""Categories fine enough for several ways to cut the same variable: tables that were cut otherwise are sums of their cells."""
+"""Common refinement of several categorisations of one variable, so that tables with different bins are sums of its
+cells.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,10 @@ from .categories import VariableCategories
 
 
 def common_refinement(several: Sequence[VariableCategories]) -> VariableCategories:
-    """Return categories of one variable such that each of those given is a union of some. Of numbers all ends of bins are kept."""
+    """Return the coarsest categories of a variable such that each given category is a union of them.
+
+    Numbers keep all ends of bins.
+    """
     first = several[0]
     gaps = any(one.has_missing for one in several)
     edges = np.unique(np.concatenate([one.edges for one in several]))
@@ -21,7 +26,7 @@ def common_refinement(several: Sequence[VariableCategories]) -> VariableCategori
 
 
 def coarse_category_of(fine: VariableCategories, coarse: VariableCategories) -> Integers:
-    """Return the category of ``coarse`` that each of ``fine`` lies in, (fine.size,): beyond its ends the nearest."""
+    """Return the category of ``coarse`` that contains each one of ``fine``, (fine.size,); beyond its ends the nearest."""
     if len(fine.edges):
         middles = (fine.edges[:-1] + fine.edges[1:]) / 2
         own = np.clip(np.searchsorted(coarse.edges, middles, side="right") - 1, 0, coarse.value_count - 1)

@@ -1,13 +1,7 @@
-"""Logistic regression: its maximum, the covariance there, and what is done where the likelihood has no maximum.
+"""Logistic regression: maximum likelihood, its covariance, and a penalised likelihood for separated classes.
 
-The maximum is that of statsmodels (tests compare them). Its ``Logit`` solves with X'WX, which squares the condition of X: with gross
-beside net pay in cents it has no answer or a wrong one. Here separated classes have fitted probabilities too.
-
-``prior = "jeffreys"`` maximises the likelihood times the root of the determinant of the information (Firth 1993). That has a
-maximum whatever is separated (Heinze & Schemper 2002), a standard error of the size that so few records warrant, and does not depend on
-the units of
-the columns. A ridge would leave a separated direction with the standard error of the ridge, so that coefficients drawn there
-say anything: of 20 records without a case, one draw would give half the cases and the next none.
+The maximum is that of statsmodels (tests compare them). ``prior = "jeffreys"`` maximises the likelihood times the root
+of the determinant of the information (Firth 1993), which has a maximum whatever is separated (Heinze & Schemper 2002).
 """
 
 from __future__ import annotations
@@ -29,21 +23,23 @@ _TOLERANCE = 1e-12
 _SMALLEST_DECREMENT = 1e-20
 _INFORMATION_LEFT = 1e-8
 
+# A ridge would leave a separated direction with the standard error of the ridge, and draws there would say anything: of
+# 20 records without a case, one draw would give half the cases and the next none. Jeffreys' prior gives an error that
+# so few records warrant, in any units of the columns.
 LogisticPrior = Literal["none", "jeffreys"]
 
 
 @dataclass(frozen=True)
 class LogisticFit:
-    """Logistic fit at the maximum of the likelihood.
+    """Logistic regression fitted by maximum likelihood, or maximum penalised likelihood.
 
     coefficients: (K,)
     errors: their standard errors, (K,)
     covariance: inverse of the information X'WX, (K, K)
     probabilities: fitted, (n,)
-    separated: some direction has no maximum because it separates the classes; its coefficients grew until the likelihood stopped to,
-        the probabilities
-        are at their limits all the same, and standard errors and covariance mean nothing
-    steps: taken to the maximum
+    separated: whether the likelihood has no maximum because some direction separates the classes; the probabilities are
+        at their limits, but coefficients, standard errors and covariance are meaningless
+    steps: number of Newton steps
     """
 
     coefficients: Floats
@@ -55,7 +51,7 @@ class LogisticFit:
 
 
 class LogisticCoefficients(NamedTuple):
-    """Coefficients (K,), their standard errors (K,), and whether some direction has no maximum."""
+    """Coefficients (K,), their standard errors (K,), and whether the classes are separated."""
 
     coefficients: Floats
     errors: Floats
@@ -63,7 +59,7 @@ class LogisticCoefficients(NamedTuple):
 
 
 class _LikelihoodPoint(NamedTuple):
-    """Log-likelihood at some coefficients (K,), its slope (K,), and the information (K, K)."""
+    """Log-likelihood at some coefficients (K,), its gradient (K,), and the information (K, K)."""
 
     value: float
     score: Floats
@@ -71,7 +67,7 @@ class _LikelihoodPoint(NamedTuple):
 
 
 class _OrthonormalLikelihood(Protocol):
-    """Likelihood of coefficients (K,) of columns that are orthonormal, or nearly so."""
+    """Likelihood of coefficients (K,) of orthonormal, or nearly orthonormal, columns."""
 
     @property
     def width(self) -> int: ...
@@ -127,16 +123,14 @@ def logistic_regression(
 ) -> LogisticFit:
     """Fit y (n,), from 0 to 1, on x (n, K), finite, whose columns must be independent (``independent_columns``).
 
-    ``weights`` (n,), positive, are the records that a row stands for, of which a share y is 1, or the influence that
-    it shall have (a pseudo-likelihood).
-
-    Newton's method on the orthonormal columns Q of x = QR, whose information Q'WQ is a quarter of the identity at the
-    start: columns that are nearly collinear, or of scales far apart, are as good as any. A step is halved while it lowers
-    the likelihood. The last full step was within 1e-6 standard errors of the maximum before it was taken, so what remains
-    is of the order of 1e-12.
+    ``weights`` (n,), positive, are the numbers of records that rows stand for, of which a share y is 1, or the
+    influence of each row (a pseudo-likelihood).
     """
     w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
     root = np.sqrt(w)[:, None]
+    # statsmodels solves with X'WX, which squares the condition of X: with gross beside net pay in cents it has no
+    # answer or a wrong one. On the orthonormal Q, nearly collinear columns and columns of very different scales are as
+    # good as any.
     factors = qr_factors(x * root)
     problem = _LogisticProblem(factors.q, factors.q / root, np.asarray(y, dtype=np.float64), w)
     gamma, steps = _jeffreys_maximum(problem) if prior == "jeffreys" else _find_maximum(problem)
@@ -154,17 +148,18 @@ def logistic_regression(
 
 
 def _covariance_axes(information: Floats) -> tuple[Floats, bool]:
-    """Return axes whose product with their transpose is the inverse of an information (K, K) of orthonormal columns, and whether classes
-    are separated.
+    """Return axes A with A A' the inverse of an information (K, K) of orthonormal columns, and whether classes are
+    separated.
     """
     left, directions = np.linalg.eigh(information)
     axes = directions / np.sqrt(np.maximum(left, np.finfo(np.float64).tiny))
+    # At the start Q'WQ is a quarter of the identity; in a separated direction nearly nothing of that is left.
     return np.asarray(axes), bool(left[0] < _INFORMATION_LEFT / 4)
 
 
 @dataclass(frozen=True, eq=False)
 class BlockedLogistic:
-    """Logistic regression on a design that is never formed whole: y (n,), zeros and ones, on the columns of a ``basis``."""
+    """Logistic regression of y (n,), zeros and ones, on the columns of a ``basis``, without forming the design."""
 
     basis: ColumnBasis
     y: Floats
@@ -174,12 +169,15 @@ class BlockedLogistic:
         return len(self.basis)
 
     def evaluate_at(self, gamma: Floats) -> _LikelihoodPoint:
-        """Return value, score and information at coefficients (K,) of the orthonormal columns, in one pass over the rows."""
+        """Return value, score and information at coefficients (K,) of the orthonormal columns, in one pass over the
+        rows.
+        """
         places, coefficients = self.basis.places, self.basis.extended_coefficients(gamma)
         value, score = 0.0, np.zeros(self.width)
         information = np.zeros((self.width, self.width))
         for rows, entries in self.basis.blocks():
             eta, y = multiply_entries(entries, coefficients, rows.stop - rows.start), self.y[rows]
+            # One exponential, at most 1, gives both the probability and the loss without overflow.
             fades = np.exp(-np.abs(eta))
             p = np.where(eta > 0, 1.0, fades) / (1 + fades)
             value -= float(np.sum(np.log1p(fades) + np.maximum((1 - 2 * y) * eta, 0.0)))
@@ -189,8 +187,8 @@ class BlockedLogistic:
         return _LikelihoodPoint(value, t.T @ score, t.T @ information @ t)
 
     def fit_coefficients(self) -> LogisticCoefficients:
-        """Fit the coefficients of all columns of the design at the maximum, as ``logistic_regression`` has them; 0 where the basis does
-        not need one.
+        """Return the coefficients of all columns of the design at the maximum, 0 for columns that the basis does not
+        need.
         """
         gamma, _ = _find_maximum(self)
         axes, separated = _covariance_axes(self.evaluate_at(gamma).information)
@@ -198,28 +196,33 @@ class BlockedLogistic:
         return LogisticCoefficients(to_design @ gamma, np.linalg.norm(to_design @ axes, axis=1), separated)
 
     def fitted_probabilities(self) -> Iterator[Floats]:
-        """Yield the probabilities of the rows at the maximum, block by block, as ``logistic_regression`` fits them."""
+        """Yield the fitted probabilities of the rows, block by block."""
         coefficients = self.basis.extended_coefficients(_find_maximum(self)[0])
         for rows, entries in self.basis.blocks():
             yield expit(multiply_entries(entries, coefficients, rows.stop - rows.start))
 
 
 def _covariance_of_coefficients(factors: QRFactors, axes: Floats) -> Floats:
-    """Return the covariance (K, K) of coefficients of x, where those of q have ``axes`` axes', (K, K)."""
+    """Return the covariance (K, K) of coefficients of x, given ``axes`` A (K, K) with A A' the covariance of those of
+    q.
+    """
+    # In a separated direction the axes are huge.
     with np.errstate(over="ignore", invalid="ignore"):
         root = factors.coefficients_by_column(axes)
         return np.asarray(root @ root.T)
 
 
 def _find_maximum(likelihood: _OrthonormalLikelihood) -> tuple[Floats, int]:
-    """Return the coefficients (K,) of the orthonormal columns, and the steps to them."""
+    """Return the coefficients (K,) of the orthonormal columns at the maximum, and the number of Newton steps."""
     gamma = np.zeros(likelihood.width)
     here = likelihood.evaluate_at(gamma)
     for steps in range(1, _MOST_STEPS + 1):
         step, decrement = _scoring_step(here.information, here.score)
+        # Within 1e-6 standard errors before this full step, Newton's method leaves an error of the order of 1e-12.
         if decrement < _TOLERANCE:
             return gamma + step, steps
         there = likelihood.evaluate_at(gamma + step)
+        # Halved while it lowers the likelihood by more than rounding does.
         while there.value < here.value - _TOLERANCE * (1 + abs(here.value)):
             step = step / 2
             there = likelihood.evaluate_at(gamma + step)
@@ -228,27 +231,27 @@ def _find_maximum(likelihood: _OrthonormalLikelihood) -> tuple[Floats, int]:
 
 
 def _scoring_step(information: Floats, score: Floats) -> tuple[Floats, float]:
-    """Return the step (K,) and its squared length in standard errors."""
+    """Return the Newton step (K,), and its squared length in standard errors."""
     scale = np.sqrt(np.diag(information))
     scale = np.where(scale > 0, scale, 1.0)
+    # Least squares, because the information of separated classes is singular.
     step = np.linalg.lstsq(information / np.outer(scale, scale), score / scale)[0] / scale
     return np.asarray(step), float(score @ step)
 
 
 def _jeffreys_maximum(problem: _LogisticProblem) -> tuple[Floats, int]:
-    """Return the maximum as ``_find_maximum``, of the likelihood times the root of the information's determinant.
-
-    The score is X'(y - p + h (1/2 - p)), h the leverages of the records (Firth 1993; Heinze & Schemper 2002, eq. 2); a row
-    of several records has the sum of theirs. Scoring steps converge linearly.
-    """
+    """Return the maximum of the likelihood times the root of the information's determinant, as ``_find_maximum`` does."""
     gamma = np.zeros(problem.q.shape[1])
     value = _penalised_log_likelihood(problem, gamma)
     for steps in range(1, _MOST_JEFFREYS_STEPS + 1):
         p = problem.probabilities(gamma)
         information = problem.information(p)
+        # The score is X'(y - p + h (1/2 - p)), h the leverages of the records (Firth 1993; Heinze & Schemper 2002, eq.
+        # 2); a row of several records has the sum of theirs.
         leverage = p * (1 - p) * np.einsum("ij,ij->i", problem.q, np.linalg.solve(information, problem.q.T).T)
         score = problem.score(p) + problem.columns.T @ (leverage * (0.5 - p))
         step, decrement = _scoring_step(information, score)
+        # Much smaller than in _find_maximum, since scoring steps converge only linearly here.
         if decrement < _SMALLEST_DECREMENT:
             return gamma + step, steps
         better = _penalised_log_likelihood(problem, gamma + step)
@@ -260,6 +263,6 @@ def _jeffreys_maximum(problem: _LogisticProblem) -> tuple[Floats, int]:
 
 
 def _penalised_log_likelihood(problem: _LogisticProblem, gamma: Floats) -> float:
-    """Return the log-likelihood and half the log determinant of the information."""
+    """Return the log-likelihood plus half the log determinant of the information."""
     sign, logarithm = np.linalg.slogdet(problem.information(problem.probabilities(gamma)))
     return problem.log_likelihood(gamma) + 0.5 * float(logarithm) if sign > 0 else -np.inf

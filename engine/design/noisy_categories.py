@@ -1,13 +1,10 @@
-"""Categories of variables whose levels, ranges or cut points no recipe declares, found by noisy counts that a privacy budget pays for.
+"""Categories of variables whose levels, range or cut points no recipe declares, found by noisy counts within a privacy
+budget.
 
-What a level is called and how far numbers reach are read from the records in no other way: ``sfumato.engine.margins.private_domain``
-proves it.
-Records with a level that was not kept share one category, which is counted and never drawn.
-
-How it could mislead: rare levels and the ends of long tails are not in the release, and nothing shows that they were there; the fit
-    says how many
-levels were kept. How it could be abused: a threshold below the noise would release the name of a level that one person has; it follows from
-the stated delta and has no setting. What it costs: a tenth of the budget, half of delta where levels are looked for.
+The names of levels and the range of numbers are read from the records in no other way;
+``sfumato.engine.margins.private_domain`` has the proof. Records of levels that were not kept share one category, which
+is counted and never drawn. Rare levels and the ends of long tails are therefore absent from the release; the fit
+reports how many levels were kept. The cost is a tenth of the budget, and half of delta where levels are sought.
 """
 
 from __future__ import annotations
@@ -27,12 +24,14 @@ from ..margins.zcdp import sigma_of_rho
 from .binning import BinningRule
 from .categories import Codes, Inside, VariableCategories, categories_of_variable, edges_between
 
+# No setting lowers the threshold of kept levels: below the noise it would release the name of a level that one person
+# has.
 OTHERS = "(other levels)"
 
 
 @dataclass(frozen=True, eq=False)
 class KeptLevelCategories(VariableCategories):
-    """Categories of the levels at the places ``kept`` of the variable's own; then one for all others, which is no value; then missing."""
+    """Categories of the levels at the places ``kept`` among the variable's own, then one for all others, then missing."""
 
     kept: Integers
 
@@ -46,6 +45,7 @@ class KeptLevelCategories(VariableCategories):
         return (*(every[at] for at in self.kept), OTHERS)
 
     def category_codes(self, data: Microdata) -> Codes:
+        """Return the category of every record, (n,)."""
         missing = data.missing_mask(self.variable.name)
         own = np.where(missing, 0, data.numbers(self.variable.name)).astype(np.int64)
         every = max(int(own.max(initial=0)), int(self.kept.max(initial=0))) + 1
@@ -58,12 +58,12 @@ class KeptLevelCategories(VariableCategories):
 
 
 def needs_levels(schema: Schema, name: str) -> bool:
-    """Return whether the recipe leaves open which levels a variable has."""
+    """Return whether the recipe leaves the levels of a variable undeclared."""
     return schema[name].kind.has_levels and not schema[name].levels
 
 
 def undeclared_variables(schema: Schema, names: tuple[str, ...], bins: Mapping[str, BinningRule]) -> tuple[str, ...]:
-    """Return the variables whose levels, range or cut points the recipe leaves to the records: the recipe alone says so."""
+    """Return the variables whose levels, range or cut points the recipe does not declare."""
     return tuple(
         name
         for name in names
@@ -86,9 +86,10 @@ def noisy_categories(
     person_records: int = 1,
     counted: Booleans | None = None,
 ) -> VariableCategories:
-    """Find the categories of a variable by noisy counts, at a cost of ``rho`` for each of a person's records squared, and of ``delta``.
+    """Return the categories of a variable by noisy counts, at a cost of ``rho`` times a person's squared number of
+    records, and ``delta``.
 
-    ``counted`` (n,) are the records that take part. Raises BadInput where noise leaves nothing, with what would help.
+    ``counted`` (n,) marks the records that take part. Raises BadInput where noise leaves nothing, with a remedy.
     """
     variable = data.schema[name]
     numbers, missing = data.numbers(name), data.missing_mask(name)
@@ -125,7 +126,9 @@ def _categories_of_edges(variable: Variable, gaps: bool, edges: Floats) -> Varia
 def categories_to_arrays(
     found: Mapping[str, VariableCategories], names: tuple[str, ...]
 ) -> dict[str, NDArray[np.generic]]:
-    """Return what was found, as arrays of a fit: ``levels/0`` the places of the kept levels of target 0, ``edges/1`` the ends of bins."""
+    """Return the found categories as arrays of a fit: ``levels/0`` the kept levels of target 0, ``edges/1`` the ends of
+    bins of target 1.
+    """
     arrays: dict[str, NDArray[np.generic]] = {}
     for name, one in found.items():
         at = names.index(name)
@@ -139,7 +142,7 @@ def categories_to_arrays(
 def categories_from_arrays(
     arrays: Mapping[str, NDArray[np.generic]], names: tuple[str, ...], data: Microdata, bins: Mapping[str, BinningRule]
 ) -> dict[str, VariableCategories]:
-    """Return the categories of all variables: those that a fit found, and the others by the recipe."""
+    """Return the categories of all variables: those in the arrays of a fit, the others by the recipe."""
     found: dict[str, VariableCategories] = {}
     for at, name in enumerate(names):
         variable, gaps = data.schema[name], data.may_have_missing(name)

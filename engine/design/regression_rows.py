@@ -1,4 +1,6 @@
-"""Design X (n, K) and response y (n,) of the records of a table, kept where they are one block, and formed block by block where they are more."""
+"""Design X (n, K) and response y (n,) of the records of a table: kept in memory if they are one block, else formed
+block by block.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from .design_triangle import Response, design_triangle, triangle_of_blocks
 
 @dataclass(frozen=True, eq=False)
 class RegressionRows:
-    """Records of ``data`` as a regression reads them, n of them."""
+    """The n records of ``data`` as design rows and responses of a regression."""
 
     design: Design
     data: Microdata
@@ -28,13 +30,13 @@ class RegressionRows:
 
     @cached_property
     def single_block(self) -> tuple[Floats, Floats] | None:
-        """Return X (n, K) and y (n,) where they are one block."""
+        """Return X (n, K) and y (n,) where they are one block, else None."""
         if not self.design.fits_in_one_block(self.data, 1):
             return None
         return self.design.build_matrix(self.data), self.response(self.data)
 
     def blocks(self) -> Iterator[tuple[slice, Floats, Floats]]:
-        """Yield which records, and X (b, K) and y (b,) of them."""
+        """Yield the rows of each block, with X (b, K) and y (b,)."""
         if self.single_block is not None:
             yield slice(0, len(self)), *self.single_block
             return
@@ -51,7 +53,7 @@ class RegressionRows:
 
 
 def stack_blocks(tables: Sequence[RegressionRows]) -> tuple[Floats, Floats] | None:
-    """Return X and y of the records of several tables, one under another, where each table is one block."""
+    """Return X and y of several tables, stacked, where each table is one block; else None."""
     held = [one.single_block for one in tables if one.single_block is not None]
     if len(held) < len(tables):
         return None
@@ -59,14 +61,14 @@ def stack_blocks(tables: Sequence[RegressionRows]) -> tuple[Floats, Floats] | No
 
 
 def stack_weights(tables: Sequence[RegressionRows]) -> Floats | None:
-    """Return the weights of the records of several tables, None where all are 1."""
+    """Return the weights of the records of several tables, stacked; None where all are 1."""
     if all(one.data.weights is None for one in tables):
         return None
     return np.concatenate([one.data.effective_weights for one in tables])
 
 
 def joint_triangle(tables: Sequence[RegressionRows]) -> Floats:
-    """Return R with QR = [X y] of the records of several tables, as ``design_triangle`` has it of one."""
+    """Return R of QR = [X y] of the records of several tables, as ``design_triangle`` does for one."""
     held, weights = stack_blocks(tables), stack_weights(tables)
     if held is not None:
         rows = np.column_stack(held)

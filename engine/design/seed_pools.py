@@ -1,17 +1,12 @@
-"""Seed pools: where records that are drawn in turn start: at random categories, at confidential records, or at records of a public file.
-
-Park & Ghosh §3.1 pick each seed "from a predefined pool". A pool that has nothing to do with the confidential data costs no
-privacy: random categories, or a file that the recipe names and that is public already.
+"""Seed pools: the initial records of samplers that draw each record in turn.
 
     seeds = "uniform"          # any categories, each as likely as the others
     seeds = "confidential"     # confidential records: outside the proof
     seeds = "pool.csv"         # records of a public file beside the recipe: a CSV table with a column a target
 
-The file is read when the recipe is, and its lines become part of the recipe: the run is stored with them, can be repeated
-without the file, and its commitment covers them. That the file is public is the recipe's word. A file is refused where it is the
-confidential table, or half of its records equal a confidential one that is alone of its kind. The account itself takes the recipe's
-word: an
-account that looked at the records would reveal them.
+Park & Ghosh §3.1 pick each seed "from a predefined pool". A pool that is independent of the confidential data costs no
+privacy. The lines of a public file become part of the recipe, so that a run can be repeated without the file, and its
+commitment covers them. A file is refused where it is evidently the confidential table.
 """
 
 from __future__ import annotations
@@ -47,7 +42,7 @@ WHAT = "the seed pool"
 
 @dataclass(frozen=True)
 class SeedPool:
-    """Pool in which records start; of a public file its ``lines``, the first of them the names of the columns."""
+    """Pool of initial records; the ``lines`` of a public file begin with the names of the columns."""
 
     kind: SeedKind = "uniform"
     lines: tuple[str, ...] = ()
@@ -86,12 +81,12 @@ class SeedPool:
 
     @property
     def written(self) -> str | list[str]:
-        """Return what ``parse`` reads back to an equal pool."""
+        """Return the value of the pool in a recipe, which ``parse`` reads back to an equal pool."""
         return list(self.lines) if self.kind == "public" else self.kind
 
     @property
     def told(self) -> str:
-        """Return what the rows of a result say of it: of a file no more than its size and hash."""
+        """Return the text of the pool in result rows: only size and hash of a file."""
         return (
             f"public, {count_noun(self.records, 'record')}, SHA-256 {self.sha256}"
             if self.kind == "public"
@@ -104,7 +99,7 @@ class SeedPool:
 
     @cached_property
     def sha256(self) -> str:
-        """Return the hash of the file, where every line of it ends with a line feed."""
+        """Return the hash of the file's lines, each ended by a line feed."""
         return sha256_of_lines(self.lines)
 
     @cached_property
@@ -112,7 +107,10 @@ class SeedPool:
         return split_table_cells(self.lines, WHAT)
 
     def to_table(self, data: Microdata, names: Sequence[str], place: str) -> Microdata:
-        """Return the records of a public file with these variables of the confidential data, (records,). Raises BadInput at ``place``."""
+        """Return the records of a public file with these variables of the confidential data, (records,).
+
+        Raises BadInput at ``place``.
+        """
         heads, *rows = self._cells
         for name in names:
             if name not in heads:
@@ -143,7 +141,7 @@ SeedPoolParam = Annotated[
 
 
 def _with_levels_of_data(data: Microdata, name: str) -> Any:
-    """Return the variable with the levels that the data have, so that codes agree."""
+    """Return the variable with the levels of the data, so that codes agree."""
     variable = data.schema[name]
     return (
         replace(variable, levels=tuple(map(str, data.column(name).cat.categories)))
@@ -153,7 +151,11 @@ def _with_levels_of_data(data: Microdata, name: str) -> Any:
 
 
 def check_seeds(data: Microdata, targets: Sequence[str], seeds: SeedPool, place: str) -> None:
-    """Raise BadInput at ``place`` where the records of a public file cannot be ones of the data (a column, a level, a bound), or are theirs."""
+    """Raise BadInput at ``place`` where records of a public file do not suit the schema, or are those of the
+    confidential data.
+    """
+    # Checked here, not by the account: an account that looked at the records would reveal them, so it takes the
+    # recipe's word that the file is public.
     if seeds.kind == "public" and _is_confidential_table(data, seeds.to_table(data, targets, place), targets):
         raise BadInput(
             place,
@@ -163,7 +165,7 @@ def check_seeds(data: Microdata, targets: Sequence[str], seeds: SeedPool, place:
 
 
 def uncovered_seeds(seeds: SeedPool) -> tuple[UncoveredUse, ...]:
-    """Return what of the seeds is outside a proof: nothing where they have nothing to do with the confidential data."""
+    """Return the use of the confidential data by the seeds that a proof does not cover, if any."""
     if seeds.kind == "confidential":
         public = "each record was drawn starting from a record of the confidential data"
         return (UncoveredUse("records start as confidential records", public),)
@@ -171,13 +173,14 @@ def uncovered_seeds(seeds: SeedPool) -> tuple[UncoveredUse, ...]:
 
 
 def _is_confidential_table(data: Microdata, pool: Microdata, targets: Sequence[str]) -> bool:
-    """Return whether a pool is the confidential table, or at least half of it equal a confidential record that is alone of its kind.
-
-    Of an independent sample at most 37 % do so in the long run, whatever the distribution: k records in cells of one mean e^-1.
+    """Return whether a pool is the confidential table, or at least half of it equals confidential records that are
+    unique.
     """
     both = [np.concatenate([np.nan_to_num(one.numbers(n), nan=np.inf) for one in (data, pool)]) for n in targets]
     cells = distinct_rows(both, len(both[0])).combination_of
     own, drawn = (np.bincount(part, minlength=cells.max() + 1) for part in (cells[: len(data)], cells[len(data) :]))
+    # Of an independent sample at most 37 % do so in the long run, whatever the distribution: k records in cells of one
+    # mean, e^-1.
     return bool((own == drawn).all()) or 2 * int(drawn[own == 1].sum()) >= len(pool)
 
 
@@ -191,7 +194,10 @@ def draw_seeds(
     *,
     own: bool = False,
 ) -> dict[str, Codes]:
-    """Draw where ``count`` records start, codes (count,) by target; ``own``: of confidential records each at its own."""
+    """Draw the initial categories of ``count`` records, codes (count,) by target.
+
+    With ``own``, each record starts at its own confidential record.
+    """
     if seeds.kind == "uniform":
         return {name: rng.integers(categories[name].size, size=count) for name in targets}
     if seeds.kind == "public":

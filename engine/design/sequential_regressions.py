@@ -1,4 +1,7 @@
-"""Logistic regressions of binary variables on those before them, by distinct combinations of their values (Reiter, Wang & Zhang §3.1)."""
+"""Logistic regressions of binary variables on those before them, fitted to distinct combinations of their values.
+
+They are those of Reiter, Wang & Zhang §3.1.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,12 @@ from .logistic import LogisticFit, LogisticPrior, logistic_regression
 
 @dataclass(frozen=True, eq=False)
 class SequentialRegression:
-    """Regression of one target on distinct rows, each standing for several records of which a share has the second level.
+    """Regression of one binary target on distinct rows, each of several records of which a share has the second level.
 
     terms: of the design
     names: of all columns, (C,)
-    kept: columns that are used; one that those before it determine is left out, such as the product of two variables that no record has
-        both, (C,)
+    kept: columns that are used, (C,); a column that those before determine is left out, such as a product that no
+        record has
     x: the kept columns, (d, K)
     records, ones: the records and those of the second level, (d,)
     """
@@ -50,7 +53,9 @@ class SequentialRegression:
 def sequential_terms(
     target: str, targets: Sequence[str], predictors: Sequence[str], order: int, schema: Schema
 ) -> tuple[PredictorTerm, ...]:
-    """Return the terms that a target is regressed on: predictors, the targets before it, and with order 2 products of two of those."""
+    """Return the terms of a target's regression: predictors, targets before it, and for order 2 the products of two of
+    those.
+    """
     before = targets[: targets.index(target)]
     terms = [parse_term(text, schema, "predictors") for text in (*predictors, *before)]
     if order == 2:
@@ -66,9 +71,10 @@ def sequential_terms(
 def sequential_regressions(
     data: Microdata, targets: Sequence[str], predictors: Sequence[str], order: int, weights: Floats | None = None
 ) -> tuple[SequentialRegression, ...]:
-    """Return the regressions, in the order of the targets, those without a term left out: the first target where nothing is kept.
+    """Return the regressions in the order of the targets, without those that have no term.
 
-    ``weights`` (n,), at least 0, are the influence of single records (a pseudo-likelihood); left out, each counts as one.
+    ``weights`` (n,), at least 0, are the influence of single records (a pseudo-likelihood); by default each counts as
+    one.
     """
     found = []
     for target in targets:
@@ -87,7 +93,9 @@ def sequential_regressions(
 
 
 def level_counts(data: Microdata, target: str, weights: Floats | None = None) -> tuple[float, float]:
-    """Return the records of the first and of the second level, by which the first target is drawn where it has no terms."""
+    """Return the numbers of records with the first and with the second level, from which a first target without terms
+    is drawn.
+    """
     own = np.ones(len(data)) if weights is None else weights
     ones = float(own @ data.numbers(target))
     return float(own.sum()) - ones, ones

@@ -1,10 +1,8 @@
-"""Sparse designs of which a row has one number a term, added up block by block: as long as a table, and never formed whole.
+"""Designs in which each row has at most one number for each term, multiplied block by block without forming the matrix.
 
-The main effects of a variable with levels are indicators, of which a record has one at most: a term is a column and a number for each
-record. So X'WX consists of weighted cross-tables, by ``bincount``, and neither time nor memory grow with rows times columns.
-
-Squares keep half of a double's digits. So where X'X says that the other columns leave little of one, what they leave is computed record
-by record, as precisely as the column is known, and stands in its place (``independent_basis``).
+The main effects of a variable with levels are indicators, of which a record has one at most, so a term is stored as a
+column index and a number for each record. X'WX then consists of weighted cross-tables, and neither time nor memory grow
+with rows times columns.
 """
 
 from __future__ import annotations
@@ -53,6 +51,8 @@ class SparseTerm(Protocol):
 
 @dataclass(frozen=True)
 class InterceptTerm:
+    """Column of ones."""
+
     width: int = 1
 
     def entries_of(self, rows: slice) -> TermEntries:
@@ -61,7 +61,9 @@ class InterceptTerm:
 
 @dataclass(frozen=True, eq=False)
 class IndicatorTerm:
-    """Indicators of all but the first of the levels that occur: ``column`` (n,) is ``width`` where it is that one."""
+    """Indicators of all but the first of the levels that occur: ``column`` (n,) is ``width`` for records of the first
+    level.
+    """
 
     column: NDArray[np.int32]
     width: int
@@ -69,6 +71,7 @@ class IndicatorTerm:
     @classmethod
     def from_codes(cls, codes: Floats) -> IndicatorTerm:
         """Create the indicators of whole codes (n,), from -1."""
+        # Code -1 stands for a missing value, which is a level too.
         code = codes.astype(np.int32) + 1
         occurs = np.bincount(code) > 0
         column = np.cumsum(occurs, dtype=np.int32) - 2
@@ -82,7 +85,7 @@ class IndicatorTerm:
 
 @dataclass(frozen=True, eq=False)
 class StandardisedTerm:
-    """Numbers (n,) over a power of two, less their mean, over their standard deviation."""
+    """Column of numbers (n,) divided by a power of two, centred, and divided by their standard deviation."""
 
     values: Floats
     scale: float
@@ -101,7 +104,7 @@ class StandardisedTerm:
 
 @dataclass(frozen=True)
 class ProductTerm:
-    """Products of every column of one term and every column of the other."""
+    """Products of every column of one term with every column of the other."""
 
     one: SparseTerm
     other: SparseTerm
@@ -111,7 +114,7 @@ class ProductTerm:
         return self.one.width * self.other.width
 
     def entries_of(self, rows: slice) -> TermEntries:
-        """Return the product of both numbers where a row has both."""
+        """Return the product of both numbers in rows that have both."""
         (own, i, a), (theirs, j, b) = self.one.entries_of(rows), self.other.entries_of(rows)
         number = a if b is None else b if a is None else a * b
         if i is None or j is None:
@@ -120,10 +123,11 @@ class ProductTerm:
 
 
 def multiply_entries(entries: Sequence[TermEntries], coefficients: Floats, rows: int) -> Floats:
-    """Return X b, (rows,), of a block of ``rows`` rows, with coefficients (K,)."""
+    """Return X b, (rows,), for a block of ``rows`` rows and coefficients (K,)."""
     found, start = np.zeros(rows), 0
     for width, column, number in entries:
         own = coefficients[start : start + width]
+        # The appended 0 is the coefficient of rows without a number in this term.
         part = own[0] if column is None else np.append(own, 0.0)[column]
         found += part if number is None else part * number
         start += width
@@ -131,12 +135,12 @@ def multiply_entries(entries: Sequence[TermEntries], coefficients: Floats, rows:
 
 
 def multiply_transposed(entries: Sequence[TermEntries], values: Floats) -> Floats:
-    """Return X'v, (K,), of a block, with values (b,)."""
+    """Return X'v, (K,), for a block and values (b,)."""
     return np.concatenate([_column_sums(one, values if one.number is None else values * one.number) for one in entries])
 
 
 def cross_products(entries: Sequence[TermEntries], weights: Floats) -> Floats:
-    """Return X'WX, (K, K), of a block, with weights (b,)."""
+    """Return X'WX, (K, K), for a block and weights (b,)."""
     starts = np.cumsum([0, *(one.width for one in entries)])
     places = [slice(start, end) for start, end in pairwise(starts)]
     found = np.zeros((starts[-1], starts[-1]))
@@ -144,20 +148,21 @@ def cross_products(entries: Sequence[TermEntries], weights: Floats) -> Floats:
         weighted = weights if one.number is None else weights * one.number
         for j, other in enumerate(entries[: i + 1]):
             values = weighted if other.number is None else weighted * other.number
+            # A row has one number a term at most, so the products within a term are on the diagonal.
             part = np.diag(_column_sums(one, values)) if i == j else _cross_table(one, other, values)
             found[places[i], places[j]], found[places[j], places[i]] = part, part.T
     return found
 
 
 def _column_sums(entries: TermEntries, values: Floats) -> Floats:
-    """Return the sum of the values (b,) of each column, (width,)."""
+    """Return the sum of the values (b,) in each column, (width,)."""
     if entries.column is None:
         return np.asarray(values.sum())[None]
     return np.asarray(np.bincount(entries.column, values, entries.width + 1)[: entries.width], dtype=np.float64)
 
 
 def _cross_table(one: TermEntries, other: TermEntries, values: Floats) -> Floats:
-    """Return the sum of the values (b,) of each pair of columns, (width, width)."""
+    """Return the sum of the values (b,) in each pair of columns, (width, width)."""
     if one.column is None or other.column is None:
         return _column_sums(other if one.column is None else one, values).reshape(one.width, other.width)
     shape = one.width + 1, other.width + 1
@@ -167,7 +172,7 @@ def _cross_table(one: TermEntries, other: TermEntries, values: Floats) -> Floats
 
 @dataclass(frozen=True)
 class SparseDesign:
-    """Design of ``terms`` side by side, ``rows`` long and K = ``width`` wide."""
+    """Design of ``terms`` side by side, with ``rows`` rows and K = ``width`` columns."""
 
     terms: Sequence[SparseTerm]
     rows: int
@@ -177,12 +182,12 @@ class SparseDesign:
         return sum(term.width for term in self.terms)
 
     def blocks(self) -> Iterator[tuple[slice, list[TermEntries]]]:
-        """Yield its rows, and the entries of every term there, block by block."""
+        """Yield the rows of each block, with the entries of every term there."""
         for rows in row_blocks(self.rows, self.width):
             yield rows, [term.entries_of(rows) for term in self.terms]
 
     def matrix(self) -> Floats:
-        """Return the design as a dense matrix, (rows, K): for few rows."""
+        """Return the design as a dense matrix, (rows, K), for a design of few rows."""
         found, start = np.zeros((self.rows, self.width)), 0
         for term in self.terms:
             width, column, number = term.entries_of(slice(None))
@@ -193,6 +198,7 @@ class SparseDesign:
 
     @cached_property
     def squares(self) -> Floats:
+        """Return X'X, (K, K)."""
         return sum(
             (cross_products(entries, np.ones(rows.stop - rows.start)) for rows, entries in self.blocks()),
             start=np.zeros((self.width, self.width)),
@@ -200,8 +206,10 @@ class SparseDesign:
 
 
 def make_sparse_design(design: Design, data: Microdata) -> SparseDesign:
-    """Make the same columns in the same order as ``design.build_matrix(data)``, of records that have all values. Raises BadInput outside a
-    function's domain.
+    """Create a design with the columns of ``design.build_matrix(data)``, in that order, for records without missing
+    values.
+
+    Raises BadInput outside a function's domain.
     """
     design.check_domains(data)
     terms = (reduce(ProductTerm, [_term_of_factor(factor, data) for factor in term.factors]) for term in design.terms)
@@ -209,6 +217,7 @@ def make_sparse_design(design: Design, data: Microdata) -> SparseDesign:
 
 
 def _term_of_factor(factor: TermFactor, data: Microdata) -> SparseTerm:
+    """Return the indicators of a factor with levels, or the numbers of any other."""
     if not factor.has_indicators(data.schema):
         return StandardisedTerm(factor_numbers(factor, data), 1.0, 0.0, 1.0)
     levels = data.column(factor.column).cat
@@ -218,11 +227,11 @@ def _term_of_factor(factor: TermFactor, data: Microdata) -> SparseTerm:
 
 @dataclass(frozen=True, eq=False)
 class ColumnBasis:
-    """Independent columns B that span some of a design.
+    """Independent columns B that span some columns of a design X.
 
     kept: columns of the design itself, (k,)
     combined: combinations X C of all columns, C (K, c)
-    to_orthonormal: T, upper triangular, (k + c, k + c): the columns of B T are orthonormal but for rounding
+    to_orthonormal: T, upper triangular, (k + c, k + c): the columns of B T are orthonormal up to rounding
     """
 
     design: SparseDesign
@@ -234,24 +243,24 @@ class ColumnBasis:
         return len(self.to_orthonormal)
 
     def blocks(self) -> Iterator[tuple[slice, list[TermEntries]]]:
-        """Yield the rows of X with X C beside it, (K + c) columns, block by block."""
+        """Yield the rows of each block, with the entries of X and then X C, (K + c) columns."""
         for rows, entries in self.design.blocks():
             yield rows, _with_combined(entries, self.combined, rows.stop - rows.start)
 
     @property
     def places(self) -> Integers:
-        """Return where the columns of B stand among those (K + c)."""
+        """Return the places of the columns of B among the (K + c) columns."""
         return np.append(self.kept, self.design.width + np.arange(self.combined.shape[1]))
 
     def extended_coefficients(self, of_orthonormal: Floats) -> Floats:
-        """Return coefficients (K + c,) of X beside X C, from those of B T (k + c,)."""
+        """Return coefficients (K + c,) of X and X C, given those of B T (k + c,)."""
         found = np.zeros(self.design.width + self.combined.shape[1])
         found[self.places] = self.to_orthonormal @ of_orthonormal
         return found
 
     @property
     def to_design(self) -> Floats:
-        """Return the matrix that takes coefficients of B T to those of the design alone, (K, k + c)."""
+        """Return the matrix that maps coefficients of B T to those of the design alone, (K, k + c)."""
         found = np.zeros((self.design.width + self.combined.shape[1], len(self)))
         found[self.places] = self.to_orthonormal
         return np.asarray(found[: self.design.width] + self.combined @ found[self.design.width :])
@@ -262,11 +271,10 @@ def _with_combined(entries: list[TermEntries], combined: Floats, rows: int) -> l
 
 
 def independent_basis(design: SparseDesign, among: Booleans | None = None, tolerance: float = 1e-10) -> ColumnBasis:
-    """Find a basis of the columns of a design, or of those ``among`` them, (K,).
+    """Return a basis of the columns of a design, or of those marked by ``among`` (K,).
 
-    A column counts as dependent when its residual after the basis is below ``tolerance`` of its length, as for
-    ``columns.independent_columns``. Columns of which more than ``CLEAR`` is left by X'X enter unchanged. Of the others the rest is
-    computed, refined until it is orthogonal to the basis, and enters, scaled, in their place; so on until nothing is left of any.
+    A column counts as dependent where its residual after the basis is below ``tolerance`` of its length, as for
+    ``columns.independent_columns``.
     """
     lengths = np.sqrt(np.diag(design.squares))
     asked = np.flatnonzero(lengths > 0 if among is None else among & (lengths > 0))
@@ -274,6 +282,8 @@ def independent_basis(design: SparseDesign, among: Booleans | None = None, toler
     basis = _make_basis(design, asked[clear], np.empty((design.width, 0)))
     doubtful = asked[~clear]
     while len(doubtful):
+        # Squares keep half of a double's digits: where X'X leaves little of a column, its residual is computed record
+        # by record and takes the column's place.
         rests, squares = _residual_columns(basis, doubtful)
         length = np.sqrt(np.diag(squares))
         left = length > tolerance * lengths[doubtful]
@@ -285,8 +295,8 @@ def independent_basis(design: SparseDesign, among: Booleans | None = None, toler
 
 
 def _clearly_independent(squares: Floats) -> Booleans:
-    """Mark which of some columns with these cross-products (k, k) have more than ``CLEAR`` of their length left by the ones before that
-    have, (k,).
+    """Mark the columns with cross-products (k, k) whose residual after the marked columns before exceeds ``CLEAR`` of
+    their length, (k,).
     """
     lengths = np.sqrt(np.diag(squares))
     rest = squares / np.outer(lengths, lengths)
@@ -294,11 +304,13 @@ def _clearly_independent(squares: Floats) -> Booleans:
     for k in range(len(rest)):
         found[k] = rest[k, k] > CLEAR**2
         if found[k]:
+            # One step of a Cholesky decomposition (the Schur complement).
             rest -= np.outer(rest[:, k], rest[k] / rest[k, k])
     return found
 
 
 def _make_basis(design: SparseDesign, kept: Integers, combined: Floats) -> ColumnBasis:
+    """Return the basis of these columns, orthonormalised by the Cholesky factor of its cross-products."""
     basis = ColumnBasis(design, kept, combined, np.eye(len(kept) + combined.shape[1]))
     chosen = np.ix_(basis.places, basis.places)
     if combined.shape[1]:
@@ -307,17 +319,19 @@ def _make_basis(design: SparseDesign, kept: Integers, combined: Floats) -> Colum
     else:
         squares = design.squares[chosen]
     lengths = np.sqrt(np.diag(squares))
+    # Columns of unit length first, so that units of the variables do not matter.
     root = np.linalg.cholesky(squares / np.outer(lengths, lengths))
     inverse = solve_triangular(root, np.eye(len(root)), lower=True).T / lengths[:, None]
     return ColumnBasis(design, kept, combined, np.asarray(inverse))
 
 
 def _residual_columns(basis: ColumnBasis, doubtful: Integers) -> tuple[Floats, Floats]:
-    """Return what a basis leaves of the ``doubtful`` columns (d,) of its design, as combinations of all of them (K, d), and the
-    cross-products (d, d).
+    """Return the residuals of the ``doubtful`` columns (d,) after a basis, as combinations of all columns (K, d), and
+    their cross-products (d, d).
     """
     width, t = basis.design.width, basis.to_orthonormal
     combination = np.eye(width + basis.combined.shape[1])[:, doubtful]
+    # A second projection removes what rounding left along the basis in the first.
     for _ in range(_REFINEMENTS):
         along = _residual_cross_products(basis, combination)[0]
         combination[basis.places] -= t @ (t.T @ along)
@@ -326,7 +340,7 @@ def _residual_columns(basis: ColumnBasis, doubtful: Integers) -> tuple[Floats, F
 
 
 def _residual_cross_products(basis: ColumnBasis, combination: Floats) -> tuple[Floats, Floats]:
-    """Return B'R, (k + c, d), and R'R, (d, d), for R = X beside X C times a ``combination`` (K + c, d)."""
+    """Return B'R, (k + c, d), and R'R, (d, d), for R = [X, X C] times a ``combination`` (K + c, d)."""
     count = combination.shape[1]
     along, squares = np.zeros((len(basis), count)), np.zeros((count, count))
     for rows, entries in basis.blocks():

@@ -1,7 +1,7 @@
-"""Strata, and in each the records and columns of a multinomial logit of its own.
+"""Strata, and the records and columns of a multinomial logit of its own in each.
 
-A stratum is a value of a variable, or a group of its levels; levels that no group names make one group more. Only classes
-that records of the stratum have are drawn in it.
+A stratum is a level of a variable, or a group of its levels; levels outside all groups form one more group. Only
+classes that occur in a stratum are drawn in it.
 """
 
 from __future__ import annotations
@@ -29,18 +29,16 @@ MOST_ALONE = 100_000
 
 @dataclass(frozen=True, eq=False)
 class StratumRecords:
-    """Records of one stratum that a model is fitted to, r of them.
+    """Records of one stratum that a model is fitted to, in r rows.
 
-    rows: their places in the table, (r,)
-    kept: columns of the design that are used: those before it in the stratum determine the others, (C,)
+    rows: their places in the table, or, with ``weights``, among its distinct combinations, (r,)
+    kept: columns of the design that are used; the columns before a dropped one determine it in the stratum, (C,)
     x: the kept columns, (r, p)
     y: codes of the target; a missing value has the code after the last level, (r,)
-    classes: codes that occur, ascending, (K,)
+    class_keys: codes that occur, ascending, (K,)
     records: number of records
-    weights: where it is not None, each row is that of all ``records`` that are alike, and these are their weights in all; ``rows`` then
-        are places among
-        all that differ, (r,)
-    combination_of: then the combination of each record of the table, (n,)
+    weights: total weight of the equal records that a row stands for, (r,); None where each row is one record
+    combination_of: combination of each record of the table where rows are combinations, (n,)
     """
 
     number: int
@@ -55,16 +53,16 @@ class StratumRecords:
     combination_of: Integers | None = None
 
     def rows_of_records(self, records: Integers) -> tuple[Integers, NDArray[np.bool_]]:
-        """Return in which row each of some records of the table stands, and whether it does in one; 0 where not."""
+        """Return the row of each of some records of the table, 0 where it has none, and whether it has one."""
         return find_places(records if self.combination_of is None else self.combination_of[records], self.rows)
 
     @property
     def coefficient_count(self) -> int:
-        """Return how many coefficients its model has, K p."""
+        """Return the number of coefficients of its model, K p."""
         return int(len(self.class_keys) * self.x.shape[1])
 
     def fit(self, penalty: float, weights: Floats | None = None) -> MultinomialLogit:
-        """Fit its model; ``weights`` (n,) are those of all records of the table, not of the stratum alone."""
+        """Fit its model; ``weights`` (n,) are those of all records of the table."""
         if self.weights is not None:
             return fit_multinomial_logit(self.x, self.y, self.class_keys, penalty, self.weights)
         return fit_multinomial_logit(
@@ -73,16 +71,16 @@ class StratumRecords:
 
 
 def find_places(values: Integers, ascending: Integers) -> tuple[Integers, NDArray[np.bool_]]:
-    """Return where values stand among ascending ones, 0 where they do not, and whether they do."""
+    """Return the place of each value in an ascending array, 0 where it is absent, and whether it is present."""
     places = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
     there = ascending[places] == values
     return np.where(there, places, 0), there
 
 
 def strata_of_records(data: Microdata, variable: str | None, groups: Groups) -> Integers:
-    """Return the stratum of each record, (n,): the group of its level, the level itself where there are no groups, 0 without a variable.
+    """Return the stratum of each record, (n,): the group of its level, or the level without groups.
 
-    A missing value is a level of its own; with groups it is of the others.
+    It is 0 without a variable. A missing value is a level of its own; with groups it is among the other levels.
     """
     if variable is None:
         return np.zeros(len(data), dtype=np.int64)
@@ -96,7 +94,7 @@ def strata_of_records(data: Microdata, variable: str | None, groups: Groups) -> 
 
 
 def stratum_name(number: int, data: Microdata, variable: str | None, groups: Groups) -> str:
-    """Return the name of a stratum: its group, or the level."""
+    """Return the name of a stratum: that of its group, or its level."""
     if variable is None:
         return ""
     if groups:
@@ -106,7 +104,7 @@ def stratum_name(number: int, data: Microdata, variable: str | None, groups: Gro
 
 
 def check_level_groups(data: Microdata, variable: str, groups: Groups, place: str) -> None:
-    """Raise BadInput where a group names a level that the variable does not have, or that another group has."""
+    """Raise BadInput where a group names a level that the variable lacks, or that another group has."""
     levels = [str(level) for level in data.column(variable).cat.categories]
     seen: set[str] = set()
     for name, group in groups.items():
@@ -129,10 +127,9 @@ def stratified_records(
     filled: bool = False,
     together: bool = False,
 ) -> tuple[StratumRecords, ...]:
-    """Return the records of each stratum, in the order of the strata's numbers; ``together`` those that are alike in all of it, as one row.
+    """Return the records of each stratum, ordered by stratum number; with ``together``, equal records share a row.
 
-    ``filled``: records without a value of the target are left out of the fits, rather than of a class of their own. So are records of
-    weight 0, whose class may be unique.
+    With ``filled``, records without a value of the target are left out of the fits rather than forming a class.
     """
     groups = groups or {}
     design, categories = (
@@ -140,6 +137,7 @@ def stratified_records(
         categories_of_variable(data, target, None),
     )
     weights, records, of = None, np.ones(len(data)), None
+    # Records of weight 0 are left out, since their class may be unique.
     table, counted = data, data.effective_weights > 0
     if together:
         columns = (*design.columns, target, *(() if variable is None else (variable,)))

@@ -1,13 +1,12 @@
 """Structural zeros: combinations of values that cannot occur, as a recipe writes them.
 
-They are written in the language of ``sfumato.engine.data.conditions``, terms of single variables that hold together:
+They are conjunctions of terms on single variables, in the language of ``sfumato.engine.data.conditions``:
 
     "age < 15 & marital_status != Never-married"
     "relationship = Husband & sex = Female"
     "age < 15 & occupation is present"
 
-A number is compared with whole bins: the bins need a cut where the condition has one. A value that is missing fulfils no term but ``is
-    missing``.
+A number is compared with whole bins, so the bins need a cut at each limit. A missing value fulfils only ``is missing``.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _COMPARED = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greate
 
 @dataclass(frozen=True, slots=True)
 class StructuralZeroTerm:
-    """Condition on one variable: a ``sign`` and ``values``, or ``is missing`` and ``is present`` and none."""
+    """Condition on one variable: a ``sign`` with ``values``, or ``is missing`` or ``is present`` without any."""
 
     column: str
     sign: str
@@ -60,7 +59,7 @@ class StructuralZeroTerm:
         return cls(column, term.sign, tuple(values))
 
     def fulfilling_levels(self, categories: VariableCategories, data: Microdata, size: int, place: str) -> Mask:
-        """Mark which of the ``size`` levels of its variable fulfil it, (size,). Raises BadInput."""
+        """Mark which of the ``size`` categories of its variable fulfil it, (size,). Raises BadInput."""
         present = np.arange(size) < categories.value_count
         if not self.values:
             if self.sign == "is missing" and size == categories.value_count and categories.has_missing:
@@ -74,6 +73,7 @@ class StructuralZeroTerm:
         return np.append(found, np.zeros(size - len(found), dtype=np.bool_))
 
     def _fulfilling_names(self, categories: VariableCategories, data: Microdata, place: str) -> Mask:
+        """Mark the levels that fulfil it, of a variable with levels. Raises BadInput."""
         names = [str(level) for level in data.column(self.column).cat.categories]
         for value in self.values:
             if value not in names:
@@ -86,7 +86,7 @@ class StructuralZeroTerm:
         return np.asarray(_COMPARED[self.sign](at, names.index(self.values[0])))
 
     def _fulfilling_bins(self, categories: VariableCategories, place: str) -> Mask:
-        """Mark the bins whose every number fulfils it; BadInput where a bin has others too."""
+        """Mark the bins all of whose numbers fulfil it. Raises BadInput where only some numbers of a bin do."""
         if categories.variable.kind is Kind.DATE:
             raise BadInput(place, f'"{self.column}" is a date, which conditions do not compare')
         try:
@@ -118,7 +118,7 @@ class StructuralZeroTerm:
 def _bins_between(
     first: NDArray[np.float64], past: NDArray[np.float64], low: float, high: float, name: str, place: str
 ) -> Mask:
-    """Mark which bins lie between low and high; BadInput where one lies on both sides."""
+    """Mark the bins between low and high. Raises BadInput where a bin is partly inside."""
     inside = (first >= low) & (past <= high)
     if (~inside & (past > low) & (first < high)).any():
         cuts = ", ".join(f"{end:g}" for end in (low, high) if np.isfinite(end))
@@ -128,14 +128,14 @@ def _bins_between(
 
 @dataclass(frozen=True, slots=True)
 class StructuralZero:
-    """Condition that no record fulfils: all its ``terms`` together."""
+    """Condition that no record fulfils: the conjunction of its ``terms``."""
 
     terms: tuple[StructuralZeroTerm, ...]
     text: str
 
     @classmethod
     def parse(cls, value: object) -> StructuralZero:
-        """Read the condition from a recipe's text. Raises ValueError; the message shows the form."""
+        """Parse the condition from a recipe's text. Raises ValueError; the message shows the form."""
         if isinstance(value, StructuralZero):
             return value
         if not isinstance(value, str):
@@ -159,7 +159,10 @@ class StructuralZero:
     def possible_levels(
         self, categories: Mapping[str, VariableCategories], sizes: Mapping[str, int], data: Microdata, place: str
     ) -> Mask:
-        """Mark which levels of all variables, side by side (D,), may be part of a record that fulfils it. Raises BadInput."""
+        """Mark the categories of all variables, side by side (D,), that a record may have that fulfils the condition.
+
+        Raises BadInput.
+        """
         masks = {name: np.ones(size, dtype=np.bool_) for name, size in sizes.items()}
         for term in self.terms:
             if term.column not in categories:

@@ -1,20 +1,18 @@
-"""Survey design of a table: which variable is the survey weight, and which say how the records were drawn.
+"""Survey design of a table: the variable with the survey weights, and those that describe how the records were sampled.
 
     weight = { kind = "continuous", role = "weight" }
     region = { kind = "categorical", role = "quasi_identifier", design = "strata" }
     school = { kind = "categorical", design = "clusters" }
     schools = { kind = "count", design = "population" }      # clusters of the record's stratum in the population
 
-A survey weight says how many people of the population a record stands for. It has nothing to do with the weights of
-``sfumato.engine.recipe.weights``, which are the influence of records on the models of a release. Measures that declare
-``survey_weighted`` are about the population,
-by the weights and the design that each table has itself, as whoever analyses a release would; all others about the records.
+A survey weight is the number of people in the population that a record represents. It is unrelated to the weights of
+``sfumato.engine.recipe.weights``, the influence of records on the models of a release. Measures that declare
+``survey_weighted`` are about the population, by the weights and design of each table itself, as an analyst of the
+release would use them; all others are about the records.
 
-Weights are made from strata, response classes and totals of the population, so that they reveal to which of these a record belongs (de
-Waal &
-Willenborg 1997), and a release that changes such variables but not the weights is biased (Mitra & Reiter 2006): a plan may synthesise
-the weight as
-any variable, after those that it is made from, and the gate examines what is kept.
+Survey weights can identify records, since they are computed from strata, response classes and population totals (de
+Waal & Willenborg 1997), and a release that changes such variables but not the weights is biased (Mitra & Reiter 2006).
+So a plan may synthesise the weight like any variable, after those that it is computed from.
 """
 
 from __future__ import annotations
@@ -69,7 +67,10 @@ class SurveyDesign:
         return ", ".join(f"{part} {name}" for part, name in self.variable_by_part.items())
 
     def weights_of(self, data: Microdata) -> Floats:
-        """Return the weight of each record, (n,). Raises NotComputable where some have none, or one that no record can have."""
+        """Return the weight of each record, (n,).
+
+        Raises NotComputable where a weight is missing, infinite or not above 0.
+        """
         weights = data.numbers(self.weight)
         if wrong := int((~(weights > 0) | ~np.isfinite(weights)).sum()):
             raise NotComputable(
@@ -78,7 +79,10 @@ class SurveyDesign:
         return weights
 
     def sample_of(self, data: Microdata) -> SurveySample:
-        """Return the weights with strata, clusters and population of each record. Raises NotComputable where the table does not have them."""
+        """Return the weights with strata, clusters and population of each record.
+
+        Raises NotComputable where the table lacks one of them.
+        """
         from .survey_estimation import SurveySample  # SciPy's functions, which most runs have no use for
 
         codes = {
@@ -95,6 +99,7 @@ class SurveyDesign:
 
     @staticmethod
     def _value_codes(data: Microdata, name: str) -> Integers:
+        """Return codes from 0 of a variable of the design, (n,). Raises NotComputable where a value is missing."""
         values = data.numbers(name)
         if np.isnan(values).any():
             raise NotComputable(f'records have no value of "{name}", which the design needs')
@@ -102,7 +107,9 @@ class SurveyDesign:
 
 
 def check_survey_variables(schema: Schema) -> None:
-    """Raise BadInput where the schema declares two weights or two of a part of the design, a part without a weight, or one of a wrong kind."""
+    """Raise BadInput where the schema declares a weight or a part of the design twice, a part without a weight, or one
+    of a wrong kind.
+    """
     for place, found in _declared_parts(schema):
         for name in found[1:]:
             raise BadInput(f"variables.{name}.{place}", f'"{found[0]}" is that already; a table has one')
@@ -123,13 +130,14 @@ def check_survey_variables(schema: Schema) -> None:
 
 
 def _declared_parts(schema: Schema) -> Iterator[tuple[str, list[str]]]:
+    """Yield the role and each part of the design, with the variables that declare it."""
     yield "role", list(schema.names_by_role(Role.WEIGHT))
     for part in DesignPart:
         yield "design", [variable.name for variable in schema if variable.design is part]
 
 
 def check_survey_weights(data: Microdata) -> None:
-    """Raise BadInput where confidential records have no weight, or one that is not above 0, or the design gives no variance."""
+    """Raise BadInput where a confidential record has no weight above 0, or the design gives no variance."""
     design = SurveyDesign.from_schema(data.schema)
     if design is None:
         return
@@ -158,16 +166,14 @@ def check_survey_weights(data: Microdata) -> None:
 
 
 def survey_settings(method: Method, schema: Schema) -> dict[str, str]:
-    """Return what the rows of a method say of the survey design, beside the settings of their step."""
+    """Return the survey design that a method's rows report beside the settings of their step."""
     design = SurveyDesign.from_schema(schema) if method.measurement.survey_weighted else None
     return {} if design is None else {SURVEY_SETTING: str(design)}
 
 
 def is_unweighted(method: Method, schema: Schema) -> bool:
-    """Return whether a measure of information is about the records though the schema has a survey weight.
-
-    Risks count records and persons in the release, whatever they stand for.
-    """
+    """Return whether a measure of information is about the records although the schema has a survey weight."""
+    # Risks count records and persons in the release, whatever they represent, so they are never called unweighted.
     return (
         method.family in INFORMATION
         and not method.measurement.survey_weighted
@@ -176,7 +182,7 @@ def is_unweighted(method: Method, schema: Schema) -> bool:
 
 
 def add_unweighted_remark(method: Method, measure: Measure, schema: Schema) -> Measure:
-    """Add ``UNWEIGHTED`` to the reason of each value that is unweighted."""
+    """Add ``UNWEIGHTED`` to the reason of each value of an unweighted measure."""
     if not is_unweighted(method, schema):
         return measure
     return replace(
@@ -185,5 +191,5 @@ def add_unweighted_remark(method: Method, measure: Measure, schema: Schema) -> M
 
 
 def add_remark(estimate: Estimate, words: str) -> Estimate:
-    """Return the estimate with a remark more."""
+    """Return the estimate with one more remark in its reason."""
     return replace(estimate, reason="; ".join(filter(None, (estimate.reason, words))))

@@ -1,24 +1,13 @@
-"""Estimates from a survey sample: weighted means, quantiles and regression coefficients, with variances of the design.
+"""Estimates from a survey sample: weighted means, quantiles and regression coefficients, with design-based variances.
 
-Record i has the survey weight w_i, the people of the population that it stands for. Clusters (primary sampling units) are drawn in strata;
-without clusters each record is one, without strata there is one. With z_i what record i adds to the linearised estimate,
-and Z_hc the sum of z_i over cluster c of stratum h (n_h clusters, mean Z_h; N_h in the population, where that is given),
+Clusters (primary sampling units) are drawn in strata; without clusters each record is one, without strata there is one.
+With z_i the linearised value of record i, and Z_hc the sum of z_i over cluster c of stratum h (n_h clusters with mean
+Z_h; N_h in the population, where that is given), the ultimate cluster estimator is
 
     V = sum_h (1 - n_h / N_h) n_h / (n_h - 1) sum_c (Z_hc - Z_h)^2
 
-is the ultimate cluster estimator (Hansen, Hurwitz & Madow 1953; Särndal, Swensson & Wretman 1992, §4.6): clusters count as drawn with
-replacement unless
-N_h is given, whatever is drawn inside them. Intervals are Student's, with as many degrees of freedom as there are clusters more than strata
-(Korn & Graubard 1999, §2.4), of coefficients one more less their number. Functions and figures are those of R's survey package (Lumley
-2004), which tests hold.
-
-    mean          z_i = w_i (y_i - ybar) / sum w                        (svymean)
-    quantile      the least value with a weighted share of p or more at or below it; its interval is that of this share,
-                  inverted to values (Woodruff 1952)                    (svyquantile, qrule "math", interval "mean")
-    coefficients  weighted score equations; z_i = A^-1 x_i w_i (y_i - mu_i), A their derivative: the sandwich of Binder (1983)
-                                                                        (svyglm)
-
-Records outside a domain, those that lack a value, add z_i = 0 and their clusters still count: which records have a value is chance too.
+(Hansen, Hurwitz & Madow 1953; Särndal, Swensson & Wretman 1992, §4.6). Functions and results are those of R's survey
+package (Lumley 2004), which tests check: ``svymean``, ``svyquantile`` (qrule "math", interval "mean") and ``svyglm``.
 """
 
 from __future__ import annotations
@@ -54,37 +43,40 @@ def effective_sample_size(weights: Floats) -> float:
 def design_effect(weights: Floats) -> float:
     """Return Kish's design effect of unequal weights, n sum w^2 / (sum w)^2.
 
-    It is by how much they raise the variance of a mean that has nothing to do with them.
+    It is the factor by which they raise the variance of a mean that does not depend on them.
     """
     return max(1.0, len(weights) / effective_sample_size(weights))
 
 
 def weighted_share(holds: Mask, weights: Floats) -> float:
-    """Return the share of the population that records (n,) stand for of which something holds."""
+    """Return the weighted share of records (n,) for which something holds."""
     return float(weights[holds].sum() / weights.sum())
 
 
 def weighted_mean(values: Floats, weights: Floats) -> float:
-    """Return the weighted mean of values (n,) of any size."""
+    """Return the weighted mean of values (n,), without overflow."""
     scale = float(column_scales(values))
     return float(weights @ (values / scale) / weights.sum()) * scale
 
 
 def weighted_sd(values: Floats, weights: Floats) -> float:
-    """Return the standard deviation of values (n,), n at least 2: the root of n / (n - 1) times the weighted mean of squared deviations."""
+    """Return the weighted standard deviation of values (n,), n at least 2."""
     n, scale = len(values), float(column_scales(values))
     deviations = values / scale - weighted_mean(values / scale, weights)
+    # n / (n - 1) times the weighted mean of squared deviations.
     return float(np.sqrt(weights @ deviations**2 / weights.sum() * n / (n - 1))) * scale
 
 
 def weighted_quantile(values: Floats, weights: Floats, p: float) -> float:
-    """Return the least of the values (n,) with a weighted share of p, 0 to 1, or more at or below it."""
+    """Return the smallest of the values (n,) with a weighted share of at least p, 0 to 1, at or below it."""
     return float(_weighted_quantiles(values, weights, [p])[0])
 
 
 def _weighted_quantiles(values: Floats, weights: Floats, shares: Sequence[float]) -> Floats:
+    """Return the weighted quantiles of values (n,) at several shares."""
     order = np.argsort(values, kind="stable")
     below = np.cumsum(weights[order])
+    # Lowered, so that a share that is reached exactly counts as reached despite rounding.
     wanted = np.asarray(shares) * below[-1] * (1 - _ROUNDING)
     return np.asarray(values[order][np.minimum(np.searchsorted(below, wanted), len(values) - 1)])
 
@@ -111,16 +103,17 @@ class SurveySample:
         clusters: Integers | None = None,
         population: Floats | None = None,
     ) -> SurveySample:
-        """Create the sample whose records have these weights, codes of strata and of clusters within them, and N_h, each (n,).
+        """Create the sample from weights, codes of strata and of clusters within them, and the population's clusters
+        N_h, each (n,).
 
-        Raises:
-            NotComputable: where a stratum has several N_h, or fewer clusters in the population than in the sample.
+        Raises NotComputable where a stratum has several N_h, or fewer clusters in the population than in the sample.
         """
         n = len(weights)
         stratum = np.zeros(n, np.int64) if strata is None else distinct_codes(strata).codes.astype(np.int64)
         within = np.arange(n) if clusters is None else distinct_codes(clusters).codes
         cluster = distinct_rows([stratum, within], n).combination_of
         count = int(stratum.max()) + 1
+        # No estimate depends on the scale of the weights.
         sample = cls(weights / weights.mean(), stratum, cluster, np.full(count, np.inf))
         if population is None:
             return sample
@@ -134,6 +127,7 @@ class SurveySample:
 
     @property
     def _stratum_of_cluster(self) -> Integers:
+        """Return the stratum of each cluster, (clusters,)."""
         found = np.zeros(int(self.cluster.max()) + 1, dtype=np.int64)
         found[self.cluster] = self.stratum
         return found
@@ -145,11 +139,13 @@ class SurveySample:
 
     @property
     def single_cluster_strata(self) -> int:
-        """Return how many strata have one cluster that is not all of the stratum: nothing says how much its clusters differ."""
+        """Return the number of strata with a single cluster that is not all of the stratum."""
         return int(((self.clusters_by_stratum == 1) & (self.population > 1)).sum())
 
     def require_variance(self) -> None:
-        """Raise NotComputable where a stratum has a single cluster, which cannot be compared with another."""
+        """Raise NotComputable where a stratum has a single sampled cluster, since the variance between clusters is then
+        unknown.
+        """
         if self.single_cluster_strata:
             what = "stratum has" if self.single_cluster_strata == 1 else "strata have"
             raise NotComputable(
@@ -157,15 +153,19 @@ class SurveySample:
             )
 
     def degrees_of_freedom(self, inside: Mask) -> int:
-        """Return clusters less strata of the records (n,) inside a domain. Raises NotComputable where there are no more clusters than strata."""
+        """Return the number of clusters minus that of strata, among the records (n,) inside a domain.
+
+        Raises NotComputable where there are no more clusters than strata.
+        """
         found = len(np.unique(self.cluster[inside])) - len(np.unique(self.stratum[inside]))
         if found < 1:
             raise NotComputable("there are no more clusters than strata, so the estimate has no interval")
         return found
 
     def root_of_variance(self, z: Floats) -> Floats:
-        """Return rows Z whose Z'Z is the covariance (k, k) of estimates with linearised values z (n, k). Raises NotComputable as
-        ``require_variance``.
+        """Return rows Z such that Z'Z is the covariance (k, k) of estimates with linearised values z (n, k).
+
+        Raises NotComputable as ``require_variance``.
         """
         self.require_variance()
         sizes, stratum = self.clusters_by_stratum, self._stratum_of_cluster
@@ -174,6 +174,8 @@ class SurveySample:
         means = np.zeros((len(sizes), z.shape[1]))
         np.add.at(means, stratum, totals)
         means /= sizes[:, None]
+        # Without N_h the population is infinite: clusters count as drawn with replacement, whatever is drawn inside
+        # them. A stratum of one cluster passes only where it is all of the stratum, and its factor is 0.
         factor = (1 - sizes / self.population) * sizes / np.maximum(sizes - 1, 1)
         return np.asarray((totals - means[stratum]) * np.sqrt(factor)[stratum, None])
 
@@ -185,15 +187,17 @@ class SurveySample:
 def survey_mean(
     values: Floats, sample: SurveySample, confidence: float = 0.95, within: Range = UNBOUNDED
 ) -> IntervalEstimate:
-    """Return the weighted mean of values (n,), NaN outside the domain, with its t interval, inside the range of the values.
+    """Return the weighted mean of values (n,), NaN outside the domain, with its t interval inside the range of the
+    values.
 
-    Raises:
-        NotComputable: where strata or clusters give no variance.
+    Raises NotComputable where strata or clusters give no variance.
     """
     inside = ~np.isnan(values)
     present, weights = values[inside], sample.weights[inside]
     scale = float(column_scales(present))
     mean = weighted_mean(present / scale, weights)
+    # z_i = w_i (y_i - ybar) / sum w. Outside the domain z_i = 0, and their clusters still count: which records have a
+    # value is chance too.
     z = np.zeros(len(values))
     z[inside] = weights * (present / scale - mean) / weights.sum()
     degrees = sample.degrees_of_freedom(inside)
@@ -204,22 +208,23 @@ def survey_mean(
 
 
 def survey_quantile(values: Floats, sample: SurveySample, p: float, confidence: float = 0.95) -> IntervalEstimate:
-    """Return the weighted p-quantile of values (n,), NaN outside the domain, with Woodruff's interval and standard error.
+    """Return the weighted p-quantile of values (n,), NaN outside the domain, with Woodruff's interval and standard
+    error.
 
-    The standard error is half the interval's width over its t.
-
-    Raises:
-        NotComputable: where strata or clusters give no variance, or so few records lie beyond that the interval has an end missing.
+    Raises NotComputable where strata or clusters give no variance, or where too few records lie beyond the quantile for
+    an end of the interval.
     """
     inside = ~np.isnan(values)
     present, weights = values[inside], sample.weights[inside]
     found = weighted_quantile(present, weights, p)
     share = survey_mean(np.where(inside, values <= found, np.nan), sample, confidence)
     half = t_quantile(share.degrees_of_freedom, confidence) * share.standard_error
+    # Woodruff (1952): the interval of the share at or below the quantile is inverted to values.
     ends = share.value - half, share.value + half
     if ends[0] < 0 or ends[1] > 1:
         raise NotComputable(f"too few records lie beyond the {p:g} quantile for an interval of it")
     lower, upper = map(float, _weighted_quantiles(present, weights, ends))
+    # Half the interval's width over its t, as svyquantile has it.
     error = (upper - lower) / (2 * t_quantile(share.degrees_of_freedom, confidence))
     return IntervalEstimate(found, error, lower, upper, share.degrees_of_freedom)
 
@@ -227,10 +232,11 @@ def survey_quantile(values: Floats, sample: SurveySample, p: float, confidence: 
 def survey_linear_coefficients(
     x: Floats, y: Floats, sample: SurveySample, inside: Mask, confidence: float = 0.95
 ) -> list[IntervalEstimate]:
-    """Fit weighted least squares of y (k,) on the independent columns of x (k, K), of the k records ``inside`` (n,): K coefficients.
+    """Fit weighted least squares of y (k,) on the independent columns of x (k, K), and return K coefficients with
+    intervals.
 
-    Raises:
-        NotComputable: where strata and clusters give no variance, or x determines y.
+    ``inside`` (n,) marks the k records among those of the sample. Raises NotComputable where strata and clusters give
+    no variance, or x determines y.
     """
     degrees = _remaining_degrees(sample, inside, x.shape[1])
     root = np.sqrt(sample.weights[inside])
@@ -241,6 +247,7 @@ def survey_linear_coefficients(
     if np.linalg.norm(rest) <= RESIDUAL_ROUNDING * np.linalg.norm(scaled):
         raise NotComputable("the response is a linear function of the predictors, without error")
     z = np.zeros((len(inside), x.shape[1]))
+    # Binder's sandwich (1983): z_i = A^-1 x_i w_i (y_i - mu_i), in the coordinates of Q.
     z[inside] = factors.q * rest[:, None]
     values = factors.coefficients_from_q(on_q) * scale
     errors = factors.standard_errors(sample.root_of_variance(z).T) * scale
@@ -250,10 +257,11 @@ def survey_linear_coefficients(
 def survey_logistic_coefficients(
     x: Floats, y: Floats, sample: SurveySample, inside: Mask, confidence: float = 0.95
 ) -> list[IntervalEstimate]:
-    """Fit coefficients as ``survey_linear_coefficients``, of the logistic pseudo-likelihood of y (k,), 0 or 1.
+    """Fit a weighted logistic regression of y (k,), 0 or 1, and return K coefficients as ``survey_linear_coefficients``
+    does.
 
-    Raises:
-        NotComputable: where strata and clusters give no variance, or a combination of the predictors separates the classes.
+    Raises NotComputable where strata and clusters give no variance, or a combination of the predictors separates the
+    classes.
     """
     degrees = _remaining_degrees(sample, inside, x.shape[1])
     weights = sample.weights[inside]
@@ -273,6 +281,7 @@ def survey_logistic_coefficients(
 
 def _remaining_degrees(sample: SurveySample, inside: Mask, coefficients: int) -> int:
     """Return the degrees of freedom of coefficients. Raises NotComputable where none remain."""
+    # Korn & Graubard 1999, §2.4; the intercept costs none.
     degrees = sample.degrees_of_freedom(inside) + 1 - coefficients
     if degrees < 1:
         raise NotComputable(f"the clusters are too few for {coefficients} coefficients and their intervals")

@@ -1,11 +1,10 @@
-"""Combining rules of synthetic data, and averages of quantities that have the bounds of a variable, on result rows.
+"""Combining rules of synthetic data, and averages of quantities within the bounds of a variable, on result rows.
 
-``by_combining_rules`` is for methods whose rows hold, for each estimand and dataset, an ``estimate`` and its
-``standard_error``, with ``synthesis`` ("partial" or "full") and ``confidence`` among their params; other measures are
-averaged. Intermediate outputs give the rest: the ``size_ratio`` n_l / n of each dataset, and ``lower_bound`` and
-``upper_bound`` of a quantity that the variable bounds, and the ``design_degrees`` of a survey estimate's variance, in rows that share target,
-params and
-level with it (``stated_bounds``).
+``by_combining_rules`` is for methods with rows of an ``estimate`` and its ``standard_error`` for each estimand and
+dataset, whose params have ``synthesis`` ("partial" or "full") and ``confidence``; other measures are averaged.
+Intermediate outputs supply the rest, in rows that share target, params and level: the ``size_ratio`` n_l / n of each
+dataset, ``lower_bound`` and ``upper_bound`` of a bounded quantity, and the ``design_degrees`` of a survey estimate's
+variance.
 """
 
 from __future__ import annotations
@@ -51,6 +50,7 @@ class _EstimatesByDataset:
 
     @classmethod
     def from_rows(cls, rows: Sequence[Row]) -> _EstimatesByDataset:
+        """Create the collection from rows of single datasets."""
         values: dict[tuple[Estimand, str], dict[int | None, float]] = {}
         ratios: dict[int | None, float] = {}
         for row in rows:
@@ -65,16 +65,14 @@ class _EstimatesByDataset:
         return self.values.get((estimand, measure), {})
 
     def bounds_of(self, estimand: Estimand) -> Range:
-        """Return the bounds that the rows give, None for a missing one."""
+        """Return the bounds stated by the rows, None for a missing one."""
         lower, upper = (self.values_of(estimand, output.name).values() for output in BOUNDS)
         return min(lower, default=None), max(upper, default=None)
 
     def combine(self, row: Row) -> tuple[CombinedEstimate, float]:
-        """Combine the estimates of the row's estimand on all datasets by the rule that it names; return them with their unit.
-
-        The unit is a power of two near them, so that no square leaves the range of floating-point numbers.
-        """
+        """Return the combined estimate of the row's estimand by the rule that it names, and its unit."""
         estimates, errors = (self.values_of(row.series[1:], name) for name in ("estimate", "standard_error"))
+        # A power of two near the values, so that no square leaves the range of floating-point numbers.
         unit = float(column_scales(np.array([*estimates.values(), *errors.values()])))
         values = [value / unit for value in estimates.values()]
         variances = [(error / unit) ** 2 for error in errors.values()]
@@ -86,20 +84,20 @@ class _EstimatesByDataset:
 
 
 def stated_bounds(within: Range, target: str, params: Mapping[str, Any]) -> Iterator[Estimate]:
-    """Yield the estimates of ``BOUNDS`` that say in which range a quantity with this target and these params lies."""
+    """Yield the estimates of ``BOUNDS`` that state the range of a quantity with this target and these params."""
     for output, bound in zip(BOUNDS, within, strict=True):
         if bound is not None:
             yield Estimate(output.name, bound, target, params=params)
 
 
 def average_within_bounds(rows: Sequence[Row], records: int | None = None) -> list[Row]:
-    """Average the rows inside the bounds that they give."""
+    """Average the rows within the bounds that they state."""
     found = _EstimatesByDataset.from_rows(rows)
     return [average_series(group, records, found.bounds_of(group[0].series[1:])) for group in group_by_series(rows)]
 
 
 def by_combining_rules(rows: Sequence[Row], records: int | None = None) -> list[Row]:
-    """Combine m datasets by the combining rules: one row for each series of ``rows`` (a method's, of one dataset and level)."""
+    """Return one row for each series of a method's ``rows`` of one dataset and level, combined by the combining rules."""
     found = _EstimatesByDataset.from_rows(rows)
     return [
         _apply_rule(row, found) if row.measure in ("estimate", "standard_error") and row.value is not None else row
@@ -108,7 +106,7 @@ def by_combining_rules(rows: Sequence[Row], records: int | None = None) -> list[
 
 
 def _apply_rule(row: Row, rows: _EstimatesByDataset) -> Row:
-    """Replace the value in the average ``row`` of estimates or of standard errors by that of the rule."""
+    """Return the averaged ``row`` of estimates or standard errors with the value by the rule."""
     if len(rows.values_of(row.series[1:], "estimate")) < 2:
         kept = replace(row, lower=None, upper=None, reason=_join_reasons(row.reason, ONE_DATASET))
         return kept if row.measure == "estimate" else replace(kept, value=None, status="not computed")

@@ -1,8 +1,4 @@
-"""Comparison of two runs: the same numbers of their releases, which is better, and whether they can be distinguished.
-
-Welch's interval is that of ``scipy.stats.ttest_ind`` (a test holds that) in the special functions alone: importing scipy.stats takes half
-a second, in which Compare would stand empty, and it warns of, or has no interval for, datasets whose values are all alike.
-"""
+"""Comparison of two runs: the same numbers of their releases, which is better, and whether they can be distinguished."""
 
 from __future__ import annotations
 
@@ -29,7 +25,7 @@ OWN_RULE = "the method combines its datasets by a rule of its own, so their spre
 class RunValue:
     """Value of a compared number in one run: that of its release, and those of its datasets in order.
 
-    ``confidential`` is the same number of the confidential data themselves, where there is one.
+    ``confidential`` is the same number of the confidential data themselves, if there is one.
     """
 
     value: float | None
@@ -43,11 +39,11 @@ class RunValue:
 
 @dataclass(frozen=True, slots=True)
 class ComparedNumber:
-    """Number of two runs' releases. A side is None where that run has no such number.
+    """Number of two runs' releases; a side is None where that run has no such number.
 
-    ``difference`` is second minus first, ``lower`` and ``upper`` its 95 % Monte Carlo interval (Welch, on the values
-    of the datasets): how far the difference may lie from that between all the datasets that the two runs' models
-    could have drawn. ``reason`` says why there is no interval.
+    ``difference`` is second minus first, ``lower`` and ``upper`` its 95 % Monte Carlo interval (Welch, on the values of
+    the datasets) for the difference between all datasets that the two runs' models could draw. ``reason`` says why
+    there is no interval.
     """
 
     key: str
@@ -72,7 +68,7 @@ class ComparedNumber:
 
     @property
     def better_run(self) -> BetterRun | None:
-        """Return the run whose value is better by the measure's goal, be it by chance; None when neither is."""
+        """Return the run whose value is better by the measure's goal, even if by chance; None where neither is."""
         if not self.difference or self.goal == "none":
             return None
         if self.goal == "one":
@@ -80,6 +76,7 @@ class ComparedNumber:
         return "second" if (self.difference < 0) == (self.goal == "low") else "first"
 
     def _nearer_to_one(self) -> BetterRun | None:
+        """Return the run whose value is nearer to 1; None where both are as near."""
         first, second = (distance_from_one(side.value) for side in (self.first, self.second) if side)
         if math.isclose(first, second, rel_tol=ROUNDING):
             return None
@@ -92,6 +89,7 @@ class ComparedNumber:
         return next(iter(values)) if len(values) == 1 else None
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as a table for JSON."""
         return {
             "value": self.key,
             "target": self.target,
@@ -112,18 +110,22 @@ class ComparedNumber:
 
 
 def as_cost(value: float, goal: str) -> float:
-    """Return a value of which lower is better: itself, its negative, or its distance from 1."""
+    """Return a value such that lower is better: itself, its negative, or its distance from 1."""
     if goal == "one":
         return distance_from_one(value)
     return value if goal == "low" else -value
 
 
 def distance_from_one(ratio: float | None) -> float:
-    """Return how far a ratio of at least 0 is from 1, on the log scale: 2 and 1/2 are as far, 0 is farthest."""
+    """Return the distance of a ratio of at least 0 from 1 on the log scale, by which 2 and 1/2 are equally far.
+
+    Infinite for 0.
+    """
     return abs(math.log(ratio)) if ratio else math.inf
 
 
 def _run_value_to_dict(side: RunValue | None) -> dict[str, Any] | None:
+    """Return one side as a table for JSON."""
     if side is None:
         return None
     return {
@@ -138,7 +140,7 @@ def _run_value_to_dict(side: RunValue | None) -> dict[str, Any] | None:
 
 
 def goal_of(row: Row) -> Goal:
-    """Return which way the row's measure is better; "none" where this version does not have the method or the measure."""
+    """Return the goal of the row's measure; "none" where this version lacks the method or the measure."""
     output = output_by_key(row.key)
     return "none" if output is None else output.goal
 
@@ -148,11 +150,11 @@ def compare_rows(
 ) -> tuple[ComparedNumber, ...]:
     """Compare the numbers of two runs' releases, joined on key, target, parameters and level.
 
-    A parameter that lists variables is the same in any order; one that only selects which rows there are
-    (``Param.filters_rows``) need not be the same. First the numbers of the first run in their order, then
-    those that only the second has. Welch's interval takes the datasets of the two runs to be independent; where both
-    have one seed they share random numbers, and the interval is rather too wide than too narrow.
+    A parameter that lists variables matches in any order; one that only filters rows (``Param.filters_rows``) need not
+    match. Numbers of the first run come first, in their order, then those of the second alone.
     """
+    # Welch's interval takes the datasets of the runs to be independent; two runs with one seed share random numbers,
+    # and the interval is then rather too wide than too narrow.
     sides = _run_values(first), _run_values(second)
     keys = dict.fromkeys([*sides[0], *sides[1]])
     return tuple(_compare_values(sides[0].get(key), sides[1].get(key), goal) for key in keys)
@@ -162,7 +164,7 @@ HeadAndValue = tuple[Row, RunValue]
 
 
 def _run_values(rows: Sequence[Row]) -> dict[tuple[str, ...], HeadAndValue]:
-    """Return the values of a run by what joins them to the other run's."""
+    """Return the values of a run by the key that joins them to the other run's."""
     own: dict[tuple[str, ...], float | None] = {}
     heads: dict[tuple[str, ...], Row] = {}
     draws: dict[tuple[str, ...], dict[int, float]] = {}
@@ -184,16 +186,17 @@ def _run_value(row: Row, confidential: float | None, draws: Mapping[int, float])
 
 
 def _join_keys(rows: Sequence[Row]) -> dict[tuple[Any, ...], tuple[str, ...]]:
-    """Return the key on which each series is joined: itself without what only selects rows, where no other series is then the same."""
+    """Return the join key of each series."""
     series = {row.series: row for row in rows}
     plain = {name: _join_key(row, filter_settings(row.method_key)) for name, row in series.items()}
     shared = Counter(plain.values())
+    # Filter settings are left out, unless two series of the run would then share a key.
     return {name: key if shared[key] == 1 else _join_key(series[name], ()) for name, key in plain.items()}
 
 
 @cache
 def filter_settings(key: str) -> tuple[str, ...]:
-    """Return the settings of a method that select which rows there are and do not change how they are computed."""
+    """Return the settings of a method that only filter which rows there are, and do not change how they are computed."""
     method = method_by_key(key)
     return () if method is None else tuple(info.name for info in method.spec.params() if info.param.filters_rows)
 
@@ -214,6 +217,7 @@ def _sorted_list(value: object) -> object:
 def _compare_values(
     first: HeadAndValue | None, second: HeadAndValue | None, goal: Callable[[Row], Goal]
 ) -> ComparedNumber:
+    """Return the comparison of one number, of which one side may be missing."""
     row = first[0] if first else second[0] if second else None
     assert row is not None
     sides = first[1] if first else None, second[1] if second else None
@@ -224,7 +228,7 @@ def _compare_values(
 def _difference_with_interval(
     first: RunValue | None, second: RunValue | None
 ) -> tuple[float | None, float | None, float | None, str]:
-    """Return the difference, its interval, and why one of them is lacking."""
+    """Return the difference, its interval, and the reason why one of them is missing."""
     if first is None or second is None:
         return None, None, None, ""
     if first.value is None or second.value is None:
@@ -242,7 +246,7 @@ def _difference_with_interval(
 
 
 def _is_average(side: RunValue) -> bool:
-    """Return whether the value is the mean of the datasets' values; one that has no such values is taken as one."""
+    """Return whether the value is the mean of the datasets' values, or there are no such values."""
     if not side.draws or side.value is None:
         return True
     scale = max(abs(value) for value in side.draws)
@@ -251,7 +255,7 @@ def _is_average(side: RunValue) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ComparedVerdict:
-    """Verdicts of two runs on one threshold. A side is None where that run does not have it; limits may differ."""
+    """Verdicts of two runs on one threshold; a side is None where that run lacks it, and limits may differ."""
 
     value: str
     target: str
@@ -267,6 +271,7 @@ class ComparedVerdict:
         return self.value
 
     def to_dict(self) -> dict[str, Any]:
+        """Return both verdicts as a table for JSON."""
         return {
             "first": self.first.to_dict() if self.first else None,
             "second": self.second.to_dict() if self.second else None,
@@ -276,7 +281,7 @@ class ComparedVerdict:
 def compare_verdicts(first: Sequence[Verdict], second: Sequence[Verdict]) -> tuple[ComparedVerdict, ...]:
     """Compare the verdicts of two runs, joined on value, target, level, bound and parameters, whatever the limit.
 
-    Where a run has several such thresholds, the first of one is compared with the first of the other, and so on.
+    Where a run has several such thresholds, they are joined in their order.
     """
     sides = [_by_threshold(verdicts) for verdicts in (first, second)]
     found = []
@@ -299,12 +304,10 @@ def _threshold_key(verdict: Verdict) -> tuple[str, ...]:
 
 
 def welch_half_width(first: Sequence[float], second: Sequence[float], confidence: float = 0.95) -> float | None:
-    """Return half the width of Welch's t interval for the difference of the means of two samples (Welch 1947, Biometrika 34).
+    """Return half the width of Welch's t interval for the difference of the means of two samples (Welch 1947,
+    Biometrika 34).
 
-    The degrees of freedom are Satterthwaite's. Samples whose values are all alike have no spread: 0.
-
-    Returns:
-        None when a sample has fewer than two values.
+    Returns None where a sample has fewer than two values.
     """
     import numpy as np
     from scipy.special import stdtrit
@@ -318,5 +321,8 @@ def welch_half_width(first: Sequence[float], second: Sequence[float], confidence
     if total == 0:
         return 0.0
     weights = shares / total
+    # Satterthwaite's degrees of freedom.
     freedom = 1 / float(np.sum(weights**2 / [len(first) - 1, len(second) - 1]))
+    # The special function alone: importing scipy.stats takes half a second, in which Compare would stay empty, and
+    # ttest_ind warns of, or has no interval for, datasets whose values are all equal. A test compares both.
     return float(stdtrit(freedom, (1 + confidence) / 2) * np.sqrt(total))

@@ -1,7 +1,9 @@
-"""Making of a release from confidential data and streams of random numbers by the steps of a recipe: the run's own, and shadows of it.
+"""Creation of a release by the steps of a recipe, from confidential data and random streams: the run's own, and shadow
+releases.
 
-Whatever makes a release is here: order of synthesis, constraints, what a step sees when it draws, limits of anonymisation. A run calls it
-with its own streams (``tasks``); an audit calls it again with other data and other streams (``ShadowReleases``).
+It includes the order of synthesis, constraints, what a step sees when it draws, and limits of anonymisation. A run
+calls it with its own streams (``tasks``); an audit calls it again with other data and other streams
+(``ShadowReleases``).
 """
 
 from __future__ import annotations
@@ -58,9 +60,10 @@ def draw_release(
     report: Report = ignore_progress,
     note: Note = lambda _: None,
 ) -> Microdata:
-    """Draw dataset ``draw`` (from 1): the targets in the recipe's order, each given the synthetic values before it (Guo & Hu §2.3).
+    """Draw dataset ``draw`` (from 1): the targets in the recipe's order, each given the synthetic values before it (Guo
+    & Hu §2.3).
 
-    ``note`` is given how many records were redrawn for the recipe's constraints.
+    ``note`` is called with the counts of records redrawn for constraints.
     """
     whole, confidential = recipe.form.records is not None, confidential.without_controls
     start = confidential.frame.iloc[:0] if whole else confidential.frame
@@ -80,6 +83,7 @@ def draw_release(
             own: Microdata = own,
             before: Microdata = before,
         ) -> Mapping[str, NDArray[np.generic]]:
+            """Draw the values of the step's targets."""
             return step.method.draw_targets(
                 fit, step.spec, step.targets, own, before, draw - 1, rng, recipe.form.records
             )
@@ -98,7 +102,9 @@ def draw_release(
 
 
 def _empty_unit_columns(step: RecipeStep, confidential: Microdata, records: int) -> dict[str, pd.Series]:
-    """Return empty columns for the variables that name the unit of a record (a person, a household): synthetic records belong to none."""
+    """Return empty columns for the variables that identify the unit of a record (a person, a household): synthetic
+    records have none.
+    """
     named = [name for name in confidential.schema.names if name in step.spec.units]
     return {name: confidential.frame[name].iloc[:0].reindex(range(records)) for name in named}
 
@@ -106,18 +112,20 @@ def _empty_unit_columns(step: RecipeStep, confidential: Microdata, records: int)
 def data_for_drawing(
     recipe: Recipe, item: int, confidential: Microdata, released: Microdata, rng: np.random.Generator
 ) -> tuple[Microdata, Microdata]:
-    """Return the confidential and the released records as synthesis step ``item`` sees them when it draws, so that it copies no target.
+    """Return the confidential and the released records that synthesis step ``item`` may use when it draws.
 
-    Released records lack what this step and later ones make, which is confidential still. Confidential ones lack the targets of later
-    steps, and have this step's own in another order of the records, by ``rng``: unless the recipe asks for values of the own record
-    (``Spec.uses_own_record``). Records of weight 0 stay apart from the others.
+    Released records lack the variables of this step and of later ones. Confidential records lack the targets of later
+    steps, and have this step's own in another order, by ``rng``, unless the recipe uses values of the own record
+    (``Spec.uses_own_record``).
     """
     step = recipe.synthesis[item]
     later = [name for one in recipe.synthesis[item + 1 :] for name in one.targets]
     own = confidential.without_variables(later, step.place) if later else confidential
     if not step.spec.uses_own_record:
+        # Shuffled, so that a method that looked at its own record's target could not copy it.
         order = rng.permutation(len(own))
         if own.weights is not None:
+            # Records of weight 0 stay apart, or the values that must leave no trace would take the place of others.
             counted = own.weights > 0
             whole = np.empty_like(order)
             whole[counted], whole[~counted] = order[counted[order]], order[~counted[order]]
@@ -131,10 +139,10 @@ def data_for_drawing(
 def anonymise_table(
     recipe: Recipe, confidential: Microdata, streams: Randomness, report: Report = ignore_progress
 ) -> Anonymised:
-    """Carry out the recipe's anonymisation steps in their order, each on the table that the previous one left.
+    """Carry out the recipe's anonymisation steps in order, each on the table that the previous one left.
 
-    The classes are those of the last step; a record that any step suppressed is in none. The table keeps to the limits of
-    every step, as ``risk.anonymity`` measures them: BadInput where a later step has undone an earlier one's.
+    The classes are those of the last step; a record that any step suppressed has none. Raises BadInput where a later
+    step has undone the limits of an earlier one.
     """
     confidential = confidential.without_controls
     found = Anonymised(confidential, np.zeros(len(confidential), dtype=np.int64))
@@ -154,13 +162,11 @@ def anonymise_table(
 
 
 def _check_class_limits(released: Microdata, spec: AnonymisationSpec, place: str) -> None:
-    """Raise BadInput when a released table does not keep to the limits of one of the steps that made it.
-
-    Each step keeps to its own in the table that it leaves. A later one may suppress more records, which moves the values of
-    the whole table that t is compared with, or split the records of a class.
-    """
+    """Raise BadInput where a released table breaks the limits of one of the steps that made it."""
     if spec.limits == Limits():
         return
+    # Each step keeps its own limits in the table that it leaves. A later one may suppress more records, which moves the
+    # distribution that t is compared with, or split the records of a class.
     columns = [released.frame[name] for name in spec.keys(released.schema)]
     classes = equivalence_classes(columns, len(released))
     sizes = class_sizes(classes)
@@ -177,7 +183,7 @@ def _check_class_limits(released: Microdata, spec: AnonymisationSpec, place: str
 
 
 def as_released(recipe: Recipe, frame: pd.DataFrame, classes: NDArray[np.int64] | None = None) -> Microdata:
-    """Return a released dataset as measures see it; of an anonymised one with the class of each confidential record, (n,)."""
+    """Return a released dataset as measures use it; an anonymised one with the class of each confidential record, (n,)."""
     return Microdata(
         recipe.released_schema,
         frame,

@@ -1,4 +1,4 @@
-"""Risk record by record: who can be found, among how many candidates, and which variable drives the risk."""
+"""Risk of single records: who can be found, among how many candidates, and which variable drives the risk."""
 
 from __future__ import annotations
 
@@ -26,20 +26,15 @@ _NEEDED = ({"candidates", "hit"}, {"probability"})
 def count_candidates_without(keys: Sequence[ExactKey | WindowKey], records: Sequence[int]) -> NDArray[np.int64]:
     """Count the released records that match each chosen confidential record when one variable is ignored.
 
-    Ignoring variable v adds the released records that differ in v alone, so one pass over the released records
-    serves all variables: O(records x variables x n_r).
-
-    Args:
-        keys: the V known variables, each to be equal or within its window.
-        records: R rows of the confidential records.
-
-    Returns:
-        Shape (R, V + 1): with all variables known in column 0, without variable v in column v + 1.
+    ``keys`` are the V known variables, ``records`` R rows of confidential records. The result is (R, V + 1): with all
+    variables known in column 0, without variable v in column v + 1.
     """
     counts = np.zeros((len(records), len(keys) + 1), dtype=np.int64)
     for _, block in _key_blocks(keys):
         for r, agrees in enumerate(_agreement_by_key(block, records)):
             agreeing = _count_agreeing_keys(agrees)
+            # Ignoring v adds the released records that differ in v alone, so one pass serves all variables: O(records x
+            # variables x n_r).
             near = agreeing == len(keys) - 1
             all_agree = np.count_nonzero(agreeing == len(keys))
             counts[r, 0] += all_agree
@@ -48,7 +43,7 @@ def count_candidates_without(keys: Sequence[ExactKey | WindowKey], records: Sequ
 
 
 def _key_blocks(keys: Sequence[ExactKey | WindowKey]) -> Iterator[tuple[int, list[ExactKey | WindowKey]]]:
-    """Yield the keys against some released records at a time, with the first row of each block."""
+    """Yield the keys restricted to a block of released records, with the first row of the block."""
     for rows in row_blocks(keys[0].shape[1], len(keys)):
         yield rows.start, [replace(key, released=_slice_values(key.released, rows)) for key in keys]
 
@@ -60,7 +55,7 @@ def _slice_values(values: Values, rows: slice) -> Any:
 def _agreement_by_key(
     keys: Sequence[ExactKey | WindowKey], records: Sequence[int]
 ) -> Iterator[list[NDArray[np.bool_]]]:
-    """Yield, for each chosen confidential record, which released records agree on each key, (n_r,)."""
+    """Yield, for each chosen confidential record, a mask of the released records that agree on each key, (n_r,)."""
     codes = {v: key.equal_codes() for v, key in enumerate(keys) if isinstance(key, ExactKey)}
     for i in records:
         yield [
@@ -72,7 +67,7 @@ def _agreement_by_key(
 
 
 def _count_agreeing_keys(agrees: Sequence[NDArray[np.bool_]]) -> NDArray[np.int16]:
-    """Count on how many keys each released record agrees, (n_r,)."""
+    """Count the keys on which each released record agrees, (n_r,)."""
     agreeing = np.zeros(len(agrees[0]), dtype=np.int16)
     for agree in agrees:
         agreeing += agree
@@ -83,13 +78,15 @@ def _count_agreeing_keys(agrees: Sequence[NDArray[np.bool_]]) -> NDArray[np.int1
 class RecordRisk:
     """Risk of single records: averages over ``datasets`` released datasets, (n,) each.
 
-    probability: of being found by picking one candidate at random, T/c (Reiter & Mitra 2009, §2), in each dataset the larger by all that is
-        known and by the best choice of it, where the measure gives both; or of the sensitive values being disclosed, p (Guo & Hu §4.1)
-    candidates: how many records match
-    unique: share of the datasets in which the record's own is the only candidate; None where the measure does not look for the own one
-    prior: the probability before the release; None where the measure does not give it
+    It is NaN for records that were not examined.
 
-    All are NaN of records that were not examined.
+    probability: of being found by picking one candidate at random, T/c (Reiter & Mitra 2009, §2), in each dataset the
+        larger by all known variables and by the best choice of them, where the measure has both; or of disclosure of
+        the sensitive values, p (Guo & Hu §4.1)
+    candidates: number of matching records
+    unique: share of the datasets in which the released counterpart is the only candidate; None where the measure does
+        not look for it
+    prior: probability before the release; None where the measure does not give it
     """
 
     probability: NDArray[np.float64]
@@ -107,26 +104,28 @@ class RecordRisk:
         return ~np.isnan(self.probability)
 
     def ranking(self, most: int | None = None) -> NDArray[np.intp]:
-        """Rank the examined records, most at risk first: by probability, unique share, small prior, few candidates, number.
+        """Return the examined records, most at risk first: by probability, unique share, small prior, few candidates,
+        number.
 
-        At most ``most`` of them, which are found without sorting the others.
+        ``most`` limits their number.
         """
         unique = None if self.unique is None else -self.unique
         keys = [key for key in (-self.probability, unique, self.prior, self.candidates) if key is not None]
         chosen = np.flatnonzero(self.is_examined)
         if most is not None:
+            # Selected without sorting the others.
             chosen = _first_by_keys(keys, chosen, most)
         return np.asarray(chosen[np.lexsort([key[chosen] for key in reversed(keys)])])
 
     def select(self, records: NDArray[np.intp]) -> RecordRisk:
-        """Select some records (r,), rows from 0, in that order."""
+        """Return the risk of some records (r,), rows from 0, in that order."""
         unique = None if self.unique is None else self.unique[records]
         prior = None if self.prior is None else self.prior[records]
         return RecordRisk(self.probability[records], self.candidates[records], unique, self.datasets, prior)
 
 
 def _first_by_keys(keys: Sequence[NDArray[np.float64]], rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
-    """Select the ``most`` of some rows, ascending, that come first by the keys (n,), the first key first, of equals the first rows; ascending."""
+    """Return the ``most`` of some ascending rows that come first by the keys (n,), ascending; of ties the first rows."""
     surely = []
     for key in keys:
         if len(rows) <= most:
@@ -139,20 +138,16 @@ def _first_by_keys(keys: Sequence[NDArray[np.float64]], rows: NDArray[np.intp], 
 
 
 def has_record_risk(names: Sequence[str]) -> bool:
-    """Return whether arrays of these names hold what ``average_record_risk`` needs."""
+    """Return whether arrays of these names suffice for ``average_record_risk``."""
     return any(needed <= set(names) for needed in _NEEDED)
 
 
 def average_record_risk(per_record: Sequence[Arrays]) -> RecordRisk:
-    """Average a measure's arrays with one value a record over the released datasets.
+    """Return the risk of records, averaged over released datasets.
 
-    Args:
-        per_record: for each dataset ``candidates`` and ``hit``, with or without ``best_candidates`` and ``best_hit``, or
-            ``probability`` with or
-            without ``candidates`` (``matched``), (n,) each.
-
-    Raises:
-        NotComputable: when there is no dataset, or its arrays hold no probability of a match.
+    ``per_record`` has for each dataset arrays (n,): ``candidates`` and ``hit``, optionally with ``best_candidates`` and
+    ``best_hit``; or ``probability``, optionally with ``candidates`` (or ``matched``). Raises NotComputable where there
+    is no dataset, or no such arrays.
     """
     if not per_record:
         raise NotComputable("no dataset has values of single records")
@@ -172,6 +167,7 @@ def average_record_risk(per_record: Sequence[Arrays]) -> RecordRisk:
 
 
 def _risk_and_candidates(arrays: Arrays) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """Return the probability of each record being found or disclosed, and its number of candidates, in one dataset."""
     if not has_record_risk(list(arrays)):
         raise NotComputable("the measure says nothing of single records")
     if "hit" in arrays:
@@ -179,6 +175,7 @@ def _risk_and_candidates(arrays: Arrays) -> tuple[NDArray[np.float64], NDArray[A
         if {"best_candidates", "best_hit"} <= set(arrays):
             best = _hit_probability(arrays["best_hit"], arrays["best_candidates"])
             candidates = np.where(best > share, arrays["best_candidates"], candidates)
+            # The intruder uses the better of both; fmax ignores the NaN of a record that one of them did not examine.
             share = np.fmax(share, best)
         return share, candidates
     probability = arrays["probability"].astype(np.float64)
@@ -187,13 +184,16 @@ def _risk_and_candidates(arrays: Arrays) -> tuple[NDArray[np.float64], NDArray[A
 
 
 def _hit_probability(hit: NDArray[Any], candidates: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the probability of finding the own record by picking one candidate at random, (n,); NaN of a record that was not examined."""
+    """Return the probability of finding the counterpart by picking one candidate at random, (n,).
+
+    It is NaN for records not examined.
+    """
     share = np.divide(hit, candidates, out=np.zeros(len(candidates)), where=candidates > 0)
     return np.where(np.isnan(candidates), np.nan, share)
 
 
 def arrays_by_part(arrays: Arrays, declared: Sequence[RecordArray]) -> Arrays:
-    """Return arrays with one value a record, and under the names of their parts those that the method declares to be one."""
+    """Return the arrays with one value a record, and again under the names of their declared parts."""
     parts: Arrays = {one.part: arrays[one.name] for one in declared if one.part and one.name in arrays}
     return {**arrays, **parts}
 
@@ -211,7 +211,7 @@ def matched_variables(recipe: Recipe, item: int) -> tuple[tuple[str, ...], Mappi
 
 @dataclass(frozen=True, slots=True)
 class RiskDriver:
-    """Variable whose removal from the intruder's knowledge gives a record most new candidates: ``without`` in all."""
+    """Variable without which a record has most candidates, ``without`` in number."""
 
     variable: str
     without: float
@@ -219,14 +219,17 @@ class RiskDriver:
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOutCandidates:
-    """Candidates of R records with all variables known, (R,), and when variable v is not known, (R, V)."""
+    """Number of candidates of R records with all variables known, (R,), and without each of V variables, (R, V)."""
 
     variables: tuple[str, ...]
     candidates: NDArray[np.float64]
     without: NDArray[np.float64]
 
     def driver(self, r: int) -> RiskDriver | None:
-        """Return what drives the risk of the r-th record, the first of equals; None when no variable adds a candidate alone."""
+        """Return the driver of the risk of the r-th record, the first of ties.
+
+        The result is None where ignoring no single variable adds a candidate.
+        """
         v = int(np.argmax(self.without[r]))
         if self.without[r, v] <= self.candidates[r]:
             return None
@@ -240,14 +243,11 @@ def leave_one_out_candidates(
     radius: Mapping[str, MatchTolerance],
     records: Sequence[int],
 ) -> LeaveOneOutCandidates:
-    """Average the candidates of the chosen records over released datasets, with all variables known and without each.
+    """Return the candidates of chosen records, averaged over released datasets, with all variables known and without
+    each.
 
-    Args:
-        confidential: n records.
-        releases: released datasets, at least one.
-        names: the V variables that the intruder knows.
-        radius: how near is a match, by variable; equal without one.
-        records: R row numbers from 0.
+    ``records`` are R row numbers from 0, ``names`` the V known variables, ``radius`` the tolerance of a match by
+    variable (equality without one).
     """
     knowledge = IntruderKnowledge.from_variables(confidential.select_rows(list(records)), names, radius)
     total, datasets = np.zeros((len(records), len(names) + 1)), 0
@@ -256,6 +256,7 @@ def leave_one_out_candidates(
         total += count_candidates_without([*exact, *within], range(len(records)))
         datasets += 1
     mean = total / datasets
+    # Exact keys come before windows.
     matched = [*(name for name in names if name not in radius), *(name for name in names if name in radius)]
     columns = [1 + matched.index(name) for name in names]
     return LeaveOneOutCandidates(tuple(names), mean[:, 0], mean[:, columns])

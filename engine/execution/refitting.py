@@ -24,7 +24,10 @@ ModelsOf = Callable[[Microdata, Sequence[Microdata]], tuple[ReleaseModel, ...]]
 
 @dataclass(frozen=True, eq=False)
 class RecipeShadows:
-    """``ShadowReleases`` of one recipe and its confidential data; ``streams`` are those of the audit."""
+    """Maker of shadow releases (``ShadowReleases``) of one recipe and its confidential data.
+
+    ``streams`` are those of the audit.
+    """
 
     recipe: Recipe
     confidential: Microdata
@@ -50,6 +53,7 @@ class RecipeShadows:
 
     @cached_property
     def _account(self) -> PrivacyAccount | None:
+        """Return the summed privacy account; None unless every synthesis step keeps one."""
         accounts = [own for _, own in privacy_accounts(self.recipe, self.confidential, secret=bool(self.streams.key))]
         kept = [one for one in accounts if isinstance(one, PrivacyAccount)]
         return sum_accounts(kept) if accounts and len(kept) == len(accounts) == len(self.recipe.synthesis) else None
@@ -63,6 +67,7 @@ class RecipeShadows:
 
     @cached_property
     def hierarchies(self) -> Mapping[str, Hierarchy]:
+        """Return the trees of all anonymisation steps."""
         found: dict[str, Hierarchy] = {}
         for step in self.recipe.anonymisation:
             found |= getattr(step.spec, "hierarchies", {})
@@ -70,6 +75,7 @@ class RecipeShadows:
 
     @property
     def has_models(self) -> bool:
+        """Return whether every step has a release model that can be used."""
         steps = self.recipe.synthesis
         if not steps or any(step.method.synthesis.release_model.make_model is None for step in steps):
             return False
@@ -82,7 +88,7 @@ class RecipeShadows:
     def make_releases(
         self, shadows: Sequence[int], tables: Sequence[Microdata], datasets: int, people: Microdata
     ) -> list[ShadowRelease]:
-        """Make shadow releases. Raises NotComputable where a step cannot be carried out on a table."""
+        """Make the shadow releases. Raises NotComputable where a step cannot be carried out on a table."""
         recipe, every = self.recipe, [self.streams.with_path_prefix(shadow) for shadow in shadows]
         for variable in recipe.schema:
             if any(data.missing_mask(variable.name).all() for data in tables):
@@ -104,13 +110,14 @@ class RecipeShadows:
                 )
                 for data, own, of in zip(tables, every, zip(*fits, strict=True), strict=True)
             ]
+        # Cancelled is an EngineError too, but no failure of a shadow.
         except Cancelled:
             raise
         except EngineError as error:
             raise NotComputable(f"a shadow of the release could not be made: {error}") from None
 
     def _published_counts(self, fits: Sequence[Fit], people: Microdata) -> tuple[tuple[PublishedCounts, ...], bool]:
-        """Return the published counts of some people, and whether every step publishes some, so that all else follows from them."""
+        """Return the published counts of some people, and whether all of the release follows from published tables."""
         found: list[PublishedCounts] = []
         whole = True
         for step, fit in zip(self.recipe.synthesis, fits, strict=True):
@@ -130,10 +137,11 @@ class RecipeShadows:
         return tuple(found), whole and not self.kept_variables
 
     def _recipe_for_size(self, data: Microdata) -> Recipe:
-        """Return the recipe that makes as many records of a table that lacks one."""
+        """Return the recipe that makes as many records from a table that lacks one."""
         recipe = self.recipe
         if not self.removable or recipe.form.records is not None or len(data) == len(self.confidential):
             return recipe
+        # Otherwise the number of released records would tell that the table lacks one.
         return replace(recipe, form=replace(recipe.form, records=len(self.confidential)))
 
     def fit_models(self, data: Microdata, releases: Sequence[Microdata]) -> tuple[ReleaseModel, ...]:

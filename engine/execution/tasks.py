@@ -1,16 +1,8 @@
-"""Tasks of a run: what is computed, in which order, what each needs, and what each computes.
+"""Tasks of a run: what is computed, in which order, what each task needs, and the computation of each.
 
-Values in, values out, whoever runs a task and wherever. ``key`` is that of the workspace, or ``PUBLIC`` by name: a caller that
-forgot it would make datasets that whoever has the seed can take apart.
-
-Streams of random numbers: what a keyed one is bound to beside seed, key and the path of its task.
-
-Two runs of a workspace share random numbers only where they agree in all that makes their datasets, so that they make the
-same ones. Were seed and path enough, two runs that differ in one record, or in one setting, would have the same noise in
-nearly every place: who holds both releases takes one from the other, and what is left is the record, or the model without its
-noise, though only the workspace could repeat either (``tests/attacks/test_differences.py`` measures it).
-
-Public streams are bound to nothing: the seed alone decides, as in earlier versions.
+The functions do not depend on who runs a task and where. ``key`` is that of the workspace, or ``PUBLIC`` by name: it
+has no default, since a caller that forgot it would make datasets whose noise anyone with the seed can remove.
+``synthesis_streams`` and ``measurement_streams`` state what random numbers depend on.
 """
 
 from __future__ import annotations
@@ -57,21 +49,23 @@ NOT_COMPUTED = "not computed"
 
 
 def synthesis_streams(recipe: Recipe, confidential: Microdata, key: bytes) -> Randomness:
-    """Return the streams that fit, draw and anonymise: bound to the data, their weights, the variables, the steps, m, and all else that
-    makes datasets.
+    """Return the random streams that fit, draw and anonymise, bound to all that makes the datasets.
 
-    Measures and thresholds of a recipe do not enter: with another measure a run makes the same datasets. Weights that are all 1
-    count as no weights.
+    That is the data, their weights, the variables, the steps, m and further keys of the recipe, but not its measures
+    and thresholds: with another measure a run makes the same datasets. Weights that are all 1 count as none.
     """
+    # Two runs share random numbers only where they make the same datasets. Were seed and path enough, two runs that
+    # differ in one record, or in one setting, would have the same noise nearly everywhere: whoever holds both releases
+    # could subtract one from the other, which leaves the record, or the model without its noise
+    # (tests/attacks/test_differences.py measures it). Public streams are bound to nothing: the seed alone decides, as
+    # in earlier versions.
     bound_to = (confidential.sha256, _dataset_hash(recipe), *_weights_hash(confidential)) if key else ()
     return Randomness(recipe.seed, key, bound_to)
 
 
 def measurement_streams(recipe: Recipe, confidential: Microdata, key: bytes) -> Randomness:
-    """Return the streams of measures and studies: bound to the data alone.
-
-    No number of theirs enters a dataset, and candidates for one release are compared by the same ones.
-    """
+    """Return the random streams of measures and studies, bound to the data alone."""
+    # No number of theirs enters a dataset, and candidates for one release are compared by the same ones.
     return Randomness(recipe.seed, key, (confidential.sha256,) if key else ())
 
 
@@ -81,10 +75,12 @@ def _weights_hash(confidential: Microdata) -> tuple[str, ...]:
 
 
 def _dataset_hash(recipe: Recipe) -> str:
+    """Return the hash of all parts of a recipe that change its datasets."""
     table = {name: part for name, part in recipe.to_table().items() if name not in NOT_MADE_OF}
     if recipe.synthesis:
         table["synthesis"] = [_dataset_settings(step) for step in recipe.synthesis]
     table["release"] = {said: value for said, value in table["release"].items() if said not in NOT_OF_DATASETS}
+    # A list keeps the order of the variables, which changes the datasets; sorted keys would lose it.
     table["variables"] = [
         [name, {said: value for said, value in own.items() if said not in NOT_OF_VARIABLES}]
         for name, own in table["variables"].items()
@@ -99,7 +95,11 @@ def _dataset_settings(step: RecipeStep) -> dict[str, object]:
 
 
 class TaskKind(StrEnum):
-    """Kinds of tasks: anonymise the table, fit a model, draw a dataset, measure one, a point of a study, combine everything into verdicts."""
+    """Kind of a task.
+
+    These are to anonymise the table, fit a model, draw a dataset, measure one, compute points of a study, and combine
+    everything into verdicts.
+    """
 
     ANONYMISE = "anonymise"
     FIT = "fit"
@@ -111,7 +111,7 @@ class TaskKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Piece of a run. ``item`` counts the recipe's steps of the kind from 0, ``draw`` the datasets from 1."""
+    """One unit of a run's work. ``item`` numbers the recipe's steps of the kind from 0, ``draw`` the datasets from 1."""
 
     key: str
     kind: TaskKind
@@ -122,16 +122,17 @@ class Task:
 
 
 def plan_tasks(recipe: Recipe) -> tuple[Task, ...]:
-    """Return every task of a run of this recipe; each comes after all that it needs.
+    """Return every task of a run of this recipe, each after all that it needs.
 
-    Anonymisation steps are one task, which makes dataset 1. A recipe without any steps scores datasets that are given: it
-    has no fits and no draws.
+    Anonymisation steps are one task, which makes dataset 1. A recipe without any steps scores given datasets: it has no
+    fits and no draws.
     """
     tasks = tuple(_tasks_before_combining(recipe))
     return (*tasks, Task("combine", TaskKind.COMBINE, needs=tuple(task.key for task in tasks)))
 
 
 def _tasks_before_combining(recipe: Recipe) -> Iterator[Task]:
+    """Yield every task except the last, which needs them all."""
     fits = tuple(f"fit/{k}" for k in range(len(recipe.synthesis)))
     for k, key in enumerate(fits):
         yield Task(key, TaskKind.FIT, k)
@@ -161,10 +162,8 @@ def _tasks_before_combining(recipe: Recipe) -> Iterator[Task]:
 
 
 def _point_ranges(method: Method, points: int) -> list[range]:
-    """Return the places of the points that a task computes.
-
-    One, or half of them where what they share is prepared once, so that two cores share the work.
-    """
+    """Return the places of the points that each task of a study computes."""
+    # Half of the points where shared work is prepared once, so that two cores share the study.
     size = 1 if method.study.points is None else (points + 1) // 2
     return [range(first, min(points, first + size)) for first in range(0, points, size)]
 
@@ -176,14 +175,14 @@ def points_of_task(recipe: Recipe, item: int, task: str) -> tuple[float, ...]:
 
 
 def block_name(item: int, block: float) -> str:
-    """Return the name of the task of one block of a measure of a whole release, and of its artefact."""
+    """Return the name of the task, and of the artefact, of one block of a measure of a whole release."""
     return f"measure/{item}/block/{block:g}"
 
 
 def fit_model(
     recipe: Recipe, item: int, confidential: Microdata, report: Report = ignore_progress, *, key: bytes
 ) -> Fit:
-    """Fit the recipe's synthesis step ``item`` on the confidential data, recoded as the recipe says, with m posterior draws."""
+    """Fit the recipe's synthesis step ``item`` to the recoded confidential data, with m posterior draws."""
     confidential = recipe.recode_data(confidential)
     return fit_step(recipe, item, confidential, synthesis_streams(recipe, confidential.without_controls, key), report)
 
@@ -198,7 +197,7 @@ def draw_dataset(
     key: bytes,
     note: Note = lambda _: None,
 ) -> Microdata:
-    """Draw dataset ``draw`` (from 1), as ``making.draw_release`` makes it of the recoded data."""
+    """Draw dataset ``draw`` (from 1) of the recoded data, as ``making.draw_release`` does."""
     confidential = recipe.recode_data(confidential)
     return draw_release(
         recipe, draw, confidential, fits, synthesis_streams(recipe, confidential.without_controls, key), report, note
@@ -213,7 +212,10 @@ def anonymise_data(
 
 
 def account_rows(recipe: Recipe, item: int, confidential: Microdata, *, key: bytes) -> list[Row]:
-    """Return the privacy account of synthesis step ``item``, where it keeps one. With a public key there is no epsilon."""
+    """Return the rows of the privacy account of synthesis step ``item``, if it keeps one.
+
+    With a public key there is no epsilon.
+    """
     step, kept = recipe.synthesis[item], privacy_accounts(recipe, confidential.without_controls, secret=bool(key))
     account = next((own for of, own in kept if of is step), None)
     if account is None:
@@ -223,7 +225,7 @@ def account_rows(recipe: Recipe, item: int, confidential: Microdata, *, key: byt
 
 
 def fit_rows(recipe: Recipe, item: int, fit: Fit, confidential: Microdata) -> list[Row]:
-    """Return the numbers that the fit of synthesis step ``item`` gives itself, where its method has any."""
+    """Return the rows of the estimates that the fit of synthesis step ``item`` provides, if its method has any."""
     step = recipe.synthesis[item]
     if step.method.synthesis.privacy.fit_estimates is None:
         return []
@@ -243,7 +245,9 @@ def measure_dataset(
     *,
     key: bytes,
 ) -> tuple[Measure, list[Row]]:
-    """Measure ``item`` of the recipe on one released dataset, or on the confidential data themselves (``draw`` None)."""
+    """Return measure ``item`` of the recipe on one released dataset, or on the confidential data themselves (``draw``
+    None), and its rows.
+    """
     step = recipe.measures[item]
     confidential, (released,) = tables_to_compare(recipe, step, confidential, [] if draw is None else [released])
     streams = measurement_streams(recipe, confidential, key)
@@ -272,12 +276,19 @@ def measure_block(
     *,
     key: bytes,
 ) -> Mapping[str, NDArray[Any]]:
-    """Compute one block of a measure of all released datasets: the arrays to store, or ``NOT_COMPUTED`` with the reason."""
+    """Compute one block of a measure of all released datasets.
+
+    Return the arrays to store, or ``NOT_COMPUTED`` with the reason.
+    """
     step = recipe.measures[item]
     confidential, releases = tables_to_compare(recipe, step, confidential, releases)
     run = Run(measurement_streams(recipe, confidential, key).generator("measure", item, 0), report=report)
 
     def models(data: Microdata, releases: Sequence[Microdata] = releases) -> tuple[ReleaseModel, ...]:
+        """Return the models of all steps, fitted to these data.
+
+        Raises NotComputable where one cannot use their weights.
+        """
         data = data.without_controls
         for step in recipe.synthesis:
             if data.weights is not None and not step.method.synthesis.release_model.is_weighted:
@@ -310,7 +321,10 @@ def gather_blocks(
     releases: Sequence[Microdata],
     parts: Sequence[Mapping[str, NDArray[Any]]],
 ) -> tuple[WholeReleaseMeasure, list[Row]]:
-    """Gather the stored blocks of a measure: rows of the whole release, and of each dataset alone."""
+    """Combine the stored blocks of a measure.
+
+    Return the result, and rows of the whole release and of each dataset alone.
+    """
     step = recipe.measures[item]
     gather, block_result = step.method.measurement.gather, step.method.measurement.block_result
     assert gather is not None
@@ -335,13 +349,12 @@ def gather_blocks(
 def tables_to_compare(
     recipe: Recipe, step: RecipeStep, confidential: Microdata, releases: Sequence[Microdata]
 ) -> tuple[Microdata, Sequence[Microdata]]:
-    """Return the confidential records as a measure compares released datasets with them, and these; without any the records themselves
-    stand for one.
+    """Return the confidential records and the released datasets as a measure compares them.
 
-    Where the release is recoded, its utility is measured by the exact values, so that the loss is seen. Whatever an intruder may do is
-    measured by
-    what is left of them once the public rules are applied: a coarse value equals no exact one.
+    Without releases the records stand for one.
     """
+    # Risk is measured by what the public rules leave of the intruder's knowledge, since a coarse value equals no exact
+    # one; utility by exact values, so that the loss by recoding counts.
     if step.method.family not in INFORMATION:
         confidential = recipe.recode_data(confidential)
     elif recipe.form.recode:
@@ -351,7 +364,10 @@ def tables_to_compare(
 
 
 def _with_needed_controls(step: RecipeStep, confidential: Microdata) -> Microdata:
-    """Return the confidential records as a measure sees them: with controls where it needs them. Raises NotComputable where it lacks them."""
+    """Return the confidential records, with controls only where the measure needs them.
+
+    Raises NotComputable where it lacks them.
+    """
     if not step.method.measurement.controls:
         return confidential.without_controls
     if confidential.controls is None:
@@ -360,6 +376,7 @@ def _with_needed_controls(step: RecipeStep, confidential: Microdata) -> Microdat
 
 
 def _compute_or_explain(method: Method, compute: Callable[[], Measure]) -> Measure:
+    """Return the measure, or its outputs as not computed with the reason."""
     try:
         return compute()
     except NotComputable as error:
@@ -378,7 +395,7 @@ def rows_of_measure(
     level: float | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> list[Row]:
-    """Return the rows of a measure's estimates, with the settings of the step that made it."""
+    """Return the rows of a measure's estimates, with the settings of its step."""
     return [row_from_estimate(method, estimate, dataset, draw, level, settings) for estimate in measure.estimates]
 
 
@@ -392,10 +409,7 @@ def compute_study_point(
     *,
     key: bytes,
 ) -> list[Row]:
-    """Compute one point of study ``item``: rows of the confidential data and of every release.
-
-    All points of a study see the same random numbers, so that what differs between them is the point alone.
-    """
+    """Compute one point of study ``item``; return rows of the confidential data and of every release."""
     return compute_study_points(recipe, item, (point,), confidential, releases, report, key=key)
 
 
@@ -409,8 +423,9 @@ def compute_study_points(
     *,
     key: bytes,
 ) -> list[Row]:
-    """Compute some points of study ``item``, as ``compute_study_point`` has each."""
+    """Compute some points of study ``item``; return the rows that ``compute_study_point`` returns for each."""
     step, confidential = recipe.studies[item], recipe.recode_data(confidential)
+    # All points have the same random numbers, so that only the point differs between them.
     streams = [measurement_streams(recipe, confidential, key).generator("study", item) for _ in points]
     runs = [Run(stream, report=report) for stream in streams]
     spec = step.spec.for_release(recipe.schema, recipe.released)
@@ -434,6 +449,7 @@ def compute_study_points(
 def _rows_at_point(
     recipe: Recipe, item: int, point: float, found: StudyPoint, releases: Sequence[Microdata]
 ) -> list[Row]:
+    """Return the rows of the confidential data and of every release at one point."""
     step = recipe.studies[item]
     tables: list[tuple[str, int | None, Measure]] = (
         [] if found.confidential is None else [("confidential", None, found.confidential)]
@@ -445,10 +461,11 @@ def _rows_at_point(
 
 
 def combine_rows(recipe: Recipe, rows: Sequence[Row], records: int | None = None) -> tuple[list[Row], list[Verdict]]:
-    """Combine all rows of a run: those that combine its datasets added and baselines filled in, and the verdicts on them.
+    """Return all rows of a run, completed by combined datasets, baselines and study summaries, and the verdicts on
+    them.
 
-    ``records`` is how many records the confidential data have: where intervals of numbers of records end. Rows of intermediate outputs,
-    the simulations of a study, give way to the study's summary.
+    ``records`` is the number of confidential records, at which intervals of counts end. Rows of intermediate outputs
+    are dropped.
     """
     methods = filter(None, map(method_by_key, dict.fromkeys(row.method_key for row in rows)))
     hidden = {f"{found.key}.{o.name}" for found in methods for o in found.outputs if o.intermediate}
@@ -462,7 +479,7 @@ def combine_rows(recipe: Recipe, rows: Sequence[Row], records: int | None = None
 
 
 def _study_summaries(recipe: Recipe, rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield the rows that the points of each study give together, by the study's own rule."""
+    """Yield the rows that summarise the points of each study, by the study's own rule."""
     for step in recipe.studies:
         if rule := step.method.study.summarise:
             own = [row for row in rows if recipe.step_of_row(row.method_key, row.params) is step]
@@ -471,10 +488,7 @@ def _study_summaries(recipe: Recipe, rows: Sequence[Row]) -> Iterator[Row]:
 
 
 def combine_series(rows: Sequence[Row], records: int | None = None) -> list[Row]:
-    """Combine each series of each dataset into one row, in their order: by the method's own rule, or else the average.
-
-    A method's own rule is given rows of its intermediate outputs too.
-    """
+    """Combine each series of each dataset into one row, by the method's own rule or else the average."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
     order: dict[tuple[Any, ...], int] = {}
     for row in rows:
@@ -486,6 +500,7 @@ def combine_series(rows: Sequence[Row], records: int | None = None) -> list[Row]
         if method.measures_whole_release:  # what it says of all datasets is no average
             continue
         if method.combine is not None:
+            # A method's own rule uses the rows of its intermediate outputs too.
             found += method.combine(group, records)
             continue
         hidden = {output.name for output in method.outputs if output.intermediate}
@@ -499,7 +514,7 @@ def rows_with_draw(rows: Sequence[Row]) -> list[Row]:
 
 @dataclass(frozen=True)
 class RunResult:
-    """Result of a whole run: rows, verdicts, the released datasets, and the fits or how anonymisation went."""
+    """Result of a whole run: rows, verdicts, released datasets, and fits, or diagnostics of an anonymisation."""
 
     rows: tuple[Row, ...]
     verdicts: tuple[Verdict, ...]
@@ -516,7 +531,7 @@ def execute_run(
     *,
     key: bytes,
 ) -> RunResult:
-    """Carry out the whole run in this process: the same answer as a worker's, task by task.
+    """Carry out a whole run in this process, with the same result as a worker's, task by task.
 
     ``given`` are the released datasets where the recipe makes none.
     """

@@ -1,15 +1,11 @@
-"""Test whether matching finds the right people more often than wrong ones who share what is kept.
+"""Test whether matching finds the right people more often than wrong people who share their kept values.
 
-A synthetic release keeps some variables and draws others. Among people with the same kept values a drawn value agrees with somebody's
-by chance, and in a
-large table it does so for some of them in every dataset. Where what was drawn owes nothing to whose row it stands in, the rows of such
-people are
-exchangeable: a person is found in the row of another of them as often as in the own one. So identities are exchanged among a few people
-    with the same
-kept values, a large group in blocks, and the p-value is the share of exchanges by which as many people are found (a permutation test
-within strata: Good
-2005, Permutation, Parametric and Bootstrap Tests of Hypotheses, ch. 3). Were a large group moved as a whole, it would have few
-exchanges, and a copy a large p.
+A synthetic release keeps some variables and draws others. Among people with the same kept values a drawn value agrees
+with somebody's by chance, in a large table even in every dataset. If drawn values are independent of the person in
+whose row they stand, the rows of such people are exchangeable: a person is found in another's row as often as in the
+own one. So identities are exchanged among people with the same kept values, and the p-value is the share of exchanges
+by which as many people are found (a permutation test within strata: Good 2005, Permutation, Parametric and Bootstrap
+Tests of Hypotheses, ch. 3).
 """
 
 from __future__ import annotations
@@ -37,9 +33,9 @@ MOST = 5
 class WrongMatches:
     """Result of the test of wrong matches.
 
-    own: people who are found in their own rows with more than a probability
-    wrong: people found in wrong rows, on average over all exchanges of identities
-    p_value: probability of as many as the own ones, were rows of people with the same kept values exchangeable
+    own: number of people found in their own rows with more than a given probability
+    wrong: number of people found in wrong rows, averaged over all exchanges of identities
+    p_value: probability of at least ``own`` if rows of people with the same kept values are exchangeable
     """
 
     own: int
@@ -59,25 +55,37 @@ def count_wrong_matches(
     beyond: float,
     best_candidates: Sequence[Floats | None] = (),
 ) -> WrongMatches:
-    """Count matches of people in their own rows and in those of others of their block, on average over m datasets.
+    """Count the people found in their own rows and in those of others of their block, on average over m datasets.
 
-    Args:
-        confidential: n records.
-        releases: m datasets in which row i is that of record i.
-        names: what the intruder knows, kept variables among them.
-        radius: how near a released value has to be, by variable; equal without one.
-        groups: equal for records that have all kept values in common, (n,): a model that draws from kept values cannot distinguish them.
-        order: a number of each record that says nothing of it, such as a hash, (n,): by it a group is divided into blocks.
-        candidates: for each dataset how many rows match each record, (n,); NaN of one that was not examined.
-        beyond: the probability of being found, on average over the datasets, above which a person counts.
-        best_candidates: the same as ``candidates`` by the variables with the most expected finds; None of a dataset where these are all
-            ``names``.
-            A person is found by the better of both.
+    Parameters
+    ----------
+    confidential : Microdata
+        n records.
+    releases : iterable of Microdata
+        m datasets in which row i is that of record i.
+    names : sequence of str
+        Variables that the intruder knows, including kept ones.
+    radius : mapping
+        Tolerance of a match by variable; equality without one.
+    groups : array of shape (n,)
+        Equal for records that share all kept values, which a model that draws from kept values cannot distinguish.
+    order : array of shape (n,)
+        Uninformative number of each record, such as a hash, by which a group is divided into blocks.
+    candidates : sequence of arrays of shape (n,)
+        For each dataset the number of rows that match each record; NaN where it was not examined.
+    beyond : float
+        Probability of being found, averaged over the datasets, above which a person counts.
+    best_candidates : sequence of arrays or None
+        The same as ``candidates`` by the variables with the most expected finds; None for a dataset where these are all
+        ``names``. A person is found by the better of both.
 
-    Raises:
-        NotComputable: as ``Knowledge.against``, or where no choice of variables gives these ``best_candidates``.
+    Raises
+    ------
+    NotComputable
+        Where a variable cannot be compared, or no choice of variables gives these ``best_candidates``.
     """
     best = best_candidates or [None] * len(candidates)
+    # Nobody can be found with more than these probabilities, so only people above the limit are tried.
     at_most = sum(
         _pick_probability(c) if other is None else np.maximum(_pick_probability(c), _pick_probability(other))
         for c, other in zip(candidates, best, strict=True)
@@ -106,14 +114,19 @@ def count_wrong_matches(
 
 
 def _pick_probability(candidates: Floats) -> Floats:
-    """Return the probability of picking the right one of ``candidates`` candidates, (n,); 0 for records without any or not examined."""
+    """Return the probability of picking the right one of the candidates, (n,).
+
+    It is 0 for records without any or not examined.
+    """
     return np.divide(1.0, candidates, out=np.zeros(len(candidates)), where=candidates > 0)
 
 
 def _find_probability(
     agrees: Mapping[str, NDArray[np.bool_]], used: Sequence[str], candidates: Floats, shape: tuple[int, ...]
 ) -> Floats:
-    """Return the probability with which people (k,) who agree on the ``used`` variables are found in each of some rows, (k, s)."""
+    """Return the probability with which people (k,) are found in each of some rows, (k, s), where the ``used``
+    variables agree.
+    """
     every = np.ones(shape, dtype=bool)
     for name in used:
         every &= agrees[name]
@@ -135,11 +148,12 @@ def _best_known_variables(
 
 
 def _exchange_blocks(groups: NDArray[np.generic], by: NDArray[np.generic]) -> tuple[Integers, Integers]:
-    """Divide the records into blocks: the block of each record, (n,), and its rows for exchanges, (n, MOST).
+    """Divide the records into blocks; return the block of each record, (n,), and its rows for exchanges, (n, MOST).
 
-    The rows are its own followed by those of the next ones of its block in a circle; -1 where all of them came before.
+    The rows are its own, then those of the next members of its block in a circle; -1 beyond the size of the block.
     """
     n = len(groups)
+    # Large groups are divided: moved as a whole, one would have few exchanges, and a copy a large p-value.
     order = np.lexsort((by, groups))
     _, sizes = np.unique(groups, return_counts=True)
     size = np.repeat(sizes, sizes)
@@ -159,7 +173,7 @@ def _exchange_blocks(groups: NDArray[np.generic], by: NDArray[np.generic]) -> tu
 
 
 def _agreement_with_rows(key: ExactKey | WindowKey, rows: Integers) -> NDArray[np.bool_]:
-    """Return whether what is known of each person agrees with each of some rows, (k, s)."""
+    """Return whether the known value of each person agrees with that of each of some rows, (k, s)."""
     if isinstance(key, WindowKey):
         values = key.released[rows]
         return np.asarray((key.lower[:, None] <= values) & (values <= key.upper[:, None]))
@@ -168,10 +182,10 @@ def _agreement_with_rows(key: ExactKey | WindowKey, rows: Integers) -> NDArray[n
 
 
 def _exchange_distribution(sure: NDArray[np.bool_], there: NDArray[np.bool_], groups: NDArray[np.intp]) -> WrongMatches:
-    """Count the people found when each block is moved by as many places, each number of places as probable as another: the exact distribution.
+    """Return the exact test result, in which each block is rotated by a random number of places.
 
-    ``sure`` and ``there`` (k, s): whether each person is found in each row, and whether there is such a row; ``groups``, their blocks,
-        (k,) from 0.
+    ``sure`` and ``there`` (k, s): whether each person is found in each row, and whether there is such a row;
+    ``groups``: their blocks, (k,) from 0.
     """
     count = int(groups.max()) + 1 if len(groups) else 0
     by_group = np.stack([np.bincount(groups, weights=column, minlength=count) for column in sure.T], axis=1)
@@ -179,6 +193,7 @@ def _exchange_distribution(sure: NDArray[np.bool_], there: NDArray[np.bool_], gr
     tried[groups] = there
     own = int(by_group[:, 0].sum())
     found = np.where(tried, by_group, -1).astype(np.int64)
+    # Blocks with the same counts share one characteristic function.
     distinct = distinct_rows(found.T, count)
     kinds, times = found[distinct.first], distinct.counts
     length = int((times * kinds.max(axis=1, initial=0)).sum()) + 1

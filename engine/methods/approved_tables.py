@@ -1,8 +1,7 @@
 """Protected tables of counts that may be published with the datasets of a synthesis step.
 
-A step that declares ``approved`` derives them from its fit. They hold nothing that its protection has not changed; a step gives none
-where that protection
-does not cover what a table would show.
+A step that declares ``publishable_tables`` derives them from its fit. They contain nothing that its protection has not
+changed; a step returns none where its protection does not cover what a table would show.
 """
 
 from __future__ import annotations

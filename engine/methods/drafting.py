@@ -1,14 +1,15 @@
-"""Offers of methods to the draft of a plan: for which variables and goals, with which settings, and why.
+"""Offers of methods for the draft of a plan: for which variables and goals, with which settings, and why.
 
-A method that may stand in a draft says so above its function, under its decorator:
+A method takes part in drafts by a second decorator, under its own:
 
     @measure_method("My measure", ...)
     @drafts(offer)
     def my_measure(...): ...
 
-``offer`` is given a ``Case`` and returns an ``Offer``, a ``DeclinedOffer`` with the reason, or None where it has nothing to do with
-the case. Of the synthesis or anonymisation methods that make the same, that of the highest ``rank`` is taken which accepts the data; of
-the measures all are. Methods of other packages take part in the same way, below ours of the same rank.
+``offer`` is given a ``Case`` and returns an ``Offer``, a ``DeclinedOffer`` with the reason, or None where the case does
+not concern it. Of the synthesis or anonymisation methods for the same task, the draft takes the one of the highest
+``rank`` that accepts the data; of the measures it takes all. Methods of other packages take part in the same way, below
+ours of the same rank.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Plan that a draft is requested for.
+    """Request for the draft of a plan.
 
     want: goal of the plan
     table: profile of the data
@@ -42,16 +43,17 @@ class Case:
     sensitive: sensitive variables
     released: variables that are synthesised or changed
     m: number of datasets
-    holdout: whether records are kept out for attacks; controls: how many, where that is known
-    audit: whether to draft an audit that carries the plan out again many times
+    holdout: whether records are held out as controls of attacks
+    controls: number of held-out records, where that is known
+    audit: whether to draft an audit that carries out the plan many times
     k, l, p, t: limits of an anonymisation; None are not requested
-    target: variable that a synthesis step is sought for; without one, joint methods are asked for one step that makes all ``released``
-        variables
+    target: variable to synthesise in a step; without one, joint methods are asked for one step that makes all
+        ``released`` variables
     predictors: variables that the target may depend on, the most informative first
     hierarchies: trees proposed for quasi-identifiers of an anonymisation
-    widths: intervals of quasi-identifiers that are numbers, as recipes write them
+    widths: intervals of numerical quasi-identifiers, as recipes write them
     epsilon: privacy budget where the plan is to be differentially private
-    linked: False where synthetic records belong to no confidential record
+    linked: False where synthetic records correspond to no confidential record
     recoded: kept variables that a public rule makes coarser
     """
 
@@ -78,7 +80,7 @@ class Case:
 
     @property
     def compared_variables(self) -> tuple[str, ...]:
-        """Return the names of all variables that are no identifiers."""
+        """Return the names of all variables except identifiers."""
         return tuple(seen.name for seen in self.table if seen.variable.role is not Role.IDENTIFIER)
 
     @property
@@ -102,11 +104,13 @@ class OfferedLimit:
     output: name of the output
     bound, limit: kind and value of the threshold
     source: where the limit comes from
-    question: question whose limit of the gate takes the place of this one
-    target, params: of the rows that it is about
-    detectable: smallest value that would be found with 80 % power by the records of the case; a smaller limit cannot be decided
-    baseline: value without a leak, from which limits of the gate are shares of the way to 1
-    extra: set only where the hold-out that the others need decides it; no hold-out is made larger for it
+    question: question of the release check whose limit replaces this one
+    target, params: of the rows that it applies to
+    detectable: smallest value that the records of the case would detect with 80 % power; a smaller limit cannot be
+        decided
+    baseline: value without a leak; limits of the release check are shares of the way from it to 1
+    extra: whether to set it only if the hold-out that the other limits need can decide it; no hold-out is enlarged for
+        it
     """
 
     output: str
@@ -127,10 +131,10 @@ class Offer:
 
     why: reason for the method and its settings
     settings: parameters of the step
-    rank: preference among methods that make the same
-    limits: thresholds on what it measures
+    rank: preference among methods for the same task
+    limits: thresholds on its outputs
     missed: parts of the request that it does not fulfil
-    finishes: an anonymisation that completes one of which an earlier step leaves records that break the limits
+    finishes: whether it completes an anonymisation in which an earlier step left records that break the limits
     unfinished: settings with which the step is such an earlier one
     """
 
@@ -155,14 +159,15 @@ _ATTRIBUTE, _RATE = "__sfumato_drafts__", "__sfumato_rate__"
 
 
 def drafts(offer: Offers, seconds: float | None = None, memory: float | None = None) -> Callable[[F], F]:
-    """Let the decorated method take part in drafts; it stands below the method's decorator.
+    """Decorate a method so that it takes part in drafts; placed below the method's own decorator.
 
-    A method of another package says what was measured of one task of it (a fit, a dataset measured, an anonymisation, a block):
-    ``seconds`` for 10,000
-    records of 10 variables, and bytes of ``memory`` for each value of the table. Ours stand in ``engine.methods.measured_rates``.
+    A method of another package states the measured cost of one task (a fit, a dataset measured, an anonymisation, a
+    block): ``seconds`` for 10,000 records of 10 variables, and bytes of ``memory`` for each value of the table. The
+    costs of ours are in ``engine.methods.measured_rates``.
     """
 
     def attach(func: F) -> F:
+        """Store the offer and the rate on the function."""
         setattr(func, _ATTRIBUTE, offer)
         setattr(func, _RATE, (seconds, memory))
         return func
@@ -171,21 +176,22 @@ def drafts(offer: Offers, seconds: float | None = None, memory: float | None = N
 
 
 def declared_rate(method: Method) -> tuple[float | None, float | None]:
-    """Return the seconds and the bytes of memory that a method declares with ``drafts``; None where they were not measured."""
+    """Return the seconds and the bytes of memory that a method declares with ``drafts``; None where not measured."""
     found: tuple[float | None, float | None] = getattr(method.func, _RATE, (None, None))
     return found
 
 
 def request_offer(method: Method, case: Case) -> Offer | DeclinedOffer | None:
-    """Ask a method for its offer; None where it takes no part."""
+    """Return the method's offer for the case; None where it takes no part in drafts."""
     offer: Offers | None = getattr(method.func, _ATTRIBUTE, None)
     return None if offer is None else offer(case)
 
 
 def suggest_radius(seen: VariableProfile) -> tuple[int | float | str, str] | None:
-    """Suggest a match radius for a number or date, with the reason; None where values have to be equal.
+    """Return a match radius for a number or date, with the reason; None where values have to be equal.
 
-    It is a share where values are above 0 and spread over orders of magnitude, else a round number that is about a fiftieth of the spread.
+    It is a share where values are above 0 and spread over orders of magnitude, else a round number of about a fiftieth
+    of the spread.
     """
     kind = seen.variable.kind
     if kind.has_levels or not seen.spread or (kind is Kind.COUNT and seen.distinct <= 20):
@@ -206,10 +212,10 @@ DRAFTED_BINS, FEW_VALUES = 10, 20
 
 
 def suggest_bins(case: Case, names: Sequence[str], *, as_they_are: bool = True) -> dict[str, str]:
-    """Suggest bins for the numbers and dates among some variables, as recipes write them.
+    """Return bins of equal counts for the numbers and dates among some variables, as recipes write them.
 
-    Bins hold equally many records. With ``as_they_are``, whole numbers of few different values stay categories of their own, where that
-    may follow from the records.
+    With ``as_they_are``, whole numbers of few distinct values remain categories of their own. Do not request this where
+    the records must not decide it, as under a privacy budget.
     """
     seen = [case.table[name] for name in names]
     return {
@@ -222,14 +228,17 @@ def suggest_bins(case: Case, names: Sequence[str], *, as_they_are: bool = True) 
 
 
 def suggest_radii(case: Case, names: tuple[str, ...]) -> tuple[dict[str, int | float | str], str]:
-    """Suggest radii for these variables, as recipes write them, with the reasons in one sentence; empty where all must be equal."""
+    """Return radii for these variables, as recipes write them, with the reasons in one sentence.
+
+    The result is empty where all must be equal.
+    """
     found = {name: given for name in names if (given := suggest_radius(case.table[name])) is not None}
     said = "; ".join(f"{name} {why}" for name, (_, why) in found.items())
     return {name: value for name, (value, _) in found.items()}, f"Alike is: {said}." if said else ""
 
 
 def suggest_hierarchies(case: Case) -> tuple[dict[str, Any], str]:
-    """Return the proposed trees as a setting and a remark on them; both empty without any."""
+    """Return the proposed trees as a setting, and a remark on them; both empty without any."""
     if not case.hierarchies:
         return {}, ""
     return {
@@ -238,8 +247,9 @@ def suggest_hierarchies(case: Case) -> tuple[dict[str, Any], str]:
 
 
 def _round_to_125(number: float) -> float:
-    """Round a number down to one significant digit of 1, 2 or 5."""
+    """Return a number rounded down to 1, 2 or 5 times a power of ten."""
     power = 10.0 ** int(f"{number:e}".partition("e")[2])
+    # A multiple of the power of ten can exceed its decimal value by rounding.
     step = max(step for step in (1, 2, 5) if step * power <= number * 1.0000001)
     found = step * power
     return int(found) if found >= 1 else float(f"{found:.1g}")

@@ -1,9 +1,9 @@
-"""Labels of numbers for people: name, value with unit, and sentence. Screens, commands, reports and documents use these alone.
+"""Labels of numbers for people: name, value with unit, and sentence.
 
-A name has what distinguishes a number from others: the variable, what the row is about (kind, people, level), what the intruder knows,
-and the method
-where several share the name. ``label_of`` has all of it. ``labels_of`` leaves out settings that are the same in a whole table, and
-its names are unique within that table.
+Screens, commands, reports and documents use these alone. A name contains what distinguishes a number from others: the
+variable, the subject of the row (kind, people, level), the intruder's knowledge, and the method where several share the
+name. ``label_of`` has all of it. ``labels_of`` omits settings that are equal in a whole table, and its names are unique
+within that table.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ UNKNOWN = Output("", "", "none")
 
 
 class LabelledNumber(Protocol):
-    """Anything that identifies one series of numbers: a row, a verdict, a number of two runs."""
+    """Anything that identifies one series of numbers: a row, a verdict, or a number compared between two runs."""
 
     @property
     def key(self) -> str:
@@ -45,7 +45,7 @@ class LabelledNumber(Protocol):
 
 
 class SeriesIdentity(NamedTuple):
-    """Key, target, level and parameters of a series where there is no row or verdict at hand."""
+    """Key, target, level and parameters that identify a series where no row or verdict is at hand."""
 
     key: str
     target: str = ""
@@ -54,17 +54,18 @@ class SeriesIdentity(NamedTuple):
 
 
 def method_and_output(key: str) -> tuple[Method | None, Output]:
-    """Return the method and the output that a measure's key names; None and an empty output where this version does not have them."""
+    """Return the method and the output of a measure's key; None and an empty output where this version lacks them."""
     output = output_by_key(key)
     return (None, UNKNOWN) if output is None else (method_by_key(key.rpartition(".")[0]), output)
 
 
 def measure_name(key: str) -> str:
-    """Return the name that people read of a measure: its label, else its meaning, else the words of its key."""
+    """Return the display name of a measure: its label, else its meaning, else the words of its key."""
     method, output = method_and_output(key)
     if method is None:
         name, _, measure = key.rpartition(".")
         return _key_as_words(f"{measure} ({name.partition('.')[2]})")
+    # A plugin may use the name of a measure of ours, so its method is named too.
     name = output.label.name or f"{output.meaning[:1].upper()}{output.meaning[1:]}"
     return f"{name} ({method.title})" if output.label.shared or method.package != OWN else name
 
@@ -83,6 +84,7 @@ def labels_of(rows: Sequence[LabelledNumber]) -> list[str]:
 
     A name has the settings in which the rows of its method differ, defaults too.
     """
+    # Settings that all rows of a method share would only repeat the table's context in every name.
     parts = [_name_parts(row, method_and_output(row.key)[0]) for row in rows]
     varying = _varying_settings(rows, [settings for _, settings in parts])
     names = []
@@ -102,6 +104,7 @@ def _make_unique(rows: Sequence[LabelledNumber], names: Sequence[str]) -> list[s
     """Make names unique: full names where rows of several series would share one, numbered where even these are equal."""
     series = [_series_key(row) for row in rows]
     bearers = _number_series_by_name(names, series)
+    # Even full names can be equal, so the rest is numbered.
     full = [label_of(row) if len(bearers[name]) > 1 else name for name, row in zip(names, rows, strict=True)]
     bearers = _number_series_by_name(full, series)
     return [
@@ -130,7 +133,7 @@ class VaryingSetting(NamedTuple):
     """Setting in which rows of a method differ.
 
     default: its default value
-    places: of a setting with a value for each variable, the variables in which rows differ
+    places: variables in which rows differ, of a setting with a value for each variable
     """
 
     default: object
@@ -140,7 +143,7 @@ class VaryingSetting(NamedTuple):
 def _varying_settings(
     rows: Sequence[LabelledNumber], settings: Sequence[Mapping[str, Any]]
 ) -> dict[str, dict[str, VaryingSetting]]:
-    """Find, by method, the settings in which its rows differ."""
+    """Return the settings in which the rows of each method differ, by method key and name."""
     tables: dict[str, list[Mapping[str, Any]]] = {}
     for row, own in zip(rows, settings, strict=True):
         tables.setdefault(_method_key(row), []).append(own)
@@ -148,6 +151,7 @@ def _varying_settings(
     for key, used in tables.items():
         names = dict.fromkeys(name for one in used for name in one)
         varying = [name for name in names if any(one.get(name) != used[0].get(name) for one in used)]
+        # A row lacks settings at their default, so the default fills its name where other rows vary.
         method = method_by_key(key) if varying else None
         defaults = {} if method is None else _settings_of_spec(cast("Hashable", method.spec))[2]
         found[key] = {
@@ -158,14 +162,14 @@ def _varying_settings(
 
 
 def _differing_keys(values: Sequence[object]) -> frozenset[str]:
-    """Return the keys at which the tables among some values differ."""
+    """Return the keys whose values differ among several mappings."""
     tables = [value if isinstance(value, Mapping) else {} for value in values]
     keys = dict.fromkeys(key for one in tables for key in one)
     return frozenset(key for key in keys if any(one.get(key) != tables[0].get(key) for one in tables))
 
 
 def _varying_part(value: object, varying: VaryingSetting) -> object:
-    """Return a setting, reduced to the varying keys where it is a table."""
+    """Return the value of a setting; of a mapping only the keys that vary."""
     if not isinstance(value, Mapping):
         return value
     return {key: one for key, one in value.items() if key in varying.places} or value
@@ -173,7 +177,7 @@ def _varying_part(value: object, varying: VaryingSetting) -> object:
 
 @cache
 def _settings_of_spec(spec: Hashable) -> tuple[frozenset[str], frozenset[str], Mapping[str, Any]]:
-    """Return the names of a step's settings, those that are lists, and the defaults of those that have one."""
+    """Return the names of a step's settings, the names of those that are lists, and the defaults."""
     assert isinstance(spec, type)
     assert issubclass(spec, Spec)
     infos = list(spec.params())
@@ -183,9 +187,9 @@ def _settings_of_spec(spec: Hashable) -> tuple[frozenset[str], frozenset[str], M
 
 
 def own_params(method: Method | None, params: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the parameters that distinguish a row from others of its step: all but the step's own settings.
+    """Return the parameters that distinguish a row from others of its step, without the step's own settings.
 
-    A text under the name of a setting that is a list is the row's own, such as the kind of ``targets`` that it is about.
+    A text under the name of a list setting is the row's own, such as the kind of ``targets`` that it is about.
     """
     if method is None:
         return {}
@@ -198,10 +202,13 @@ def own_params(method: Method | None, params: Mapping[str, Any] | None) -> dict[
 
 
 def _name_parts(row: LabelledNumber, method: Method | None) -> tuple[list[str], dict[str, Any]]:
-    """Return the words that a name always has (variable, level, what the row is about) and the settings of its step."""
+    """Return the words that are always part of a name (variable, level, subject of the row), and the settings of its
+    step.
+    """
     params = row.params or {}
     own = own_params(method, params) if method else params
     axis = method.study.axis if method else None
+    # A count is shown with its column; it does not distinguish rows.
     count = method.study.split.count if method and method.study.split else ""
     always = {name: v for name, v in own.items() if name != count and (_is_text_or_number(v) or name == "variables")}
     words = [row.target, *(_setting_text(name, value, row) for name, value in always.items())]
@@ -261,8 +268,9 @@ def quantity_of(
 ) -> str:
     """Return a value of a measure with its unit: ``88 of 20,190 people (0.44 %)``, ``44 %``, ``5 records``, ``0.13``.
 
-    ``records`` is how many confidential records there are; people are counted where the measure is of all of them, so not where
-    ``params`` of the row choose some. A share has more digits where it would seem to equal ``beside``.
+    ``records`` is the number of confidential records. People are counted only where the measure is of all of them, so
+    not where ``params`` of the row select some. A share has more digits where it would otherwise look equal to
+    ``beside``.
     """
     _, output = method_and_output(key)
     unit = unit or output.unit
@@ -283,7 +291,7 @@ def quantity_of(
 
 
 def _people_count_text(count: float) -> str:
-    """Write a number of people: whole where it is, else its digits, since averages and expectations are not."""
+    """Return a number of people as text; averages and expectations keep their decimals."""
     near = round(count)
     return f"{near:,}" if abs(count - near) < 1e-6 * max(1, abs(near)) else format_number(count)
 
@@ -296,7 +304,10 @@ class _SentenceFigures(dict[str, str]):
 
 
 def sentence_of(row: ValuedRow, records: int | None = None) -> str:
-    """Return a row as a sentence with its figures, or why it has no value. ``records`` as in ``quantity_of``."""
+    """Return a row as a sentence with its figures, or the reason why it has no value.
+
+    ``records`` as in ``quantity_of``.
+    """
     method, output = method_and_output(row.key)
     if row.value is None:
         return f"{label_of(row)} was not computed: {row.reason or 'the run has no such row'}."
@@ -308,6 +319,7 @@ def sentence_of(row: ValuedRow, records: int | None = None) -> str:
     own = own_params(method, row.params)
     figures = {name: format_setting(one) for name, one in (row.params or {}).items() if name in fields}
     figures |= {"value": value, "variable": row.target or "the variable"}
+    # A row may lack a parameter that the sentence names.
     text = template.format_map(_SentenceFigures(figures))
     said, _ = _name_parts(row, method)
     shown = {_setting_text(name, one, row) for name, one in own.items() if name in fields} | (
@@ -330,6 +342,7 @@ class ValuedRow(LabelledNumber, Protocol):
 
 
 def _placeholder_names(template: str) -> Iterator[str]:
+    """Return the names in braces of a template."""
     from string import Formatter
 
     return (field for _, field, _, _ in Formatter().parse(template) if field)
@@ -342,7 +355,7 @@ class StoredNumber(LabelledNumber, Protocol):
 
 
 def to_labelled_json(row: StoredNumber) -> dict[str, Any]:
-    """Return the table of a row or verdict as ``--json`` writes it: what is stored of it, and its full name as ``label``."""
+    """Return the stored table of a row or verdict with its full name as ``label``, as ``--json`` writes it."""
     return {**row.to_dict(), "label": label_of(row)}
 
 

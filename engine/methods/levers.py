@@ -1,8 +1,9 @@
-"""Advice on what to change in a plan where a number does not meet its limit, the strongest first; shared by several methods.
+"""Advice on what to change in a plan where a number does not meet its limit, the most effective first; shared by
+several methods.
 
-A lever is a phrase. An ``Advice`` also names the settings that it turns, so that the app can change the plan, and a search tries them
-first. Any
-other is left to the analyst. ``kept`` is how many variables are released unchanged, ``method`` that of the step which makes the variable.
+A lever is a phrase. An ``Advice`` also names the settings that it changes, so that the app can change the plan and a
+search tries them first; any other lever is left to the analyst. The setting ``kept`` stands for the number of variables
+released unchanged, ``method`` for that of the step that makes the variable.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ OTHER_MEASURE = ("set another threshold", "judge by another measure of data qual
 
 
 class Advice(str):
-    """Phrase of advice, with how the value of each setting in the plan changes."""
+    """Phrase of advice, with the direction in which each setting of the plan changes."""
 
     __slots__ = ("turns",)
     turns: dict[str, Turn]
 
     def __new__(cls, text: str, **turns: Turn) -> Advice:
+        """Create the phrase and attach its settings."""
         found = super().__new__(cls, text)
         found.turns = turns
         return found

@@ -1,5 +1,5 @@
-"""Measured rates of tasks by method: seconds, fixed bytes, bytes for each record, bytes for each value, and of one that
-looks at a sample its size (``task_rates.TaskRate``).
+"""Measured rates of tasks by method: seconds, fixed bytes, bytes a record, bytes a value, and the sample size of a
+method that uses a sample (the fields of ``task_rates.TaskRate``).
 
 Written by ``tests/benchmarks/task_rates.py --write``; measure again when a method's computation changes.
 """

@@ -1,4 +1,7 @@
-"""Declarations of the outputs of a method; screens, commands and reports describe and draw its results from these alone."""
+"""Declarations of the outputs of a method.
+
+Screens, commands and reports describe and draw its results from these alone.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,8 @@ if TYPE_CHECKING:
     from ..data.arrays import Floats
 
 Question = Literal["singling out", "linkability", "inference", "membership"]
-"""Questions to answer before a release may count as anonymous: the three of the Article 29 Working Party (WP216, 2014), and
-whether it reveals that a person is among the confidential data."""
+"""Questions to answer before a release may count as anonymous: the three of the Article 29 Working Party (WP216, 2014),
+and whether it reveals that a person is among the confidential data."""
 QUESTIONS: tuple[Question, ...] = get_args(Question)
 
 
@@ -30,14 +33,15 @@ ATTACK_PARTS = {
     "detectable_added_risk": "detectable_added",
     "excess_p_value": "p",
 }
-"""The outputs of every attack that is compared with control records, and what each is: how often a guess is right with the
-release, without it, and of controls, what is in excess of these, the smallest excess that would have been found, how many guesses there are,
-how much of the excess the release adds, the smallest such part that would have been found, and how probable as much is where the release reveals nothing. They stand side by side in one table."""
+"""The outputs of every attack that is compared with control records, and what each is: how often a guess is right with
+the release, without it, and of controls, what is in excess of these, the smallest excess that would have been found,
+how many guesses there are, how much of the excess the release adds, the smallest such part that would have been found,
+and how probable as much is where the release reveals nothing. They stand side by side in one table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Smallest value that is good enough where a recipe sets no threshold, and whose practice that is."""
+    """Default threshold, the smallest acceptable value where a recipe sets none, and the source of this practice."""
 
     least: float
     source: str
@@ -51,7 +55,7 @@ class QualityOutput:
     """Role of an output in data quality.
 
     scores: whether it scores numerical or categorical columns one by one, or the whole table
-    minimum_of: name of the output whose smallest column value this one is
+    minimum_of: name of the output whose smallest value over columns this one is
     limit: default limit of an output over all columns
     """
 
@@ -64,13 +68,13 @@ class QualityOutput:
 class StudyOutput:
     """Role of an output in a study.
 
-    answer: an output without a level, which summarises the points
-    on_axis: its value lies on the study's axis
+    answer: whether it has no level and summarises the points
+    on_axis: whether its value lies on the study's axis
     sentence: such an answer in words
     no_answer_text: text where there is no answer
     criterion: output that is 1 where the answer holds
     spread: row parameter that distinguishes an answer of all, of the best and of the worst
-    variance_share_of: of a curve, the row parameter that names another output, of whose interval's variance this is a part
+    variance_share_of: row parameter that names the output of whose interval's variance this curve is a share
     limit_parameter: parameter of the study that holds the smallest sufficient value of the curve
     """
 
@@ -89,25 +93,22 @@ class RiskOutput:
     """Role of an output in the assessment of risk.
 
     questions: questions of the risk assessment that it answers
-    evidence: kind of evidence it is beside the epsilon of a release, in words: what the files show of people, where a proof bounds what
-        they could show
-    ratio_to: what its rows' baseline is, where a threshold's ``max_ratio`` is compared with that, since there is no value of the
-        confidential data
-    gate_reference: its share is compared with limits before a release: beyond its own baseline, which is what there would be by
-        "chance", without any
-        disclosure; or by the "margin" of the data, which a useful release exceeds too; or beyond "nothing", where it is a share of the
-        records that
-        has no baseline of its own. Only what is beyond chance may block a release
-    gate_lower: the lower limit of its interval is compared in place of its value, as of a largest of many, which is large by chance
-    area: it is an AUC, the chance that a person of the data scores above another
-    raised_by_noise: it is computed from the released records alone, and a table of other people, or one that is less like the data, can
-        have a higher
-        value than the data. A higher value is then no disclosure by itself
-    never_falls_with_knowledge: an intruder who knows one variable more is never less of a risk by it: of an output for which low values
-        are good the
-        value does not fall, of one for which high values are good it does not rise. Of an ``estimated`` output that holds up to its
-        interval.
-        The contract tries it with what the method's ``known``, ``keys`` or ``quasi_identifiers`` name
+    evidence: kind of evidence, in words, where that is other than the epsilon of a release: what the files reveal about
+        people, rather than a proven bound of it
+    ratio_to: name of the baseline of its rows, where ``max_ratio`` compares with that because the confidential data
+        have no value
+    gate_reference: what its share is compared with before a release: "chance", its own baseline, which a release
+        without any disclosure has; "margin", what the margins of the data show anyway, which a useful release
+        exceeds too; "nothing", for a share of records without a baseline of its own. Only an excess over chance may
+        block a release
+    gate_lower: whether the lower limit of its interval is compared, as for a largest of many, which is large by chance
+    area: whether it is an AUC, the probability that a person in the data scores above another
+    raised_by_noise: whether it is computed from the released records alone, so that a table of other people, or one
+        less like the data, can have a higher value than the data. A higher value is then no disclosure by itself
+    never_falls_with_knowledge: whether one more known variable never lowers the risk: where low values are good the
+        value does not fall, where high values are good it does not rise; for an ``estimated`` output up to its
+        interval. The contract tests this with the variables in the method's ``known``, ``keys`` or
+        ``quasi_identifiers``
     """
 
     questions: tuple[Question, ...] = ()
@@ -125,15 +126,15 @@ class Label:
     """Texts about an output for people.
 
     name: at most 45 characters
-    says: sentence with the figures in braces: ``{value}``, with its unit and of how many; ``{variable}``, that of the row; and
+    says: sentence with placeholders: ``{value}``, with its unit and the total; ``{variable}``, that of the row; and
         parameters of the row such as ``{q}``
     good: sentence on good values
-    fails: sentence on what it means that a limit is not met
+    fails: sentence on what a failed limit means
     levers: what to change then
-    counts: "people" where its unit is of all confidential records, a person each; "share" where a number without a unit is shown in per
-        cent
+    counts: "people" where its unit is of all confidential records, a person each; "share" where a number without a unit
+        is shown in per cent
     baseline: name of the baseline of its rows where that is not the confidential data's own value
-    shared: several methods have an output of this name, so that the method is named too
+    shared: whether several methods have an output of this name, so that the method is named too
     """
 
     name: str = ""
@@ -148,12 +149,13 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class FigureOfCounts:
-    """Figure of one variable that follows from counts of its values in both tables, so that it can be published protected.
+    """Figure of one variable that is a function of counts of its values in both tables, so that it can be published
+    protected.
 
-    compute: the figure of counts (k,) of the confidential and (k,) of the released table, of cells in the order of the values;
-        it depends on the shares of the cells alone
-    sensitivity: the most by which the figure, times the number of confidential records, changes with one record more or less;
-        None where no bound is proved, and then no noise can pay for it
+    compute: returns the figure, given counts (k,) of the confidential and (k,) of the released table in cells ordered
+        by value; it depends on the shares of the cells alone
+    sensitivity: largest change of the figure times the number of confidential records when one record is added or
+        removed; None where no bound is proved, and then no noise can pay for it
     """
 
     compute: Callable[[Floats, Floats], float]
@@ -166,29 +168,28 @@ class Output:
 
     name: name in the key
     meaning: its meaning in a phrase
-    goal: which way is better
+    goal: direction of better values
     unit: unit of its values
-    intermediate: its rows are what ``combine`` or a study's ``summarise`` works on: they stay with their tasks and are no result
-    range: smallest and largest possible value, None where it has no end; its intervals stay inside
-    short: its name where there is little room
-    estimated: its value rests on sampled records, controls, permutations or replicates of noise, so that a verdict needs its interval;
-        else it is a
-        function of the release and the tables alone. A value of such an output that rests on no sample, since there were few records or
-        nothing was
-        drawn, has an interval without width
-    detectable: output of the same use that holds the smallest leak found with 80 % power
-    row_defaults: meaning of a row that lacks a parameter which other rows of the output have, so that a threshold can name it
-    drawn: "interval", an estimate that is drawn beside the confidential data's; "note", it stands below
-    public: how the figure follows from counts of one variable, the row's target. Where a recipe requests public figures (``[release]
-        public_figures``) it is
-        published, recomputed from protected counts or with noise, never as it was measured. It must be about information lost, not
-        about risk.
-        Left out, it is as confidential as the data
-    statbarn: class of statistics whose checks an output checker applies; left out, counts and shares are frequencies and all others,
-        means and sums over
-        the records, linear aggregations
+    intermediate: whether its rows are only input of ``combine`` or of a study's ``summarise``; they stay with their
+        tasks and are no result
+    range: smallest and largest possible value, None where there is no bound; its intervals stay inside
+    short: its name for narrow places
+    estimated: whether its value rests on sampled records, controls, permutations or replicates of noise, so that a
+        verdict needs its interval; otherwise it is a function of the release and the tables alone. A value that rests
+        on no sample here, because there were few records or nothing was drawn, has an interval without width
+    detectable: output of the same use with the smallest leak that would be found with 80 % power
+    row_defaults: meaning of a row without a parameter that other rows of the output have, so that a threshold can name
+        it
+    drawn: "interval" where the estimate is plotted beside that of the confidential data, "note" where it is printed
+        below
+    public: figure as a function of counts of one variable, the row's target. Where a recipe requests public figures
+        (``[release] public_figures``) it is published, recomputed from protected counts or with noise, never as it was
+        measured. It must be about information lost, not about risk. By default the output is as confidential as the
+        data
+    statbarn: class of statistics whose checks an output checker applies; by default counts and shares are frequencies,
+        and all others, means and sums over the records, linear aggregations
     label: texts for people
-    quality, study, risk: what only data quality, a study or a risk has
+    quality, study, risk: roles that only outputs of data quality, a study or a risk have
     """
 
     name: str
@@ -211,22 +212,22 @@ class Output:
 
     @property
     def in_percent(self) -> bool:
-        """Return whether people read its values in per cent."""
+        """Return whether its values are shown in per cent."""
         return self.unit == "share" or self.label.counts == "share"
 
     @property
     def checked_as(self) -> Statbarn:
-        """Return its statbarn, declared or by its unit."""
+        """Return its statbarn, as declared or by its unit."""
         return self.statbarn or statbarn_by_unit(self.unit)
 
     @property
     def title(self) -> str:
-        """Return its name where there is little room: ``short``, else its words."""
+        """Return its name for narrow places: ``short``, else ``name`` in words."""
         return self.short or self.name.replace("_", " ")
 
     @property
     def range_words(self) -> str:
-        """Return its range in words, such as ``0 to 1`` or ``at least 0``; empty without an end."""
+        """Return its range in words, such as ``0 to 1`` or ``at least 0``; empty where it is unbounded."""
         low, high = self.range
         if low is not None and high is not None:
             return f"{low:g} to {high:g}"
@@ -237,20 +238,20 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Axis of the levels along which a study goes.
+    """Axis of the levels of a study.
 
     label: its heading
-    meaning: what the levels are
+    meaning: meaning of the levels
     unit: their unit
-    heading: what the curves show
-    values: what their values are
-    bands: what their bands are
-    point: row parameter that stands on the axis in place of its level
-    discrete: nothing lies between the levels
+    heading: title of the curves
+    values: meaning of the curves' values
+    bands: meaning of their bands
+    point: row parameter that is plotted on the axis in place of the level
+    discrete: whether nothing lies between the levels
     uses: parameters that name one use of the study
     curve: parameter that distinguishes the curves of a use
-    log: levels, all above 0, are drawn on a logarithmic axis
-    together: curves are drawn in one picture, a plane at a time
+    log: whether the levels, all above 0, are plotted on a logarithmic axis
+    together: whether curves are drawn in one plot, a plane at a time
     limit: row parameter with the limit that a curve is compared with
     """
 
@@ -274,12 +275,14 @@ class Plane:
     """Plot of two outputs of a study against each other, from the highest level down, such as an ROC curve.
 
     title: its title
-    across: output on the horizontal axis; without one, ``up`` is drawn along the study's axis
+    across: output on the horizontal axis; without one, ``up`` is plotted along the study's axis
     up: output on the vertical axis
-    chance: what a guess would give: the diagonal, for a curve that starts where both are 0, or the answer that is the same at every level
+    chance: performance of a guess: the diagonal, for a curve that starts where both are 0, or the answer that is equal
+        at every level
     label: heading of the horizontal axis
-    each: where curves are drawn together, row parameters of which each value has a plane of its own, which the title names in braces
-    heading: planes of one heading are the panels of one figure
+    each: row parameters each of whose values has a plane of its own, named in braces in the title, where curves are
+        drawn together
+    heading: title of the figure whose panels are the planes with this heading
     """
 
     title: str
@@ -299,7 +302,7 @@ class AnswerColumns:
     title: heading of the columns
     heading: heading of the answers' names
     columns: each value with its heading
-    count: row parameter with how many each column is about
+    count: row parameter with the number that each column is about
     """
 
     by: str
@@ -317,7 +320,7 @@ class LatticeOutputs:
     others: other outputs of a subset
     largest: largest risk of any subset
     first: variable to coarsen first
-    each: outputs of every variable, its row's target
+    each: outputs of every variable, which is its row's target
     subset: row parameter that lists the variables of a subset
     """
 
@@ -331,17 +334,16 @@ class LatticeOutputs:
 
 @dataclass(frozen=True, slots=True)
 class RecordArray:
-    """Array with one value a record that a measure of risk leaves beside its outputs.
+    """Array with one value a record that a measure of risk returns beside its outputs.
+
+    It is NaN for a record that was not examined.
 
     name, meaning, unit: of its values
-    worse: which values are worse
-    part: role of the value for a record at risk: how many released records match it, whether its own is among them, the probability
-        that it is
-        disclosed, or that probability before the release. ``best_candidates`` and ``best_hit`` are the first two for an intruder who
-        ignores some of the
-        known variables; left out where nothing is ignored
-
-    NaN stands for a record that was not examined.
+    worse: direction of worse values
+    part: role of the value for a record at risk: "candidates", released records that match it; "hit", whether its
+        counterpart is among them; "probability" of disclosure; "prior", that probability before the release.
+        ``best_candidates`` and ``best_hit`` are the first two for an intruder who ignores some of the known variables;
+        absent where nothing is ignored
     """
 
     name: str
@@ -353,14 +355,14 @@ class RecordArray:
 
 @dataclass(frozen=True, slots=True)
 class Beliefs:
-    """Outputs of a risk that tell what an intruder believes of records before and after a release, by name.
+    """Names of the outputs of a risk that describe an intruder's beliefs about records before and after a release.
 
     after, before: shares of records that are guessed right
-    both, gained, lost, neither: how many are guessed right before and after, after alone, before alone, and never
-    of_first: ``after`` by the first datasets, as many as the row's parameter ``datasets`` says
-    certain: a truth of this probability or more is nearly certain
-    prior, unknowing: where the parameter ``prior`` is ``unknowing``, the intruder believes nothing before, and ``before`` says nothing
-        of other people
+    both, gained, lost, neither: numbers guessed right before and after, after alone, before alone, and never
+    of_first: ``after`` by the first datasets, whose number is the row's parameter ``datasets``
+    certain: probability of the truth from which a belief is nearly certain
+    prior, unknowing: where the parameter ``prior`` is ``unknowing``, the intruder believes nothing before, and
+        ``before`` is not about other people
     """
 
     after: str

@@ -1,12 +1,8 @@
-"""Privacy accounts: what a differentially private synthesis costs, and what its proof does not cover.
+"""Privacy accounts: the cost of a differentially private synthesis, and what its proof does not cover.
 
-A synthesis is eps-differentially private when one record more or less in the confidential data changes the probability of
-whatever it may release by a factor of exp(eps) at most (Dwork 2006; Park & Ghosh eq. 2). Changing a record is taking one out and
-putting another in: it costs twice as much. Costs of results that are released together are added.
-
-Gaussian noise is accounted for in zero-concentrated privacy, as rho (``zcdp``), and reported as the epsilon that holds but for a chance
-of delta.
-Steps of both kinds are composed in two ways, epsilons added, or all as rho, and the smaller epsilon holds.
+A synthesis is eps-differentially private when adding or removing one confidential record changes the probability of any
+output by a factor of at most exp(eps) (Dwork 2006; Park & Ghosh eq. 2). Gaussian noise is accounted for in
+zero-concentrated differential privacy as rho (``zcdp``), and reported as an (epsilon, delta) guarantee.
 """
 
 from __future__ import annotations
@@ -150,10 +146,10 @@ MOST_EXPONENT = 700.0
 
 @dataclass(frozen=True, slots=True)
 class UncoveredUse:
-    """Use of the confidential data outside a step's proof, in words for two readers.
+    """Use of the confidential data that a step's privacy proof does not cover, in words for two readers.
 
-    message: for who makes the release, with what would fix it
-    public: for who uses it, so that it reveals nothing of any variable, level or record
+    message: for the maker of the release, with a remedy
+    public: for the user of the release; it reveals no variable, level or record
     """
 
     message: str
@@ -162,16 +158,18 @@ class UncoveredUse:
 
 @dataclass(frozen=True, slots=True)
 class ConcentratedCost:
-    """Cost in zero-concentrated privacy.
+    """Privacy cost in zero-concentrated differential privacy.
 
-    rho: for one record more or less
-    substitution: rho for one record that is changed
-    delta: chance at which its epsilon is stated
-    failed: part of delta with which the rho itself does not hold (delta-approximate, Bun & Steinke 2016, Definition 8.1)
+    rho: for one record added or removed
+    substitution: rho for one record that is replaced
+    delta: delta at which its epsilon is stated
+    failure_delta: part of delta with which the rho itself does not hold (delta-approximate, Bun & Steinke 2016,
+        Definition 8.1)
     parts: the terms whose sum is rho, by name
-    person_records: most records of a person that the cost is about
-    bounded: no more of anybody's records were counted
-    gaussian: all of it is Gaussian noise, which is then Gaussian differential privacy of mu = sqrt(2 rho) (Dong, Roth & Su 2022)
+    person_records: most records of one person that the cost covers
+    bounded: whether each person's contribution was bounded to that number
+    gaussian: whether all of it is Gaussian noise, which is Gaussian differential privacy with mu = sqrt(2 rho) (Dong,
+        Roth & Su 2022)
     """
 
     rho: float
@@ -185,18 +183,21 @@ class ConcentratedCost:
 
     @property
     def epsilon(self) -> float:
-        """Return the epsilon for one record more or less, at its delta."""
+        """Return the epsilon for one record added or removed, at its delta."""
         return epsilon_of_rho(self.rho, self.delta - self.failure_delta)
 
     @property
     def epsilon_substitution(self) -> float:
-        """Return the epsilon for a record that is changed, at its delta: in either table one record alone can be what fails."""
+        """Return the epsilon for one record that is replaced, at its delta."""
+        # The failure probability is not doubled: in either table one record alone can be what fails.
         return epsilon_of_rho(self.substitution, self.delta - self.failure_delta)
 
 
 class NoiseGuarantee(NamedTuple):
-    """Guarantee that the odds of a release differ by a factor of exp(``epsilon``) at most, but for a chance of ``delta``; of Gaussian
-    noise alone its ``mu``, else NaN.
+    """Guarantee of noise: the odds of a release differ by a factor of at most exp(``epsilon``), except with probability
+    ``delta``.
+
+    ``mu`` is that of Gaussian differential privacy where all noise is Gaussian, else NaN.
     """
 
     epsilon: float
@@ -211,13 +212,13 @@ class PrivacyAccount:
     epsilon: cost of one draw
     samples: independent draws of a dataset
     datasets: number of datasets
-    uncovered: what was learned from the confidential data outside the proof: then the noise accounts for ``noise``, and no epsilon of
-        the release can be stated
+    uncovered: what was learned from the confidential data outside the proof; the noise still accounts for ``noise``,
+        but no epsilon of the release can be stated
     records_a_draw: records that a draw makes
-    concentrated: cost in zero-concentrated privacy, whose epsilon at its delta ``epsilon`` is: it pays for any number of records and
-        datasets, which are all
-        drawn from what was measured once
-    figures: cost of public figures with noise: the cost of the release has it, that of the noise in the datasets has not
+    concentrated: cost in zero-concentrated privacy, whose epsilon at its delta is ``epsilon``; it pays for any number
+        of records and datasets, which are all drawn from what was measured once
+    figures: cost of public figures with noise: part of the cost of the release, but not of that of the noise in the
+        datasets
     """
 
     epsilon: float
@@ -232,29 +233,41 @@ class PrivacyAccount:
     def from_rho(
         cls, cost: ConcentratedCost, uncovered: tuple[UncoveredUse, ...] = (), epsilon: float | None = None
     ) -> PrivacyAccount:
-        """Create the account of margins that were measured once with Gaussian noise; ``epsilon`` is the one that the cost was found for, if it was."""
+        """Create the account of margins that were measured once with Gaussian noise.
+
+        ``epsilon`` is the requested one where the noise was calibrated to it.
+        """
         return cls(epsilon or cost.epsilon, 1, 1, uncovered, concentrated=cost)
 
     @property
     def noise(self) -> float:
-        """Return the cost of all datasets if the proof covered everything, for one record more or less."""
+        """Return the cost of all datasets if the proof covered everything, for one record added or removed."""
         return self.epsilon * self.samples * self.datasets
 
     @property
     def release(self) -> float | None:
-        """Return the cost of all datasets and public figures, for one record more or less; None where something is not covered."""
+        """Return the cost of all datasets and public figures for one record added or removed.
+
+        The result is None where something is not covered.
+        """
         return None if self.uncovered else self.noise + self.figures
 
     @property
     def substitution(self) -> float | None:
-        """Return the cost of all datasets and public figures, for one record that is changed; None where something is not covered."""
+        """Return the cost of all datasets and public figures for one record replaced.
+
+        The result is None where something is not covered.
+        """
         if self.uncovered:
             return None
         cost = self.concentrated
+        # To replace a record is to remove one and add another, so a pure epsilon doubles.
         return 2 * self.figures + (2 * self.noise if cost is None else cost.epsilon_substitution)
 
     def noise_guarantee(self, removed: bool) -> NoiseGuarantee:
-        """Return what the noise guarantees if the proof covered everything, where one record is removed, or else is another."""
+        """Return the guarantee of the noise if the proof covered everything, for one record ``removed``, or else
+        replaced.
+        """
         cost = self.concentrated
         if cost is None:
             return NoiseGuarantee(self.noise if removed else 2 * self.noise)
@@ -263,7 +276,7 @@ class PrivacyAccount:
         return NoiseGuarantee(epsilon, cost.delta, math.sqrt(2 * rho) if cost.gaussian else math.nan)
 
     def estimates(self) -> tuple[Estimate, ...]:
-        """Return the account as measures, those of ``ACCOUNT``."""
+        """Return the account as estimates of the outputs in ``ACCOUNT``."""
         reason = (
             f"the proof does not cover that {'; nor that '.join(one.message for one in self.uncovered)}"
             if self.uncovered
@@ -294,37 +307,40 @@ class PrivacyAccount:
 
 @dataclass(frozen=True, slots=True)
 class NoAccount:
-    """Reason why there is no epsilon, in words that the public may read: they name no variable and nothing of the data."""
+    """Reason why there is no epsilon, fit for publication: it names no variable and reveals nothing of the data."""
 
     reason: str
 
     def estimates(self) -> tuple[Estimate, ...]:
-        """Return every measure of ``ACCOUNT``, not computed."""
+        """Return all estimates of ``ACCOUNT`` as not computed."""
         return tuple(Estimate.not_computed(output.name, self.reason) for output in ACCOUNT)
 
 
 def virtual_records(epsilon: float, features: int, largest: float = 1.0) -> float:
-    """Return how many virtual records alpha every category needs, so that a draw of ``features`` values costs ``epsilon``.
+    """Return the number alpha of virtual records that each category needs so that a draw of ``features`` values costs
+    ``epsilon``.
 
-    alpha = 1 / (exp(epsilon / M) - 1). Park & Ghosh's eq. 6 says "at most"; their proof, M log(1 + 1/alpha) <= epsilon, needs
-    at least. A record adds at most ``largest`` to the count of any one category.
+    alpha = 1 / (exp(epsilon / M) - 1). A record adds at most ``largest`` to the count of any one category.
     """
+    # Park & Ghosh's eq. 6 says "at most", but their proof, M log(1 + 1/alpha) <= epsilon, needs at least this many.
     return largest / math.expm1(min(epsilon / features, MOST_EXPONENT))
 
 
 def epsilon_of_draw(alpha: float, features: int, largest: float = 1.0) -> float:
-    """Return the cost of a draw of ``features`` values with ``alpha`` virtual records a category: M log(1 + largest / alpha)."""
+    """Return the cost of a draw of ``features`` values with ``alpha`` virtual records in each category."""
+    # M log(1 + largest / alpha), the inverse of virtual_records.
     return features * math.log1p(largest / alpha) if alpha > 0 else math.inf
 
 
 def sum_accounts(accounts: Sequence[PrivacyAccount]) -> PrivacyAccount:
-    """Sum the accounts of several steps of one release: epsilons added, or all as rho where some are, whichever is smaller."""
+    """Return the composed account of several steps of one release."""
     uncovered = tuple(dict.fromkeys(found for one in accounts for found in one.uncovered))
     figures = math.fsum(one.figures for one in accounts)
     pure = [one.noise for one in accounts if one.concentrated is None]
     costs = [one.concentrated for one in accounts if one.concentrated is not None]
     if not costs:
         return PrivacyAccount(math.fsum(pure), 1, 1, uncovered, figures=figures)
+    # Failures add up; the conversion of the summed rho to epsilon happens once, so one conversion delta is spent.
     failed = math.fsum(cost.failure_delta for cost in costs)
     delta = failed + min(cost.delta - cost.failure_delta for cost in costs)
     gaussian = not pure and all(cost.gaussian for cost in costs)
@@ -335,5 +351,6 @@ def sum_accounts(accounts: Sequence[PrivacyAccount]) -> PrivacyAccount:
         rho=own.rho + math.fsum(map(rho_of_epsilon, pure)),
         substitution=own.substitution + math.fsum(rho_of_epsilon(2 * one) for one in pure),
     )
+    # Either composition is valid, epsilons added or all as rho, so the smaller epsilon holds.
     added = math.fsum([*pure, own.epsilon])
     return PrivacyAccount(min(added, every.epsilon), 1, 1, uncovered, concentrated=every, figures=figures)

@@ -1,8 +1,8 @@
-"""Signatures of the functions of a method, family by family: mypy checks them where the decorator stands.
+"""Protocols of the functions of a method, by family; mypy checks them where the decorator is applied.
 
-Each is generic over the method's Spec. Families are distinguished by what a method brings: synthesis a ``draw`` (or a ``joint_draw`` of
-several variables), anonymisation
-an ``AnonymisationSpec``, studies a ``StudySpec``; utility, quality and risk are measures.
+Each is generic over the method's Spec. The family follows from what a method declares: synthesis a ``draw`` (or a
+``joint_draw`` of several variables), anonymisation an ``AnonymisationSpec``, studies a ``StudySpec``; utility, quality
+and risk are measures.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ B_contra = TypeVar("B_contra", bound="BlockResult", contravariant=True)
 
 
 def method_keys() -> tuple[str, ...]:
-    """Return the keys of our methods, and those that others offer, whether they can be used or not; no method is imported."""
+    """Return the keys of our methods and those of plugins, whether these can be used or not, without importing any
+    method.
+    """
     own = [
         f"{family}.{info.name}"
         for family in FAMILIES
@@ -52,10 +54,10 @@ def method_keys() -> tuple[str, ...]:
 
 
 class SynthesisMethod(Protocol[S_contra]):
-    """Function that fits the confidential values of ``target``.
+    """Function that fits a model of the confidential values of ``target``.
 
-    ``draws`` is how many datasets will be released: arrays of posterior draws have that length, and dataset ``index`` uses
-    draw ``index``.
+    ``draws`` is the number of datasets that will be released: arrays of posterior draws have that length, and dataset
+    ``index`` uses draw ``index``.
     """
 
     def __call__(self, data: Microdata, target: str, spec: S_contra, run: Run, draws: int, /) -> Fit: ...
@@ -64,9 +66,9 @@ class SynthesisMethod(Protocol[S_contra]):
 class DrawTarget(Protocol[S_contra]):
     """Function that draws the values (n,) of a target in dataset ``index``.
 
-    Values are such as ``Microdata.numbers`` gives: level codes, numbers, days since 1970; NaN missing.
-    ``released`` holds what was synthesised before and what is kept, nothing else. ``confidential`` lacks the targets of later steps, and
-    has this one's in another order of the records, unless ``spec.uses_own_record``.
+    Values are numbers as ``Microdata.numbers`` returns them: level codes, numbers, days since 1970; NaN where missing.
+    ``released`` holds the variables synthesised before and those kept, nothing else. ``confidential`` lacks the targets
+    of later steps, and has this one's in another order of the records, unless ``spec.uses_own_record``.
     """
 
     def __call__(
@@ -83,16 +85,17 @@ class DrawTarget(Protocol[S_contra]):
 
 
 class JointSynthesisMethod(Protocol[S_contra]):
-    """Function that fits the confidential values of several ``targets`` at once."""
+    """Function that fits a model of the confidential values of several ``targets`` at once."""
 
     def __call__(self, data: Microdata, targets: tuple[str, ...], spec: S_contra, run: Run, draws: int, /) -> Fit: ...
 
 
 class DrawJointTargets(Protocol[S_contra]):
-    """Function that draws the values of every target in dataset ``index``, each (records,), such as ``DrawTarget`` gives.
+    """Function that draws the values of every target in dataset ``index``, each (records,), as ``DrawTarget`` returns
+    them.
 
-    ``records`` is the number of confidential ones unless the recipe makes all variables in this step and requests another.
-    ``confidential`` and ``released`` are as ``DrawTarget`` gets them.
+    ``records`` is the number of confidential records unless the recipe makes all variables in this step and requests
+    another number. ``confidential`` and ``released`` are as in ``DrawTarget``.
     """
 
     def __call__(
@@ -110,15 +113,18 @@ class DrawJointTargets(Protocol[S_contra]):
 
 
 class CheckJointData(Protocol[S_contra]):
-    """Function like ``CheckData``, of a method that makes several ``targets`` at once, or of a measure that uses the models of them."""
+    """Function like ``CheckData``, of a method that makes several ``targets`` at once, or of a measure that uses their
+    models.
+    """
 
     def __call__(self, data: Microdata, targets: tuple[str, ...], spec: S_contra, place: str, /) -> None: ...
 
 
 class ComputeAccount(Protocol[S_contra]):
-    """Function that computes the privacy cost of ``datasets`` of ``records`` drawn records each, before anything is drawn.
+    """Function that returns the privacy cost of ``datasets`` of ``records`` drawn records each, before anything is
+    drawn.
 
-    The Spec has an ``epsilon``, which the fit does not depend on: noise enters when records are drawn.
+    The Spec has an ``epsilon``, on which the fit does not depend: noise enters when records are drawn.
     """
 
     def __call__(
@@ -127,7 +133,7 @@ class ComputeAccount(Protocol[S_contra]):
 
 
 class PublishableTables(Protocol[S_contra]):
-    """Function that returns the protected tables of a fit that may be published, and none where they may not."""
+    """Function that returns the protected tables of a fit that may be published; empty where none may."""
 
     def __call__(
         self, fit: Fit, spec: S_contra, targets: tuple[str, ...], data: Microdata, /
@@ -135,9 +141,9 @@ class PublishableTables(Protocol[S_contra]):
 
 
 class FitEstimates(Protocol[S_contra]):
-    """Function that returns the numbers a fit estimates of the population, or of itself.
+    """Function that returns the estimates that a fit makes of the population, or of itself.
 
-    Their intervals count its noise; nothing of ``data`` is read but what it declares.
+    Their intervals include its noise; of ``data`` only the declarations are read.
     """
 
     def __call__(
@@ -148,7 +154,7 @@ class FitEstimates(Protocol[S_contra]):
 class CellsOfRecords(Protocol[S_contra]):
     """Function that returns the cell of each record of ``data`` in each of the approved tables of a fit.
 
-    The tables are in their order; each array (n,) numbers the table's cells one after another.
+    The arrays (n,) are in the order of the tables; each numbers the cells of its table in C order.
     """
 
     def __call__(
@@ -157,11 +163,11 @@ class CellsOfRecords(Protocol[S_contra]):
 
 
 class ImpliedCounts(Protocol[S_contra]):
-    """Function that derives what follows exactly from the protected tables of several releases of the same records.
+    """Function that derives the counts that follow exactly from the protected tables of several releases of the same
+    records.
 
-    Each release is a fit, its Spec and its targets. ``records`` are the smallest and the largest number of records that is known. The
-    result is None where no
-    release has tables that bound counts exactly.
+    Each release is a fit, its Spec and its targets. ``records`` is the smallest and the largest number of records that
+    is known. The result is None where no release has tables that bound counts exactly.
     """
 
     def __call__(
@@ -174,9 +180,10 @@ class ImpliedCounts(Protocol[S_contra]):
 
 
 class MakeReleaseModel(Protocol[S_contra]):
-    """Function that makes the model of a synthesis step as an intruder uses it who has the m ``releases`` and guesses at single records.
+    """Function that fits a synthesis step's model for an intruder who has the m ``releases`` and guesses at single
+    records.
 
-    It is fitted to ``data`` as the method fits it, and the releases hold what the steps before made.
+    It is fitted to ``data`` as the method fits it; the releases hold the variables that the steps before made.
     """
 
     def __call__(
@@ -185,7 +192,9 @@ class MakeReleaseModel(Protocol[S_contra]):
 
 
 class FitManyTables(Protocol[S_contra]):
-    """Function that fits a ``SynthesisMethod`` to several tables of the same variables: the same arrays as one fit after the other."""
+    """Function that fits several tables of the same variables, with the same arrays as one ``SynthesisMethod`` fit
+    after the other.
+    """
 
     def __call__(
         self, tables: Sequence[Microdata], target: str, spec: S_contra, runs: Sequence[Run], draws: int, /
@@ -193,7 +202,8 @@ class FitManyTables(Protocol[S_contra]):
 
 
 class LearnWholeTable(Protocol[S_contra]):
-    """Function that learns a whole table at once and returns a function that makes a table of all its variables, of any size.
+    """Function that learns a whole table at once and returns a function that draws tables of all its variables, of any
+    size.
 
     Studies that generate data then train it once, rather than fit it to one variable after another.
     """
@@ -204,16 +214,20 @@ class LearnWholeTable(Protocol[S_contra]):
 
 
 class AnonymisationMethod(Protocol[S_contra]):
-    """Function of one anonymisation step, applied to the table that the previous step left; its Spec says how the schema changes."""
+    """Function of one anonymisation step, applied to the result of the previous step.
+
+    Its Spec states how the schema changes.
+    """
 
     def __call__(self, data: Microdata, spec: S_contra, run: Run, /) -> Anonymised: ...
 
 
 class MeasureMethod(Protocol[S_contra]):
-    """Function that measures one released dataset; ``released.origin`` is "confidential" where a table scores itself.
+    """Function that measures one released dataset.
 
-    An anonymised table may have fewer records (``released.records``, which raises NotComputable where nothing says whose
-    they are); values of its generalised variables raise NotComputable, their labels are in ``released.frame``.
+    ``released.origin`` is "confidential" where the data are scored against themselves. An anonymised table may have
+    fewer records (``released.records`` raises NotComputable where the link to the original records is unknown). Values
+    of its generalised variables raise NotComputable; their labels are in ``released.frame``.
     """
 
     def __call__(self, confidential: Microdata, released: Microdata, spec: S_contra, run: Run, /) -> Measure: ...
@@ -234,10 +248,11 @@ class BlockResult(Protocol):
 
 
 class WholeMeasureMethod(Protocol[S_contra, B_co]):
-    """Function that measures all released datasets at once by the models that made them: block ``block`` of ``spec.grid()``, a task of its
+    """Function that computes block ``block`` of ``spec.grid()`` of a measure of all released datasets, as a task of its
     own.
 
-    It gives one of the results that ``GatherBlocks`` gets. Every block has the same ``run.rng``.
+    It uses the models that made the datasets and returns one of the results that ``GatherBlocks`` combines. Every block
+    has the same ``run.rng``.
     """
 
     def __call__(
@@ -253,7 +268,9 @@ class WholeMeasureMethod(Protocol[S_contra, B_co]):
 
 
 class RefittingMeasureMethod(Protocol[S_contra, B_co]):
-    """Function like ``WholeMeasureMethod``, of a measure that carries out the steps of the recipe again on other data (``refits``)."""
+    """Function like ``WholeMeasureMethod``, of a measure that carries out the steps of the recipe again on other data
+    (``refits``).
+    """
 
     def __call__(
         self,
@@ -268,7 +285,7 @@ class RefittingMeasureMethod(Protocol[S_contra, B_co]):
 
 
 class GatherBlocks(Protocol[S_contra, B_contra]):
-    """Function that turns the results of all blocks into one."""
+    """Function that combines the results of all blocks."""
 
     def __call__(
         self,
@@ -281,7 +298,9 @@ class GatherBlocks(Protocol[S_contra, B_contra]):
 
 
 class StudyMethod(Protocol[S_contra]):
-    """Function that computes one point of ``spec.grid()`` on the confidential data, if at all, and on every release."""
+    """Function that computes one point of ``spec.grid()`` on every release, and on the confidential data where that
+    makes sense.
+    """
 
     def __call__(
         self, confidential: Microdata, releases: Sequence[Microdata], point: float, spec: S_contra, run: Run, /
@@ -289,7 +308,9 @@ class StudyMethod(Protocol[S_contra]):
 
 
 class ComputeStudyPoints(Protocol[S_contra]):
-    """Function that computes several points as ``StudyMethod`` computes each, with the run of each, where shared work need be done once."""
+    """Function that computes several points with the run of each, equal to ``StudyMethod`` point by point, but sharing
+    work.
+    """
 
     def __call__(
         self,
@@ -303,9 +324,9 @@ class ComputeStudyPoints(Protocol[S_contra]):
 
 
 class CheckData(Protocol[S_contra]):
-    """Function that raises BadInput when the confidential data cannot be used with these parameters; ``target`` is empty outside synthesis.
+    """Function that raises BadInput where the confidential data cannot be used with these parameters.
 
-    It runs before anything is computed (``sfumato.engine.recipe.checks``).
+    It runs before anything is computed (``sfumato.engine.recipe.checks``). ``target`` is empty outside synthesis.
     """
 
     def __call__(self, data: Microdata, target: str, spec: S_contra, place: str, /) -> None: ...
@@ -314,15 +335,18 @@ class CheckData(Protocol[S_contra]):
 class CombineDatasets(Protocol):
     """Function that combines the rows of the released datasets by a rule of the method, in place of the average.
 
-    It gets all rows (``sfumato.engine.methods.rows.Row``) of single datasets that share dataset and level, those of
-    ``intermediate`` outputs included, and the number of confidential records, and gives one row with ``draw`` None for each
-    of their series.
+    It gets all rows (``sfumato.engine.methods.rows.Row``) of single datasets that share dataset and level, including
+    those of ``intermediate`` outputs, and the number of confidential records. It returns one row with ``draw`` None for
+    each of their series.
     """
 
     def __call__(self, rows: Sequence[Any], records: int | None, /) -> list[Any]: ...
 
 
 class SummarisePoints(Protocol):
-    """Function that returns the rows that only all points of a study together give; those of ``intermediate`` outputs then leave."""
+    """Function that returns the rows that follow from all points of a study together.
+
+    Rows of ``intermediate`` outputs are then dropped.
+    """
 
     def __call__(self, rows: Sequence[Any], /) -> list[Any]: ...

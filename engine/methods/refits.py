@@ -1,8 +1,8 @@
 """Shadow releases for an audit: the steps of a run's recipe, carried out again on other confidential data.
 
-A measure that declares ``refits`` is given them in place of the models. A shadow is a release made by the run's own methods, in its
-order of
-synthesis, with its constraints, limits and weights, with random numbers of its own. No run, task or table is made for it.
+A measure that declares ``refits`` is given their maker in place of the models. A shadow release is made by the run's
+own methods, in its order of synthesis, with its constraints, limits and weights, and with random numbers of its own. No
+run, task or table is stored for it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from .release_models import ReleaseModel
 
 
 class PublishedCounts(NamedTuple):
-    """Counts of a protected table in the cells of some people.
+    """Counts of a protected table in the cells of T people.
 
-    counts: count in the cell of each of T people, (T,)
+    counts: count in the cell of each person, (T,)
     noise: standard deviation of the noise, 0 without any
     """
 
@@ -37,7 +37,7 @@ class ShadowRelease:
 
     datasets: its datasets
     published: counts of published tables in the cells of T people
-    from_tables_alone: all else follows from these tables
+    from_tables_alone: whether all else follows from these tables
     """
 
     datasets: tuple[Microdata, ...]
@@ -45,21 +45,17 @@ class ShadowRelease:
     from_tables_alone: bool = False
 
     def summed_counts(self, people: int) -> Floats:
-        """Sum the published counts in the cells of each person, (T,), weighted by precision.
-
-        Of noisy tables this is, up to a constant, the logarithm of the likelihood ratio of a record more in these cells.
-        """
+        """Return the sum of the published counts in the cells of each person, (T,), weighted by precision."""
         found = np.zeros(people)
         for one in self.published:
+            # For Gaussian noise this is, up to a constant, the log likelihood ratio of one more record in these cells.
             found += one.counts / (one.noise**2 if one.noise else 1.0)
         return found
 
     @property
     def has_only_noisy_tables(self) -> bool:
-        """Return whether nothing is shown but noisy tables and what follows from them.
-
-        Then ``summed_counts`` is the most powerful statistic of one record more.
-        """
+        """Return whether the release consists of noisy tables and what follows from them alone."""
+        # By the lemma of Neyman and Pearson, summed_counts is then the most powerful statistic for one more record.
         return self.from_tables_alone and bool(self.published) and all(one.noise > 0 for one in self.published)
 
 
@@ -67,13 +63,13 @@ class ShadowReleases(Protocol):
     """Maker of shadow releases of a run.
 
     changed_variables: variables that the release does not show unchanged
-    kept_variables: those that it does; a record's released row can then be found by these
-    dataset_count: datasets of the release
-    removable: a release has as many records whether or not one is removed from the data
-    publishes_tables: tables may be published beside the datasets
+    kept_variables: variables that it shows unchanged, by which a record's released row can be found
+    dataset_count: number of datasets of the release
+    removable: whether a release has as many records after one is removed from the data
+    publishes_tables: whether tables may be published beside the datasets
     hierarchies: trees whose nodes are labels of the release
     has_models: whether ``fit_models`` can be used
-    noise_guarantee: what the noise of the steps guarantees where one record is ``removed``, or else is another; None where nothing is
+    noise_guarantee: guarantee of the noise where one record is ``removed``, or else replaced; None where nothing is
         claimed
     """
 
@@ -99,9 +95,9 @@ class ShadowReleases(Protocol):
     ) -> Sequence[ShadowRelease]:
         """Make ``dataset_count`` datasets of each of several tables, and the published counts of these ``people``.
 
-        ``shadows`` number their streams of random numbers, so that it makes no difference which are made together. Raises NotComputable
-        where the steps fail.
+        ``shadows`` number their streams of random numbers, so that the result does not depend on which are made
+        together. Raises NotComputable where the steps fail.
         """
 
     def fit_models(self, data: Microdata, releases: Sequence[Microdata], /) -> tuple[ReleaseModel, ...]:
-        """Fit the models of all steps to ``data``; they say how probable these releases are."""
+        """Return the models of all steps fitted to ``data``, which give the probability of these releases."""

@@ -1,18 +1,12 @@
-"""Decorators that make a function a method, and the registry of all methods.
+"""Decorators that register a function as a method, and the registry of all methods.
 
-``@synthesis_method``, ``@anonymisation_method``, ``@measure_method`` (utility, quality, risk) and ``@study_method`` take what such a
-method brings
-and no more, and mypy holds the function to it. ``@method`` finds out which is meant, for packages that know no other.
+``@synthesis_method``, ``@anonymisation_method``, ``@measure_method`` (utility, quality, risk) and ``@study_method``
+accept the declarations of their family and no others, and mypy checks the function against them. ``@method`` chooses
+among them, for packages that know no other decorator. ``sfumato.engine.methods.protocols`` has the signatures.
 
-``sfumato.engine.methods.protocols`` says what a family's function takes and returns. Screens, commands and reports describe and draw a
-method
-by its ``Output``s, the ``Axis`` and the ``Plane``s of a study, and the ``RecordArray``s and ``Beliefs`` of a risk that is about single
-records.
-
-Key, family and name of our own methods come from the path of the file; nothing else has to be touched to add one. A method
-of another distribution is an entry point of the group ``sfumato.methods``: its name is the key, such as
-``risk.my_measure``, its value the function of that name, or the module that has it. What cannot be used is left out and
-listed by ``rejected_plugins``; the others work.
+The key, family and name of our own methods come from the path of the file. A method of another distribution is an entry
+point of the group ``sfumato.methods``: its name is the key, such as ``risk.my_measure``, and its value the function of
+that name, or the module that defines it. Entry points that cannot be used are listed by ``rejected_plugins``.
 """
 
 from __future__ import annotations
@@ -86,7 +80,7 @@ class PrivacyDeclaration(Generic[S_contra]):
 
     account: computes the privacy cost of a release
     publishable_tables: returns the protected tables that may be published
-    fit_estimates: returns numbers of the fit that stand among the results
+    fit_estimates: returns numbers of the fit that are reported among the results
     cells_of_records: finds the cells of records in the published tables
     implied_counts: derives what the tables reveal together with those of earlier releases
     """
@@ -100,10 +94,10 @@ class PrivacyDeclaration(Generic[S_contra]):
 
 @dataclass(frozen=True, slots=True)
 class ReleaseModelDeclaration(Generic[S_contra]):
-    """Model of a release that an intruder can make where a synthesis method made it.
+    """Model with which an intruder evaluates guesses at the records behind a release of a synthesis method.
 
     make_model: fits the model
-    is_weighted: it gives each record the influence that ``Microdata.weights`` says
+    is_weighted: whether it gives each record the influence that ``Microdata.weights`` states
     """
 
     make_model: MakeReleaseModel[S_contra] | None = None
@@ -114,7 +108,7 @@ class ReleaseModelDeclaration(Generic[S_contra]):
 class BulkFittingDeclaration(Generic[S_contra]):
     """Faster ways of a synthesis method to fit many variables or many tables.
 
-    fit_many_tables: gives several tables of the same variables the fits that they get one after the other
+    fit_many_tables: fits several tables of the same variables, with the same result as one after the other
     learn_whole_table: learns all variables of a table at once
     """
 
@@ -129,9 +123,9 @@ class SynthesisDeclaration:
     draw: draws one target
     joint_draw: draws several targets in one step
     targets: kinds of variable that it can produce
-    weighted: its fit gives each record the influence that ``Microdata.weights`` says
+    weighted: whether its fit gives each record the influence that ``Microdata.weights`` states
     privacy: its privacy account and published tables
-    release_model: model that an intruder can make of a release of it
+    release_model: model with which an intruder evaluates guesses at records
     bulk_fitting: its faster ways to fit many variables or tables
     """
 
@@ -146,16 +140,17 @@ class SynthesisDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class MeasureDeclaration:
-    """Requirements of a measure of utility, quality or risk, and what it leaves beside its outputs.
+    """Requirements of a measure of utility, quality or risk, and its results beside its outputs.
 
-    confidential: it needs a row of the confidential data scored against themselves
-    controls: it compares what it finds with records that no release was made of: its confidential data have them
-        (``Microdata.controls``), and a recipe
-        without any is refused
-    survey_weighted: it is about the population where a variable is the survey weight (``sfumato.engine.design.survey``)
-    gather: it sees all released datasets at once, block by block, and uses the models of all steps unless it has controls or ``refits``
+    confidential: whether the confidential data are also scored against themselves
+    controls: whether it needs control records, which no release was made of (``Microdata.controls``); a recipe without
+        any is refused
+    survey_weighted: whether it is about the population where a variable is the survey weight
+        (``sfumato.engine.design.survey``)
+    gather: combines the results of blocks, of a measure that sees all released datasets at once; it uses the models of
+        all steps unless it has controls or ``refits``
     block_result: class of the result of a block, where it has ``gather``
-    refits: it carries out the recipe's own steps again, on other data (``sfumato.engine.methods.refits``)
+    refits: whether it carries out the recipe's own steps again, on other data (``sfumato.engine.methods.refits``)
     per_record: arrays of a ``Measure`` with one value a record
     beliefs: outputs that tell what an intruder believes before and after
     """
@@ -177,7 +172,7 @@ class MeasureDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class StudyDeclaration:
-    """Pictures of the points of a study, and how it summarises all of them."""
+    """Plots of the points of a study, and the function that summarises all points."""
 
     axis: Axis | None = None
     planes: tuple[Plane, ...] = ()
@@ -196,10 +191,10 @@ class Method:
     source: cites paper and section
     func: its function
     outputs: what it computes
-    synthesis, measurement, study: what only methods of one kind have, as declared by its decorator
+    synthesis, measurement, study: declarations that only methods of one kind have
     check: the method's own check of the confidential data
     combine: its rule in place of the average over the released datasets
-    extra: part of Sfumato's package that it needs
+    extra: optional dependencies of Sfumato's package that it needs
     package: distribution that it comes from
     """
 
@@ -225,7 +220,7 @@ class Method:
 
     @property
     def families(self) -> tuple[str, ...]:
-        """Return the families that the method suits by what it brings."""
+        """Return the families that the method may belong to, given what it declares."""
         if self.synthesis.draw is not None or self.joint:
             return ("synthesis",)
         from .release_form import AnonymisationSpec
@@ -240,7 +235,10 @@ class Method:
         return self.synthesis.joint_draw is not None
 
     def fit(self, data: Microdata, targets: tuple[str, ...], spec: Spec, run: Run, draws: int) -> Fit:
-        """Fit a synthesis method to its targets: one, unless it is joint. Raises BadInput where data have weights that it cannot use."""
+        """Fit a synthesis method to its targets, one unless it is joint.
+
+        Raises BadInput where the data have weights that it cannot use.
+        """
         if data.weights is not None and not self.synthesis.weighted:
             raise BadInput("weights", self.no_weights_message)
         if self.joint:
@@ -296,7 +294,7 @@ class Method:
 
     @property
     def no_weights_message(self) -> str:
-        """Return the message that the synthesis method cannot give single records less influence, with those that can."""
+        """Return the message that the synthesis method ignores weights, with the methods that use them."""
         able = ", ".join(found.name for found in registry().values() if found.synthesis.weighted)
         return f"{self.key} cannot give single records less influence; use {able}, or leave the weights out"
 
@@ -307,12 +305,17 @@ class Method:
 
     @property
     def uses_release_models(self) -> bool:
-        """Return whether it uses the models that made the release, as a measure of all datasets does that has no controls and refits nothing."""
+        """Return whether it uses the models that made the release.
+
+        These are the measures of all datasets that have no controls and refit nothing.
+        """
         return self.measures_whole_release and not self.measurement.controls and not self.measurement.refits
 
     @property
     def uses_weights(self) -> bool:
-        """Return whether it is given the influence that records have on the models of a release, as what uses or refits these is."""
+        """Return whether it is given the influence of records on the models of a release, because it uses or refits
+        them.
+        """
         return self.uses_release_models or self.measurement.refits
 
     @property
@@ -322,6 +325,7 @@ class Method:
 
     @property
     def measure(self) -> MeasureMethod[Any]:
+        """Return the function of a measure of single datasets."""
         return self.func
 
     @property
@@ -331,6 +335,7 @@ class Method:
 
     @property
     def compute_point(self) -> StudyMethod[Any]:
+        """Return the function of a study, which computes one point of its grid."""
         return self.func
 
     @property
@@ -351,19 +356,22 @@ class Method:
         )
 
     def record_array(self, part: str) -> RecordArray | None:
-        """Return the array with this part of a record's risk; None where the method declares none."""
+        """Return the array that plays this part in a record's risk, such as "probability".
+
+        The result is None where the method declares none.
+        """
         return next((one for one in self.measurement.per_record if one.part == part), None)
 
     @property
     def record_meaning(self) -> str:
-        """Return what the probability of a single record means; empty where the method has none."""
+        """Return the meaning of the probability of a single record; empty where the method has none."""
         telling = (
             one.meaning for part in ("probability", "hit") for one in self.measurement.per_record if one.part == part
         )
         return next(telling, "")
 
     def output(self, measure: str) -> Output:
-        """Return the declaration of one of its measures; KeyError when it has no such measure."""
+        """Return the declaration of one of its measures by name. Raises KeyError where it has no such measure."""
         for output in self.outputs:
             if output.name == measure:
                 return output
@@ -409,9 +417,10 @@ def synthesis_method(
     extra: PackageExtra | None = None,
     **part: Any,
 ) -> Callable[[F], F]:
-    """Register a synthesis of one target (``draw``) or of several in one step (``joint_draw``); ``part`` is its ``SynthesisDeclaration``.
+    """Register a synthesis of one target (``draw``) or of several in one step (``joint_draw``).
 
-    ``source`` cites paper and section. Only a joint one has a privacy account and outputs.
+    ``part`` are the fields of its ``SynthesisDeclaration``; ``source`` cites paper and section. Only a joint one has a
+    privacy account and outputs.
     """
     return _register_method(
         title, spec, source, outputs, synthesis=SynthesisDeclaration(**part), check=check, extra=extra
@@ -480,9 +489,9 @@ def measure_method(
     extra: PackageExtra | None = None,
     **part: Any,
 ) -> Callable[[F], F]:
-    """Register a measure of utility, quality or risk, of one released dataset or with ``gather`` of all; ``part`` is its ``MeasureDeclaration``.
+    """Register a measure of utility, quality or risk, of one released dataset, or of all with ``gather``.
 
-    ``source`` cites paper and section.
+    ``part`` are the fields of its ``MeasureDeclaration``; ``source`` cites paper and section.
     """
     measurement = MeasureDeclaration(**part)
     return _register_method(
@@ -506,17 +515,21 @@ def study_method(
     split: AnswerColumns | None = None,
     lattice: LatticeOutputs | None = None,
 ) -> Callable[[StudyMethod[P]], StudyMethod[P]]:
-    """Register a study, which goes along its ``axis``. ``source`` cites paper and section. With ``points`` a task computes half of the grid."""
+    """Register a study of the points along its ``axis``.
+
+    ``source`` cites paper and section. With ``points``, one task computes half of the grid.
+    """
     study = StudyDeclaration(axis, planes, split, lattice, summarise, points)
     return _register_method(title, spec, source, outputs, study=study, check=check, combine=combine, extra=extra)
 
 
 def method(title: str, *, spec: type[Spec], source: str, **rest: Any) -> Callable[[F], F]:
-    """Register a function as a method of the family that its Spec and ``rest`` belong to: for packages that know no other decorator.
+    """Register a function as a method of the family that its Spec and ``rest`` imply, for packages that know no other
+    decorator.
 
-    ``rest`` are the keywords of ``synthesis_method`` where it has a ``draw`` or a ``joint_draw``, of ``anonymisation_method`` or ``study_method`` where the
-    Spec is an ``AnonymisationSpec`` or a ``StudySpec``, else of ``measure_method``. Those are checked by mypy, these are not. TypeError for
-    a keyword that the family does not have.
+    ``rest`` are the keywords of ``synthesis_method`` where it has a ``draw`` or a ``joint_draw``, of
+    ``anonymisation_method`` or ``study_method`` where the Spec is an ``AnonymisationSpec`` or a ``StudySpec``, else of
+    ``measure_method``. mypy checks their keywords, but not these. Raises TypeError for a keyword that the family lacks.
     """
     from .release_form import AnonymisationSpec
 
@@ -534,7 +547,10 @@ def method(title: str, *, spec: type[Spec], source: str, **rest: Any) -> Callabl
 def _register_method(
     title: str, spec: type[Spec], source: str, outputs: tuple[Output, ...] = (), **parts: Any
 ) -> Callable[[F], F]:
+    """Return a decorator that attaches the ``Method`` to the function, under the name of its module."""
+
     def register(func: F) -> F:
+        """Attach the method to the function, with family and name from its module's path."""
         family, name = ("", *str(func.__module__).split("."))[-2:]
         setattr(func, _ATTRIBUTE, Method(family, name, title, spec, source, func, outputs, **parts))
         return func
@@ -543,17 +559,20 @@ def _register_method(
 
 
 def method_by_key(key: str) -> Method | None:
-    """Return the method with this key, one of our own imported without the others; None if no such method exists."""
+    """Return the method with this key; None if there is no such method. One of our own is imported without the others."""
     return _own_method(key) or registry().get(key) if _is_method_key(key) else None
 
 
 def method_of_step(section: str, name: str) -> Method | None:
-    """Return the method that a step of a recipe's section names, with its family or without; None if no such method exists."""
+    """Return the method that a step of a section names, with its family or without; None if there is no such method."""
     return method_by_key(name if "." in name else f"{section}.{name}")
 
 
 def output_by_key(key: str) -> Output | None:
-    """Return the output that a measure's key names, ``risk.identification.true_match_rate``; None where this version does not have it."""
+    """Return the output of a measure's key, such as ``risk.identification.true_match_rate``.
+
+    The result is None where this version lacks it.
+    """
     name, _, measure = key.rpartition(".")
     method = method_by_key(name)
     return next((output for output in method.outputs if output.name == measure), None) if method else None
@@ -566,6 +585,7 @@ def _is_method_key(key: str) -> bool:
 
 @functools.cache
 def _own_method(key: str) -> Method | None:
+    """Import the module of one of our methods and return its method; None where there is no such module."""
     try:
         found = methods_of_module(importlib.import_module(f"{ENGINE}.{key}"))
     except ImportError:
@@ -578,6 +598,7 @@ def methods_of_module(module: ModuleType) -> list[Method]:
     found = [
         getattr(value, _ATTRIBUTE)
         for value in vars(module).values()
+        # A module that imports another method's function has its attribute too; only the definition counts.
         if callable(value) and hasattr(value, _ATTRIBUTE) and value.__module__ == module.__name__
     ]
     if len(found) > 1:
@@ -611,14 +632,16 @@ def rejected_plugins() -> tuple[RejectedPlugin, ...]:
 
 @functools.cache
 def discover_methods() -> tuple[Mapping[str, Method], tuple[RejectedPlugin, ...]]:
-    """Find every method by key, and the rejected plugins, once a process."""
+    """Return all methods by key, and the rejected plugins; computed once a process."""
     found, left_out = {own.key: own for own in _own_methods()}, []
     offered = sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, _distribution_name(entry)))
     names = [entry.name for entry in offered]
     for entry in offered:
         try:
+            # A plugin must never replace a method of ours, whose results people trust by its key.
             if entry.name in found and found[entry.name].package == OWN:
                 raise ValueError("a method of Sfumato has this key")
+            # Neither is used: which one would win depends on the order of installation.
             if names.count(entry.name) > 1:
                 raise ValueError("another distribution offers this key too: uninstall one")
             found[entry.name] = _load_plugin(entry)
@@ -632,6 +655,7 @@ def discover_methods() -> tuple[Mapping[str, Method], tuple[RejectedPlugin, ...]
 
 
 def _own_methods() -> Iterator[Method]:
+    """Import every method of ours and yield it, family by family."""
     for family in FAMILIES:
         parent = importlib.import_module(f"{ENGINE}.{family}")
         for info in pkgutil.iter_modules(parent.__path__):
@@ -659,6 +683,7 @@ def _load_plugin(entry: EntryPoint) -> Method:
         tuple(found.spec.params())
     except (TypeError, ValueError):
         raise ValueError("every field of its Spec must be Annotated[type, Param(...)]") from None
+    # The decorator derived family and name from the plugin's own path; the entry point's key holds instead.
     return replace(found, family=family, name=name, package=_distribution_name(entry))
 
 
@@ -672,12 +697,12 @@ def _first_line(error: BaseException) -> str:
 
 
 def _sanitise(text: str) -> str:
-    """Shorten a text of another package and remove control characters."""
+    """Return a text of another package, at most 200 characters of it and without control characters."""
     return "".join(char for char in text if char.isprintable())[:200]
 
 
 def find_method(key: str, place: str, families: tuple[str, ...] = FAMILIES) -> Method:
-    """Return the method with this key. Raises BadInput at ``place`` with the near miss or the list."""
+    """Return the method with this key. Raises BadInput at ``place`` with the most similar key or the list of keys."""
     named = method_by_key(key)
     if named is not None and named.family in families:
         return named

@@ -1,4 +1,6 @@
-"""Form of a release: how variables and records are released, by anonymisation or as ``[release]`` describes existing files.
+"""Form of a release: how variables and records are released.
+
+Anonymisation steps determine it, or ``[release]`` describes it for existing files:
 
     [release]
     title = "Visits to doctors, 2020"     # what the public files call the data
@@ -6,16 +8,13 @@
     order = "original"                    # rows stay in the order of the confidential records
     records = 1000                        # of each dataset, where one step makes every variable
     epsilon = 10.0                        # the most that a run may cost
-    public_figures = "rounded"            # how figures of utility are published: not at all, from rounded counts, or with noise that is
-    paid for
+    public_figures = "rounded"            # how figures of utility are published: internal, rounded or paid by epsilon
     redraws = 50                          # how often a record that breaks a constraint is redrawn
-    unmet = "fail"                        # what happens to the run where some still do; "keep" leaves them in
+    unmet = "fail"                        # the run fails where some still do; "keep" leaves them in
     recode = { age = 5 }                  # a public rule that makes values coarser: sfumato.engine.data.recoding
-    link = "person"                       # an identifier that says whose row a released one is
+    link = "person"                       # identifier that links released to confidential rows, of another tool's table
     generalised = ["age", "postcode"]     # values are labels: intervals, groups of categories, nodes of a tree, *
     micro_aggregated = ["smokes"]         # values are class means: numbers, not counts or levels
-
-``link``, ``generalised`` and ``micro_aggregated`` are for tables that another tool made.
 """
 
 from __future__ import annotations
@@ -84,11 +83,11 @@ class AnonymisationSpec(Spec):
     quasi_identifiers: tuple[str, ...]
 
     def keys(self, schema: Schema) -> tuple[str, ...]:
-        """Return the quasi-identifiers: those that are named, else the variables of that role."""
+        """Return the quasi-identifiers: the named ones, or else the variables of that role."""
         return self.quasi_identifiers or schema.names_by_role(Role.QUASI_IDENTIFIER)
 
     def released_variable(self, variable: Variable) -> Variable:
-        """Return a quasi-identifier's variable in the anonymised table."""
+        """Return the declaration of a quasi-identifier in the anonymised table."""
         return variable
 
     def changed(self, schema: Schema) -> tuple[str, ...]:
@@ -106,20 +105,22 @@ class AnonymisationSpec(Spec):
 
     @property
     def limits(self) -> Limits:
-        """Return what every equivalence class of the released table must have; nothing by default."""
+        """Return the requirements on every equivalence class of the released table; none by default."""
         return Limits()
 
     @property
     def missing_matches(self) -> Literal["value", "anything"]:
-        """Return what a missing quasi-identifier of the released table matches where its classes are compared with the limits."""
+        """Return what a missing quasi-identifier matches when classes of the released table are compared with the
+        limits.
+        """
         return "value"
 
     def constrained(self, schema: Schema) -> tuple[str, ...]:
-        """Return the sensitive variables that the limits are about."""
+        """Return the sensitive variables that the limits constrain."""
         return ()
 
     def check_keys(self, schema: Schema, place: str) -> None:
-        """Raise BadInput when there is no quasi-identifier."""
+        """Raise BadInput where there is no quasi-identifier."""
         if not self.keys(schema):
             raise BadInput(
                 f"{place}.quasi_identifiers",
@@ -128,18 +129,19 @@ class AnonymisationSpec(Spec):
 
 
 def generalised_variable(variable: Variable) -> Variable:
-    """Return the variable with labels for values: categorical, with levels that only the data have."""
+    """Return the declaration of a variable whose values become labels: categorical, with levels that follow from the
+    data.
+    """
     return Variable(variable.name, Kind.CATEGORICAL, variable.role, title=variable.title)
 
 
 def micro_aggregated_variable(variable: Variable) -> Variable:
-    """Return the variable with class means, medians or modes for values: a mean of counts is no count.
-
-    A binary variable is 0 and 1, its mean the share of the second level, "interpreted probabilistically" (Measuring Data
-    Quality for Project Lighthouse §3.1).
-    """
+    """Return the declaration of a variable whose values become class means, medians or modes."""
+    # A mean of counts is no count.
     if variable.kind is Kind.COUNT:
         return replace(variable, kind=Kind.CONTINUOUS, bounds=(variable.lower, variable.upper), missing=())
+    # Coded 0 and 1, its mean is the share of the second level, "interpreted probabilistically" (Measuring Data Quality
+    # for Project Lighthouse §3.1).
     if variable.kind is Kind.BINARY:
         return Variable(variable.name, Kind.CONTINUOUS, variable.role, (0.0, 1.0), title=variable.title)
     return variable
@@ -167,10 +169,10 @@ class ReleaseForm(Section):
     """Form of the released datasets.
 
     order: of the rows
-    link: identifier that pairs records, empty without one
-    records: how many a dataset has, None for as many as the confidential data
-    epsilon: the most that a run may cost
-    title: what the public files call the data; the recipe's own title stays inside
+    link: identifier that pairs released and confidential records, empty without one
+    records: records of a dataset, None for as many as the confidential data
+    epsilon: privacy budget of a run
+    title: name of the data in the public files; the recipe's own title stays internal
     redraws, unmet: of constraints (``sfumato.engine.constraints.rejection_sampling``)
     """
 
@@ -231,9 +233,9 @@ class ReleaseForm(Section):
     ) -> ReleaseForm:
         """Read the form that ``[release]`` requests. Raises BadInput.
 
-        ``units`` say whose a record is, to a step that makes none of them. A release that the recipe itself has ``made`` is shuffled
-        unless it says otherwise,
-        and its steps say how values change; one that is only scored has the original's order.
+        ``units`` are the variables that identify persons for a step that makes none of them. ``made`` tells whether the
+        recipe itself makes the release: its rows are then shuffled by default, and its steps define how values change.
+        A release that is only scored has the original's order by default.
         """
         form = cls.read_section(
             {"order": _default_order(made=made), **release}, "release", others=declared_keys(DatasetsTable)
@@ -249,6 +251,7 @@ class ReleaseForm(Section):
                 raise BadInput(f"release.micro_aggregated[{i}]", f'"{name}" is generalised too; leave it out of one')
         if form.link and schema.require_variable(form.link, "release.link").role is not Role.IDENTIFIER:
             raise BadInput("release.link", f'"{form.link}" links records, so it must have the role "identifier"')
+        # With another number of records, no released record corresponds to a confidential one.
         for name in schema.names_by_role(Role.IDENTIFIER) if form.records is not None else ():
             if name not in units:
                 raise BadInput(f"variables.{name}.role", "synthetic records have no identifier; leave the column out")
@@ -258,6 +261,7 @@ class ReleaseForm(Section):
         """Return the keys of ``[release]`` that are not at their default."""
         table = {"order": self.order, **Section.to_table(self)}
         return {
+            # The default of order depends on whether the recipe makes the release, so it is not the field's default.
             key: value
             for key, value in table.items()
             if key != "order" or value != _default_order(made=made is not False)
@@ -265,7 +269,7 @@ class ReleaseForm(Section):
 
     @property
     def changed_variables(self) -> tuple[str, ...]:
-        """Return the variables that it declares to be labels or class means."""
+        """Return the variables that it declares as generalised or micro-aggregated."""
         return (*self.generalised, *self.micro_aggregated)
 
     def released_schema(self, schema: Schema) -> Schema:
@@ -277,7 +281,7 @@ class ReleaseForm(Section):
 
 
 def _check_paid_epsilon(form: ReleaseForm) -> None:
-    """Raise BadInput where paid figures have no price, or where figures that nothing pays for have one."""
+    """Raise BadInput where paid figures have no epsilon, or other figures have one."""
     place = "release.public_figures_epsilon"
     if form.public_figures == "paid" and form.public_figures_epsilon is None:
         raise BadInput(place, "paid public figures need an epsilon of their own; set it, such as 0.1")
@@ -286,7 +290,7 @@ def _check_paid_epsilon(form: ReleaseForm) -> None:
 
 
 def _check_recode(form: ReleaseForm, schema: Schema) -> None:
-    """Raise BadInput where a rule does not suit its variable, or the variable is changed otherwise."""
+    """Raise BadInput where a rule does not suit its variable, or the form changes the variable in another way too."""
     check_recode_rules(form.recode, schema, "release.recode")
     for name in form.recode:
         role, where = schema[name].role, f"release.recode.{name}"

@@ -1,10 +1,10 @@
-"""Results as values: what was estimated, with interval, baseline and unit, or the reason why not.
+"""Results of methods: estimates with interval, baseline and unit, or a reason for a missing value; fits, and traces of
+samplers.
 
-A trace is the record of a sampler's run, to be looked at: thinned chains, or weighted draws. Posterior draws are no values of records,
-but they are not safe to publish either: they and their log density follow
-from the confidential data without any protection, and where an indicator is 1 for one record alone, the posterior of
-its coefficient is about that record. A trace therefore stays in its workspace, as all draws of the chains do; no release and no report that
-goes with a release may hold any.
+A trace shows the run of a sampler: thinned chains, or weighted draws. It stays in its workspace, as all draws of the
+    chains do, and no release or report that goes with a release may contain one: posterior draws and their log density
+    follow from the confidential data without any protection, and where an indicator is 1 for one record alone, the
+    posterior of its coefficient is about that record.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ LOG_POSTERIOR = "log posterior"
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """One number of a method.
+    """One number computed by a method.
 
     measure: name of the output
-    value: None when it could not be computed; ``reason`` then says why
+    value: None where it could not be computed; ``reason`` then says why
     target: variable that it is about, empty for the whole dataset
     lower, upper: interval
-    baseline: what the number would be without a difference (utility) or without protection (risk)
+    baseline: value that the number would have without a difference (utility) or without protection (risk)
     unit: of the value
     params: distinguish estimates that share measure and target
     """
@@ -69,8 +69,8 @@ class WholeReleaseMeasure:
 
     whole: of all datasets together
     datasets: of each alone
-    guesses: arrays of an intruder's guesses at single records, most likely first: values of the data, and so
-        confidential
+    guesses: arrays of an intruder's guesses at single records, most likely first; they contain values of the data and
+        are confidential
     """
 
     whole: Measure
@@ -84,10 +84,10 @@ class Diagnostic:
 
     name: of the statistic
     parameter: that it is about
-    value: a value that was not a number is None once it is stored
-    rule: limit that the value is compared with (``at most 1.01``); empty when the statistic is only informative
+    value: None where a stored value was not a number
+    rule: limit that the value is compared with (``at most 1.01``); empty for a statistic that is only informative
     passed: whether it passes
-    target: variable that the model is of, once it is stored
+    target: variable of the model, once it is stored
     """
 
     name: str
@@ -102,9 +102,9 @@ class Diagnostic:
 class Fit:
     """Fitted synthesis model.
 
-    arrays: parameters by name; posterior draws have the m draws first
+    arrays: parameters by name; the first axis of posterior draws has the m draws
     diagnostics: of the fit
-    trace: of its sampler, or the reason why there is nothing to converge
+    trace: of its sampler, or the reason why nothing can fail to converge
     chains: all of its draws, where the step requested them
     """
 
@@ -124,18 +124,20 @@ class StudyPoint:
 
 @dataclass(frozen=True, eq=False)
 class ChainTrace:
-    """Thinned trace of C chains, of which a few are kept; the p parameters end with the log posterior, or the log likelihood of a mixture.
+    """Thinned trace of C chains, of which c are kept.
+
+    The p parameters end with the log posterior, or the log likelihood of a mixture.
 
     parameters: names
     chains: C
-    burn_in: steps up to this one count for nothing else
+    burn_in: steps up to this one are not used for anything else
     step: numbers of the kept steps, from 1, (T,)
     chain: numbers of the kept chains, from 1, (c,)
     values: of the kept chains, (c, T, p)
     band: 5 %, 50 % and 95 % quantiles of all C chains at the step, (3, T, p)
     group: names of the split groups of chains, such as ``1 early``, (g,)
-    ranks: from every step after the burn-in, how often each split group of chains has each b-th of the ranks, (g, b, p)
-    counts: likewise in k bins of equal width from ``low`` to ``high`` (p,), (g, k, p)
+    ranks: rank histogram of each split group after the burn-in, in b bins, (g, b, p)
+    counts: histogram of each split group in k bins of equal width from ``low`` to ``high`` (p,), (g, k, p)
     autocorrelation: at the lags 0 to L - 1, of all chains together, (L, p)
     """
 
@@ -178,8 +180,8 @@ class SamplerDraws:
     parameters: names of the p parameters
     values: draws of C chains of S steps, (C, S, p)
     density: of each step, (C, S)
-    density_name: what the density is of: the log posterior up to a constant, or a log likelihood
-    burn_in: first steps of every chain, which count for nothing
+    density_name: kind of density: the log posterior up to a constant, or a log likelihood
+    burn_in: number of first steps of every chain that are discarded
     sampler: name of the sampler
     """
 
@@ -193,7 +195,7 @@ class SamplerDraws:
 
 @dataclass(frozen=True)
 class NoTrace:
-    """Reason why there is nothing that could fail to converge."""
+    """Reason why there is no sampler that could fail to converge."""
 
     reason: str
 

@@ -1,4 +1,4 @@
-"""Result rows: one number each, in the form in which they are stored, shown and written to JSON."""
+"""Result rows: one number each, as stored, displayed and written to JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ Status = Literal["computed", "not computed"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Number of a run. ``draw`` is None for the average over the m datasets and for the confidential row."""
+    """One number of a run.
+
+    ``draw`` is None for the average over the m datasets, and for the number of the confidential data.
+    """
 
     family: str
     method: str
@@ -38,19 +41,25 @@ class Row:
 
     @property
     def key(self) -> str:
+        """Return ``family.method.measure``."""
         return f"{self.family}.{self.method}.{self.measure}"
 
     @property
     def method_key(self) -> str:
+        """Return ``family.method``."""
         return f"{self.family}.{self.method}"
 
     @property
     def series(self) -> tuple[str, str, str, float | None]:
-        """Return what rows share that differ only in dataset and draw: key, target, every setting in ``params``, and level."""
+        """Return the identity of the row's series: key, target, all ``params`` as JSON, and level.
+
+        Rows of one series differ in dataset and draw alone.
+        """
+        # Sorted JSON, because params are not hashable and the order of their keys means nothing.
         return self.key, self.target, json.dumps(self.params, sort_keys=True), self.level
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the row as the JSON contract has it."""
+        """Return the row as a dictionary for JSON."""
         return {name: getattr(self, name) for name in _NAMES} | {"params": dict(self.params)}
 
 
@@ -65,9 +74,9 @@ def row_from_estimate(
     level: float | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> Row:
-    """Create the row of one estimate of a method on one dataset; a value that is not finite counts as not computed.
+    """Create the row of an estimate of a method on one dataset; a value that is not finite counts as not computed.
 
-    ``settings`` are those of the step (``Spec.settings``), which say how the number was made.
+    ``settings`` are those of the step (``Spec.settings``).
     """
     value = _none_if_not_finite(estimate.value)
     unit = estimate.unit or method.output(estimate.measure).unit
@@ -91,10 +100,12 @@ def row_from_estimate(
 
 
 def row_params(method: Method, own: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a row: what distinguishes it from the others of its step, and the step's settings (``Spec.settings``).
+    """Return the parameters of a row: what distinguishes it from others of its step, and the step's settings
+    (``Spec.settings``).
 
-    A setting whose name an own parameter has stands as ``name.setting``, so that neither hides the other.
+    A setting with the name of one of its own parameters is written as ``name.setting``.
     """
+    # Prefixed, so that neither hides the other.
     named = {f"{method.name}.{key}" if own.get(key, value) != value else key: value for key, value in settings.items()}
     return {**named, **own}
 
@@ -117,20 +128,21 @@ def group_by_series(rows: Iterable[Row]) -> list[list[Row]]:
 
 
 def average_each_series(rows: Sequence[Row], records: int | None = None) -> list[Row]:
-    """Average every series: how rows are combined where a method has no rule of its own.
+    """Average the rows of every series: the default way to combine datasets.
 
-    ``records`` is how many records the confidential data have.
+    ``records`` is the number of confidential records.
     """
     return [average_series(group, records) for group in group_by_series(rows)]
 
 
 def average_series(rows: Sequence[Row], records: int | None = None, bounds: Range = UNBOUNDED) -> Row:
-    """Average the rows of one series over the datasets, with a 95 % Monte Carlo interval inside their range.
+    """Average the rows of one series over the datasets, with a 95 % Monte Carlo interval inside the range of the
+    measure.
 
-    The range is the one that the measure declares, within ``bounds``, those of a variable; what counts records ends at
-    ``records``, or at the largest value of a release that has more. Datasets where the value could not be computed are left out, and
-    the reason says how many and why.
+    ``bounds`` are those of the variable. A count of records is at most ``records``. Datasets without a value are left
+    out; the reason tells how many and why.
     """
+    # Imported late: it loads SciPy.
     from ..statistics.combining import monte_carlo_mean
 
     computed = [row for row in rows if row.value is not None]
@@ -138,6 +150,7 @@ def average_series(rows: Sequence[Row], records: int | None = None, bounds: Rang
     if not computed:
         return first
     values = [row.value for row in computed if row.value is not None]
+    # A synthetic release may have more records than the data, so its largest count widens the range.
     counted = (None, max(records, *values)) if records is not None and first.unit == "records" else UNBOUNDED
     within = intersect_ranges(intersect_ranges(_range_of_measure(first), bounds), counted)
     mean, lower, upper = monte_carlo_mean(values, within=within)
@@ -147,6 +160,7 @@ def average_series(rows: Sequence[Row], records: int | None = None, bounds: Rang
         value=mean,
         lower=lower,
         upper=upper,
+        # Clipped, because the mean of equal baselines can differ from them by rounding.
         baseline=min(max(math.fsum(baselines) / len(baselines), min(baselines)), max(baselines)) if baselines else None,
         status="computed",
         reason=_incomplete_reason(rows, computed),
@@ -154,16 +168,17 @@ def average_series(rows: Sequence[Row], records: int | None = None, bounds: Rang
 
 
 def average_with_intervals(rows: Sequence[Row], records: int | None = None) -> list[Row]:
-    """Average every series, and the intervals of its datasets where each has one and not all are exact.
+    """Average the values of every series, and the intervals of its datasets where each has one and not all are exact.
 
-    This is right where all datasets are examined by the same sample, and too wide where each has its own. Other series have the
-    interval of ``average_series``.
+    Other series have the interval of ``average_series``.
     """
     found = []
     for group in group_by_series(rows):
         row, computed = average_series(group, records), [one for one in group if one.value is not None]
         ends = [(one.lower, one.upper) for one in computed if one.lower is not None and one.upper is not None]
         if row.value is not None and len(ends) == len(computed) and not all(map(is_exact, computed)):
+            # Right where one sample examines all datasets; too wide, so on the safe side, where each dataset has its
+            # own.
             low, high = (math.fsum(end) / len(ends) for end in zip(*ends, strict=True))
             row = replace(row, lower=min(low, row.value), upper=max(high, row.value))
         found.append(row)
@@ -171,15 +186,16 @@ def average_with_intervals(rows: Sequence[Row], records: int | None = None) -> l
 
 
 def is_exact(row: Row) -> bool:
-    """Return whether the row of an output that may rest on samples rests on none: its interval has no width."""
+    """Return whether a row has an interval of zero width: the output may rest on samples, but this value does not."""
     return row.value is not None and row.lower == row.value == row.upper
 
 
 def exact_series(rows: Iterable[Row]) -> set[tuple[Any, ...]]:
-    """Return the series, each with its dataset, of which every single row is exact; an average is as exact as its datasets."""
+    """Return the (series, dataset) pairs whose rows are all exact."""
     found: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         found.setdefault((row.series, row.dataset), []).append(row)
+    # An average has a Monte Carlo interval, so it is judged by the rows of its datasets.
     alone = {key: [one for one in own if one.draw is not None] or own for key, own in found.items()}
     return {
         key
@@ -195,6 +211,7 @@ def _range_of_measure(row: Row) -> Range:
 
 
 def _incomplete_reason(rows: Sequence[Row], computed: Sequence[Row]) -> str:
+    """Return the common reason of the rows, or how many datasets the average covers and why the others have no value."""
     if len(computed) == len(rows):
         if len({row.reason for row in computed}) == 1:
             return computed[0].reason
@@ -205,7 +222,7 @@ def _incomplete_reason(rows: Sequence[Row], computed: Sequence[Row]) -> str:
 
 
 def with_confidential_baseline(rows: Iterable[Row]) -> list[Row]:
-    """Give rows of a release without a baseline of their own the confidential data's value as baseline."""
+    """Return the rows, each row of a release without a baseline completed by the confidential data's value."""
     kept = list(rows)
     own = {row.series: row.value for row in kept if row.dataset == "confidential"}
     return [

@@ -37,25 +37,18 @@ def ignore_progress(progress: Progress) -> None: ...
 class Randomness:
     """Source of every random number of a run: the recipe's ``seed`` and the ``key`` of the workspace.
 
-    With ``PUBLIC`` for a key the seed alone decides, as before there were keys; no function takes that for granted, so callers name a key.
-    ``bound_to`` is what else a keyed stream depends on: what is computed, and from which data (``sfumato.engine.execution.tasks``).
+    ``bound_to`` is what else a keyed stream depends on: what is computed, and from which data
+    (``sfumato.engine.execution.tasks``). Properties of a keyed stream, and their basis:
 
-    Properties of a keyed stream, and on what they rest:
-
-    - Without the key no stream can be distinguished from random numbers, nor guessed by trying seeds: the start of every stream is
-      an HMAC-SHA-256 by a key of 256 bits (RFC 2104; NIST SP 800-108 §4.1).
-    - One stream laid bare reveals no other, nor the key: the streams of other paths, seeds, data and recipes have other
+    - Without the key no stream can be distinguished from random numbers, nor guessed by trying seeds: the start of every
+      stream is an HMAC-SHA-256 by a key of 256 bits (RFC 2104; NIST SP 800-108 §4.1).
+    - One disclosed stream reveals no other, nor the key: the streams of other paths, seeds, data and recipes have other
       HMACs, and those that a generator spawns are HMACs of its own start.
-    - Two runs share random numbers only where all that makes their datasets agrees, so that the datasets do too: no difference
-      of two releases cancels the noise in them.
-    - Within a stream the numbers are those of Philox 4x64 with 10 rounds (Salmon, Moraes, Dror & Shaw 2011) under a
-      key of 128 bits: 10 keyed bijections of a counter, without a state that outputs could be solved for. NumPy's default, PCG64, has
-      such a state and does not resist (Bouillaguet, Martinez & Sauvage 2020). Philox is no cipher, and its authors claim nothing
-      of that kind: no published attack finds its key, and no proof excludes one. One stream alone depends on that,
-      of which a release shows rounded and mixed numbers: the donors of one dataset, which lie in
-      an order that says nothing, or the noise in one column of it.
+    - Two runs share random numbers only where all that makes their datasets agrees, so that the datasets do too: no
+      difference of two releases cancels the noise in them.
 
-    A public stream, ``SeedSequence(seed, spawn_key=path)`` and PCG64, keeps nothing secret.
+    With ``PUBLIC`` as key, ``SeedSequence(seed, spawn_key=path)`` and PCG64 make a stream that keeps nothing secret. No
+    function has that as a default, so callers always name a key.
     """
 
     seed: int
@@ -64,16 +57,21 @@ class Randomness:
     path_prefix: tuple[str | int, ...] = ()
 
     def with_path_prefix(self, *path: str | int) -> Randomness:
-        """Return the same source with every path below this one: for a computation that has tasks of its own."""
+        """Return the same source with this path in front of every path, for a computation that has tasks of its own."""
         return replace(self, path_prefix=(*self.path_prefix, *path))
 
     def generator(self, *path: str | int) -> np.random.Generator:
-        """Return the generator of one task: it depends on seed, key, what they are bound to and the task's path alone.
+        """Return the generator of one task, which depends on seed, key, ``bound_to`` and the task's path alone.
 
         In the path of a public one a word enters by the first four bytes of its SHA-256, a number as itself.
         """
         path = (*self.path_prefix, *path)
         if self.key:
+            # Philox 4x64-10 (Salmon, Moraes, Dror & Shaw 2011) under a key of 128 bits is 10 keyed bijections of a
+            # counter, without a state that outputs could be solved for. NumPy's default, PCG64, has such a state and
+            # does not resist (Bouillaguet, Martinez & Sauvage 2020). Philox is no cipher: no published attack finds its
+            # key, and no proof excludes one. Only a single stream depends on that, of which a release shows rounded and
+            # mixed numbers: the donors of one dataset in a meaningless order, or the noise in one column.
             said = json.dumps([STREAM, self.seed, self.bound_to, path]).encode()
             return np.random.Generator(np.random.Philox(KeyedSeed(hmac.digest(self.key, said, "sha256"))))  # type: ignore[arg-type]
         spawn_key = tuple(part if isinstance(part, int) else _spawn_key_of_word(part) for part in path)
@@ -81,10 +79,9 @@ class Randomness:
 
 
 class KeyedSeed(ISpawnableSeedSequence):
-    """Start of one stream, 32 bytes that nothing else is started with: a pseudorandom function in counter mode.
+    """Seed of one stream, 32 bytes that seed nothing else: a pseudorandom function in counter mode.
 
-    NumPy's own ``SeedSequence`` mixes by multiplications that can be undone; here words and children are HMAC-SHA-256 by
-    the ``secret``. It crosses processes with its generator, and reveals that stream and its children alone.
+    It crosses processes with its generator, and reveals that stream and its children alone.
     """
 
     def __init__(self, secret: bytes, spawned: int = 0) -> None:
@@ -92,14 +89,16 @@ class KeyedSeed(ISpawnableSeedSequence):
         self._spawned = spawned
 
     def generate_state(self, n_words: int, dtype: DTypeLike = np.uint32) -> NDArray[Any]:
-        """Return words (n_words,) to start a bit generator with: the same on every machine."""
+        """Return words (n_words,) that seed a bit generator, equal on every machine."""
         word = np.dtype(dtype)
         blocks = -(-n_words * word.itemsize // hashlib.sha256().digest_size)
+        # NumPy's own SeedSequence mixes by multiplications that can be undone, so words and children are HMACs.
         found = b"".join(self._derive_bytes("state", block) for block in range(blocks))
+        # Little-endian whatever the machine, so that a run can be repeated on another.
         return np.frombuffer(found, word.newbyteorder("<"), n_words).astype(word)
 
     def spawn(self, n_children: int) -> list[KeyedSeed]:
-        """Return starts of streams of their own, others at every call."""
+        """Return seeds of child streams, different ones at every call."""
         first, self._spawned = self._spawned, self._spawned + n_children
         return [KeyedSeed(self._derive_bytes("child", number)) for number in range(first, self._spawned)]
 
@@ -115,10 +114,9 @@ def _spawn_key_of_word(word: str) -> int:
 
 
 def legacy_state(rng: np.random.Generator) -> Any:
-    """Draw a ``RandomState`` state from ``rng``: what emcee needs to be reproducible.
-
-    Its 63 bits of a keyed stream are too many to try, and the walk that they decide is published only as draws of parameters.
-    """
+    """Draw the state of a legacy ``RandomState`` from ``rng``, which emcee needs to be reproducible."""
+    # 63 bits of a keyed stream are too many to try, and the walk that they decide is published only as draws of
+    # parameters.
     return np.random.RandomState(np.random.MT19937(rng.integers(2**63))).get_state()
 
 
@@ -129,9 +127,9 @@ class Run:
     rng: generator of the computation
     map: any function with the signature of the built-in
     report: called in the caller's thread; may raise ``Cancelled``
-    shared: generator with the same numbers for every dataset that a measure is computed on, the confidential data included; without one
-        ``rng`` stands in
-    records: rows of a released dataset, None for as many as the data have
+    shared: generator with the same numbers for every dataset that a measure is computed on, including the confidential
+        data; None for ``rng``
+    records: number of rows of a released dataset, None for as many as the data have
     """
 
     rng: np.random.Generator
@@ -142,7 +140,7 @@ class Run:
 
     @property
     def for_all(self) -> np.random.Generator:
-        """Return the generator of the numbers that all datasets of a measure have in common."""
+        """Return the generator of the numbers that all datasets of a measure share."""
         return self.rng if self.shared is None else self.shared
 
     @property
@@ -153,7 +151,8 @@ class Run:
     def over(
         self, func: Callable[[Item, np.random.Generator], Answer], items: Sequence[Item], what: str
     ) -> Iterator[Answer]:
-        """Yield ``func(item, rng)`` for every item, each with a generator spawned before anything runs."""
+        """Yield ``func(item, rng)`` for every item."""
+        # Spawned before anything runs, so that results do not depend on the order of execution.
         children = self.rng.spawn(len(items))
         for done, answer in enumerate(self.map(func, items, children), start=1):
             self.report(Progress(done, len(items), what))

@@ -60,9 +60,10 @@ class ColumnReference(NamedTuple):
 class Spec(Section):
     """Base of every method's parameters.
 
-    redrawable: of a synthesis method, a record can be redrawn by the parameters of its dataset
-    slow: it takes many times as long as others, as one that samples chains of all records does: a search tries it where a recipe names it
-    implied: of a measure, a recipe with constraints has it without naming it
+    redrawable: of a synthesis method, whether single records can be redrawn with the parameters of their dataset
+    slow: whether it takes many times as long as others, such as a sampler with chains over all records; a search tries
+        it only where a recipe names it
+    implied: of a measure, whether a recipe with constraints computes it without naming it
     """
 
     __slots__ = ()
@@ -73,25 +74,27 @@ class Spec(Section):
 
     @property
     def uses_own_record(self) -> bool:
-        """Return whether drawing a record uses the confidential values of its own targets: only where the recipe requests it.
+        """Return whether drawing a record uses the confidential values of its own targets.
 
-        Where it is False, drawing gets these values in another order of the records.
+        Where it is False, the draw function gets these values in another order of the records.
         """
         return False
 
     def steady_seconds(self, variables: int) -> float:
-        """Return the processor seconds of a fit of ``variables`` variables that do not grow with the records: where something is fitted to
-        tables alone.
-        """
+        """Return the processor seconds of a fit of ``variables`` variables that do not grow with the number of records."""
         return 0.0
 
     @property
     def units(self) -> tuple[str, ...]:
-        """Return the variables that say whose a record is, of which a synthesis step releases nothing: synthetic records lack them."""
+        """Return the variables that identify the person of a record.
+
+        A synthesis step that uses them releases nothing of them.
+        """
         return ()
 
     @classmethod
     def params(cls) -> Iterator[ParamInfo]:
+        """Yield the declared parameters."""
         return declared_params(cls)
 
     @classmethod
@@ -100,7 +103,7 @@ class Spec(Section):
         return cls.read_section(table, place)
 
     def check_fields(self, place: str) -> None:
-        """Check nothing: a recipe checks repeats itself, since stored ones may have some (``check_repeats``)."""
+        """Do nothing: a recipe checks repeated values itself (``check_repeats``)."""
 
     def to_full_table(self) -> dict[str, Any]:
         """Return the table of every field, defaults included."""
@@ -111,7 +114,9 @@ class Spec(Section):
         return {info.name: reported_value(getattr(self, info.name)) for info in self.params()}
 
     def settings(self, schema: Schema, released: tuple[str, ...]) -> dict[str, Any]:
-        """Return the settings that a result row states: every field that differs from its default, and those always reported."""
+        """Return the settings that a result row states: every field that differs from its default, and those always
+        reported.
+        """
         full = self.for_release(schema, released)
         given = self.to_table()
         return {
@@ -121,35 +126,44 @@ class Spec(Section):
         }
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """Raise BadInput when the parameters do not suit the variables that the recipe releases. Called as a recipe is read."""
+        """Raise BadInput where the parameters do not suit the variables that the recipe releases.
+
+        Called when a recipe is read.
+        """
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Return the parameters completed by what the recipe releases: defaults that depend on it filled in."""
+        """Return the parameters with defaults that depend on the released variables filled in."""
         return self
 
     def chain_bytes(self, data: Microdata) -> int:
-        """Return the most bytes that the draws of a synthesis step's chains take, where it keeps them (``sfumato.engine.methods.chains``)."""
+        """Return the most bytes that the stored draws of a synthesis step's chains take
+        (``sfumato.engine.methods.chains``).
+        """
         return 0
 
     def grid(self) -> tuple[float, ...]:
-        """Return the points that a study is computed at, or the blocks of a measure of a whole release; empty for everything else."""
+        """Return the points of a study, or the blocks of a measure of a whole release; empty for everything else."""
         return ()
 
     def shadows_a_task(self) -> float:
-        """Return how often a task of a measure that ``refits`` carries out the steps of the recipe; 0 for everything else."""
+        """Return the number of times that a task of a measure with ``refits`` carries out the recipe's steps.
+
+        It is 0 for everything else.
+        """
         return 0.0
 
     def check(self, schema: Schema, place: str) -> None:
-        """Raise BadInput when a field names a variable or a term that the schema does not have, or one of a wrong kind."""
+        """Raise BadInput where a field names a variable or a term that the schema lacks, or one of a wrong kind."""
         for where, text in self.predictor_terms(place):
             parse_term(text, schema, where)
         check_variable_names(self, schema, place)
 
     def referenced_columns(self, schema: Schema, place: str) -> Iterator[ColumnReference]:
-        """Yield every variable that a field names, alone or in a term, in a list, as a key or a value of a table, or in a condition."""
+        """Yield every distinct variable that a field names: alone, in a term, list or table, or in a condition."""
         yield from dict.fromkeys(self._referenced_columns(schema, place))
 
     def _referenced_columns(self, schema: Schema, place: str) -> Iterator[ColumnReference]:
+        """Yield the variables of predictor terms, then those of all fields, with repeats."""
         for where, text in self.predictor_terms(place):
             yield from (ColumnReference(where, column, False) for column in parse_term(text, schema, where).columns)
         for info in self.params():
@@ -179,12 +193,18 @@ class StudySpec(Spec):
     __slots__ = ()
 
     def of_recipe(self, steps: Sequence[SynthesisStepSettings]) -> Self:
-        """Return the parameters resolved by the recipe's own synthesis ``steps``. Called as a recipe is read."""
+        """Return the parameters with references to the recipe's own synthesis ``steps`` resolved.
+
+        Called when a recipe is read.
+        """
         return self
 
 
 def _possible_column_names(value: object, place: str, *, texts: bool) -> Iterator[tuple[str, str]]:
-    """Yield what may name a column in a field's value, at any depth: its ``texts``, and the ``columns`` of our own types."""
+    """Yield the places and texts in a field's value that may name a column, at any depth.
+
+    These are its texts where ``texts`` is set, and the ``columns`` of our own types.
+    """
     if hasattr(value, "columns"):
         yield from ((place, column) for column in value.columns)
     elif isinstance(value, str):
@@ -199,5 +219,5 @@ def _possible_column_names(value: object, place: str, *, texts: bool) -> Iterato
 
 
 def reported_value(value: object) -> Any:
-    """Return a field's value as result rows show it: as written, but for types with a shorter form (``reported_value``)."""
+    """Return a field's value as result rows show it: the short form ``told`` of types that have one, else as written."""
     return value.told if hasattr(value, "told") else to_plain_value(value)

@@ -1,7 +1,7 @@
 """Statbarns: classes of statistics with the risks and checks that an output checker applies.
 
-Statistics of one statbarn have one mathematical form and share their risks (SACRO; the classes and risks are those of ACRO's
-``statbarns.json`` of August 2026, https://w3id.org/statbarnsdc).
+Statistics of one statbarn have one mathematical form and share their risks (SACRO; the classes and risks are those of
+ACRO's ``statbarns.json`` of August 2026, https://w3id.org/statbarnsdc).
 """
 
 from __future__ import annotations
@@ -51,5 +51,5 @@ COUNTS = ("records", "share", "values", "classes", "guesses", "predicates", "set
 
 
 def statbarn_by_unit(unit: str) -> Statbarn:
-    """Return the statbarn of a number of which only the unit is known: a count or share, or a mean or sum over the records."""
+    """Return the statbarn of a number by its unit: frequencies for counts and shares, else linear aggregations."""
     return "Frequencies" if unit in COUNTS else "LinearAggregations"

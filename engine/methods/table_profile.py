@@ -1,4 +1,6 @@
-"""Profile of a table for drafting a plan: a few numbers a variable, and which variables are informative about each other."""
+"""Profile of a table for drafting a plan: a few statistics of each variable, and the mutual information between
+variables.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,8 @@ class VariableProfile:
     """Profile of a variable and its values.
 
     variable: its declaration
-    missing: records without a value
-    distinct: different values
+    missing: number of records without a value
+    distinct: number of distinct values
     commonest: share of the most frequent value
     zeros: share of 0
     smallest, largest, mean, variance: of numbers and dates (in days)
@@ -54,22 +56,22 @@ class VariableProfile:
 
     @property
     def varies(self) -> bool:
-        """Return whether records differ in it, be it that some have no value."""
+        """Return whether records differ in it, including some with a missing value."""
         return self.distinct + (self.missing > 0) > 1
 
     @property
     def long_tailed(self) -> bool:
-        """Return whether few values are far above all others."""
+        """Return whether its skewness is that of a long right tail."""
         return self.skewness is not None and self.skewness >= MOST_SKEWED
 
 
 @dataclass(frozen=True, eq=False)
 class TableProfile:
-    """Profile of some records of some variables.
+    """Profile of some variables of a table.
 
     records: number of records
     variables: profiles of the variables
-    groups: groups of values that some of the records are in, (up to SAMPLE, variables)
+    groups: group of each sampled record's value, (up to SAMPLE, variables)
     """
 
     records: int
@@ -90,17 +92,14 @@ class TableProfile:
         return {seen.name: seen for seen in self.variables}
 
     def with_schema(self, schema: Schema) -> TableProfile:
-        """Return the profile of the same records by the variables of a schema that are profiled here, as the schema describes them."""
+        """Return the profile of the same records for the variables of a schema, as the schema declares them."""
         places = {seen.name: place for place, seen in enumerate(self.variables)}
         found = [variable for variable in schema if variable.name in places]
         own = tuple(replace(self[variable.name], variable=variable) for variable in found)
         return TableProfile(self.records, own, self.groups[:, [places[variable.name] for variable in found]])
 
     def order_by_mutual_information(self, target: str, among: Sequence[str]) -> tuple[str, ...]:
-        """Order variables by how informative they are about the target, most first; equal ones stay in their order.
-
-        By mutual information of the groups of values, less what there would be by chance, (r - 1)(c - 1) / 2n (Miller 1955).
-        """
+        """Return variables ordered by mutual information with the target, largest first; ties keep their order."""
         places = {seen.name: place for place, seen in enumerate(self.variables)}
         own = self.groups[:, places[target]]
         told = {name: _mutual_information(own, self.groups[:, places[name]]) for name in among}
@@ -108,7 +107,7 @@ class TableProfile:
 
 
 def profile_table(data: Microdata, rng: np.random.Generator | None = None) -> TableProfile:
-    """Profile the records. ``rng`` chooses those by which variables are compared with each other; left out, they are evenly spaced."""
+    """Profile the records; ``rng`` chooses the sample for mutual information, which is evenly spaced without it."""
     rows = np.arange(len(data))
     if len(data) > SAMPLE:
         spaced = np.linspace(0, len(data) - 1, SAMPLE).astype(np.int64)
@@ -118,14 +117,16 @@ def profile_table(data: Microdata, rng: np.random.Generator | None = None) -> Ta
 
 
 def placeholder_profile(schema: Schema, records: int) -> TableProfile:
-    """Create a profile of a table without reading its values: numbers that all differ, a few levels, and variables that are not
-    informative about each other.
+    """Create a profile of a table without reading its values.
+
+    Numbers all differ, categorical variables have five levels, and variables are not informative about each other.
     """
     seen = tuple(VariableProfile(v, 0, 5 if v.kind.has_levels else max(2, records), 1 / 5, spread=1.0) for v in schema)
     return TableProfile(records, seen, np.zeros((1, len(seen)), dtype=np.int64))
 
 
 def _profile_variable(data: Microdata, variable: Variable) -> VariableProfile:
+    """Return the profile of one variable of the data."""
     values = data.present_numbers(variable.name)
     missing = len(data) - len(values)
     if not len(values):
@@ -153,6 +154,7 @@ def _profile_variable(data: Microdata, variable: Variable) -> VariableProfile:
 
 def _skewness(values: NDArray[np.float64]) -> float | None:
     """Return the third standardised moment; None where values do not differ or are too far apart to be squared."""
+    # Squares of values that are far apart overflow; the result is then None.
     with np.errstate(all="ignore"):
         sd = values.std()
         skew = float(np.mean(((values - values.mean()) / sd) ** 3)) if sd > 0 else float("nan")
@@ -160,7 +162,9 @@ def _skewness(values: NDArray[np.float64]) -> float | None:
 
 
 def _value_groups(data: Microdata, name: str, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the group of each record's value, (k,), from 0: the most frequent levels and the rest, or quantiles; 0 for a missing value."""
+    """Return the group of each selected record's value, (k,): 0 for a missing value, else the rank of a level, or a
+    quantile group.
+    """
     values = data.numbers(name)[rows]
     present = ~np.isnan(values)
     found = np.zeros(len(rows), dtype=np.int64)
@@ -168,6 +172,7 @@ def _value_groups(data: Microdata, name: str, rows: NDArray[np.int64]) -> NDArra
         return found
     distinct, codes, counts = np.unique(values[present], return_inverse=True, return_counts=True)
     if data.schema[name].kind.has_levels or len(distinct) <= GROUPS:
+        # The rank by frequency: the rarest levels share the last group.
         order = np.argsort(np.argsort(-counts, kind="stable"), kind="stable")
         found[present] = 1 + np.minimum(order, GROUPS - 1)[codes.ravel()]
     else:
@@ -177,7 +182,7 @@ def _value_groups(data: Microdata, name: str, rows: NDArray[np.int64]) -> NDArra
 
 
 def _mutual_information(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
-    """Return the mutual information in nats, less its bias, of two columns (k,) of groups from 0."""
+    """Return the bias-corrected mutual information in nats of two columns (k,) of groups from 0."""
     width = int(other.max()) + 1
     table = np.bincount(one * width + other, minlength=(int(one.max()) + 1) * width).reshape(-1, width)
     shares = table[table.any(axis=1)][:, table.any(axis=0)] / len(one)
@@ -185,4 +190,6 @@ def _mutual_information(one: NDArray[np.int64], other: NDArray[np.int64]) -> flo
     some = shares > 0
     found = float((shares[some] * np.log(shares[some] / product[some])).sum())
     rows, columns = shares.shape
+    # Less its expectation under independence, (r - 1)(c - 1) / 2n (Miller 1955); otherwise variables of many groups
+    # would look informative.
     return float(found - (rows - 1) * (columns - 1) / (2 * len(one)))

@@ -1,7 +1,6 @@
-"""Time and memory of one task, by its method, where that was measured.
+"""Time and memory of one task by its method, where they were measured.
 
-A rate holds for every table: seconds grow with the cells, memory with records and with cells. ``measured_rates`` has those of our
-    methods, written by
+Seconds grow with the cells, memory with records and cells. ``measured_rates`` has the rates of our methods, written by
 ``tests/benchmarks/task_rates.py``; a method of another package declares its own (``engine.methods.drafting.drafts``).
 """
 
@@ -50,7 +49,8 @@ class TaskRate:
     def estimate_seconds(self, records: int, variables: int, releases: int = 0) -> float | None:
         """Return the seconds for this number of records and variables; None where they were not measured.
 
-        ``releases`` is how many released datasets it reads where it reads all, beside the confidential data.
+        ``releases`` is the number of released datasets that the task reads beside the confidential data, where it reads
+        all.
         """
         times = (min(records, self.most_records) / RECORDS) ** self.growth * max(1.0, variables / VARIABLES)
         if releases:
@@ -58,7 +58,8 @@ class TaskRate:
         return None if self.seconds is None else self.seconds * times
 
     def estimate_bytes(self, records: int, variables: int, releases: int = 0) -> int:
-        """Return the bytes for this number of records and variables; ``releases`` is how many released datasets it reads where it reads all."""
+        """Return the bytes for this number of records and variables; ``releases`` as in ``estimate_seconds``."""
+        # The measured bytes already include RELEASES datasets.
         more = max(0, releases - RELEASES) * CELL * variables
         return int(
             self.fixed_bytes
@@ -78,8 +79,10 @@ def draw_rate_of(method: Method) -> TaskRate:
 
 
 def _measured_rate(rates: Mapping[str, tuple[float, ...]], method: Method) -> TaskRate:
+    """Return the measured rate of a method, else the one that it declares, with the defaults of an unknown method."""
     if (found := rates.get(method.key)) is not None:
         rate = replace(TaskRate(*found), growth=GROWTH.get(method.key, 1.0))
+        # Its memory was measured like any other's.
         return replace(rate, seconds=None) if method.key in UNTIMED else rate
     seconds, memory = declared_rate(method)
     return TaskRate(seconds, PROCESS, 0.0, UNKNOWN_CELL if memory is None else memory)

@@ -1,8 +1,4 @@
-"""Privacy cost of a recipe's synthesis steps, compared with the recipe's budget.
-
-What is covered follows from the recipe and the key alone, never from the records: an account that differs between two tables
-would itself reveal which of them it is. ``sfumato.engine.contract.privacy`` holds every method to that.
-"""
+"""Privacy cost of a recipe's synthesis steps, compared with the recipe's budget."""
 
 from __future__ import annotations
 
@@ -37,16 +33,15 @@ AS_MANY = UncoveredUse(
 def privacy_accounts(
     recipe: Recipe, data: Microdata, *, secret: bool
 ) -> tuple[tuple[RecipeStep, PrivacyAccount | NoAccount], ...]:
-    """Return the account of each synthesis step that keeps one; ``secret`` is whether the key of the run is.
-
-    What such steps do not make is not covered, nor that as many records are released as there are.
-    """
+    """Return the account of each synthesis step that keeps one; ``secret`` tells whether the key of the run is secret."""
     data = recipe.recode_data(data)
     kept = [step for step in recipe.synthesis if step.method.synthesis.privacy.account is not None]
     if not secret:
         return tuple((step, PUBLIC_KEY) for step in kept)
     made = {name for step in kept for name in step.targets}
     others = [name for name in recipe.schema.non_identifiers if name not in made]
+    # What is covered follows from the recipe and the key alone, never from the records: an account that differs between
+    # two tables would itself reveal which of them it is. sfumato.engine.contract.privacy tests every method for that.
     reasons = [UncoveredUse(f"{', '.join(others)} leave without an account", LEAVE)] if others else []
     if recipe.form.records is None:
         reasons.append(AS_MANY)
@@ -76,19 +71,20 @@ def privacy_accounts(
 
 
 def _missingness_undeclared(recipe: Recipe, data: Microdata, name: str) -> bool:
-    """Return whether records without a value stay and the recipe does not declare it, whether or not these data have any.
-
-    Data that were read by another policy than the recipe's have missing values of their own.
+    """Return whether records without a value of a variable remain although the recipe does not declare that it may be
+    missing.
     """
     if recipe.schema[name].may_be_missing:
         return False
+    # By the policy, whether or not these data have a missing value; data read by another policy may have some of their
+    # own.
     return recipe.data.missing is MissingPolicy.KEEP or data.may_have_missing(name)
 
 
 def privacy_cost_text(recipe: Recipe, data: Microdata, limit: float | None = None, *, secret: bool) -> str:
-    """Return what a run would cost, in a sentence for who makes the release; empty where no step keeps an account.
+    """Return the privacy cost of a run in a sentence for the maker of the release.
 
-    ``limit`` is the policy's budget; the smaller of it and the recipe's own holds.
+    The result is empty where no step keeps an account. ``limit`` is the policy's budget; the smaller of it and the recipe's applies.
     """
     accounts = [account for _, account in privacy_accounts(recipe, data, secret=secret)]
     if not accounts:
@@ -103,7 +99,10 @@ def privacy_cost_text(recipe: Recipe, data: Microdata, limit: float | None = Non
 
 
 def budget_text(recipe: Recipe, limit: float | None) -> str:
-    """Return the budget that holds, ``, of a budget of 5``, and whether the recipe's is larger than the policy's ``limit``; empty without one."""
+    """Return the applicable budget, such as ``, of a budget of 5``, noting a larger one of the recipe.
+
+    The result is empty without a budget.
+    """
     own = recipe.form.epsilon
     if limit is None or (own is not None and own <= limit):
         return "" if own is None else f", of a budget of {own:g}"
@@ -112,13 +111,12 @@ def budget_text(recipe: Recipe, limit: float | None) -> str:
 
 
 def check_budget(recipe: Recipe, data: Microdata) -> None:
-    """Raise BadInput where a run would cost more than ``[release] epsilon`` allows, or its cost cannot be stated.
-
-    With a public key it is computed all the same, for strangers who repeat a study, and costs what its account says: no epsilon at all.
-    """
+    """Raise BadInput where a run would cost more than ``[release] epsilon`` allows, or its cost is unknown."""
     budget = recipe.form.epsilon
     if budget is None:
         return
+    # Judged as if the key were secret: with a public key strangers may repeat a study, and its account then states no
+    # epsilon at all.
     accounts = [account for _, account in privacy_accounts(recipe, data, secret=True)]
     place = "release.epsilon"
     for account in accounts:
@@ -128,6 +126,7 @@ def check_budget(recipe: Recipe, data: Microdata) -> None:
     if not accounts or whole.release is None:
         why = f"the proof does not cover that {whole.uncovered[0].message}" if accounts else "no step keeps an account"
         raise BadInput(place, f"the privacy cost of the run is unknown: {why}")
+    # Rounding in the sum must not exceed a budget that is used up exactly.
     if whole.release > budget * (1 + 1e-12):
         raise BadInput(
             place,

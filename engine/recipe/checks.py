@@ -1,6 +1,6 @@
 """Checks of the confidential data against recipe and methods, before anything is computed or stored.
 
-Each check raises BadInput at the place that has to be corrected.
+Each raises BadInput at the place that has to be corrected.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from .steps import RecipeStep
 
 
 def require_complete(data: Microdata, target: str, terms: Sequence[str], place: str) -> None:
-    """Raise BadInput at ``place.target`` or ``place.predictors[j]`` when records lack the target or a column of term j."""
+    """Raise BadInput at ``place.target`` or ``place.predictors[j]`` where records lack the target or a column of term
+    j.
+    """
     columns = [(f"{place}.target", target)]
     for j, text in enumerate(terms):
         where = f"{place}.predictors[{j}]"
@@ -41,16 +43,16 @@ def require_complete(data: Microdata, target: str, terms: Sequence[str], place: 
 
 
 def require_varying(data: Microdata, name: str, place: str) -> None:
-    """Raise BadInput at ``place`` when every record has the same value of this variable."""
+    """Raise BadInput at ``place`` where all records have the same value of this variable."""
     numbers = data.numbers(name)
     if (numbers == numbers[0]).all():
         raise BadInput(place, f'every value of "{name}" is the same; leave it out')
 
 
 def require_full_rank(data: Microdata, terms: Sequence[str], place: str, triangle: Floats | None = None) -> None:
-    """Raise BadInput at ``place[j]`` when term j has a column that the intercept and the terms before it already determine.
+    """Raise BadInput at ``place[j]`` where the intercept and the terms before determine a column of term j.
 
-    ``triangle`` (K, K) is that of the terms' design, where it is known. Weights do not enter.
+    ``triangle`` (K, K) is that of the terms' design, where it is known. Weights are ignored.
     """
     parsed = [parse_term(text, data.schema, f"{place}[{j}]") for j, text in enumerate(terms)]
     design = Design.from_terms(parsed, data)
@@ -69,27 +71,28 @@ def require_full_rank(data: Microdata, terms: Sequence[str], place: str, triangl
 
 
 def check_steps(recipe: Recipe, data: Microdata) -> None:
-    """Raise BadInput at the step's place (``synthesis[1].predictors[2]``) when a step cannot be carried out on these data.
+    """Raise BadInput at the step's place (``synthesis[1].predictors[2]``) where a step cannot be carried out on these
+    data.
 
-    Every step: the method's own ``check``, but for anonymisation steps after the first, which work on what that one makes.
-    Synthesis steps: a target or a predictor with one single value (a target of a step with a privacy account may have one: to refuse
-    it would reveal something of the records), and functions of columns outside their domain. Every record has a survey weight, where
-    there is one. The run must
-    keep to its budget of epsilon.
+    Every step passes its method's own check; targets and predictors of synthesis steps must vary, and functions of
+    columns must be defined; every record needs its survey weight; the run must keep to its privacy budget.
     """
     check_survey_weights(data.without_controls)
     if recipe.data.screen is None:  # few records may lack a level that few have
         check_rule_levels(recipe.form.recode, data, "release.recode")
     exact, data = data, recipe.recode_data(data)
     for step in recipe.synthesis:
+        # To refuse a constant target of a step with a privacy account would reveal something of the records.
         for name in step.targets if step.method.synthesis.privacy.account is None else ():
             require_varying(data, name, f"{step.place}.target")
         _check_predictors(step, data.without_controls)
     asked = tuple(
         name for step in recipe.synthesis if step.method.synthesis.release_model.make_model for name in step.targets
     )
+    # Later anonymisation steps work on a table that does not exist yet.
     for step in (*recipe.synthesis, *recipe.anonymisation[:1], *recipe.measures, *recipe.studies):
         targets = asked if step.method.measures_whole_release else step.targets
+        # As tables_to_compare: utility is measured by exact values, risk by recoded ones.
         seen = exact if step.method.family in INFORMATION else data
         step.method.check_data(
             seen if step.method.measurement.controls else seen.without_controls, targets, step.spec, step.place
@@ -99,6 +102,7 @@ def check_steps(recipe: Recipe, data: Microdata) -> None:
 
 
 def _check_predictors(step: RecipeStep, data: Microdata) -> None:
+    """Raise BadInput where a predictor is constant, or outside the domain of its function."""
     for place, column, any_order in step.spec.referenced_columns(data.schema, step.place):
         if not any_order:
             require_varying(data, column, place)

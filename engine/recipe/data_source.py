@@ -19,6 +19,7 @@ HOW_TO_HOLD_OUT = (
 
 
 def _parse_holdout(value: object) -> float | str:
+    """Return a share or a column name. Raises ValueError."""
     if (isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1) or (
         isinstance(value, str) and value
     ):
@@ -31,12 +32,13 @@ def _parse_holdout(value: object) -> float | str:
 
 @dataclass(frozen=True, slots=True)
 class DataSource(Section):
-    """Source of the confidential records: file, how it is read, filter, sample, missing-value policy, and which records are controls.
+    """Source of the confidential records: file and its format, filter, sample, missing-value policy, and control
+    records.
 
-    holdout: share of the records that no release is made of, or the column of the file that says which they are: its
-        values are 0 and 1, no and yes, false and true, or training and control. None where there are no controls
-    format: None, as the file's first lines show
-    sheet: of an Excel file, the first where none is named
+    holdout: share of the records that no release is made of, or the column of the file that marks them by 0 and 1, no
+        and yes, false and true, or training and control; None without controls
+    format: None for the format that the file's first lines show
+    sheet: of an Excel file, the first by default
     """
 
     file: Annotated[str, Param("the confidential file")] = ""
@@ -68,16 +70,18 @@ class DataSource(Section):
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> DataSource:
-        """Read the source that a recipe's ``[data]`` describes. Raises BadInput."""
+        """Create the source that a recipe's ``[data]`` describes. Raises BadInput."""
         return cls.read_section(table, "data")
 
     @property
     def is_random(self) -> bool:
-        """Return whether chance, by seed and key, decides which records these are: a sample, those of a search, or a share that is held out."""
+        """Return whether seed and key decide which records these are: by a sample, a screening or a held-out share."""
         return self.sample is not None or self.screen is not None or isinstance(self.holdout, int | float)
 
     def check_variables(self, schema: Schema) -> None:
-        """Raise BadInput where the column of the controls is a variable too, or one may be missing whose missing values never stay."""
+        """Raise BadInput where the column of the controls is a variable too, or a variable may be missing although
+        missing values never stay.
+        """
         for variable in schema:
             if variable.may_be_missing and self.missing is not MissingPolicy.KEEP:
                 raise BadInput(

@@ -1,7 +1,7 @@
-"""Differences between two plans, as recipes' tables: settings, steps that only one has, and the order of steps.
+"""Differences between the tables of two recipes: settings, steps that only one has, and the order of steps.
 
-Steps are matched by their subject, not by their place: equal ones first, then those of the same variable, method
-or value that differ in the fewest settings. Two tables without a difference are equal, and equal tables have none.
+Steps are matched by their subject, not by their place: equal ones first, then those of the same variable, method or
+    value that differ in the fewest settings. Two tables without a difference are equal, and equal tables have none.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ MOST_PAIRED = 200
 
 
 class _AbsentSetting:
-    """Marker for a setting that is not there; TOML has no such value."""
+    """Marker of an absent setting."""
 
     def __repr__(self) -> str:
         return "left out"
 
 
+# TOML has no value for an absent setting.
 NOTHING = _AbsentSetting()
 
 
@@ -47,7 +48,7 @@ class PlanDifference:
     place: number of a step in it, in the plan that has it (the second, where both do); None outside steps
     about: subject of the step
     key: the setting, empty for a whole step
-    before, now: the values, ``NOTHING`` where a plan has none; of a ``moved`` section the steps in their order
+    before, now: the values, ``NOTHING`` where a plan has none; of a ``moved`` section the steps in order
     """
 
     kind: Kind
@@ -60,12 +61,13 @@ class PlanDifference:
 
 
 def plan_differences(before: Table, now: Table) -> tuple[PlanDifference, ...]:
-    """Find what changed from the first plan to the second, in the order of the second, then what the second lacks."""
+    """Return the differences from the first plan to the second, in the order of the second, then what the second lacks."""
     sections = [*now, *(name for name in before if name not in now)]
     return tuple(one for name in sections for one in _section_differences(name, before, now))
 
 
 def _section_differences(name: str, before: Table, now: Table) -> Iterator[PlanDifference]:
+    """Yield the differences of one section."""
     tables = before.get(name, []), now.get(name, [])
     if name in STEPS and all(map(_is_list_of_steps, tables)):
         yield from _step_differences(name, *tables)
@@ -80,6 +82,7 @@ def _is_list_of_steps(value: object) -> bool:
 def _setting_differences(
     section: str, place: int | None, about: str, before: Table, now: Table
 ) -> Iterator[PlanDifference]:
+    """Yield the settings that differ between two tables."""
     first, second = dict(_flatten_settings(before)), dict(_flatten_settings(now))
     for path in [*second, *(path for path in first if path not in second)]:
         was, is_now = first.get(path, NOTHING), second.get(path, NOTHING)
@@ -91,7 +94,7 @@ def _setting_differences(
 
 
 def _flatten_settings(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Yield the settings of a table by their paths; an inner table without any is one itself."""
+    """Yield the settings of a table with their paths; an empty inner table is a setting itself."""
     if isinstance(value, Mapping) and (value or not path):
         for key, inner in value.items():
             yield from _flatten_settings(inner, (*path, str(key)))
@@ -104,12 +107,12 @@ def _dotted_path(path: Path) -> str:
 
 
 def same_value(one: Any, other: Any) -> bool:
-    """Return whether two values mean the same in a recipe: numbers by their value, truth values apart from numbers."""
+    """Return whether two values mean the same in a recipe: numbers by value, but truth values are no numbers."""
     return _comparison_key(one) == _comparison_key(other)
 
 
 def _comparison_key(value: Any) -> Hashable:
-    """Return a key that values with the same meaning share."""
+    """Return a hashable key that is equal for values with the same meaning."""
     if isinstance(value, Mapping):
         return "table", frozenset((str(key), _comparison_key(inner)) for key, inner in value.items())
     if isinstance(value, list):
@@ -120,6 +123,7 @@ def _comparison_key(value: Any) -> Hashable:
 
 
 def _step_differences(section: str, before: Sequence[Table], now: Sequence[Table]) -> Iterator[PlanDifference]:
+    """Yield the added, removed, changed and moved steps of a section."""
     pairs = _pair_steps(section, before, now)
     for place, step in enumerate(now):
         about = step_subject(section, step)
@@ -143,13 +147,13 @@ def _step_differences(section: str, before: Sequence[Table], now: Sequence[Table
 
 
 def step_subject(section: str, step: Table) -> str:
-    """Return the subject of a step: ``price``, ``risk.identification``."""
+    """Return the subject of a step, such as ``price`` or ``risk.identification``."""
     parts = (step.get(key) for key in STEPS.get(section, ()))
     return " ".join(", ".join(map(str, part)) if isinstance(part, list) else str(part) for part in parts if part)
 
 
 def _pair_steps(section: str, before: Sequence[Table], now: Sequence[Table]) -> dict[int, int]:
-    """Return, for each step of the second plan, its place in the first, where it was there."""
+    """Return the place in the first plan of each matched step of the second."""
     pairs: dict[int, int] = {}
     by_subject: dict[str, tuple[list[int], list[int]]] = {}
     for side, steps in enumerate((before, now)):
@@ -164,6 +168,7 @@ def _pair_steps(section: str, before: Sequence[Table], now: Sequence[Table]) -> 
                 pairs[place] = same_ones.popleft()
         taken = {pairs[place] for place in new if place in pairs}
         left, open_places = [at for at in old if at not in taken], [place for place in new if place not in pairs]
+        # Comparing all pairs takes the square of their number.
         if len(left) > MOST_PAIRED or len(open_places) > MOST_PAIRED:
             pairs.update(zip(open_places, left, strict=False))
             continue
@@ -174,6 +179,6 @@ def _pair_steps(section: str, before: Sequence[Table], now: Sequence[Table]) -> 
 
 
 def _count_differing_settings(before: Sequence[Table], step: Table, at: int) -> int:
-    """Count the settings in which a step differs from one of the first plan."""
+    """Return the number of settings in which a step differs from one of the first plan."""
     mine, theirs = dict(_flatten_settings(step)), dict(_flatten_settings(before[at]))
     return sum(not same_value(theirs.get(path, NOTHING), mine.get(path, NOTHING)) for path in {*theirs, *mine})

@@ -1,4 +1,4 @@
-"""Outcomes of a threshold, in the words that are stored and shown."""
+"""Outcomes of a threshold, as stored and displayed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OLDER: Mapping[str, Outcome] = MappingProxyType({"pass": "met", "fail": "not met
 
 
 def current_outcome(stored: str) -> str:
-    """Return the outcome of a stored verdict: earlier versions wrote ``pass`` and ``fail``."""
+    """Return the current word for the outcome of a stored verdict; earlier versions wrote ``pass`` and ``fail``."""
     return OLDER.get(stored, stored)
 
 

@@ -1,4 +1,4 @@
-"""Overrides of the command line (``--set``), applied to a recipe's table."""
+"""Overrides of a recipe's settings by the command line (``--set``)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ STEP = re.compile(r"""("(?:[^"\\]|\\.)*"|'[^']*'|[^.\[\]="'][^.\[\]=]*|)\]?([.\[
 
 
 def apply_settings(table: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
-    """Return a copy of a recipe's table with ``key=value`` settings applied, such as ``release.m=5`` or ``synthesis[0].sampler=emcee``.
+    """Return a copy of a recipe's table with ``key=value`` settings applied, such as ``release.m=5`` or
+    ``synthesis[0].sampler=emcee``.
 
-    A name that has a dot, a bracket or an equals sign stands in quotation marks, as in TOML: ``variables."a.b".kind=count``.
-    The value is read as TOML, or as text when it is not TOML. Raises BadInput.
+    A name with a dot, a bracket or an equals sign is in quotation marks, as in TOML: ``variables."a.b".kind=count``.
+    The value is read as TOML, or as text where it is not TOML. Raises BadInput.
     """
     changed: dict[str, Any] = copy.deepcopy(dict(table))
     for setting in map(str.strip, settings):
@@ -32,7 +33,7 @@ def apply_settings(table: Mapping[str, Any], settings: Sequence[str]) -> dict[st
 
 
 def _split_setting(setting: str) -> tuple[list[str], str]:
-    """Split ``key=value`` into the path and the value's text. Raises BadInput."""
+    """Return the path and the value's text of ``key=value``. Raises BadInput."""
     path, rest, sign = [], setting, ""
     while sign != "=":
         step = STEP.match(rest)
@@ -49,7 +50,7 @@ def _split_setting(setting: str) -> tuple[list[str], str]:
 
 
 def _unquote_step(step: str, setting: str) -> str:
-    """Return a step without its quotation marks."""
+    """Return a step of a path without its quotation marks. Raises BadInput."""
     if step[:1] not in ('"', "'"):
         return step
     try:
@@ -59,6 +60,7 @@ def _unquote_step(step: str, setting: str) -> str:
 
 
 def _set_value(table: Any, path: list[str], value: object, place: str) -> None:
+    """Set the value at a path of a table. Raises BadInput."""
     for step in path[:-1]:
         table = _child_at(table, step, place)
     last = path[-1]
@@ -72,6 +74,7 @@ def _set_value(table: Any, path: list[str], value: object, place: str) -> None:
 
 
 def _child_at(table: Any, step: str, place: str) -> Any:
+    """Return the table or list entry of this name or number, adding a missing table. Raises BadInput."""
     if isinstance(table, dict):
         return table.setdefault(step, {})
     if isinstance(table, list):

@@ -1,4 +1,4 @@
-"""Figures of a paper, as a recipe quotes them, and which row of a run each is compared with.
+"""Published figures of papers that a recipe quotes, and the rows of runs that they are compared with.
 
     [[published]]
     source = "Guo & Hu, Table 4"
@@ -6,9 +6,7 @@
     value = "risk.identification.expected_match_risk"
     figure = 125.59
 
-Several figures of one source may share a table: ``figures`` lists them, and what the table says holds for each.
-
-With the results of runs they make one table for every source that the recipes quote.
+Several figures of one source may share a table: ``figures`` lists them, and the other keys of the table apply to each.
 """
 
 from __future__ import annotations
@@ -33,6 +31,7 @@ Series = tuple[Any, ...]
 
 
 def _parse_source(value: object) -> str:
+    """Return the source. Raises ValueError where it is empty or no text."""
     if not isinstance(value, str):
         raise ValueError(f"{value!r} must be text")
     if not value.strip():
@@ -42,7 +41,7 @@ def _parse_source(value: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedFigure(Section):
-    """Published number: of which measure, on which dataset, with which parameters, and where it is printed.
+    """Published number, with its measure, dataset, parameters and source.
 
     It is compared with every average of its measure, dataset, target and level whose parameters include ``params``.
     """
@@ -61,7 +60,7 @@ class PublishedFigure(Section):
     def from_table(
         cls, table: Mapping[str, Any], place: str, values: Mapping[str, Method], schema: Schema
     ) -> PublishedFigure:
-        """Read a figure that a recipe quotes; its value must be one of ``values``, by key. Raises BadInput."""
+        """Create a figure that a recipe quotes; its value must be one of ``values``, by key. Raises BadInput."""
         found = cls.read_section(table, place)
         if found.value not in values:
             hint = near_miss_hint(found.value, list(values)) or f"; measured: {', '.join(values) or 'nothing'}"
@@ -87,7 +86,7 @@ class PublishedFigure(Section):
 def read_published_figures(
     tables: Sequence[Mapping[str, Any]], methods: Sequence[Method], schema: Schema
 ) -> tuple[PublishedFigure, ...]:
-    """Read the figures of a recipe's ``[[published]]`` tables, in their order. Raises BadInput."""
+    """Return the figures of a recipe's ``[[published]]`` tables, in order. Raises BadInput."""
     values = {f"{method.key}.{output.name}": method for method in methods for output in method.result_outputs}
     return tuple(
         PublishedFigure.from_table(one, place, values, schema)
@@ -97,17 +96,19 @@ def read_published_figures(
 
 
 def published_value_for(row: Row, published: Sequence[PublishedFigure]) -> float | None:
-    """Return the first published figure that is compared with a row; None if no figure is."""
+    """Return the first published figure that is compared with a row, or None."""
     return next((one.figure for one in published if one.matches(row)), None)
 
 
 def _has_levels_alone(method: Method) -> bool:
-    """Return whether the method's numbers have levels alone: those of a study that summarises nothing, or combines releases level by level."""
+    """Return whether all rows of a method have a level: those of a study without a summary, or with a rule that
+    combines level by level.
+    """
     return method.family == "studies" and (method.study.summarise is None or method.combine is not None)
 
 
 def _expand_figures(table: Mapping[str, Any], place: str) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """Yield the table itself, or each of its ``figures`` with what they share."""
+    """Yield the table itself, or each of its ``figures`` completed by the shared keys, with their places."""
     if "figures" not in table:
         yield table, place
         return
@@ -125,7 +126,7 @@ def _expand_figures(table: Mapping[str, Any], place: str) -> Iterator[tuple[Mapp
 
 
 def includes_params(wanted: object, found: object) -> bool:
-    """Return whether ``found`` has what is ``wanted``: equal values, and of tables at least the wanted keys."""
+    """Return whether ``found`` contains ``wanted``: equal values, and for tables at least the wanted keys."""
     if isinstance(wanted, Mapping):
         return isinstance(found, Mapping) and all(
             k in found and includes_params(v, found[k]) for k, v in wanted.items()
@@ -133,6 +134,7 @@ def includes_params(wanted: object, found: object) -> bool:
     if isinstance(wanted, (list, tuple)):
         same = isinstance(found, (list, tuple)) and len(found) == len(wanted)
         return same and all(map(includes_params, wanted, found))  # type: ignore[call-overload]
+    # True == 1 in Python, but not in a recipe.
     return bool(wanted == found) and isinstance(wanted, bool) == isinstance(found, bool)
 
 
@@ -140,7 +142,7 @@ def includes_params(wanted: object, found: object) -> bool:
 class RunFigures:
     """Figures of one run.
 
-    name: of the run in the tables
+    name: name of the run in the tables
     published: figures that its recipe quotes
     rows: its result rows
     """
@@ -152,20 +154,20 @@ class RunFigures:
 
 @dataclass(frozen=True, slots=True)
 class FigureComparison:
-    """Pair of a run's own value and the published one; None for a missing one."""
+    """Value of a run and the published one; None where missing."""
 
     ours: float | None = None
     published: float | None = None
 
     @property
     def ratio(self) -> float | None:
-        """Return our value as a multiple of the published one."""
+        """Return the run's value as a multiple of the published one."""
         return ratio_to_published(self.ours, self.published)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceTableLine:
-    """Number of a source, with a cell for the confidential data and for every run's release."""
+    """Line of a source's table: a number, with a cell for the confidential data and for the release of every run."""
 
     value: str
     target: str
@@ -190,7 +192,9 @@ def ratio_to_published(ours: float | None, published: float | None) -> float | N
 
 
 def source_tables(runs: Sequence[RunFigures]) -> tuple[SourceTable, ...]:
-    """Make a table for every source in the order in which the runs quote them, its lines in the order of its figures."""
+    """Return a table for every source, in the order in which the runs quote them, its lines in the order of its
+    figures.
+    """
     columns = (CONFIDENTIAL, *(run.name for run in runs))
     averages = [RunFigures(run.name, run.published, [row for row in run.rows if row.draw is None]) for run in runs]
     sources = dict.fromkeys(figure.source for run in runs for figure in run.published)
@@ -204,6 +208,7 @@ def _figures_of_source(source: str, runs: Sequence[RunFigures]) -> list[RunFigur
 
 
 def _source_lines(runs: Sequence[RunFigures]) -> Iterator[SourceTableLine]:
+    """Yield the lines of one source: the series that its figures match, then the figures without a row."""
     rows = [{(_confidential_or_release(row), row.series): row for row in run.rows} for run in runs]
     for series in _matching_series(runs):
         own = [found[CONFIDENTIAL, series] for found in rows if (CONFIDENTIAL, series) in found]
@@ -221,17 +226,20 @@ def _confidential_or_release(row: Row) -> str:
 
 
 def _matching_series(runs: Sequence[RunFigures]) -> Iterator[Series]:
-    """Yield the series that some figure is compared with, each once: the first of every figure in their order, then the second."""
+    """Yield the distinct series that figures match: the first of every figure in order, then the second of each."""
     found = [
         [row.series for row in _candidate_rows(figure, run, runs) if figure.matches(row)]
         for run in runs
         for figure in run.published
     ]
+    # By turns, so that the first lines show each figure once before a figure's further matches.
     yield from dict.fromkeys(series for each in zip_longest(*found) for series in each if series is not None)
 
 
 def _candidate_rows(figure: PublishedFigure, run: RunFigures, runs: Sequence[RunFigures]) -> Iterator[Row]:
-    """Yield the rows a run's figure may be compared with: its own, and of the confidential data, which all share, any run's."""
+    """Yield the rows that a run's figure may be compared with: its own, or those of any run for the confidential data,
+    which all share.
+    """
     yield from (row for each in runs if each is run or figure.dataset == CONFIDENTIAL for row in each.rows)
 
 
@@ -240,7 +248,7 @@ def _comparison_of(row: Row | None, published: Sequence[PublishedFigure]) -> Fig
 
 
 def _unmatched_lines(runs: Sequence[RunFigures]) -> Iterator[SourceTableLine]:
-    """Yield a line for every figure that no row matches."""
+    """Yield a line for every figure that matches no row."""
     for place, run in enumerate(runs, start=1):
         for figure in run.published:
             if not any(map(figure.matches, _candidate_rows(figure, run, runs))):

@@ -1,4 +1,6 @@
-"""The whole plan as one value: data, variables, synthesis or anonymisation, measures, studies, thresholds; read from and written to TOML."""
+"""The recipe: a whole plan as one value (data, variables, synthesis or anonymisation, measures, studies, thresholds),
+read from and written to TOML.
+"""
 
 from __future__ import annotations
 
@@ -51,6 +53,7 @@ SECTIONS: Mapping[str, tuple[type[Section], ...]] = {
 
 
 def _parse_recipe_name(value: object) -> str:
+    """Return the name. Raises ValueError where it is empty or no text."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{value!r} must be the name of a recipe")
     return value
@@ -58,7 +61,7 @@ def _parse_recipe_name(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RecipeHeading(Section):
-    """Keys above the sections of a recipe."""
+    """Keys of a recipe above its sections."""
 
     title: Annotated[str, Param("what the run is called")] = ""
     label: Annotated[str, Param("what it is called beside its companions")] = ""
@@ -70,8 +73,9 @@ class RecipeHeading(Section):
 
 
 def recipe_params(section: str) -> tuple[ParamInfo, ...]:
-    """Return the declarations of the keys of a section, such as ``release`` or ``data.format``; ``recipe`` is the top level. Raises
-    LookupError.
+    """Return the declared keys of a section, such as ``release`` or ``data.format``; ``recipe`` is the top level.
+
+    Raises LookupError.
     """
     declaring = {"recipe": (RecipeHeading,), "data.format": (TextFormat,), **SECTIONS}[section]
     if not declaring:
@@ -80,18 +84,17 @@ def recipe_params(section: str) -> tuple[ParamInfo, ...]:
 
 
 def recipe_keys(section: str) -> tuple[str, ...]:
-    """Return the keys of a section. Raises LookupError for one that declares none."""
+    """Return the keys of a section. Raises LookupError for a section without declared keys."""
     return (*(info.name for info in recipe_params(section)), *(SECTIONS if section == "recipe" else ()))
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Validated plan. ``m`` datasets are released, each with the ``released`` variables replaced.
+    """Validated plan of a release of ``m`` datasets, in each of which the ``released`` variables are replaced.
 
     Synthesis steps make m datasets, anonymisation steps one, each on the table that the previous one left.
-
-    ``companions`` name recipes to carry out on the same data; ``label`` names this one among them.
-    ``weights`` says by which earlier run single records have less influence; the weights themselves are no part of a recipe.
+    ``companions`` are names of recipes to carry out on the same data; ``label`` names this one among them. ``weights``
+    names the earlier run by which records have less influence; the weights themselves are not part of a recipe.
     """
 
     title: str
@@ -115,15 +118,15 @@ class Recipe:
 
     @classmethod
     def from_toml(cls, text: str, *, stored: bool = False) -> Recipe:
-        """Read the recipe that a TOML text writes. Raises BadInput that names the path in the file.
+        """Create the recipe of a TOML text. Raises BadInput that names the place in the file.
 
-        ``stored`` says that a run of it lies in a workspace: the first version let steps stand in it twice.
+        ``stored`` tells that a run of it is in a workspace.
         """
         return cls.from_table(read_toml(text), stored=stored)
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any], *, stored: bool = False) -> Recipe:
-        """Read the recipe of a table as TOML or JSON gives it. Raises BadInput."""
+        """Create the recipe of a table from TOML or JSON. Raises BadInput."""
         heading = RecipeHeading.read_section(table, "", others=tuple(SECTIONS))
         schema = _read_schema(table)
         schema = replace(schema, constraints=read_constraints(get_table(table, "constraints"), schema))
@@ -180,7 +183,7 @@ class Recipe:
         )
 
     def to_table(self) -> dict[str, Any]:
-        """Return the table that ``from_table`` reads back to an equal recipe."""
+        """Return the recipe's table, which ``from_table`` reads back to an equal recipe."""
         scored = self.released if self.released and not self.makes_release else None
         release = DatasetsTable(self.m, self.seed, scored).to_table() | self.form.to_table(made=self.makes_release)
         table: dict[str, Any] = {
@@ -201,18 +204,18 @@ class Recipe:
         return {key: value for key, value in table.items() if value not in ("", [], {})}
 
     def settings(self, step: RecipeStep) -> dict[str, Any]:
-        """Return what the rows of one of its measures or studies say of how they were made."""
+        """Return the settings that the rows of one of its measures or studies state."""
         return settings_of_step(step, self.schema, self.released)
 
     def step_of_row(self, key: str, params: Mapping[str, Any]) -> RecipeStep | None:
-        """Return the measure, study or account that made a row of method ``key``: of those that agree with it the one with most settings.
-
-        Rows that the first version stored say less. They are of the step that agrees most; None where two agree as much.
-        """
+        """Return the measure, study or account that made a row of method ``key``; None where that is ambiguous."""
         own = [(step, settings) for step, settings in self._settings_by_step if step.method.key == key]
         agreeing = [(step, settings) for step, settings in own if may_come_from_step(step.method, params, settings)]
         if agreeing:
+            # A step with default settings agrees with the rows of others too, so the one with most settings made the
+            # row.
             return max(agreeing, key=lambda one: len(one[1]))[0]
+        # Rows stored by the first version state fewer settings: they belong to the step that agrees most.
         said = [sum(params.get(name) == value for name, value in settings.items()) for _, settings in own]
         return own[said.index(max(said))][0] if said and said.count(max(said)) == 1 else None
 
@@ -223,18 +226,18 @@ class Recipe:
 
     @cached_property
     def constraint_plan(self) -> ConstraintPlan:
-        """Return which synthesis step keeps which constraint."""
+        """Return the assignment of constraints to synthesis steps."""
         return plan_constraints([step.targets for step in self.synthesis], self.schema)
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """Return the distributions that its methods come from, each once."""
+        """Return the distinct distributions of its methods."""
         steps = (*self.synthesis, *self.anonymisation, *self.measures, *self.studies)
         return tuple(dict.fromkeys(step.method.package for step in steps))
 
     @property
     def makes_release(self) -> bool:
-        """Return whether it has steps that make a release; if not, it scores what another tool made."""
+        """Return whether it has steps that make a release; otherwise it scores existing files."""
         return bool(self.synthesis or self.anonymisation)
 
     @property
@@ -244,11 +247,9 @@ class Recipe:
 
     @property
     def linked(self) -> bool:
-        """Return whether it is known whose record a released one is: of a release that is only scored, the recipe says.
-
-        Records of which one joint step has synthesised every variable belong to no real person.
-        """
+        """Return whether it is known which confidential record each released record corresponds to."""
         if self.makes_release:
+            # Records whose every variable one joint step synthesised correspond to no real person.
             return not is_made_whole(self.synthesis, self.schema)
         return bool(self.form.link) or self.form.order == "original"
 
@@ -258,17 +259,17 @@ class Recipe:
         return schema_after(self.anonymisation, self.form.released_schema(self.schema))
 
     def recode_data(self, data: Microdata) -> Microdata:
-        """Return confidential records as they look after the public rules of the release are applied."""
+        """Return confidential records with the public rules of the release applied."""
         return recode_data(data, self.form.recode)
 
     @property
     def public_rules(self) -> dict[str, str]:
-        """Return, by variable, the rule that makes it coarser, as public files state it."""
+        """Return the recoding rules by variable, as public files state them."""
         return {name: rule.public_text(self.schema[name]) for name, rule in self.form.recode.items()}
 
     @property
     def generalised(self) -> frozenset[str]:
-        """Return the variables that the release shows as labels of intervals or of tree nodes."""
+        """Return the variables that the release shows as labels of intervals or tree nodes."""
         found = frozenset(self.form.generalised)
         for i, step in enumerate(self.anonymisation):
             found |= anonymisation_spec(step).generalised(schema_after(self.anonymisation[:i], self.schema))
@@ -279,11 +280,12 @@ class Recipe:
 
     @property
     def sha256(self) -> str:
-        """Return a fingerprint of everything the recipe says, whatever its layout."""
+        """Return a hash of the recipe's content, whatever its layout."""
         return hashlib.sha256(json.dumps(self.to_table(), sort_keys=True).encode()).hexdigest()
 
 
 def _read_schema(table: Mapping[str, Any]) -> Schema:
+    """Return the schema of the recipe's variables. Raises BadInput."""
     variables = get_table(table, "variables")
     if not variables:
         raise BadInput("variables", 'name at least one column, such as price = { kind = "continuous" }')
@@ -293,7 +295,7 @@ def _read_schema(table: Mapping[str, Any]) -> Schema:
 
 
 def _measure_tables(table: Mapping[str, Any], schema: Schema) -> list[Mapping[str, Any]]:
-    """Return the recipe's measures, and after them those that a recipe with constraints has without naming them."""
+    """Return the recipe's measures, followed by those that a recipe with constraints always has."""
     given = get_tables(table, "measure")
     if not schema.constraints:
         return list(given)
@@ -308,7 +310,7 @@ def _released_variables(
     anonymisation: Sequence[RecipeStep],
     schema: Schema,
 ) -> tuple[str, ...]:
-    """Return the variables that the release replaces: those that steps make, or that [release] names, and those that it recodes."""
+    """Return the variables that the release replaces: those of the steps or of [release], then those that it changes."""
     changed = {
         name
         for i, step in enumerate(anonymisation)

@@ -1,7 +1,6 @@
-"""Rules that hold between sections of a recipe, one function each: the recipe is read first and checked afterwards.
+"""Rules between sections of a recipe, one function each; a recipe is read first and checked afterwards.
 
-Every rule raises BadInput that names the place in the file and the fix. They run in the order of ``RULES``, so that of two mistakes the one
-that explains the other is named.
+Every rule raises BadInput that names the place in the file and a remedy.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from .steps import RecipeStep, is_made_whole
 
 @dataclass(frozen=True, eq=False)
 class RecipeSections:
-    """The sections of a recipe as read, before they are compared with each other.
+    """Sections of a recipe as read, before they are compared with each other.
 
-    datasets: how many datasets are released, and the variables of a release that is only scored
-    form: how released records look
+    datasets: number of datasets, and the variables of a release that is only scored
+    form: form of released records
     released: variables that the release replaces
-    is_stored: whether a run of the recipe lies in a workspace: the first version let steps stand in it twice
+    is_stored: whether a run of the recipe is in a workspace
     """
 
     source: DataSource
@@ -48,18 +47,18 @@ class RecipeSections:
 
     @cached_property
     def constraint_plan(self) -> ConstraintPlan:
-        """Return which synthesis step keeps which constraint."""
+        """Return the assignment of constraints to synthesis steps."""
         return plan_constraints([step.targets for step in self.synthesis], self.schema)
 
 
 def require_one_way_of_making(sections: RecipeSections) -> None:
-    """Raise BadInput where a recipe synthesises and anonymises."""
+    """Raise BadInput where a recipe both synthesises and anonymises."""
     if sections.synthesis and sections.anonymisation:
         raise BadInput("anonymisation[0]", "a recipe has [[synthesis]] or [[anonymisation]]; leave one out")
 
 
 def require_own_number_of_records(sections: RecipeSections) -> None:
-    """Raise BadInput where another number of records is asked for than steps that keep a record's own values can give."""
+    """Raise BadInput where another number of records is requested although steps keep values of records."""
     if sections.form.records is not None and not is_made_whole(sections.synthesis, sections.schema):
         raise BadInput(
             "release.records",
@@ -68,7 +67,7 @@ def require_own_number_of_records(sections: RecipeSections) -> None:
 
 
 def require_payable_public_figures(sections: RecipeSections) -> None:
-    """Raise BadInput for figures that a privacy account would have to pay for and does not, or that no account covers."""
+    """Raise BadInput where public figures and privacy account do not suit each other."""
     place = "release.public_figures"
     account = any(step.method.synthesis.privacy.account for step in sections.synthesis)
     if sections.form.public_figures == "rounded" and account:
@@ -81,7 +80,7 @@ def require_payable_public_figures(sections: RecipeSections) -> None:
 
 
 def require_one_table_of_anonymisation(sections: RecipeSections) -> None:
-    """Raise BadInput where [release] says of an anonymised table what its steps say already."""
+    """Raise BadInput where [release] repeats or contradicts what anonymisation steps determine."""
     if sections.anonymisation and sections.datasets.released is not None:
         raise BadInput("release.released", "the anonymisation steps already say what is released; leave it out")
     if sections.anonymisation and sections.datasets.m not in (None, 1):
@@ -89,7 +88,7 @@ def require_one_table_of_anonymisation(sections: RecipeSections) -> None:
 
 
 def require_each_target_once(sections: RecipeSections) -> None:
-    """Raise BadInput where two steps make one variable."""
+    """Raise BadInput where two steps make the same variable."""
     targets = set[str]()
     for step in sections.synthesis:
         for name in step.targets:
@@ -99,8 +98,9 @@ def require_each_target_once(sections: RecipeSections) -> None:
 
 
 def require_predictors_made_before(sections: RecipeSections) -> None:
-    """Raise BadInput where a parameter names a variable that its step or a later one makes: only its confidential value is there."""
+    """Raise BadInput where a parameter names a variable that its step or a later one makes."""
     for position, step in enumerate(sections.synthesis):
+        # When the step draws, only the confidential values of later targets exist.
         later = [name for after in sections.synthesis[position + 1 :] for name in after.targets]
         for place, column, any_order in step.spec.referenced_columns(sections.schema, step.place):
             if any_order:
@@ -116,13 +116,15 @@ def require_predictors_made_before(sections: RecipeSections) -> None:
 
 
 def require_released_said_once(sections: RecipeSections) -> None:
-    """Raise BadInput where [release] names variables that the synthesis steps name already."""
+    """Raise BadInput where [release] names variables although synthesis steps determine them."""
     if sections.datasets.released is not None and sections.synthesis:
         raise BadInput("release.released", "the synthesis steps already say what is released; leave it out")
 
 
 def require_recode_of_kept_values(sections: RecipeSections) -> None:
-    """Raise BadInput where rules stand beside steps that make values coarser themselves, or hide a level that a constraint is about."""
+    """Raise BadInput where recoding rules conflict with anonymisation or synthesis steps, or hide a level that a
+    constraint names.
+    """
     recode, schema = sections.form.recode, sections.schema
     if recode and sections.anonymisation:
         raise BadInput(
@@ -148,24 +150,24 @@ def require_recode_of_kept_values(sections: RecipeSections) -> None:
 
 
 def _replaced(sections: RecipeSections) -> tuple[str, ...]:
-    """Return the variables that steps replace, or that a release which is only scored names."""
+    """Return the targets of synthesis steps, or the released variables that a merely scored release names."""
     targets = tuple(name for step in sections.synthesis for name in step.targets)
     return targets or sections.datasets.released or ()
 
 
 def require_makers_of_constraints(sections: RecipeSections) -> None:
-    """Raise BadInput where a step that has to keep a constraint cannot."""
+    """Raise BadInput where a step would have to redraw records for a constraint and cannot."""
     check_redraws(sections.constraint_plan, sections.synthesis)
 
 
 def require_measures_of_release(sections: RecipeSections) -> None:
-    """Raise BadInput where a measure or study does not fit what is released."""
+    """Raise BadInput where a measure or study does not suit the released variables."""
     for step in sections.steps_about_release:
         step.spec.check_release(sections.schema, sections.released, step.place)
 
 
 def require_holdout(sections: RecipeSections) -> None:
-    """Raise BadInput where a measure compares with hold-out records and none are held out."""
+    """Raise BadInput where a measure needs control records and none are held out."""
     for step in sections.steps_about_release:
         if step.method.measurement.controls and sections.source.holdout is None:
             raise BadInput(
@@ -175,7 +177,7 @@ def require_holdout(sections: RecipeSections) -> None:
 
 
 def require_steps_to_refit(sections: RecipeSections) -> None:
-    """Raise BadInput where a measure carries out the steps of a recipe that has none."""
+    """Raise BadInput where a measure repeats the steps of a recipe that has none."""
     for step in sections.steps_about_release:
         if step.method.measurement.refits and not (sections.synthesis or sections.anonymisation):
             raise BadInput(
@@ -185,7 +187,7 @@ def require_steps_to_refit(sections: RecipeSections) -> None:
 
 
 def require_release_models(sections: RecipeSections) -> None:
-    """Raise BadInput where a measure asks for the models of the release, and a step has none or there are no steps."""
+    """Raise BadInput where a measure uses models of the release, and a step has none or there are no steps."""
     for step in sections.steps_about_release:
         if not step.method.uses_release_models:
             continue
@@ -210,7 +212,8 @@ def require_release_models(sections: RecipeSections) -> None:
 
 
 def refuse_repeated_settings(sections: RecipeSections) -> None:
-    """Raise BadInput where a setting of a step repeats what another of its settings says."""
+    """Raise BadInput where a list setting of a step has a repeated item."""
+    # The first version allowed repeats, and its runs must stay readable.
     if sections.is_stored:
         return
     for step in (*sections.synthesis, *sections.anonymisation, *sections.steps_about_release):
@@ -218,10 +221,12 @@ def refuse_repeated_settings(sections: RecipeSections) -> None:
 
 
 def refuse_repeated_steps(sections: RecipeSections) -> None:
-    """Raise BadInput where a step says what one before it says: its numbers would count twice in every average and interval."""
+    """Raise BadInput where a measure or study equals an earlier one."""
     if sections.is_stored:
         return
     steps = sections.steps_about_release
+    # Its numbers would count twice in every average and interval. Completed settings are compared, since a default may
+    # equal what another step states.
     full = [step.spec.for_release(sections.schema, sections.released) for step in steps]
     for i, step in enumerate(steps):
         for j, earlier in enumerate(steps[:i]):
@@ -253,5 +258,6 @@ RULES: Sequence[Callable[[RecipeSections], None]] = (
 
 def check_sections(sections: RecipeSections) -> None:
     """Raise BadInput for the first rule that the sections break."""
+    # Ordered, so that of two mistakes the one that explains the other is named.
     for rule in RULES:
         rule(sections)

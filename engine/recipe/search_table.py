@@ -1,4 +1,6 @@
-"""Settings of a search for a plan that may be released, and whether a plan was found by one: a recipe's ``[search]``."""
+"""Recipe section ``[search]``: settings of a search for a plan that may be released, and whether a search found the
+plan.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ FEWEST_LOOKS, USUAL_LOOKS, MOST_LOOKS = 10, 40, 400
 
 
 def _parse_values(value: object) -> tuple[Any, ...]:
+    """Return the values of a list. Raises ValueError."""
     if isinstance(value, list) and all(isinstance(item, int | float | str) for item in value):
         return tuple(value)
     raise ValueError(
@@ -21,7 +24,7 @@ def _parse_values(value: object) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class SearchTable(Section):
-    """Settings of a search: how many plans are examined, the objective, and which settings may change."""
+    """Settings of a search: number of plans, time limit, objective, and the settings that may change."""
 
     looks: Annotated[int, Param("how many plans it looks at", ge=FEWEST_LOOKS, le=MOST_LOOKS)] = USUAL_LOOKS
     minutes: Annotated[
@@ -43,5 +46,5 @@ class SearchTable(Section):
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> SearchTable | None:
-        """Read the section as a recipe writes it; None without one. Raises BadInput."""
+        """Create the section of a recipe's table; None without one. Raises BadInput."""
         return cls.read_section(table, "search") if table else None

@@ -1,4 +1,4 @@
-"""Steps of a recipe: one use of a method each, read from its table."""
+"""Steps of a recipe: uses of methods, read from their tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RecipeStep:
     place: place in the recipe
     method: the method
     spec: its parameters
-    targets: variables that a synthesis makes
+    targets: variables that a synthesis step makes
     """
 
     place: str
@@ -35,7 +35,7 @@ class RecipeStep:
 
     @property
     def target(self) -> str:
-        """Return the variables that a synthesis makes, as text."""
+        """Return the targets of a synthesis step as text."""
         return ", ".join(self.targets)
 
     def to_table(self) -> dict[str, Any]:
@@ -49,7 +49,7 @@ class RecipeStep:
 def read_step(
     table: Mapping[str, Any], place: str, families: tuple[str, ...], schema: Schema, measures: Sequence[RecipeStep]
 ) -> RecipeStep:
-    """Read a step of a method of one of these families; settings that it inherits come from ``measures``. Raises BadInput."""
+    """Create a step of a method of one of these families, with inherited settings from ``measures``. Raises BadInput."""
     if "method" not in table:
         raise BadInput(
             place, f'needs a method, such as method = "{AS_A_METHOD.get(families[0], "risk.identification")}"'
@@ -62,6 +62,7 @@ def read_step(
 
 
 def _inherited_settings(found: Method, given: Mapping[str, Any], measures: Sequence[RecipeStep]) -> dict[str, Any]:
+    """Return the settings that a step does not give and that another measure's step lends it."""
     values = {}
     for info in found.spec.params():
         lenders = [step for step in measures if step.method.key == info.param.inherit]
@@ -71,7 +72,7 @@ def _inherited_settings(found: Method, given: Mapping[str, Any], measures: Seque
 
 
 def read_synthesis_step(table: Mapping[str, Any], index: int, schema: Schema) -> RecipeStep:
-    """Read the entry ``index`` of [[synthesis]] with the variables that it makes. Raises BadInput."""
+    """Create entry ``index`` of [[synthesis]] with its targets. Raises BadInput."""
     place = f"synthesis[{index}]"
     given = table.get("target")
     names = [name for name in (given if isinstance(given, list) else [given]) if isinstance(name, str)]
@@ -103,7 +104,7 @@ def _add_family(table: Mapping[str, Any], family: str) -> Mapping[str, Any]:
 
 
 def read_anonymisation_steps(tables: Sequence[Mapping[str, Any]], schema: Schema) -> tuple[RecipeStep, ...]:
-    """Read the entries of [[anonymisation]], each on the schema that the one before leaves. Raises BadInput."""
+    """Create the entries of [[anonymisation]], each on the schema that the one before leaves. Raises BadInput."""
     steps: tuple[RecipeStep, ...] = ()
     for name in schema.names_by_role(Role.IDENTIFIER) if tables else ():
         raise BadInput(f"variables.{name}.role", "an identifier undoes the anonymity; leave the column out")
@@ -121,25 +122,25 @@ def anonymisation_spec(step: RecipeStep) -> AnonymisationSpec:
 
 
 def schema_after(steps: Sequence[RecipeStep], schema: Schema) -> Schema:
-    """Return the schema that anonymisation steps leave."""
+    """Return the schema after anonymisation steps."""
     for step in steps:
         schema = anonymisation_spec(step).released_schema(schema)
     return schema
 
 
 def is_made_whole(synthesis: Sequence[RecipeStep], schema: Schema) -> bool:
-    """Return whether one joint step makes every variable that a record has, identifiers aside."""
+    """Return whether one joint step makes every variable, identifiers aside."""
     named = set(schema.non_identifiers)
     return len(synthesis) == 1 and synthesis[0].method.joint and named <= set(synthesis[0].targets)
 
 
 def with_synthesis(study: RecipeStep, synthesis: Sequence[RecipeStep]) -> RecipeStep:
-    """Return a study that knows the steps whose release it is about."""
+    """Return a study with its references to the recipe's synthesis steps resolved."""
     assert isinstance(study.spec, StudySpec)
     made = [(step.method.key, step.targets, step.spec) for step in synthesis]
     return replace(study, spec=study.spec.of_recipe(made))
 
 
 def settings_of_step(step: RecipeStep, schema: Schema, released: tuple[str, ...]) -> dict[str, Any]:
-    """Return what the rows of a step say of how they were made."""
+    """Return the settings that the rows of a step state."""
     return {**step.spec.settings(schema, released), **survey_settings(step.method, schema)}

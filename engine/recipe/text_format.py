@@ -1,7 +1,6 @@
-"""Format of a text file with a table: what a recipe's ``[data.format]`` says and a reader obeys.
+"""Format of a text file with a table, as a recipe's ``[data.format]`` states it.
 
-Where a recipe says nothing, a file is read as one of UTF-8 whose separator its first line shows, whose first line holds the names, and of
-which only empty cells are missing.
+By default a file is UTF-8, its first line has the names and shows the separator, and only empty cells are missing.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ NO_CHARACTERS: Final = {"idna", "punycode", "raw-unicode-escape", "unicode-escap
 
 
 def _parse_encoding(value: object) -> str:
+    """Return the name of a known text encoding. Raises ValueError."""
     try:
         found = codecs.lookup(value) if isinstance(value, str) else None
     except (LookupError, ValueError):
@@ -33,7 +33,9 @@ def _parse_encoding(value: object) -> str:
 
 
 def _encodes_text(found: codecs.CodecInfo) -> bool:
+    """Return whether a codec encodes text as characters of a file."""
     try:
+        # Python also registers transforms such as base64 and rot13 as codecs.
         return found.encode("a")[0] in (b"a", "a".encode("utf-16"), "a".encode("utf-32")) or found.name.startswith(
             "utf"
         )
@@ -42,7 +44,10 @@ def _encodes_text(found: codecs.CodecInfo) -> bool:
 
 
 def _parse_one_of(known: Iterable[str]) -> Callable[[object], str]:
+    """Return a function that accepts only these texts."""
+
     def parse(value: object) -> str:
+        """Return the text. Raises ValueError where it is not one of them."""
         if not isinstance(value, str) or value not in known:
             raise ValueError(f"{value!r} is not one of {', '.join(map(repr, known))}")
         return value
@@ -56,10 +61,10 @@ class TextFormat(Section):
 
     delimiter: " " is any run of blanks and tabs
     thousands: " " is any kind of blank, "'" any apostrophe
-    header: False where no line holds names, and the columns are called column_1, column_2, …
-    skip: lines before the table
-    trim: blanks around a cell do not count
-    missing: texts that stand, in any column, for no value; an empty cell always does
+    header: False where no line has names, and the columns are called column_1, column_2, …
+    skip: lines above the table
+    trim: whether blanks around a cell are ignored
+    missing: texts that stand for a missing value in any column; an empty cell always does
     """
 
     example: ClassVar[str] = '{ delimiter = ";", decimal = "," }'
@@ -76,7 +81,7 @@ class TextFormat(Section):
 
     @classmethod
     def from_table(cls, table: object, place: str = "data.format") -> TextFormat:
-        """Read the format that a recipe describes. Raises BadInput at the key."""
+        """Create the format that a recipe describes. Raises BadInput at the key."""
         return cls.read_section(table, place)
 
     def check_fields(self, place: str) -> None:

@@ -1,4 +1,5 @@
-"""Warnings about thresholds that are probably mistakes: on the side where a measure is good, beyond its range, or such that none ever fails.
+"""Warnings about thresholds that are probably mistakes: on the wrong side, beyond the range of the measure, or
+impossible to fail.
 
 A recipe may have them, since its owner decides; whoever sets or runs one is warned.
 """
@@ -14,12 +15,12 @@ MOST_PER_CENT = 100.0
 
 
 def natural_bound(output: Output) -> Bound:
-    """Return the side of the usual limit: the least where more is better, else the most, also where 1 is best."""
+    """Return the side of the usual limit: "min" where more is better, else "max", also where 1 is best."""
     return "min" if output.goal == "high" else "max"
 
 
 def wrong_side_warning(output: Output, bound: Bound) -> str:
-    """Return a warning that a limit on this side would fail good values and pass bad ones; empty where it would not."""
+    """Return a warning where a limit on this side would fail good values and pass bad ones; empty otherwise."""
     natural = natural_bound(output)
     if output.goal in ("none", "one") or (bound == "min") == (natural == "min"):
         return ""
@@ -28,7 +29,7 @@ def wrong_side_warning(output: Output, bound: Bound) -> str:
 
 
 def beyond_range_warning(output: Output, bound: Bound, limit: float) -> str:
-    """Return why no value can reach this limit; empty where one can. A share may have been meant in per cent."""
+    """Return a warning where no value can reach this limit; empty where one can."""
     low, high = output.range
     if bound == "max_ratio":
         positive = low is not None and low >= 0
@@ -37,6 +38,7 @@ def beyond_range_warning(output: Output, bound: Bound, limit: float) -> str:
         return _beyond_difference_warning(output, limit)
     if (low is None or limit >= low) and (high is None or limit <= high):
         return ""
+    # A share may have been meant in per cent.
     meant = limit / MOST_PER_CENT
     asked = f": {meant:g}?" if (low, high) == (0.0, 1.0) and 1 < limit <= MOST_PER_CENT else f", not {limit:g}"
     between = output.range_words if low is None or high is None else f"between {low:g} and {high:g}"
@@ -44,6 +46,7 @@ def beyond_range_warning(output: Output, bound: Bound, limit: float) -> str:
 
 
 def _beyond_difference_warning(output: Output, limit: float) -> str:
+    """Return a warning where no two values differ by this limit; empty where some can."""
     low, high = output.range
     if low is None or high is None or abs(limit) <= high - low:
         return ""
@@ -52,7 +55,7 @@ def _beyond_difference_warning(output: Output, limit: float) -> str:
 
 
 def never_computed_warning(output: Output, bound: Bound) -> str:
-    """Return a warning that a ratio of values that may be negative is not computed; empty where it can be."""
+    """Return a warning where a ratio of possibly negative values would not be computed; empty otherwise."""
     low = output.range[0]
     if bound == "max_ratio" and (low is None or low < 0):
         return f"a ratio says nothing of a value that may be negative, and is not computed; {INSTEAD}"
@@ -60,7 +63,7 @@ def never_computed_warning(output: Output, bound: Bound) -> str:
 
 
 def never_fails_warning(output: Output, bound: Bound, limit: float) -> str:
-    """Return a warning that every value keeps to a limit at the end of the range; empty where one may not."""
+    """Return a warning where every value satisfies a limit at the end of the range; empty otherwise."""
     low, high = output.range
     if bound == "max_increase" and low is not None and high is not None and limit == high - low:
         return f"two values between {low:g} and {high:g} never differ by more: it never fails"
@@ -76,7 +79,7 @@ def _value_noun(output: Output) -> str:
 
 
 def threshold_warnings(thresholds: Sequence[Threshold]) -> tuple[str, ...]:
-    """Return the warnings about a recipe's thresholds, each with its place: ``threshold[1].max: higher is better ...``."""
+    """Return the warnings about a recipe's thresholds with their places: ``threshold[1].max: higher is better ...``."""
     said = []
     for index, one in enumerate(thresholds):
         output = threshold_output(one.value)

@@ -1,14 +1,10 @@
-"""Thresholds and their verdicts.
+"""Thresholds of a recipe and their verdicts.
 
 An exact value, a function of this release and these tables alone, is compared with the limit. An estimated one
-(``Output.estimated``) is judged by its 95 % interval: met where the whole of it satisfies the limit, not met where none of it
-does, undecided between. An estimate that rests on no sample in this run, of which every dataset's interval has no width
-(``rows.is_exact``), is compared like an exact value. Of several estimated series under one threshold the intervals are made
-simultaneous: with k of them,
-each has confidence 0.95^(1/k) (Šidák 1967), so that its half widths grow by z_k / z_1.
-
-A largest value that is allowed is met only by a measure that would have found a leak above it with a power of 80 %
-(``Output.detectable``); else the verdict is undecided.
+(``Output.estimated``) is judged by its 95 % interval: met where all of it satisfies the limit, not met where none of it
+does, undecided otherwise. An estimate that rests on no sample in this run, so that the interval of every dataset has no
+width (``rows.is_exact``), is compared like an exact value. For a largest value allowed, the measure must also have had
+a power of 80 % to find a leak above the limit (``Output.detectable``); otherwise the verdict is undecided.
 """
 
 from __future__ import annotations
@@ -45,7 +41,7 @@ INSTEAD = "use max_increase in place of max_ratio"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThresholdTable(Section):
-    """Table ``[[threshold]]`` as a recipe writes it: the bound is the key of its limit."""
+    """Table ``[[threshold]]`` as a recipe writes it, with the bound as the key of its limit."""
 
     value: Annotated[str, Param("the measure that must keep to the limit", always_written=True)] = ""
     target: Annotated[str, Param("the variable or constraint that it is about; left out, all")] = ""
@@ -65,11 +61,12 @@ class ThresholdTable(Section):
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """Bound on a measure of the release: ``max``, ``min``, or ``max_ratio`` to or ``max_increase`` over the confidential data's own value.
+    """Bound on a measure of the release: ``max``, ``min``, or ``max_ratio`` to or ``max_increase`` over the
+    confidential data's value.
 
-    With ``RiskOutput.ratio_to`` the last two compare with the baseline of the row. It holds for every series of the value that has its
-    target, level and
-    ``params``, whichever of them it names; all must keep to it. A setting that a row does not state has its method's default.
+    With ``RiskOutput.ratio_to`` the last two compare with the baseline of the row. It applies to every series of the
+    value with its target, level and ``params``, as far as it names them; all must satisfy it. A setting that a row does
+    not state has its method's default.
     """
 
     value: str
@@ -81,7 +78,7 @@ class Threshold:
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any], place: str, judged: MeasuredSteps, schema: Schema) -> Threshold:
-        """Read a recipe's ``[[threshold]]``; its value must be one that the recipe measures. Raises BadInput."""
+        """Create the threshold of a recipe's ``[[threshold]]``, whose value the recipe must measure. Raises BadInput."""
         read = ThresholdTable.read_section(table, place)
         values = [f"{method.key}.{output.name}" for method, _ in judged for output in method.result_outputs]
         if read.value not in values:
@@ -109,7 +106,7 @@ class Threshold:
         }
 
     def applies_to(self, row: Row) -> bool:
-        """Return whether it judges the row: an average over the release's datasets."""
+        """Return whether it judges a row, which is an average over the release's datasets."""
         return (
             row.key == self.value
             and row.draw is None
@@ -123,7 +120,7 @@ class Threshold:
 
 
 def _row_defaults(value: str) -> Mapping[str, str]:
-    """Return the meaning of rows of an output that lack a parameter."""
+    """Return the meaning of parameters that rows of an output lack, by name."""
     output = threshold_output(value)
     return {} if output is None else dict(output.row_defaults)
 
@@ -136,7 +133,7 @@ def _default_settings(key: str) -> dict[str, Any]:
 
 
 def _check_params(params: Mapping[str, Any], value: str, judged: MeasuredSteps, place: str) -> None:
-    """Raise BadInput when a setting has none of the values that the recipe's steps give it."""
+    """Raise BadInput where a setting has none of the values that the recipe's steps give it."""
     key = value.rpartition(".")[0]
     own = [{**_default_settings(key), **settings} for method, settings in judged if method.key == key]
     fields = {info.name for method, _ in judged if method.key == key for info in method.spec.params()}
@@ -149,7 +146,7 @@ def _check_params(params: Mapping[str, Any], value: str, judged: MeasuredSteps, 
 
 
 def _measured_hint(value: str, values: Sequence[str]) -> str:
-    """Return a near miss, else the measures of the method that is named, else all."""
+    """Return the most similar measure, else the measures of the named method, else all, as the end of a message."""
     own = [known for known in values if known.rpartition(".")[0] == value.rpartition(".")[0]]
     near = near_miss_hint(value.rpartition(".")[2], [known.rpartition(".")[2] for known in own])
     if own and not near:
@@ -159,11 +156,11 @@ def _measured_hint(value: str, values: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Outcome of a threshold for the row that it judges.
+    """Outcome of a threshold for one row.
 
-    margin: how far inside the bound the value lies, negative outside
-    lower, upper: ends of the interval of ``observed`` that decided, both None where the value itself did; an interval of a ratio may
-        have no upper end
+    margin: distance of the value from the limit, positive inside the bound and negative outside
+    lower, upper: ends of the interval of ``observed`` that decided, both None where the value itself did; the interval
+        of a ratio may have no upper end
     """
 
     value: str
@@ -181,14 +178,15 @@ class Verdict:
 
     @property
     def key(self) -> str:
-        """Return the key of the measure, as a row has it."""
+        """Return the key of the measure."""
         return self.value
 
     @property
     def limit_needed(self) -> float | None:
-        """Return the limit at which the verdict would be ``met``; None where no limit would do.
+        """Return the limit at which the verdict would be ``met``: the value itself, or the far end of an estimate's
+        interval.
 
-        It is the value itself, of an estimate the far end of its interval.
+        It is None where no limit would do.
         """
         if self.observed is None:
             return None
@@ -198,6 +196,7 @@ class Verdict:
         kept_to = end is not None and not (
             is_below(end, self.limit) if self.bound == "min" else is_above(end, self.limit)
         )
+        # The interval satisfies the limit already, and the verdict failed for lack of power.
         return None if kept_to and self.outcome != "met" else end
 
     def to_dict(self) -> dict[str, Any]:
@@ -205,33 +204,37 @@ class Verdict:
 
 
 def threshold_output(value: str) -> Output | None:
-    """Return the output that a threshold's value names, ``risk.identification.true_match_rate``; None if it does not exist."""
+    """Return the output of a threshold's value, such as ``risk.identification.true_match_rate``.
+
+    The result is None if it does not exist.
+    """
     output = output_by_key(value)
     return None if output is None or output.intermediate else output
 
 
 def baseline_words(value: str) -> str:
-    """Return what ``max_ratio`` and ``max_increase`` of a measure (its key) compare with, in words, where it is the baseline of its row;
-    else empty.
+    """Return the name of the baseline that ``max_ratio`` and ``max_increase`` compare with.
+
+    The result is empty for the confidential data's value.
     """
     output = output_by_key(value)
     return "" if output is None else output.risk.ratio_to
 
 
 def judge_thresholds(thresholds: Sequence[Threshold], rows: Sequence[Row], *, among: int = 1) -> list[Verdict]:
-    """Judge every threshold against every row it applies to: the averages over the release's datasets.
+    """Judge every threshold against every row that it applies to, the averages over the release's datasets.
 
-    A value that was not computed does not meet it: its verdict is ``not computed`` with the row's reason. ``among`` is of how many
-    releases the best is taken
-    by these verdicts: the intervals then cover for all of them at once.
+    A value that was not computed has the verdict ``not computed`` with the row's reason. ``among`` is the number of
+    releases of which these verdicts select the best: the intervals then cover all of them simultaneously.
     """
     return [verdict for threshold in thresholds for verdict in _ThresholdJudge(threshold, rows, among).verdicts()]
 
 
 class _ThresholdJudge:
-    """Judge of one threshold: the rows that it applies to, and what they are compared with."""
+    """Judge of one threshold: the rows that it applies to, and the values that they are compared with."""
 
     def __init__(self, threshold: Threshold, rows: Sequence[Row], among: int = 1) -> None:
+        """Collect the rows that the threshold applies to, and those for comparison."""
         self.threshold = threshold
         self.concerned = [row for row in rows if threshold.applies_to(row)]
         self.own = {row.series: row for row in rows if row.dataset == "confidential"}
@@ -240,15 +243,18 @@ class _ThresholdJudge:
         self.estimated = self.output is not None and self.output.estimated
         self.range: Range = (None, None) if self.output is None else self.output.range
         self.exact = exact_series(row for row in rows if row.key == threshold.value) if self.estimated else set()
+        # Intervals of k estimated series are simultaneous, each at confidence 0.95^(1/k) (Šidák 1967); exact ones do
+        # not count.
         self.series = among * sum(
             row.value is not None and row.lower is not None and not self._is_exact(row) for row in self.concerned
         )
 
     def _is_exact(self, row: Row) -> bool:
-        """Return whether the row rests on no sample here, though its output may."""
+        """Return whether the row rests on no sample here, although its output may."""
         return (row.series, row.dataset) in self.exact
 
     def verdicts(self) -> list[Verdict]:
+        """Return a verdict for each row, or one without a value where there is no row."""
         one = self.threshold
         if not self.concerned:
             params = dict(one.params) or None
@@ -259,6 +265,7 @@ class _ThresholdJudge:
         return [self._judge_row(row) for row in self.concerned]
 
     def _judge_row(self, row: Row) -> Verdict:
+        """Return the verdict on one row."""
         one = self.threshold
         verdict = Verdict(
             one.value, row.target, row.level, one.bound, one.limit, None, None,
@@ -280,7 +287,7 @@ class _ThresholdJudge:
         return replace(verdict, outcome=outcome, reason=reason or row.reason, lower=ends[0], upper=ends[1])
 
     def _with_simultaneous_interval(self, row: Row, value: float) -> ValueWithInterval:
-        """Return a row's value, with the simultaneous interval where it is an estimate that has one."""
+        """Return a row's value, with its simultaneous interval where it is an estimate that has one."""
         if self.estimated and self._is_exact(row):
             return ValueWithInterval(value, value, value)
         if not self.estimated or row.lower is None or row.upper is None:
@@ -288,7 +295,10 @@ class _ThresholdJudge:
         return widen_for_series(ValueWithInterval(value, row.lower, row.upper), self.series, self.range)
 
     def _comparison_base(self, row: Row) -> tuple[ValueWithInterval | None, str]:
-        """Return what the row's value is compared with, None where it is the limit alone; and why it cannot be."""
+        """Return the value that the row is compared with, and the reason why it is missing.
+
+        The value is None where the row is compared with the limit alone.
+        """
         if self.threshold.bound in ("max", "min"):
             return None, ""
         if said := baseline_words(row.key):
@@ -308,6 +318,7 @@ class _ThresholdJudge:
         return base, ""
 
     def _ratio_or_difference(self, value: ValueWithInterval, base: ValueWithInterval | None) -> ValueWithInterval:
+        """Return the ratio or difference of a value and its base, with interval; the value itself without a base."""
         if base is None:
             return value
         return (
@@ -319,7 +330,7 @@ class _ThresholdJudge:
     def _decide_outcome(
         self, observed: ValueWithInterval, margin: float
     ) -> tuple[Outcome, str, tuple[float | None, float | None]]:
-        """Decide the outcome, with why it is undecided, and the ends of the interval that decided."""
+        """Return the outcome, the reason why it is undecided, and the ends of the interval that decided."""
         if not self.estimated:
             return ("met" if margin >= 0 else "not met"), "", (None, None)
         low, high, limit = observed.lower, observed.upper, self.threshold.limit
@@ -339,7 +350,8 @@ class _ThresholdJudge:
         return "undecided", f"the interval {low:.4g} {upto}{of} contains the limit {limit:g}", ends
 
     def _lacking_power_reason(self, row: Row, base: ValueWithInterval | None) -> str:
-        """Return why the measure cannot show that a largest value is kept to; empty where it can."""
+        """Return why the measure could not have found a leak above the limit; empty where it could."""
+        # Only a largest value allowed can be met by a measure that finds nothing.
         if self.threshold.bound == "min" or self.output is None or not self.output.detectable:
             return ""
         _, target, params, level = row.series

@@ -1,14 +1,14 @@
-"""Weights of single records: how much each influences the models of a release, by its risk in an earlier release or in the confidential data.
+"""Weights of single records: their influence on the models of a release, reduced by their risk in an earlier release or
+in the confidential data.
 
-The pseudo-posterior of Hu, Savitsky & Williams (2021, §2): p(theta | y, alpha) is proportional to the product of p(y_i | theta)^alpha_i
-times
-p(theta), with alpha_i in [0, 1] that falls with the risk of record i. Only the influence of single records is weakened, where noise
-weakens that of all.
+The pseudo-posterior of Hu, Savitsky & Williams (2021, §2): p(theta | y, alpha) is proportional to the product of p(y_i
+| theta)^alpha_i times p(theta), with alpha_i in [0, 1] that decreases with the risk of record i. Only the influence of
+single records is reduced, where noise reduces that of all.
 
-Reweighting is no proof. It moves what one measure of risk found in one release; intruders who attack otherwise find what they found, and
-records that looked safe may stand out once those around them have less influence (their "whack-a-mole", §3). The risk of the new
-release has to be measured again.
-A weight itself reveals who was at risk: weights are as confidential as the data.
+Reweighting proves nothing. It lowers what one measure of risk found in one release; other attacks are unaffected, and
+records that looked safe may stand out once those around them have less influence (their "whack-a-mole", §3). The risk
+of the new release has to be measured again. A weight reveals who was at risk, so weights are as confidential as the
+data.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ WEIGHTS_KNOWN = "the intruder knows the records' weights, and concludes nothing 
 
 @dataclass(frozen=True, slots=True)
 class RecordWeighting(Section):
-    """Source of the weights: the risk of every record by a measure of an earlier run of the same records, or by how few share what an
-        intruder knows.
+    """Source of the records' weights: a measure of risk of an earlier run, or the variables that an intruder knows.
 
-    run: earlier run
-    measure: key of its measure, or its place in the earlier recipe (``measure[2]``); empty, the first that has a risk for every record
-    strength: what weight a record of risk 1 loses
-    known: variables that the intruder knows, in place of a ``run``: a record's risk is 1 over the records with the same values
+    run: earlier run of the same records
+    measure: key of its measure, or its place in the earlier recipe (``measure[2]``); empty, the first with a risk for
+        every record
+    strength: weight that a record of risk 1 loses
+    known: variables that the intruder knows, in place of a ``run``: a record's risk is 1 over the records with the same
+        values
     """
 
     run: Annotated[int | None, Param("the run whose records at risk have less influence, such as 3", ge=1)] = None
@@ -60,8 +61,10 @@ class RecordWeighting(Section):
     def from_table(
         cls, table: Mapping[str, Any], steps: Sequence[tuple[str, Method]], schema: Schema
     ) -> RecordWeighting | None:
-        """Read a recipe's ``[weights]``, None where there is nothing. Raises BadInput, also where a synthesis step (place, method) cannot
-        weigh records.
+        """Create the section of a recipe's ``[weights]``; None where it is empty.
+
+        ``steps`` are the synthesis steps as (place, method). Raises BadInput, also where one of them cannot use
+        weights.
         """
         if not table:
             return None
@@ -85,6 +88,7 @@ class RecordWeighting(Section):
         return found
 
     def __str__(self) -> str:
+        """Return the source in words."""
         if self.run is None:
             rare = f"records that few share {', '.join(self.known)} with"
             return f"{rare} have less influence (strength {self.strength:g})"
@@ -93,17 +97,17 @@ class RecordWeighting(Section):
 
 
 def risk_by_known_variables(data: Microdata, known: Sequence[str]) -> Floats:
-    """Return the chance that who knows these variables of a person picks its record among those that have the same values, (n,).
+    """Return the probability that an intruder who knows these variables picks the right record among those with the
+    same values, (n,).
 
-    It is 1 over how many these are. A missing value is a value.
+    A missing value is a value.
     """
     classes = equivalence_classes([data.frame[name] for name in known], len(data))
     return np.asarray(1.0 / class_sizes(classes)[classes])
 
 
 def weights_by_risk(risk: Floats, strength: float) -> Floats:
-    """Return alpha_i = 1 - s r_i, (n,): the paper's c (1 - r_i) + g with c = s and g = 1 - s.
-
-    Risks (n,) are probabilities; NaN, of a record that was not examined, leaves its weight at 1.
-    """
+    """Return the weights alpha_i = 1 - s r_i, (n,), of records with risks r_i, probabilities (n,)."""
+    # The paper's c (1 - r_i) + g with c = s and g = 1 - s. NaN marks a record that was not examined, which keeps its
+    # weight.
     return np.where(np.isnan(risk), 1.0, 1.0 - strength * np.clip(risk, 0.0, 1.0))

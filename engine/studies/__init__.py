@@ -1,1 +1,1 @@
-"""Studies: methods composed over a grid. One study a file."""
+"""Studies: methods evaluated over a grid. One study a file."""

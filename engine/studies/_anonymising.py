@@ -1,4 +1,4 @@
-"""Shared functions of studies that anonymise tables of their own."""
+"""Functions of studies that anonymise tables of their own."""
 
 from __future__ import annotations
 
@@ -34,12 +34,16 @@ def find_anonymiser(
 
 
 def select_schema(schema: Schema, names: Sequence[str] = ()) -> Schema:
-    """Return the schema of these variables alone, or of all but the identifiers: they have no place in a table that is anonymised."""
+    """Return the schema of these variables, or by default of all except identifiers, which an anonymised table cannot
+    have.
+    """
     return Schema(tuple(v for v in schema if (v.name in names if names else v.role is not Role.IDENTIFIER)))
 
 
 def require_present(data: Microdata, names: Sequence[str], place: str) -> None:
-    """Raise BadInput where a quasi-identifier or one of the variables has missing values: they cannot be tested or averaged."""
+    """Raise BadInput where a quasi-identifier or one of the variables has missing values, which cannot be tested or
+    averaged.
+    """
     for name in dict.fromkeys((*names, *data.schema.names_by_role(Role.QUASI_IDENTIFIER))):
         if missing := int(data.missing_mask(name).sum()):
             raise BadInput(
@@ -58,13 +62,13 @@ def anonymise_sample(data: Microdata, by: tuple[Method, AnonymisationSpec], run:
 def quality_scores(
     key: str, original: Microdata, released: Microdata, table: Mapping[str, Any], run: Run
 ) -> dict[tuple[str, str], float | None]:
-    """Return the values of a data quality method by measure and column, None where one cannot be computed."""
+    """Return the values of a data quality method by measure and column; None where one cannot be computed."""
     found = find_method(key, "", ("quality",))
     spec = found.spec.from_table(table, key).for_release(original.schema, ())
     return {(one.measure, one.target): one.value for one in found.measure(original, released, spec, run).estimates}
 
 
 def point_of_own_tables(found: Sequence[Estimate], releases: Sequence[Microdata]) -> StudyPoint:
-    """Return the point of a study that looks at no release: every release has one row that says so."""
+    """Return the point of a study that uses no release: its estimates, and one row for every release that says so."""
     instead = Measure((Estimate.not_computed(found[0].measure, OWN_TABLES),)) if found else Measure(())
     return StudyPoint(Measure(tuple(found)), tuple(instead for _ in releases))

@@ -1,18 +1,14 @@
-"""Calibration of data quality measures as classifiers of anonymised tables that are good enough (Lighthouse data quality §4).
+"""Calibration of data quality measures as classifiers of anonymised tables that are good enough (Lighthouse data
+quality §4).
 
-A generator, trained on a new bootstrap sample each time, makes original tables similar to the public data: a GAN in
-the paper (``synthesis.ctgan``), trees unless the recipe says so. Each is anonymised with
-various quasi-identifiers and k. On every quasi-identifier and for every group of the sensitive variable against the
-others, a t-test (numbers) or a G-test (categories) is done on the original and on the anonymised table: a label is good
-where significance and sign agree. What a measure says of the quasi-identifier is its score. ``summarise_calibration`` turns the
-scores and labels of all simulations into areas, thresholds and rates of error.
+A generator, trained on a bootstrap sample of the data, makes original tables: a GAN in the paper (``synthesis.ctgan``),
+trees by default. Each is anonymised with various quasi-identifiers and k. For every quasi-identifier and every group of
+the sensitive variable against the others, a t-test (numbers) or a G-test (categories) is done on the original and on
+the anonymised table; a label is good where significance and sign agree. The value of a measure for the quasi-identifier
+is its score. ``summarise_calibration`` computes areas under ROC and precision-recall curves, thresholds and error rates
+from the scores and labels of all simulations.
 
-Cells of a category that a class does not share are suppressed, as by a flat tree, and not tested.
-
-Scores are classifiers of good cases: ROC, precision and recall, and a threshold that keeps the errors few. Cases may stand
-for several labels: ``good`` and ``bad`` (n,) count them. A score of -inf passes no threshold.
-The areas are those of scikit-learn (a test holds that), from counts rather than a label each, and with the reason where
-they do not exist.
+A case may stand for several labels: ``good`` and ``bad`` (n,) count them. A score of -inf passes no threshold.
 """
 
 from __future__ import annotations
@@ -112,10 +108,10 @@ AREAS = ("auc", "average_precision")
 
 @dataclass(frozen=True, eq=False)
 class ScoreCurve:
-    """Labels that pass when the threshold is each distinct score, from the highest: all (c,).
+    """Numbers of labels that pass when the threshold is each distinct score, from the highest: all (c,).
 
     thresholds: distinct scores, descending
-    good, bad: labels that pass; the last of each are the totals when every score is finite
+    good, bad: labels that pass; the last of each are the totals where every score is finite
     all_good, all_bad: totals
     """
 
@@ -127,7 +123,9 @@ class ScoreCurve:
 
     @property
     def auc(self) -> float:
-        """Return the area under the ROC curve: the chance that a good label scores above a bad one, ties by half."""
+        """Return the area under the ROC curve: the probability that a good label scores above a bad one, ties counted
+        by half.
+        """
         if not (self.all_good and self.all_bad):
             raise NotComputable(f"there are no {'good' if not self.all_good else 'bad'} labels to compare with")
         true = np.concatenate([[0], self.good]) / self.all_good
@@ -136,26 +134,29 @@ class ScoreCurve:
 
     @property
     def average_precision(self) -> float:
-        """Return the sum over thresholds of (R_j - R_{j-1}) P_j, without interpolation."""
+        """Return the average precision, the sum over thresholds of (R_j - R_{j-1}) P_j."""
         if not self.all_good:
             raise NotComputable("there are no good labels to find")
+        # Not interpolated: as scikit-learn's average_precision_score, which a test compares.
         steps = np.diff(self.good, prepend=0)
         return float(np.sum(steps * self.good / np.maximum(self.good + self.bad, 1)) / self.all_good)
 
 
 def score_curve(scores: Floats, good: Floats, bad: Floats) -> ScoreCurve:
-    """Make the curve of scores with their counts of labels, all (n,)."""
+    """Return the curve of scores with their counts of good and bad labels, all (n,)."""
     thresholds, place = np.unique(-scores, return_inverse=True)
     passing = [np.cumsum(np.bincount(place, counts, len(thresholds))).astype(np.float64) for counts in (good, bad)]
     return ScoreCurve(-thresholds, passing[0], passing[1], float(np.sum(good)), float(np.sum(bad)))
 
 
 def suggest_threshold(scores: Floats, tests: Floats, errors: Floats, limit: float, step: float = 0.01) -> float:
-    """Return the smallest t in [0, 1), a multiple of ``step``, such that of the tests scored at least t at most ``limit`` err.
+    """Return the smallest multiple t of ``step`` in [0, 1) such that at most a share ``limit`` of the tests scored at
+    least t are in error.
 
     Raises NotComputable where no such t lets any test pass.
     """
     for t in np.arange(0, round(1 / step)) * step:
+        # Multiples of 0.01 are no doubles; a score equal to the threshold passes.
         passing = scores >= t - 1e-12
         total = float(tests[passing].sum())
         if total and not is_above(float(errors[passing].sum()), limit * total):
@@ -258,7 +259,7 @@ LEVELS = np.round(np.arange(0, 1.005, 0.05), 2)
 
 @dataclass(frozen=True, eq=False)
 class _ScoredTests:
-    """Scores of one measure, -inf where it has none, and the tests that each is about: all (n,)."""
+    """Scores of one measure, -inf where it has none, with numbers of tests and of errors: all (n,)."""
 
     scores: Floats
     tests: Floats
@@ -266,6 +267,7 @@ class _ScoredTests:
 
     @classmethod
     def from_rows(cls, rows: Sequence[Row]) -> _ScoredTests:
+        """Create the scores and counts from result rows."""
         counts = [_agreement_of_row(row) for row in rows]
         return cls(
             np.array([-np.inf if row.value is None else row.value for row in rows], dtype=np.float64),
@@ -274,7 +276,7 @@ class _ScoredTests:
         )
 
     def select_groups(self, places: Integers, some: Sequence[int]) -> _ScoredTests:
-        """Select those of some groups, which ``places`` (n,) number."""
+        """Return those of some groups, given the group ``places`` (n,) of each."""
         own = np.isin(places, some)
         return _ScoredTests(self.scores[own], self.tests[own], self.errors[own])
 
@@ -284,10 +286,10 @@ class _ScoredTests:
 
 
 def summarise_calibration(rows: Sequence[Row]) -> list[Row]:
-    """Return areas, suggested thresholds, curves and rates of error from the rows of all simulations.
+    """Return areas, suggested thresholds, curves and error rates, computed from the rows of all simulations.
 
-    Rows of areas have ``score`` (of which measure) and ``generators``: "all", or the "best" or "worst" one by itself.
-    Error rows have ``passed``: whether the anonymised table meets all of Lighthouse's thresholds.
+    Rows of areas have ``score`` (the measure) and ``generators``: "all", or the "best" or "worst" single one. Error
+    rows have ``passed``: whether the anonymised table meets all of Lighthouse's thresholds.
     """
     scored = [row for row in rows if row.measure in SCORES and "tests" in row.params]
     if not scored:
@@ -304,6 +306,7 @@ def summarise_calibration(rows: Sequence[Row]) -> list[Row]:
 def _summary_row(
     like: Row, name: str, value: float | Callable[[], float], *, level: float | None = None, **params: Any
 ) -> Row:
+    """Return a row with this value, or with the reason why it cannot be computed."""
     row = replace(like, measure=name, params=params, level=level)
     try:
         return replace(row, value=float(value() if callable(value) else value), status="computed")
@@ -320,15 +323,17 @@ def _jackknife_row(
     level: float | None = None,
     **params: Any,
 ) -> Row:
-    """Return a row of all simulations, with its interval by leaving out each of ``groups`` generators, whose simulations are independent.
+    """Return a row over all simulations, with a jackknife interval over the ``groups`` generators.
 
-    The delete-one jackknife (Tukey 1958) with ``groups`` - 1 degrees of freedom; no interval of one generator, or where a value is missing
-    without one of them. ``value`` is that of some of the generators, numbered from 0.
+    ``value`` computes it for some generators, numbered from 0. There is no interval for one generator, or where the
+    value of the others is missing without one of them.
     """
     row = _summary_row(like, name, partial(value, range(groups)), level=level, **params)
     if row.value is None or groups < 2:
         return row
     try:
+        # Simulations of one generator depend on each other, so whole generators are left out: the delete-one jackknife
+        # (Tukey 1958) with ``groups`` - 1 degrees of freedom.
         without = [value([one for one in range(groups) if one != gone]) for gone in range(groups)]
     except NotComputable:
         return row
@@ -338,6 +343,7 @@ def _jackknife_row(
 
 
 def _count_rows(like: Row, rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield the numbers of generators, original tables and anonymisations."""
     yield _summary_row(like, "generators", len({row.params["generator"] for row in rows}))
     yield _summary_row(like, "originals", len({row.level for row in rows}))
     yield _summary_row(
@@ -346,12 +352,14 @@ def _count_rows(like: Row, rows: Sequence[Row]) -> Iterator[Row]:
 
 
 def _area_rows(like: Row, score: str, rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield the share of good labels, the suggested threshold and the areas of one score."""
     labels = _ScoredTests.from_rows(rows)
     threshold = partial(suggest_threshold, labels.scores, labels.tests, labels.errors, ERRORS_ALLOWED)
     generators = sorted({row.params["generator"] for row in rows})
     places = np.array([generators.index(row.params["generator"]) for row in rows])
 
     def good(some: Sequence[int]) -> float:
+        """Return the share of good labels of some generators."""
         own = labels.select_groups(places, some)
         return _share_or_not_computable(float(np.sum(own.tests - own.errors)), float(own.tests.sum()))
 
@@ -361,6 +369,7 @@ def _area_rows(like: Row, score: str, rows: Sequence[Row]) -> Iterator[Row]:
     for name, area in (("auc", _auc_of), ("average_precision", _average_precision_of)):
 
         def area_over_originals(some: Sequence[int], area: Callable[[ScoreCurve], float] = area) -> float:
+            """Return the area of the labels of some generators together."""
             return area(labels.select_groups(places, some).score_curve)
 
         yield _jackknife_row(like, name, area_over_originals, len(generators), score=score, generators="all")
@@ -379,7 +388,10 @@ def _average_precision_of(one: ScoreCurve) -> float:
 
 
 def _none_if_not_computable(area: Callable[[ScoreCurve], float]) -> Callable[[ScoreCurve], float | None]:
+    """Return the function with None in place of NotComputable."""
+
     def value(one: ScoreCurve) -> float | None:
+        """Return the area of a curve, or None."""
         try:
             return area(one)
         except NotComputable:
@@ -389,7 +401,7 @@ def _none_if_not_computable(area: Callable[[ScoreCurve], float]) -> Callable[[Sc
 
 
 def _curve_rows(like: Row, score: str, rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield points of the ROC and PR curves and the rate of error, at thresholds 0, 0.05, ..., 1."""
+    """Yield points of the ROC and PR curves and the error rate, at thresholds 0, 0.05, ..., 1."""
     labels = _ScoredTests.from_rows(rows)
     generators = sorted({row.params["generator"] for row in rows})
     each = [labels.select_groups(np.array([generators.index(row.params["generator"]) for row in rows]), [one])
@@ -408,19 +420,23 @@ def _curve_rows(like: Row, score: str, rows: Sequence[Row]) -> Iterator[Row]:
         for name, (part, whole) in shares.items():
 
             def rate(some: Sequence[int], part: Floats = part, whole: Floats = whole) -> float:
+                """Return the share over some generators together."""
                 return _share_or_not_computable(float(part[list(some)].sum()), float(whole[list(some)].sum()))
 
             yield _jackknife_row(like, name, rate, len(generators), score=score, level=float(level))
 
 
 def _share_or_not_computable(part: float, whole: float) -> float:
+    """Return the share. Raises NotComputable where the whole is 0."""
     if not whole:
         raise NotComputable("there is no such label at this threshold")
     return part / whole
 
 
 def _error_rows(like: Row, rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield rates of each error among the tests on tables that meet all thresholds, and among those on the others (§4.2)."""
+    """Yield the rate of each kind of error among tests on tables that meet all thresholds, and among those on the
+    others (§4.2).
+    """
     meets: dict[tuple[Any, ...], bool] = {}
     counts: dict[tuple[Any, ...], tuple[int, AgreementCounts]] = {}
     generators = sorted({row.params["generator"] for row in rows})
@@ -429,6 +445,7 @@ def _error_rows(like: Row, rows: Sequence[Row]) -> Iterator[Row]:
         counts[(*table, row.target)] = generators.index(row.params["generator"]), _agreement_of_row(row)
         limit = THRESHOLDS.get(row.measure, -np.inf)
         kept = row.value is not None and not is_below(row.value, limit)
+        # A measure without a value fails its threshold, unless it has none.
         meets[table] = meets.get(table, True) and (kept or limit == -np.inf)
     for passed in (True, False):
         own = [found for key, found in counts.items() if meets[key[:-1]] is passed]
@@ -437,6 +454,7 @@ def _error_rows(like: Row, rows: Sequence[Row]) -> Iterator[Row]:
         for name in ("lost", "spurious", "sign_flip", "errors"):
 
             def rate(some: Sequence[int], name: str = name, by: Sequence[AgreementCounts] = by) -> float:
+                """Return the share of errors of this kind over some generators together."""
                 return _share_or_not_computable(
                     sum(getattr(by[at], name) for at in some), sum(by[at].tests for at in some)
                 )
@@ -451,7 +469,9 @@ def _agreement_of_row(row: Row) -> AgreementCounts:
 def check_generator(
     key: str, settings: Mapping[str, int], schema: Schema, variables: Sequence[str], place: str
 ) -> None:
-    """Raise BadInput when there is no such synthesis method, or it cannot make one of the variables, or has no such setting."""
+    """Raise BadInput where the synthesis method does not exist, cannot make one of the variables, or lacks one of the
+    settings.
+    """
     method = find_method(key, f"{place}.generator", ("synthesis",))
     for name in variables:
         if method.synthesis.targets and schema[name].kind not in method.synthesis.targets:
@@ -462,7 +482,7 @@ def check_generator(
 def check_trainable(
     data: Microdata, key: str, settings: Mapping[str, int], variables: Sequence[str], place: str
 ) -> None:
-    """Raise BadInput when the generator cannot learn these variables of the data here: the method's own check, for each."""
+    """Raise BadInput where the generator cannot learn one of these variables from the data, by the method's own check."""
     method = find_method(key, f"{place}.generator", ("synthesis",))
     for before, name in enumerate(variables):
         if method.check is not None:
@@ -472,12 +492,13 @@ def check_trainable(
 
 @lru_cache(maxsize=1)
 def train_generator(data: Microdata, key: str, settings: Settings, variables: tuple[str, ...], seed: int) -> MakeTable:
-    """Return a function of size and generator that draws tables of the variables, from a method fitted to a bootstrap sample.
+    """Return a function of size and generator that draws tables of the variables, from a method fitted to a bootstrap
+    sample.
 
-    ``seed``, which the study draws from its keyed stream, alone decides what it learns, the generator it is called with what it
-    draws. A size is at most that of the data.
-    The last one is kept: originals that share a generator, computed one after another, train it once.
+    What it learns depends on ``seed`` alone, which the study draws from its keyed stream. A size is at most that of the
+    data.
     """
+    # Cached with a size of one: originals that share a generator are computed one after another, and train it once.
     rng = np.random.default_rng(seed)
     schema = Schema(tuple(data.schema[name] for name in variables))
     chosen = data.frame[list(variables)].iloc[rng.integers(len(data), size=len(data))].reset_index(drop=True)
@@ -500,6 +521,7 @@ def _sequential_generator(sample: Microdata, method: Method, settings: Settings,
     ]
 
     def make(size: int, rng: np.random.Generator) -> Microdata:
+        """Draw a table of ``size`` records."""
         made = Microdata(sample.schema, sample.frame, "synthetic")
         for name, spec, fit in zip(names, specs, fits, strict=True):
             values = method.draw_targets(fit, spec, (name,), sample, made, 0, rng.spawn(1)[0])[name]
@@ -511,6 +533,7 @@ def _sequential_generator(sample: Microdata, method: Method, settings: Settings,
 
 
 def _generator_spec(method: Method, before: Sequence[str], settings: Settings, place: str) -> Spec:
+    """Return the method's settings, with the variables ``before`` as predictors where it has any."""
     table: dict[str, Any] = dict(settings)
     if any(info.name == "predictors" for info in method.spec.params()):
         table["predictors"] = list(before)
@@ -518,7 +541,7 @@ def _generator_spec(method: Method, before: Sequence[str], settings: Settings, p
 
 
 def check_data(data: Microdata, target: str, spec: CalibrationSpec, place: str) -> None:
-    """Raise BadInput when a table would have more records than the data, or fewer than the largest k."""
+    """Raise BadInput where a table would have more records than the data, or fewer than the largest k."""
     require_present(data, (*spec.quasi_identifiers, *([spec.sensitive] if spec.sensitive else [])), place)
     if max(spec.sizes, default=0) > len(data):
         raise BadInput(f"{place}.sizes", f"at most {len(data):,}, the records of the data")
@@ -533,6 +556,7 @@ def check_data(data: Microdata, target: str, spec: CalibrationSpec, place: str) 
 def _simulate(
     original: Microdata, spec: CalibrationSpec, head: Mapping[str, Any], rng: np.random.Generator, run: Run
 ) -> Iterator[Estimate]:
+    """Yield the scores and test outcomes of every anonymisation of one original table."""
     assert spec.sensitive is not None
     tests = OriginalTests.from_table(original, spec.sensitive, spec.quasi_identifiers, spec.smallest_group)
     for subset in range(spec.subsets):
@@ -552,7 +576,7 @@ def _simulate(
 
 
 def _choose_variables(spec: CalibrationSpec, rng: np.random.Generator) -> tuple[tuple[str, ...], float]:
-    """Choose quasi-identifiers, any number of them in their order, and the share of records that may be suppressed."""
+    """Draw a random subset of the quasi-identifiers, in their order, and the share of records that may be suppressed."""
     many = int(rng.integers(1, len(spec.quasi_identifiers) + 1))
     places = np.sort(rng.choice(len(spec.quasi_identifiers), many, replace=False))
     return tuple(spec.quasi_identifiers[place] for place in places), float(rng.choice(spec.max_suppressed))
@@ -567,7 +591,7 @@ def _score_variables(
     params: Mapping[str, Any],
     run: Run,
 ) -> Iterator[Estimate]:
-    """Yield every measure's score of every quasi-identifier that was tested, with the outcome of the tests."""
+    """Yield every measure's score of each tested quasi-identifier, with the outcome of the tests."""
     numerical = [name for name in names if original.schema[name].kind in NUMBERS]
     found: dict[tuple[str, str], float | None] = {}
     for measure, (key, output) in SOURCES.items():
@@ -586,6 +610,7 @@ def _score_variables(
 def _measure_settings(
     key: str, names: Sequence[str], numerical: Sequence[str], spec: CalibrationSpec
 ) -> dict[str, Any]:
+    """Return the settings of a data quality method for these quasi-identifiers."""
     tables: dict[str, dict[str, Any]] = {
         "quality.rilm": {"variables": list(names), "quasi_identifiers": list(names)},
         "quality.ilm": {"quasi_identifiers": list(names)},
@@ -632,7 +657,7 @@ class CalibrationSpec(StudySpec):
     samples: Annotated[int, Param("samples of 10,000 records for the mutual information", ge=1)] = 1
 
     def grid(self) -> tuple[float, ...]:
-        """Return the simulations, one original table each."""
+        """Return the numbers of the simulations, one original table each."""
         return tuple(map(float, range(self.generators * self.originals)))
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
@@ -716,13 +741,15 @@ class CalibrationSpec(StudySpec):
 def calibration(
     confidential: Microdata, releases: Sequence[Microdata], point: float, spec: CalibrationSpec, run: Run
 ) -> StudyPoint:
-    """Carry out one simulation: an original table, anonymised in every way, scored and labelled. The releases play no part.
+    """Carry out one simulation: an original table, anonymised in every way, scored and tested.
 
-    An estimate is the score by a measure of one quasi-identifier of one anonymised table; its params count the ``tests``
-    on it and those ``lost``, ``spurious`` and ``sign_flip``.
+    The releases are not used. An estimate is the score by a measure of one quasi-identifier of one anonymised table;
+    its params count the ``tests`` on it and those ``lost``, ``spurious`` and ``sign_flip``.
     """
     simulation = int(point)
     generator = simulation // spec.originals
+    # All points have the same generator, so every simulation finds the same children: first one for each generator,
+    # then one for each simulation.
     children = run.rng.spawn(spec.generators + len(spec.grid()))
     rng = children[spec.generators + simulation]
     variables = (*spec.quasi_identifiers, str(spec.sensitive))

@@ -1,17 +1,13 @@
 """Study of which knowledge makes the risk: identification by every subset of the variables that an intruder may know.
 
-An intruder who knows more need not find more: of a release, a confidential value of a synthesised variable may lead away from
-the own record. So the subset with the ``largest_risk`` counts, whichever it is, and a variable is worth coarsening if the subsets
-without it find
-little (``risk_without``): to coarsen it altogether is to take it from every subset, and less than that lies between.
+The subset with the largest expected match risk counts (``largest_risk``), whichever it is, and a variable is worth
+coarsening if the subsets without it find little (``risk_without``): to coarsen it fully is to remove it from every
+subset, and less coarsening lies between. Of p variables there are 2^p subsets; bit i of ``mask`` is set where the
+subset holds variable i.
 
-Of p variables there are 2^p subsets; subset ``mask`` holds variable i where bit i of it is set. Candidates of a subset come from those
-of the
-subset without its last variable: groups are split once for each subset, and no key is read twice.
-
-The Shapley value of a variable is what it adds to the subsets of the others, averaged over the orders in which an intruder may come to
-know them (Shapley
-1953): over all variables it sums to what knowing them all finds beyond knowing nothing.
+The Shapley value of a variable is its contribution to the subsets of the others, averaged over all orders in which an
+intruder may learn them (Shapley 1953); over all variables it sums to the risk of knowing them all beyond that of
+knowing nothing.
 """
 
 from __future__ import annotations
@@ -50,8 +46,9 @@ LOWER = 1e-9
 
 
 def subset_risks(keys: Sequence[ExactKey | WindowKey], shape: tuple[int, int]) -> tuple[Floats, Floats]:
-    """Return the expected match risk and the true match rate of each subset of p keys, (2^p,) and (2^p,), of ``shape`` confidential and
-    released records.
+    """Return the expected match risk and the true match rate of each subset of p keys, (2^p,) and (2^p,).
+
+    ``shape`` are the numbers of confidential and of released records.
     """
     expected, rate = np.zeros((2, 1 << len(keys)))
     order = sorted(
@@ -59,11 +56,14 @@ def subset_risks(keys: Sequence[ExactKey | WindowKey], shape: tuple[int, int]) -
     )  # groups are split before windows are asked
 
     def walk(place: int, matcher: RecordMatcher, windows: tuple[WindowKey, ...], mask: int) -> None:
+        """Store the risks of all subsets that contain those chosen so far."""
         if place == len(order):
             matches = matcher.match_windows(windows)
             expected[mask], rate[mask] = expected_match_risk(matches), true_match_rate(matches)
             return
         key, with_it = keys[order[place]], mask | 1 << order[place]
+        # The groups of a subset come from those of the subset without its last variable: each is split once, and no key
+        # is read twice.
         walk(place + 1, matcher, windows, mask)
         if isinstance(key, ExactKey):
             walk(place + 1, matcher.split_groups(key), windows, with_it)
@@ -75,25 +75,27 @@ def subset_risks(keys: Sequence[ExactKey | WindowKey], shape: tuple[int, int]) -
 
 
 def variables_of_subset(mask: int, names: Sequence[str]) -> list[str]:
+    """Return the names of the variables of a subset."""
     return [name for i, name in enumerate(names) if mask >> i & 1]
 
 
 def subsets_without(variable: int, variables: int) -> Integers:
-    """Return the subsets that lack a variable, ascending: (2^(p - 1),)."""
+    """Return the masks of the subsets that lack a variable, ascending, (2^(p - 1),)."""
     masks = np.arange(1 << variables)
     return np.asarray(masks[masks >> variable & 1 == 0])
 
 
 def marginal_contributions(values: Floats, variable: int) -> Floats:
-    """Return what a variable adds to each subset that lacks it, (..., 2^(p - 1)), of values (..., 2^p)."""
+    """Return the contribution of a variable to each subset that lacks it, (..., 2^(p - 1)), given values (..., 2^p)."""
     lacking = subsets_without(variable, _variable_count(values))
     return np.asarray(values[..., lacking | 1 << variable] - values[..., lacking])
 
 
 def shapley_value(values: Floats, variable: int) -> Floats:
-    """Return the Shapley value of a variable, (...), of values (..., 2^p)."""
+    """Return the Shapley value of a variable, (...), given the values of all subsets (..., 2^p)."""
     p = _variable_count(values)
     sizes = np.bitwise_count(subsets_without(variable, p).astype(np.uint64)).astype(np.int64)
+    # A subset of s others precedes the variable in a share s! (p - 1 - s)! / p! of the orders.
     weights = np.array([1 / (p * math.comb(p - 1, size)) for size in range(p)])
     return np.asarray(marginal_contributions(values, variable) @ weights[sizes])
 
@@ -111,7 +113,9 @@ def check_data(data: Microdata, target: str, spec: IntruderKnowledgeSpec, place:
 
 
 def summarise_subsets(rows: Sequence[Row]) -> list[Row]:
-    """Return a row for every subset and for what each variable adds, of the confidential data and of the mean of the releases."""
+    """Return the rows of every subset and of each variable's contribution, for the confidential data and for the mean
+    of the releases.
+    """
     found: list[Row] = []
     for own in _rows_by_use(rows):
         tables = [
@@ -136,20 +140,25 @@ def _rows_by_use(rows: Sequence[Row]) -> Iterator[list[Row]]:
 
 
 def _use_settings(row: Row) -> dict[str, Any]:
+    """Return the parameters of a row without the values of its subsets."""
     return {
         key: value for key, value in row.params.items() if key not in (EXPECTED, RATE, "variables_asked", "records")
     }
 
 
 def _answer_key(row: Row) -> tuple[str, str, str]:
-    """Return what a row shares with the confidential row that belongs to it: for answers about some subset, whichever that is."""
+    """Return a key that a row shares with the corresponding confidential row."""
+    # Answers such as the largest risk are compared whichever subset they are about.
     subset = row.params.get("variables") if row.measure in (EXPECTED, RATE) else None
     return row.measure, row.target, json.dumps(subset)
 
 
 @dataclass(frozen=True, eq=False)
 class _SubsetRisks:
-    """Risks of m datasets for each of 2^p subsets, (m, 2^p); ``expected`` is empty where none was computed, for a ``reason``."""
+    """Risks of m datasets for each of 2^p subsets, (m, 2^p).
+
+    ``expected`` is empty where none was computed, for a ``reason``.
+    """
 
     head: Row
     names: Sequence[str]
@@ -160,7 +169,7 @@ class _SubsetRisks:
 
     @classmethod
     def from_rows(cls, rows: Sequence[Row]) -> _SubsetRisks | None:
-        """Read the risks from the rows of single datasets; None without any."""
+        """Create the risks from the rows of single datasets; None without any."""
         if not rows:
             return None
         told = [row for row in rows if row.value is not None]
@@ -173,7 +182,9 @@ class _SubsetRisks:
         return cls(head, told[0].params["variables_asked"], expected, rate, int(told[0].params["records"]), some)
 
     def answer_rows(self) -> Iterator[Row]:
-        """Yield the rows of every subset, then what is largest, what each variable adds, and which to coarsen."""
+        """Yield the rows of every subset, then of the largest risk, of each variable's contributions, and of the
+        variable to coarsen first.
+        """
         if not len(self.expected):
             for output in OUTPUTS:
                 if output.study.answer:
@@ -203,12 +214,14 @@ class _SubsetRisks:
         yield replace(first, measure="coarsen_first", unit=_OUTPUTS["coarsen_first"].unit)
 
     def _largest_row(self, measure: str, masks: Sequence[int], target: str = "") -> Row:
-        """Return the row of the subset that finds most on average, the first of equals having fewest variables."""
+        """Return the row of the subset with the largest mean risk; of ties the one with fewest variables."""
         means = self.expected.mean(axis=0)
+        # Rounded, so that rounding errors do not decide between subsets with the same risk.
         mask = max(masks, key=lambda one: (round(means[one], 9), -one.bit_count(), -one))
         return self._answer_row(measure, self.expected[:, mask], target, mask)
 
     def _answer_row(self, measure: str, values: Floats, target: str = "", mask: int | None = None) -> Row:
+        """Return a row with the mean over the datasets and its interval."""
         output = _OUTPUTS[measure]
         mean, lower, upper = monte_carlo_mean(values.tolist(), within=self._range_of_output(output))
         subset = {} if mask is None else {"variables": variables_of_subset(mask, self.names)}
@@ -222,6 +235,7 @@ class _SubsetRisks:
 
 
 def _measure_subsets(confidential: Microdata, released: Microdata, spec: IntruderKnowledgeSpec) -> Measure:
+    """Return the risks of all subsets on one dataset, in the params of one estimate."""
     try:
         found = (
             IntruderKnowledge.from_variables(confidential, [name], spec.radius).keys_and_windows(released)
@@ -241,7 +255,7 @@ def _measure_subsets(confidential: Microdata, released: Microdata, spec: Intrude
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IntruderKnowledgeSpec(StudySpec):
-    """Variables that the intruder may know, and how near a released value has to be."""
+    """Variables that the intruder may know, and the radii within which released values match."""
 
     known: Annotated[KnownUnlessSynthesised, Variant(inherit="risk.identification")] = ()
     synthesised: Annotated[KnownThoughSynthesised, Variant(inherit="risk.identification")] = ()
@@ -253,7 +267,7 @@ class IntruderKnowledgeSpec(StudySpec):
         return tuple(dict.fromkeys((*self.known, *self.synthesised)))
 
     def grid(self) -> tuple[float, ...]:
-        """Return one point: all subsets share their work."""
+        """Return a single point, since all subsets share their work."""
         return (0.0,)
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:

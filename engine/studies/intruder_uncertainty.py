@@ -1,10 +1,9 @@
-"""Study of how the risks fall when the intruder is less sure of one known variable (Guo & Hu §4.3).
+"""Study of how the risks fall when the intruder is less certain of one known variable (Guo & Hu §4.3).
 
 The m released datasets all meet the same R beliefs, so that the result is a crossed layout: a value for every dataset
-and belief. The row of a release is the layout's mean, its interval that of the mean over fresh datasets and fresh beliefs
-(``sfumato.engine.statistics.combining``). The rows of the confidential data and of a single dataset, which are
-what they are, are means over the beliefs, with the interval of the mean over fresh beliefs. At level 0 all beliefs are
-the truth: only the datasets vary there.
+and belief. The row of a release is the layout's mean; its interval is that of the mean over fresh datasets and fresh
+beliefs (``sfumato.engine.statistics.combining``). The rows of the confidential data and of single datasets are means
+over the beliefs, with the interval of the mean over fresh beliefs.
 """
 
 from __future__ import annotations
@@ -122,12 +121,12 @@ def check_data(data: Microdata, target: str, spec: IntruderUncertaintySpec, plac
 
 @dataclass(frozen=True, eq=False)
 class _CrossedLayout:
-    """Values of a measure in m datasets at one level under each of R beliefs.
+    """Values of a measure at one level, in m datasets under R beliefs.
 
     rows: the measure's rows of the single datasets
-    values: (m, R), NaN for none
-    datasets, beliefs: those that are kept so that no value is missing, (m,) and (R,)
-    missing: why one is missing
+    values: (m, R), NaN where missing
+    datasets, beliefs: masks of those kept so that no value is missing, (m,) and (R,)
+    missing: reason why a value is missing
     """
 
     rows: Sequence[Row]
@@ -138,8 +137,9 @@ class _CrossedLayout:
 
     @classmethod
     def from_rows(cls, rows: Sequence[Row], replicates: Sequence[Row]) -> _CrossedLayout:
-        """Make the layout of a measure's rows and, for each of them, the row of the replicates that it is the mean of."""
+        """Create the layout from a measure's rows and the rows of replicates that they average."""
         measure = rows[0].measure
+        # Without a row of replicates, a row stands for itself.
         alone = [[row.value if row.measure == measure else None] for row in replicates]
         lines = [row.params.get("values", {}).get(measure, own) for row, own in zip(replicates, alone, strict=True)]
         reasons = [row.params.get("missing", {}).get(measure, row.reason) for row in replicates]
@@ -148,17 +148,17 @@ class _CrossedLayout:
 
     @property
     def complete_values(self) -> Floats:
-        """Return the part of the layout without holes; (0, 0) where nothing was computed."""
+        """Return the part of the layout without missing values; (0, 0) where nothing was computed."""
         return self.values[np.ix_(self.datasets, self.beliefs)]
 
     @property
     def empty_row(self) -> Row:
-        """Return the row about all datasets, still without a value."""
+        """Return the row about all datasets, without a value."""
         return replace(self.rows[0], draw=None, value=None, lower=None, upper=None, status="not computed")
 
 
 def _crossed_layouts(rows: Sequence[Row]) -> Iterator[_CrossedLayout]:
-    """Yield the layout of every measure, use of the study and level in the rows of single datasets."""
+    """Yield the layout of every measure, use of the study and level among the rows of single datasets."""
     single = [row for row in rows if row.draw is not None and row.measure not in SHARES]
     replicates = {(row.draw, _use_and_level(row)): row for row in single if row.measure == REPLICATES}
     for group in group_by_series(row for row in single if row.measure != REPLICATES):
@@ -166,7 +166,7 @@ def _crossed_layouts(rows: Sequence[Row]) -> Iterator[_CrossedLayout]:
 
 
 def _use_and_level(row: Row) -> tuple[Any, ...]:
-    """Return the use of the study and the level that a row belongs to."""
+    """Return a key of the use of the study and the level that a row belongs to."""
     params = {key: value for key, value in row.params.items() if key not in ("values", "missing")}
     return replace(row, measure="", params=params).series
 
@@ -177,6 +177,7 @@ def combine_layouts(rows: Sequence[Row], records: int | None = None) -> list[Row
 
 
 def _combine_layout(layout: _CrossedLayout, records: int | None) -> Row:
+    """Return the mean of a layout with its interval, and remarks on what both cover."""
     kept = layout.complete_values
     if not kept.size:
         return layout.empty_row
@@ -190,7 +191,7 @@ def _combine_layout(layout: _CrossedLayout, records: int | None) -> Row:
 
 
 def _range_of_measure(measure: str, records: int | None) -> Range:
-    """Return the range of a measure's values; what counts records ends at all of them."""
+    """Return the range of a measure's values; a count of records is at most ``records``."""
     output = _OUTPUTS.get(measure)
     if output is None:
         return UNBOUNDED
@@ -198,8 +199,10 @@ def _range_of_measure(measure: str, records: int | None) -> Range:
 
 
 def _mean_with_interval(values: Floats, within: Range) -> tuple[float, float | None, float | None]:
-    """Return the mean of values (m, R) and its 95 % interval, over whatever there is more than one of, inside the range; none where all
-    are equal.
+    """Return the mean of values (m, R) and its 95 % interval inside the range, over datasets, beliefs or both, as there
+    are several.
+
+    There is no interval where all values are equal.
     """
     if np.ptp(values) == 0:
         return float(values.flat[0]), None, None
@@ -220,7 +223,7 @@ def _interval_remark(values: Floats, level: float | None, *, banded: bool) -> st
 
 
 def _left_out_remark(layout: _CrossedLayout) -> str:
-    """Return how much of the layout the mean is of, where not of all."""
+    """Return which part of the layout the mean covers, empty where it covers all."""
     if layout.datasets.all() and layout.beliefs.all():
         return ""
     datasets, beliefs = (f"{int(kept.sum())} of {len(kept)}" for kept in (layout.datasets, layout.beliefs))
@@ -228,11 +231,12 @@ def _left_out_remark(layout: _CrossedLayout) -> str:
 
 
 def summarise_variance_shares(rows: Sequence[Row]) -> list[Row]:
-    """Return what share datasets, noise and both together have in the variance behind each interval of a release."""
+    """Return the shares of datasets, noise and both together in the variance behind each interval of a release."""
     return [row for layout in _crossed_layouts(rows) for row in _share_rows(layout)]
 
 
 def _share_rows(layout: _CrossedLayout) -> Iterator[Row]:
+    """Yield the rows of the three shares, or of the reason why they are missing."""
     found = _shares_of_variance(layout)
     head = replace(layout.empty_row, unit="share", params={**layout.empty_row.params, "of": layout.empty_row.measure})
     for i, name in enumerate(SHARES):
@@ -243,12 +247,13 @@ def _share_rows(layout: _CrossedLayout) -> Iterator[Row]:
 
 
 def _shares_of_variance(layout: _CrossedLayout) -> tuple[float, float, float] | NotComputable:
-    """Return the shares of datasets, noise and interaction."""
+    """Return the shares of datasets, noise and interaction in the variance."""
     kept = layout.complete_values
     if not kept.size:
         return NotComputable(layout.missing)
     if np.ptp(kept) == 0 and kept.size > 1:
         return NotComputable("all values are equal")
+    # At level 0 all beliefs are the truth, so only the datasets vary.
     if layout.empty_row.level == 0 and len(kept) > 1:
         return 1.0, 0.0, 0.0
     if min(kept.shape) == 1:
@@ -265,11 +270,7 @@ def compute_levels(
     spec: IntruderUncertaintySpec,
     runs: Sequence[Run],
 ) -> list[StudyPoint]:
-    """Compute both risks at several levels.
-
-    What the intruder is sure of is compared with each dataset once, and beliefs are drawn again for
-    each, so that memory holds one dataset and one belief at a time.
-    """
+    """Compute both risks at several levels."""
     knowledge = _CertainKnowledge.from_spec(confidential, spec)
     radius = spec.radius.get(spec.variable)
     streams = [run.rng.spawn(spec.replicates if point else 1) for point, run in zip(points, runs, strict=True)]
@@ -278,6 +279,8 @@ def compute_levels(
     for done, released in enumerate((confidential, *releases), start=1):
         sure = _CertainMatches(knowledge, released)
         for point, run, own, measures in zip(points, runs, begun, found, strict=True):
+            # Beliefs are drawn again for each dataset, rather than kept, so that memory holds one dataset and one
+            # belief at a time.
             again = _rewind(own)
             beliefs = (
                 draw_belief_windows(confidential, spec.variable, radius, spec.model, point, rng) for rng in again
@@ -288,7 +291,7 @@ def compute_levels(
 
 
 def _rewind(begun: Iterable[tuple[np.random.Generator, Any]]) -> Iterator[np.random.Generator]:
-    """Yield each generator in the state that was stored."""
+    """Yield each generator, reset to the stored state."""
     for rng, state in begun:
         rng.bit_generator.state = state
         yield rng
@@ -296,7 +299,7 @@ def _rewind(begun: Iterable[tuple[np.random.Generator, Any]]) -> Iterator[np.ran
 
 @dataclass(frozen=True, eq=False)
 class _CertainKnowledge:
-    """Knowledge that the intruder is sure of, and what is added to it for identification and for learning sensitive values."""
+    """Variables that the intruder is certain of, and those added to identify people and to learn sensitive values."""
 
     certain: IntruderKnowledge
     synthesised: IntruderKnowledge
@@ -304,21 +307,24 @@ class _CertainKnowledge:
 
     @classmethod
     def from_spec(cls, confidential: Microdata, spec: IntruderUncertaintySpec) -> _CertainKnowledge:
+        """Create the knowledge from the study's parameters."""
         certain = tuple(name for name in spec.known if name != spec.variable)
         synthesised, sensitive = (
             tuple(name for name in names if name not in spec.known) for names in (spec.synthesised, spec.sensitive)
         )
         found = {
             names: IntruderKnowledge.from_variables(confidential, names, spec.radius)
+            # The same variables are prepared once; often sensitive and synthesised ones are equal.
             for names in {certain, synthesised, sensitive}
         }
         return cls(found[certain], found[synthesised], found[sensitive])
 
 
 class _CertainMatches:
-    """Matches by what the intruder is sure of, with one dataset, computed once for all beliefs at all levels."""
+    """Matches of one dataset by the certain variables, computed once for all beliefs at all levels."""
 
     def __init__(self, knowledge: _CertainKnowledge, released: Microdata) -> None:
+        """Match the dataset by the certain variables."""
         self.knowledge, self.released = knowledge, released
         exact, self.within = knowledge.certain.keys_and_windows(released)
         self.matcher = RecordMatcher.from_keys(exact, (len(knowledge.certain.confidential), len(released)))
@@ -331,7 +337,7 @@ class _CertainMatches:
 
     @cached_property
     def cached_matchers(self) -> tuple[CachedMatcher, CachedMatcher, CachedMatcher]:
-        """Return the windows that stay: to identify, to learn sensitive values, and what is known alone."""
+        """Return the cached matchers to identify people, to learn sensitive values, and by the known variables alone."""
         nothing = ((), ())
         identify, learn, know = (
             _extend_matcher(self.matcher, self.within, more)
@@ -341,11 +347,11 @@ class _CertainMatches:
 
     @cached_property
     def matches_without_belief(self) -> _BeliefMatches:
-        """Return the match of an intruder who ignores the uncertain variable: the same for all beliefs."""
+        """Return the matches of an intruder who ignores the uncertain variable, equal for all beliefs."""
         return _BeliefMatches(self, self.cached_matchers, [])
 
     def with_ranks(self, part: WindowKey) -> WindowKey:
-        """Return a window with the ranks of its released values, found once while these are the same."""
+        """Return a window with the ranks of its released values, which are computed once while these stay the same."""
         if self._ranked is None:
             self._ranked = RankedPoints.from_points(part.released), part.released
         ranks, values = self._ranked
@@ -353,6 +359,7 @@ class _CertainMatches:
 
 
 def _measure_beliefs(sure: _CertainMatches, beliefs: Iterable[BeliefWindows], *, exact: bool) -> Measure:
+    """Return the risks of one dataset, averaged over the beliefs, and their values under each."""
     replicates = [_risks_of_belief(sure, windows) for windows in beliefs]
     values = {name: [found[name] for found in replicates] for name in replicates[0]}
     records = len(sure.knowledge.certain.confidential)
@@ -363,7 +370,7 @@ def _measure_beliefs(sure: _CertainMatches, beliefs: Iterable[BeliefWindows], *,
 
 
 def _values_and_reasons(values: Mapping[str, Sequence[float | NotComputable]]) -> dict[str, Mapping[str, Any]]:
-    """Return each measure's values under every belief, None for none, and why one is missing."""
+    """Return each measure's values under every belief, None where missing, and the reason."""
     missing = {
         name: [value.reason for value in found if isinstance(value, NotComputable)] for name, found in values.items()
     }
@@ -376,7 +383,9 @@ def _values_and_reasons(values: Mapping[str, Sequence[float | NotComputable]]) -
 
 
 def _risks_of_belief(sure: _CertainMatches, windows: BeliefWindows) -> dict[str, float | NotComputable]:
-    """Return the risks under a belief: of the papers' exact match, and the largest over the windows and over ignoring the belief."""
+    """Return the risks under a belief: by the papers' exact match, and the largest over all windows and over ignoring
+    the belief.
+    """
     best = _BestWindow(sure.matches_without_belief)
     first = _BeliefMatches.from_window(sure, windows[0])
     identified = first.identified
@@ -393,11 +402,11 @@ def _risks_of_belief(sure: _CertainMatches, windows: BeliefWindows) -> dict[str,
 
 @dataclass(frozen=True, eq=False)
 class _BeliefMatches:
-    """Matches by one way to use a belief, in one dataset; each count is made on first use.
+    """Matches of one dataset by one way to use a belief; each is computed on first use.
 
-    sure: matches by what the intruder is sure of
-    held: windows that stay, for identification, learning and what is known alone
-    near: windows beside those that stay, the belief's or none
+    sure: matches by the certain variables
+    held: cached matchers for identification, learning, and the known variables alone
+    near: further windows, the belief's or none
     """
 
     sure: _CertainMatches
@@ -406,6 +415,7 @@ class _BeliefMatches:
 
     @classmethod
     def from_window(cls, sure: _CertainMatches, window: BeliefWindow) -> _BeliefMatches:
+        """Create the matches by one window of a belief."""
         believed = window(sure.released)
         if isinstance(believed, WindowKey):
             return cls(sure, sure.cached_matchers, [sure.with_ranks(believed)])
@@ -417,16 +427,17 @@ class _BeliefMatches:
 
     @cached_property
     def identified(self) -> MatchResults:
-        """Return the matches by all that is known and the replaced values."""
+        """Return the matches by the known and the synthesised variables."""
         return self._count_matches(self.held[0])
 
     @cached_property
     def kept(self) -> MatchResults:
-        """Return the matches by what is known, without the replaced values."""
+        """Return the matches by the known variables, without the synthesised ones."""
         return self._count_matches(self.held[2])
 
     @cached_property
     def attribute_risk(self) -> float:
+        """Return the expected number of records whose sensitive values are disclosed."""
         similar = self.identified if self.sure.same else self._count_matches(self.held[1])
         return float(attribute_probabilities(self.kept, similar).sum())
 
@@ -434,27 +445,30 @@ class _BeliefMatches:
         return MatchResults(count_candidates(held, self.near, np.arange(len(held.matcher.group))), self.hits(held))
 
     def hits(self, held: CachedMatcher) -> NDArray[np.bool_]:
-        """Return whose own record is among the matches, (n,), without counting the others."""
+        """Mark the records whose released counterpart is among the matches, (n,), without counting the others."""
         return held.own_is_match(self.near)
 
 
 class _BestWindow:
-    """Largest risks over ways to match on a belief, from those of ignoring it on; one way is used against everybody."""
+    """Largest risks over several ways to match on a belief; one way is used against everybody."""
 
     def __init__(self, ignoring: _BeliefMatches) -> None:
+        """Begin with the risks of ignoring the belief."""
         self.values = dict.fromkeys(identification.SUMMARY_OF_LARGEST.values(), 0.0)
         self.attribute_risk = 0.0
         self._learns = bool(ignoring.sure.knowledge.sensitive.names)
         self._narrower: dict[int, Integers] = {}
         self.consider(ignoring)
+        # Ignoring the variable is the widest window, so its candidates bound none of the others.
         self._narrower = {}
 
     def consider(self, way: _BeliefMatches) -> None:
-        """Count a way where it could be better. Ways come in ever wider windows, so that candidates only grow."""
+        """Update the largest risks by a way, unless it cannot exceed them. Ways come in ever wider windows."""
         for place, name in ((0, "identified"), (2, "kept")):
             if name not in vars(way) and self._cannot_win(way.hits(way.held[place]), place):
                 continue
             matches = getattr(way, name)
+            # Windows only widen from here, so candidates only grow.
             self._narrower[place] = matches.candidates
             for summary, value in (
                 ("expected_match_risk", expected_match_risk(matches)),
@@ -465,10 +479,12 @@ class _BestWindow:
             self.attribute_risk = max(self.attribute_risk, way.attribute_risk)
 
     def _cannot_win(self, hits: NDArray[np.bool_], place: int) -> bool:
-        """Return whether neither risk can be larger: of the own records that match, by the candidates of a narrower window."""
+        """Return whether neither risk can become larger, judged by the candidates of a narrower window."""
         least = self._narrower.get(place)
         found = hits.astype(np.float64) if least is None else hits / np.maximum(least, 1)
         alone = hits if least is None else hits & (least <= 1)
+        # Upper bounds of both risks: the counterparts that match, each with no more candidates than the narrower window
+        # has.
         expected, rate = float(found.sum()), float(alone.mean())
         return expected <= self.values["expected_match_risk"] and rate <= self.values["true_match_rate"]
 
@@ -482,6 +498,7 @@ def _extend_matcher(
 
 
 def _value_or_reason(summary: Callable[[MatchResults], float], matches: MatchResults) -> float | NotComputable:
+    """Return the summary of the matches, or the NotComputable that it raises."""
     try:
         return summary(matches)
     except NotComputable as error:
@@ -489,7 +506,7 @@ def _value_or_reason(summary: Callable[[MatchResults], float], matches: MatchRes
 
 
 def _mean_of_replicates(name: str, values: Sequence[float | NotComputable], records: int, *, exact: bool) -> Estimate:
-    """Return the mean over the replicates in which there is a value."""
+    """Return the mean over the replicates that have a value, with its interval and remarks."""
     computed = [value for value in values if not isinstance(value, NotComputable)]
     reasons = [value.reason for value in values if isinstance(value, NotComputable)]
     if not computed:
@@ -568,7 +585,7 @@ _OUTPUTS = {output.name: output for output in OUTPUTS}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IntruderUncertaintySpec(StudySpec):
-    """Variable that the intruder is unsure of, how, how much, and what else the intruder knows."""
+    """Variable that the intruder is uncertain of, how and how much, and what else the intruder knows."""
 
     variable: Annotated[
         str, Param("the known variable that the intruder is unsure of", names="variables", reported=True)
@@ -616,6 +633,7 @@ class IntruderUncertaintySpec(StudySpec):
         self._check_model(schema[self.variable].kind, place)
 
     def _check_model(self, kind: Kind, place: str) -> None:
+        """Raise BadInput where the noise model or the levels do not suit the variable's kind."""
         if self.model in NOISE_ON_NUMBERS:
             if kind not in (Kind.COUNT, Kind.CONTINUOUS):
                 raise BadInput(f"{place}.model", f'{self.model} adds noise to numbers; "{self.variable}" is {kind}')
@@ -651,9 +669,10 @@ class IntruderUncertaintySpec(StudySpec):
 def intruder_uncertainty(
     confidential: Microdata, releases: Sequence[Microdata], point: float, spec: IntruderUncertaintySpec, run: Run
 ) -> StudyPoint:
-    """Compute both risks at one level, on the confidential data and on every release, with the same beliefs for all of them.
+    """Compute both risks at one level, on the confidential data and on every release, with the same beliefs for all of
+    them.
 
-    Each estimate is the mean over the replicates, with its 95 % t interval when there are several. At level 0 there is
+    Each estimate is the mean over the replicates, with its 95 % t interval where there are several. At level 0 there is
     one, exact: the risks are those of ``risk.identification`` and ``risk.attribute``.
     """
     return compute_levels(confidential, releases, [point], spec, [run])[0]

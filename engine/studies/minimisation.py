@@ -1,7 +1,8 @@
 """Study of the smallest sample whose anonymised version is still good enough (Lighthouse data quality §5).
 
 Sub-samples of n, 1.05 n, ..., 2 n records are drawn, several of each size, anonymised and measured. The answer is the
-smallest size whose sub-samples all meet every threshold of minimum data quality; ``smallest_size`` finds it among the rows.
+smallest size whose sub-samples all meet every threshold of minimum data quality; ``smallest_size`` finds it among the
+rows.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ FAILED = "no size has sub-samples that all meet every threshold"
 
 
 def check_data(data: Microdata, target: str, spec: MinimisationSpec, place: str) -> None:
-    """Raise BadInput when the data have fewer than 2 n records, or n is smaller than k."""
+    """Raise BadInput where the data have fewer than 2 n records, or n is smaller than k."""
     require_present(data, spec.quasi_identifiers, place)
     if spec.sample_size(spec.grid()[-1], len(data)) > len(data):
         raise BadInput(
@@ -68,9 +69,8 @@ def check_data(data: Microdata, target: str, spec: MinimisationSpec, place: str)
 
 
 def smallest_size(rows: Sequence[Row]) -> list[Row]:
-    """Return the answer from the rows of all sizes: the smallest whose sub-samples all pass, or that no size passes.
-
-    One for each study among the rows: those that differ in a setting.
+    """Return, for each use of the study among the rows, the smallest size whose sub-samples all pass, or that no size
+    passes.
     """
     studies: dict[str, list[Row]] = {}
     for row in rows:
@@ -94,6 +94,7 @@ def _measure_sample(data: Microdata, size: int, spec: MinimisationSpec, run: Run
 def _score_sample(
     sample: Microdata, released: Microdata, spec: MinimisationSpec, run: Run
 ) -> Iterator[tuple[str, float | None]]:
+    """Yield the name and the minimum of each measure that has suitable columns; None where it cannot be computed."""
     for name, (key, output, kinds) in MEASURES.items():
         columns = [column for column in spec.quasi_identifiers if sample.schema[column].kind in kinds]
         if columns:
@@ -103,6 +104,7 @@ def _score_sample(
 
 
 def _smallest_estimate(name: str, values: Sequence[float | None], params: Mapping[str, Any]) -> Estimate:
+    """Return the smallest of the sub-samples' values; not computed where one of them has none."""
     computed = [value for value in values if value is not None]
     if len(computed) < len(values):
         lacking = len(values) - len(computed)
@@ -115,6 +117,7 @@ def _study_settings(row: Row) -> dict[str, Any]:
 
 
 def _smallest_size_row(rows: Sequence[Row]) -> Row:
+    """Return the row of the answer of one use of the study."""
     like = replace(rows[0], measure="smallest_size", level=None, unit="records", params=_study_settings(rows[0]))
     enough = [row.params["size"] for row in rows if row.value == 1]
     if not enough:
@@ -152,7 +155,7 @@ class MinimisationSpec(StudySpec):
         return replace(self, quasi_identifiers=self.quasi_identifiers or schema.names_by_role(Role.QUASI_IDENTIFIER))
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """Raise BadInput where quasi-identifiers and anonymisation do not fit each other."""
+        """Raise BadInput where quasi-identifiers and anonymisation do not suit each other."""
         names = self.for_release(schema, released).quasi_identifiers
         if not names:
             raise BadInput(
@@ -166,7 +169,7 @@ class MinimisationSpec(StudySpec):
         return {"max_suppressed": self.max_suppressed} if self.max_suppressed else {}
 
     def sample_size(self, multiple: float, records: int) -> int:
-        """Return the records of a sub-sample of ``multiple`` n, out of ``records``."""
+        """Return the number of records of a sub-sample of ``multiple`` n, out of ``records``."""
         return round(multiple * (records // 2 if self.n is None else self.n))
 
 
@@ -251,11 +254,12 @@ class MinimisationSpec(StudySpec):
 def minimisation(
     confidential: Microdata, releases: Sequence[Microdata], point: float, spec: MinimisationSpec, run: Run
 ) -> StudyPoint:
-    """Measure the sub-samples of one size. ``point`` is its multiple of n; the releases play no part.
+    """Measure the sub-samples of one size, ``point`` times n; the releases are not used.
 
     A measure without a value in a sub-sample has none for the size, and its threshold counts as not met.
     """
     size = spec.sample_size(point, len(confidential))
+    # All points have the same generator: spawning for the whole grid gives each size sub-samples of its own.
     children = run.rng.spawn(len(spec.grid()))[spec.grid().index(point)].spawn(spec.subsamples)
     found = list(run.map(lambda rng: _measure_sample(confidential, size, spec, replace(run, rng=rng)), children))
     params = {"size": size}

@@ -1,29 +1,19 @@
 """Study of risk and utility of differentially private synthesis along epsilon (Park & Ghosh §4.3-4.4, Figures 5 to 9).
 
-Each synthesiser makes all variables at each epsilon, which is that of one drawn record: a block of ten with reset has ten times
-as much to spend (§3.4), so that all datasets at an epsilon cost the same. Utility is measured by distances of distributions and of
-regression coefficients; risk by an inference attack, by
-records that equal a confidential one, and by records with unique known values. The distances are means over the
-variables (or pairs, or models), and over ``replicates`` datasets; of two or more of these every number has its 95 % interval.
-What a synthesiser learns of the confidential data is learned once; epsilon decides the noise, and the replicates do not tell what was
-learned by chance.
-Synthesisers without an epsilon make the same at each: the product of the marginal distributions and the contingency table, between
-which the others lie (Table 1).
+Each synthesiser makes all variables at each epsilon, the cost of one drawn record. Utility is measured by distances of
+distributions and of regression coefficients; risk by an inference attack, exact copies of confidential records, and
+records with unique known values. Numbers are means over ``replicates`` datasets, with 95 % intervals for two or more.
+Synthesisers without an epsilon make the same at each: the product of the marginal distributions and the contingency
+table, between which the others lie (Table 1).
 
-The baseline of a distance is what two samples of the same population would be apart, of the attack what it gets from data without
-protection, of the copies the share of the confidential records that equal another one: what an independent sample would repeat.
+The baseline of a distance is that between two samples of the same population; of the attack, its success on the
+confidential data; of the copies, the share of confidential records that equal another one.
 
-``limits`` ask which epsilon will do. A point keeps to a limit where its whole 95 % interval does. Of utility the answer is the least
-epsilon from which
-on all points do, of risk the largest up to which all do. Points are tested from the safe end, and the first that cannot be shown to
-keep the limit ends it:
-an answer reaches past the first point whose true mean is beyond the limit one time in forty at most (fixed-sequence testing; Maurer,
-Hothorn & Lehmacher 1995).
+``limits`` ask which epsilon suffices: for utility the smallest from which on all points keep to a limit, for risk the
+largest up to which all do.
 
-A synthesiser is written as in a step, its method and what differs from the defaults: ``perturbed_gibbs reset=true block=10``. ``step``
-is the recipe's own step
-with all its settings, or what is written after it: ``step reset=false``. A method without a privacy account makes the same at every
-epsilon.
+A synthesiser is written as a method with the settings that differ from its defaults, ``perturbed_gibbs reset=true
+block=10``. ``step`` is the recipe's own step, with changed settings after it: ``step reset=false``.
 """
 
 from __future__ import annotations
@@ -81,9 +71,9 @@ class Synthesiser:
     """Synthesis method of the study, by its key and the settings that differ from its defaults.
 
     key: of the method
-    settings: those that differ; of the recipe's own step, what is changed of it
+    settings: those that differ from the defaults, or from the recipe's own step
     step: the recipe's own step as JSON with these settings; empty for another
-    targets: what that step makes, in its order; empty for another
+    targets: variables that this step makes, in its order; empty for another
     """
 
     key: str
@@ -93,7 +83,7 @@ class Synthesiser:
 
     @classmethod
     def parse(cls, value: object) -> Self:
-        """Read a synthesiser from ``perturbed_gibbs reset=true block=10``, or ``step``. Raises ValueError."""
+        """Parse a synthesiser such as ``perturbed_gibbs reset=true block=10``, or ``step``. Raises ValueError."""
         found = _WRITTEN.fullmatch(value) if isinstance(value, str) else None
         if found is None:
             raise ValueError(
@@ -116,30 +106,35 @@ class Synthesiser:
 
     @property
     def written(self) -> str:
+        """Return the text of the synthesiser in a recipe."""
         head = STEP if self.is_recipe_step else self.key.removeprefix("synthesis.")
         return " ".join([head, *(f"{name}={_toml_value(value)}" for name, value in self.settings)])
 
     @property
     def name(self) -> str:
-        """Return its name in rows and pictures: ``step: perturbed_gibbs`` for the recipe's own."""
+        """Return its name in rows and plots: ``step: perturbed_gibbs`` for the recipe's own."""
         return f"{self.written}: {self.key.removeprefix('synthesis.')}" if self.step else self.written
 
     @property
     def step_table(self) -> dict[str, Any]:
-        """Return its settings as a step's table has them."""
+        """Return its settings as a step's table."""
         return dict(json.loads(self.step)) if self.step else dict(self.settings)
 
     def resolve_step(self, steps: Sequence[SynthesisStepSettings]) -> Synthesiser:
-        """Return the recipe's own step in place of ``step``, where there is one step and no more; else itself."""
+        """Return the recipe's own step in place of ``step`` where there is exactly one.
+
+        Otherwise the synthesiser itself.
+        """
         if not self.is_recipe_step:
             return self
         if len(steps) != 1:
+            # Reported by joint_method, where the place in the recipe is known.
             return Synthesiser(STEP, self.settings)
         ((key, targets, spec),) = steps
         return Synthesiser(key, self.settings, json.dumps({**spec.to_table(), **dict(self.settings)}), targets)
 
     def joint_method(self, place: str) -> Method:
-        """Return the method, which must make several variables at once. Raises BadInput."""
+        """Return its method, which must make several variables at once. Raises BadInput."""
         if self.key == STEP:
             raise BadInput(
                 place, f'"{STEP}" is the recipe\'s own synthesis step, and the recipe does not have exactly one'
@@ -154,7 +149,7 @@ class Synthesiser:
         return self.joint_method(place).synthesis.privacy.account is not None
 
     def spec_at(self, epsilon: float, variables: Sequence[str], bins: Bins, place: str) -> Spec:
-        """Return its settings at an epsilon, with the study's bins where it says none of its own. Raises BadInput."""
+        """Return its settings at an epsilon, with the study's bins where it has none of its own. Raises BadInput."""
         kind = self.joint_method(place).spec
         known = {info.name for info in kind.params()}
         cut = {name: rule.written for name, rule in bins if name in variables}
@@ -165,9 +160,11 @@ class Synthesiser:
         return kind.from_table(table, place)
 
     def spec_for_cost(self, data: Microdata, epsilon: float, records: int, bins: Bins, place: str) -> Spec:
-        """Return the settings with which a record costs ``epsilon``: what a dataset costs is in proportion to the setting. Raises BadInput."""
+        """Return the settings with which a drawn record costs ``epsilon``. Raises BadInput."""
         names = self.targets or data.schema.names
         account = self.joint_method(place).synthesis.privacy.account
+        # The cost of a dataset is proportional to the setting, so its cost at 1 gives the setting for any. A block of
+        # ten with reset has ten times as much to spend (§3.4): thus all datasets at an epsilon cost the same.
         unit = self.spec_at(1.0, names, bins, place)
         if account is None:
             return unit
@@ -177,7 +174,7 @@ class Synthesiser:
         return self.spec_at(epsilon * records / cost.noise, names, bins, place)
 
     def check_settings(self, schema: Schema, variables: Sequence[str], bins: Bins, place: str) -> None:
-        """Raise BadInput where its settings are wrong, or it is a step that does not make just these variables."""
+        """Raise BadInput where its settings are wrong, or where it is a step that makes other variables."""
         spec = self.spec_at(1.0, variables, bins, place)
         spec.check(schema, place)
         if self.is_recipe_step and set(self.targets) != set(variables):
@@ -192,14 +189,14 @@ class Synthesiser:
     def draw_records(
         self, data: Microdata, fit: Fit, spec: Spec, index: int, rng: np.random.Generator, records: int
     ) -> Microdata:
-        """Draw a dataset of ``records`` records, which belong to no real person."""
+        """Draw a dataset of ``records`` records, which correspond to no confidential record."""
         names = self.targets or data.schema.names
         values = self.joint_method("").draw_targets(fit, spec, names, data, data, index, rng, records)
         columns = {n: to_column(values[n], data, data.schema[n], self.key) for n in data.schema.names}
         return replace(data.with_columns(columns, "synthetic"), linked=False)
 
     def privacy_cost(self, data: Microdata, spec: Spec, records: int) -> PrivacyAccount | NoAccount:
-        """Return what a dataset of so many records costs with these settings."""
+        """Return the privacy account of a dataset of ``records`` records with these settings."""
         account = self.joint_method("").synthesis.privacy.account
         if account is None:
             return NoAccount("the method has no epsilon: it is the same at each")
@@ -220,10 +217,9 @@ def select_variables(data: Microdata, names: tuple[str, ...]) -> Microdata:
 def fit_synthesiser(
     confidential: Microdata, one: Synthesiser, variables: tuple[str, ...], bins: Bins, seed: int
 ) -> tuple[Microdata, Fit]:
-    """Return the data of the variables, and the synthesiser's fit to them, whatever the epsilon.
-
-    The last are kept: an epsilon later it is the same.
-    """
+    """Return the data of the variables, and the synthesiser's fit to them, which does not depend on epsilon."""
+    # Cached, because every epsilon uses the same fit: epsilon decides the noise alone. The replicates therefore do not
+    # show what was learned by chance.
     data = select_variables(confidential, variables)
     names = one.targets or variables
     fit = one.joint_method("").fit(
@@ -233,12 +229,15 @@ def fit_synthesiser(
 
 
 def hashable_bins(bins: Mapping[str, BinningRule], variables: Sequence[str]) -> Bins:
-    """Return the rules of these variables as a value that can be looked up."""
+    """Return the rules of these variables as a hashable value."""
     return tuple((name, rule) for name, rule in bins.items() if name in variables)
 
 
 def find_epsilons(rows: Sequence[Row], asked: Mapping[str, Answer], goals: Mapping[str, Goal]) -> list[Row]:
-    """Find the epsilon that keeps to the limit, of each curve and measure with one. ``asked`` says which, by measure."""
+    """Return a row with the epsilon that keeps to the limit, for each curve and measure with one.
+
+    ``asked`` is the kind of answer by measure.
+    """
     found: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         if row.params.get("limit") is not None:
@@ -247,6 +246,7 @@ def find_epsilons(rows: Sequence[Row], asked: Mapping[str, Answer], goals: Mappi
 
 
 def _epsilon_row(rows: Sequence[Row], asked: Answer, goal: Goal) -> Row:
+    """Return the row that answers one curve, or the reason why there is no answer."""
     like = replace(
         rows[0],
         measure=asked,
@@ -275,7 +275,9 @@ def _epsilon_row(rows: Sequence[Row], asked: Answer, goal: Goal) -> Row:
 
 
 def state_of_point(row: Row, limit: float, goal: Goal) -> State:
-    """Return whether a point keeps to the limit: with its whole interval, with none of it, or neither can be shown."""
+    """Return whether a point keeps to the limit with its whole interval ("within"), with none ("beyond"), or neither
+    can be shown.
+    """
     if row.value is None or row.lower is None or row.upper is None:
         return "beyond"
     best, worst = (row.lower, row.upper) if goal == "low" else (-row.upper, -row.lower)
@@ -284,7 +286,12 @@ def state_of_point(row: Row, limit: float, goal: Goal) -> State:
 
 
 def epsilon_within_limit(points: Sequence[tuple[float, State]], asked: Answer) -> tuple[float | None, str]:
-    """Return the epsilon that answers the points, ascending, and a remark on points beyond it that keep to the limit all the same."""
+    """Return the epsilon that answers ascending points, and a remark on points beyond it that keep to the limit all the
+    same.
+    """
+    # Fixed-sequence testing (Maurer, Hothorn & Lehmacher 1995): points are tested from the safe end, and the first that
+    # cannot be shown to keep the limit ends it. An answer reaches past the first point whose true mean is beyond the
+    # limit in at most one of forty cases.
     onward = points[::-1] if asked == "least_epsilon" else points
     kept = 0
     while kept < len(onward) and onward[kept][1] == "within":
@@ -324,7 +331,9 @@ def check_data(data: Microdata, target: str, spec: RiskUtilitySpec, place: str) 
 
 
 def summarise_limits(rows: Sequence[Row]) -> list[Row]:
-    """Return, for each synthesiser and measure with a limit, the epsilon that keeps to it: the least, or the largest for a risk."""
+    """Return, for each synthesiser and measure with a limit, the epsilon that keeps to it: the least for utility, the
+    largest for risk.
+    """
     return find_epsilons(rows, ASKED, {output.name: output.goal for output in OUTPUTS})
 
 
@@ -349,7 +358,9 @@ PLANES = (
 def _measure_synthesiser(
     confidential: Microdata, one: Synthesiser, epsilon: float, spec: RiskUtilitySpec, run: Run
 ) -> Iterator[Estimate]:
-    """Yield every measure of one synthesiser at one epsilon, the mean over its datasets."""
+    """Yield every measure of one synthesiser at one epsilon, averaged over its datasets."""
+    # Every point of the study has the same streams, so the seed of the fit is the same at each epsilon and the cache is
+    # hit.
     learning, measuring = run.rng.spawn(2)
     bins = hashable_bins(spec.bins, spec.variables)
     data, fit = fit_synthesiser(confidential, one, spec.variables, bins, int(learning.integers(2**63)))
@@ -363,6 +374,7 @@ def _measure_synthesiser(
     for estimates in series.values():
         name = estimates[0].measure
         limit = {"limit": spec.limits[name]} if limited and name in spec.limits else {}
+        # Only the copies are a share of independent draws.
         trials = spec.records if name == "exact_copies" else 0
         yield average_over_datasets(estimates, {"synthesiser": one.name, **estimates[0].params, **limit}, trials)
     cost = one.privacy_cost(data, settings, spec.records)
@@ -374,6 +386,7 @@ def _measure_synthesiser(
 
 
 def _score_dataset(data: Microdata, made: Microdata, spec: RiskUtilitySpec, run: Run) -> Iterator[Estimate]:
+    """Yield the distances, the attack's errors, and the shares of copies and unique records of one dataset."""
     cut = {name: rule.written for name, rule in spec.bins.items() if name in spec.variables}
     distances = _estimates_of(
         "utility.distribution_distance", {"given": list(spec.given), "bins": cut}, data, made, run
@@ -389,6 +402,7 @@ def _score_dataset(data: Microdata, made: Microdata, spec: RiskUtilitySpec, run:
     yield from _regression_estimates(data, made, spec, run)
     if spec.sensitive and spec.known:
         known = {name: cut[name] for name in spec.known if name in cut}
+        # The baseline is averaged over the replicates, which share its bootstrap samples out.
         resamples = -(-RESAMPLES // spec.replicates)
         table = {"sensitive": spec.sensitive, "known": list(spec.known), "bins": known, "resamples": resamples}
         for one in _estimates_of("risk.inference_attack", table, data, made, run):
@@ -397,6 +411,7 @@ def _score_dataset(data: Microdata, made: Microdata, spec: RiskUtilitySpec, run:
     codes = {name: categories_of_variable(data, name, spec.bins.get(name)) for name in spec.variables}
     ours, theirs = ([codes[name].category_codes(table) for name in spec.variables] for table in (data, made))
     classes, drawn = joint_classes(ours, theirs)
+    # The baseline: an independent sample would repeat such records.
     repeated = float((np.bincount(classes)[classes] > 1).mean())
     yield Estimate("exact_copies", float(np.isin(drawn, classes).mean()), baseline=repeated)
     if spec.known:
@@ -406,7 +421,7 @@ def _score_dataset(data: Microdata, made: Microdata, spec: RiskUtilitySpec, run:
 
 
 def _regression_estimates(data: Microdata, made: Microdata, spec: RiskUtilitySpec, run: Run) -> Iterator[Estimate]:
-    """Yield the mean distance of the models, and each coefficient of each."""
+    """Yield the mean distance of the models, and the relative deviation of each coefficient."""
     if not spec.models:
         return
     found = _estimates_of(
@@ -420,7 +435,7 @@ def _regression_estimates(data: Microdata, made: Microdata, spec: RiskUtilitySpe
 
 
 def _estimates_of(key: str, table: Mapping[str, Any], data: Microdata, made: Microdata, run: Run) -> Sequence[Estimate]:
-    """Return the estimates of a measure of a dataset, or rows that say why it is not computed."""
+    """Return the estimates of a measure on a dataset, or estimates that say why it is not computed."""
     found = find_method(key, "")
     spec = found.spec.from_table({name: value for name, value in table.items() if value}, key)
     try:
@@ -430,7 +445,7 @@ def _estimates_of(key: str, table: Mapping[str, Any], data: Microdata, made: Mic
 
 
 def _mean_estimate(name: str, estimates: Sequence[Estimate], params: Mapping[str, Any] | None = None) -> Estimate:
-    """Return the mean of the estimates and of their baselines; not computed where one of them is not, for its reason."""
+    """Return the mean of the estimates and of their baselines; not computed where one of them is not, with its reason."""
     own = params or {}
     values = [one.value for one in estimates if one.value is not None]
     if not values or len(values) < len(estimates):
@@ -442,10 +457,9 @@ def _mean_estimate(name: str, estimates: Sequence[Estimate], params: Mapping[str
 
 
 def average_over_datasets(estimates: Sequence[Estimate], params: Mapping[str, Any], trials: int = 0) -> Estimate:
-    """Average a measure over datasets, with the 95 % interval of two or more of them.
+    """Return the mean of a measure over datasets, with the 95 % interval of two or more.
 
-    Of shares of ``trials`` records each, the interval is no narrower than that of a count (Clopper & Pearson 1934): datasets without
-    a single copy do not say that there is never one.
+    ``trials`` is the number of records behind each value, where it is a share of independent draws.
     """
     mean = _mean_estimate(estimates[0].measure, estimates, params)
     values = [one.value for one in estimates if one.value is not None]
@@ -455,13 +469,15 @@ def average_over_datasets(estimates: Sequence[Estimate], params: Mapping[str, An
     assert lower is not None
     assert upper is not None
     if trials:
+        # No narrower than the interval of a count (Clopper & Pearson 1934): datasets without a single copy do not show
+        # that there is never one.
         low, high = clopper_pearson_interval(round(sum(values) * trials), trials * len(values))
         lower, upper = min(lower, low), max(upper, high)
     return replace(mean, lower=lower, upper=upper)
 
 
 def clopper_pearson_interval(hits: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the exact interval of the probability of a hit (Clopper & Pearson 1934)."""
+    """Return the exact confidence interval of a probability, given hits among trials (Clopper & Pearson 1934)."""
     tail = (1 - confidence) / 2
     low = float(betaincinv(hits, trials - hits + 1, tail)) if hits else 0.0
     high = float(betaincinv(hits + 1, trials - hits, 1 - tail)) if hits < trials else 1.0
@@ -470,7 +486,7 @@ def clopper_pearson_interval(hits: int, trials: int, confidence: float = 0.95) -
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RiskUtilitySpec(StudySpec):
-    """Synthesisers, epsilons, and what is measured."""
+    """Synthesisers, epsilons, variables and measures of the study."""
 
     synthesisers: Annotated[
         tuple[Synthesiser, ...],
@@ -510,7 +526,7 @@ class RiskUtilitySpec(StudySpec):
         return self.epsilons
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Return the parameters with the variables, what is known and what is inferred filled in."""
+        """Return the parameters with default variables, known variables and the sensitive variable filled in."""
         names = self.variables or schema.non_identifiers
         sensitive = self.sensitive or next((n for n in names if schema[n].role is Role.SENSITIVE), None)
         known = tuple(
@@ -519,11 +535,13 @@ class RiskUtilitySpec(StudySpec):
         return replace(self, variables=names, sensitive=sensitive, known=known)
 
     def of_recipe(self, steps: Sequence[SynthesisStepSettings]) -> Self:
-        """Return the parameters with the recipe's own step where a synthesiser is that."""
+        """Return the parameters with ``step`` replaced by the recipe's own step."""
         return replace(self, synthesisers=tuple(one.resolve_step(steps) for one in self.synthesisers))
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:
-        """Raise BadInput where there is nothing to compare, a synthesiser cannot be used, or a limit is for no measure."""
+        """Raise BadInput where there is nothing to compare, a synthesiser cannot be used, or a limit is for no measure
+        of the study.
+        """
         if not self.epsilons:
             raise BadInput(f"{place}.epsilons", "name at least one epsilon")
         full = self.for_release(schema, released)
@@ -582,7 +600,7 @@ OUTPUTS = (
 def risk_utility(
     confidential: Microdata, releases: Sequence[Microdata], point: float, spec: RiskUtilitySpec, run: Run
 ) -> StudyPoint:
-    """Measure all synthesisers at one epsilon. The recipe's own releases play no part."""
+    """Measure all synthesisers at one epsilon; the recipe's own releases are not used."""
     full = spec.for_release(confidential.schema, ())
     children = run.rng.spawn(len(full.synthesisers))
     found: list[Estimate] = []
