@@ -1,4 +1,6 @@
-"""Control records: records of a file that no release is made of, so that attacks on the release can be compared with them."""
+"""Control records: records of a file that no release is made of, so that attacks on the release can be compared with
+them.
+"""
 
 from __future__ import annotations
 
@@ -82,10 +84,11 @@ def split_off_controls(
 
 
 def draw_screening_records(members: Microdata, sha256: str, data: DataSource, seed: int, key: bytes) -> Microdata:
-    """Draw ``data.screen`` of the records that releases are made of, with some of these as controls where the file has controls.
+    """Draw ``data.screen`` of the records that releases are made of, with some of these as controls where the file has
+    controls.
 
-    The records are as if the file had no others. The controls of the file are given up: a search that looks at these records has not
-    read them. Raises BadInput where there are too few records.
+    The records are as if the file had no others. The controls of the file are given up: a search that looks at these
+    records has not read them. Raises BadInput where there are too few records.
     """
     assert data.screen is not None
     if data.screen > len(members):

@@ -1,6 +1,8 @@
-"""Detection of columns that may identify a record: names, addresses, telephone numbers, numbers of their own, free text.
+"""Detection of columns that may identify a record: names, addresses, telephone numbers, numbers of their own, free
+text.
 
-Each suspicion has its reasons. A reason speaks of the column's name and of the form of its values, and never contains a value.
+Each suspicion has its reasons. A reason speaks of the column's name and of the form of its values, and never contains a
+value.
 """
 
 from __future__ import annotations
@@ -108,7 +110,8 @@ def suspected_identifiers(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
 
 
 def identifier_reasons(name: str, present: pd.Series, n_present: int | None = None) -> tuple[str, ...]:
-    """Return why a column may identify a record, from its name and the values present (k,); empty where nothing suggests it.
+    """Return why a column may identify a record, from its name and the values present (k,); empty where nothing
+    suggests it.
 
     ``n_present`` is the number of records with a value, where ``present`` has each value only once.
     """

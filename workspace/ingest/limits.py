@@ -1,9 +1,8 @@
 """Limits of memory and time for reading a file: a small file may hold what does not fit into the machine.
 
-A file may take 24 times its size, and 2 GiB in any case, but never more than three quarters of the machine's memory; one larger than 64
-MiB, or a
-tenth of the memory, is not held in memory (``sources``). A filter may take a minute and a quarter of the memory, and writes nothing to
-a disk.
+A file may take 24 times its size, and 2 GiB in any case, but never more than three quarters of the machine's memory;
+one larger than 64 MiB, or a tenth of the memory, is not held in memory (``sources``). A filter may take a minute and a
+quarter of the memory, and writes nothing to a disk.
 """
 
 from __future__ import annotations
@@ -57,8 +56,8 @@ def allowed_read_bytes(file_bytes: int) -> int:
 
 @contextmanager
 def bounded_memory(file_bytes: int, name: str, place: str) -> Iterator[None]:
-    """Keep the process within the block from growing by more than ``allowed_read_bytes`` of the file. Raises BadInput where that does not
-    suffice.
+    """Keep the process within the block from growing by more than ``allowed_read_bytes`` of the file. Raises BadInput
+    where that does not suffice.
     """
     allowed = allowed_read_bytes(file_bytes)
     try:
@@ -73,7 +72,9 @@ def bounded_memory(file_bytes: int, name: str, place: str) -> Iterator[None]:
 
 @contextmanager
 def _limit_under_lock(allowed: int) -> Iterator[None]:
-    """Limit the memory of the process within the block and release ``_limit_lock``: the limit is the process's, not the thread's."""
+    """Limit the memory of the process within the block and release ``_limit_lock``: the limit is the process's, not the
+    thread's.
+    """
     try:
         with _limit_data_segment(allowed):
             yield

@@ -1,4 +1,6 @@
-"""Detection of the signs with which a column of text writes numbers: the decimal sign and the one that groups thousands."""
+"""Detection of the signs with which a column of text writes numbers: the decimal sign and the one that groups
+thousands.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def looks_like_number(cell: str) -> bool:
 
 
 def detect_number_signs(columns: Sequence[Sequence[str]]) -> NumberSigns | None:
-    """Return the signs that read most of the columns with signs in their numbers, the plainest of equals; None where no column has any."""
+    """Return the signs that read most of the columns with signs in their numbers, the plainest of equals; None where no
+    column has any.
+    """
     signed = [
         column
         for column in columns

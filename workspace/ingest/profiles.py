@@ -112,7 +112,9 @@ def _withhold_small_counts(counts: NDArray[np.intp]) -> tuple[tuple[int, ...], i
 
 
 def round_bin_width(span: float, bins: int, *, whole: bool) -> float:
-    """Return the least of 1, 2 and 5 times a power of ten at which ``bins`` bins cover ``span``; at least 1 for whole numbers."""
+    """Return the least of 1, 2 and 5 times a power of ten at which ``bins`` bins cover ``span``; at least 1 for whole
+    numbers.
+    """
     if span <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(span / bins))

@@ -68,7 +68,9 @@ class ColumnReader(Protocol):
     """Protocol of a reader of the columns of a file."""
 
     def read_columns(self, names: Sequence[str], max_bytes: int) -> dict[str, ColumnBuffer]:
-        """Read the first columns of these names, all records, as many as ``max_bytes`` hold, at least one. Raises BadInput and MemoryError."""
+        """Read the first columns of these names, all records, as many as ``max_bytes`` hold, at least one. Raises
+        BadInput and MemoryError.
+        """
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,6 @@
-"""Process that reads a file of a format with ``subprocess``: bytes on standard input, a table or a refusal on standard output."""
+"""Process that reads a file of a format with ``subprocess``: bytes on standard input, a table or a refusal on standard
+output.
+"""
 
 from __future__ import annotations
 

@@ -12,10 +12,11 @@ from sfumato.engine.wording import agreeing_word, count_noun
 
 
 def draw_sample(records: int, sha256: str, data: DataSource, seed: int, key: bytes) -> list[int]:
-    """Draw a sample of ``data.sample`` of ``records`` records, by seed and key; returns their numbers from 0, ascending.
+    """Draw a sample of ``data.sample`` of ``records`` records, by seed and key; returns their numbers from 0,
+    ascending.
 
-    A keyed sample is bound to the file (``sha256``), the filter, and how many of how many records, so that two samples are the same or
-    independent; by the seed alone they can be the same but for one record. Raises BadInput.
+    A keyed sample is bound to the file (``sha256``), the filter, and how many of how many records, so that two samples
+    are the same or independent; by the seed alone they can be the same but for one record. Raises BadInput.
     """
     size = data.sample or 0
     if size > records:

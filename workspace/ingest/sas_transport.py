@@ -1,7 +1,9 @@
-"""Positions of the numbers in a SAS transport file, so that kinds of missing value can be read and written: ``.A`` to ``.Z`` and ``._``.
+"""Positions of the numbers in a SAS transport file, so that kinds of missing value can be read and written: ``.A`` to
+``.Z`` and ``._``.
 
-Readers give all of them as one. In the file a missing number has 0x2E, a letter or 0x5F in its first byte and nothing in the others
-(SAS Institute, "The Record Layout of a Data Set in SAS Transport (XPORT) Format", TS-140; version 8: TS-140 revised).
+Readers give all of them as one. In the file a missing number has 0x2E, a letter or 0x5F in its first byte and nothing
+in the others (SAS Institute, "The Record Layout of a Data Set in SAS Transport (XPORT) Format", TS-140; version 8:
+TS-140 revised).
 """
 
 from __future__ import annotations
@@ -63,7 +65,9 @@ def find_transport_layout(content: bytes) -> TransportLayout | None:
 
 
 def read_missing_kinds(content: bytes, records: int) -> dict[str, NDArray[np.object_]]:
-    """Return the kind of each missing number (records,) of the variables that have other kinds than ``.``; elsewhere None."""
+    """Return the kind of each missing number (records,) of the variables that have other kinds than ``.``; elsewhere
+    None.
+    """
     found = find_transport_layout(content)
     if found is None or found.start + records * found.length > len(content):
         return {}
@@ -80,8 +84,8 @@ def read_missing_kinds(content: bytes, records: int) -> dict[str, NDArray[np.obj
 
 
 def write_missing_kinds(content: bytes, kinds: dict[str, NDArray[np.object_]], records: int) -> bytes:
-    """Write kinds (records,) in place of missing numbers and return the file; None stands for ``.``. Raises ValueError where a number is
-    not missing.
+    """Write kinds (records,) in place of missing numbers and return the file; None stands for ``.``. Raises ValueError
+    where a number is not missing.
     """
     found = find_transport_layout(content)
     if found is None or found.start + records * found.length > len(content):

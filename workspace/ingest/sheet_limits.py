@@ -1,7 +1,9 @@
-"""Limits on the size of an Excel file, checked before any of it is parsed: an archive of a few megabytes unpacks to gigabytes.
+"""Limits on the size of an Excel file, checked before any of it is parsed: an archive of a few megabytes unpacks to
+gigabytes.
 
-Its parts are unpacked one chunk at a time and their tags counted. What a part declares of itself, such as the dimension of a sheet, decides
-nothing. Numbers of bytes are those of the archive's directory: Python's zipfile unpacks no more of a part than that.
+Its parts are unpacked one chunk at a time and their tags counted. What a part declares of itself, such as the dimension
+of a sheet, decides nothing. Numbers of bytes are those of the archive's directory: Python's zipfile unpacks no more of
+a part than that.
 """
 
 from __future__ import annotations

@@ -34,7 +34,8 @@ class ByteSurvey:
     is_ascii: all are ASCII
     has_null_bytes: some byte is 0
     has_line_feeds: some line ends with a line feed
-    may_have_minus_zero: a cell may be ``-0``, which is another number where its column is read as whole numbers than where it is not
+    may_have_minus_zero: a cell may be ``-0``, which is another number where its column is read as whole numbers than
+        where it is not
     """
 
     is_utf8: bool = True
@@ -151,7 +152,9 @@ class SourceFile:
 
     @property
     def head(self) -> bytes:
-        """Return the bytes by which it is decided how to read the file: all, or the whole lines among the first ``SOURCE_HEAD_BYTES``."""
+        """Return the bytes by which it is decided how to read the file: all, or the whole lines among the first
+        ``SOURCE_HEAD_BYTES``.
+        """
         head = self._read_at(0, SOURCE_HEAD_BYTES)
         return head if self.size <= len(head) else head[: head.rfind(b"\n") + 1] or head
 

@@ -1,13 +1,11 @@
-"""Tables of text of any size: columns are gathered some rows at a time, and the meaning of a cell is found from all values of its column.
+"""Tables of text of any size: columns are gathered some rows at a time, and the meaning of a cell is found from all
+values of its column.
 
-Text is parsed by pandas. What a column is, whole numbers, numbers, flags or text, it finds of each block of rows; where the blocks
-agree, that is
-what it finds of the whole. Where they do not, or where a block may have been read otherwise (``-0`` is 0 among whole numbers, -0.0
-among others),
-the column is read again as text, and each of its different texts is parsed once, all of them together. A table of one block is
-never
-read again. Text is held as its different values and a code a record, whole numbers in the fewest bytes, and nothing is written to a disk.
-Untrusted: the file.
+Text is parsed by pandas. What a column is, whole numbers, numbers, flags or text, it finds of each block of rows; where
+the blocks agree, that is what it finds of the whole. Where they do not, or where a block may have been read otherwise
+(``-0`` is 0 among whole numbers, -0.0 among others), the column is read again as text, and each of its different texts
+is parsed once, all of them together. A table of one block is never read again. Text is held as its different values and
+a code a record, whole numbers in the fewest bytes, and nothing is written to a disk. Untrusted: the file.
 """
 
 from __future__ import annotations
@@ -300,10 +298,11 @@ def _categorical_column(codes: NDArray[np.signedinteger[Any]], texts: pd.Series)
 
 
 def read_text_table(source: SourceFile, request: ReadRequest) -> RawTable:
-    """Read the table of a text file, as the requested format says, or as its first line shows. Columns with levels in the schema stay text.
+    """Read the table of a text file, as the requested format says, or as its first line shows. Columns with levels in
+    the schema stay text.
 
-    Without a format: UTF-8, the separator of the first line, names in it, only empty cells missing, and decimal commas in columns
-    that have no other signs. Raises BadInput, whose message never contains a value.
+    Without a format: UTF-8, the separator of the first line, names in it, only empty cells missing, and decimal commas
+        in columns that have no other signs. Raises BadInput, whose message never contains a value.
     """
     form, place = request.form, request.place
     text = prepare_text(source.iterate_pieces, source.name, form or TextFormat(), place, source.survey)

@@ -1,4 +1,6 @@
-"""Parsing of text tables: header, rows and the meaning of cells, as a format says, or as the first line shows. Untrusted: the bytes."""
+"""Parsing of text tables: header, rows and the meaning of cells, as a format says, or as the first line shows.
+Untrusted: the bytes.
+"""
 
 from __future__ import annotations
 
@@ -230,7 +232,9 @@ def _parse_csv(
 def read_csv_options(
     header: Sequence[str], separator: str, form: TextFormat, as_text: Collection[str]
 ) -> dict[str, Any]:
-    """Return the options with which pandas reads a text table in UTF-8: columns ``as_text`` as written, others as numbers where they are."""
+    """Return the options with which pandas reads a text table in UTF-8: columns ``as_text`` as written, others as
+    numbers where they are.
+    """
     return {
         "sep": separator,
         "header": 0 if form.header else None,
@@ -250,7 +254,9 @@ def read_csv_options(
 
 @contextmanager
 def translate_parser_errors(name: str, place: str) -> Iterator[None]:
-    """Raise BadInput where pandas cannot parse what is read within the block, MemoryError where memory does not suffice."""
+    """Raise BadInput where pandas cannot parse what is read within the block, MemoryError where memory does not
+    suffice.
+    """
     try:
         yield
     except BadInput:

@@ -1,4 +1,5 @@
-"""Streams of the bytes of a text file: in UTF-8, with the line ends that pandas knows, without the lines before the table.
+"""Streams of the bytes of a text file: in UTF-8, with the line ends that pandas knows, without the lines before the
+table.
 
 Untrusted: the bytes.
 """
