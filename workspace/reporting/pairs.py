@@ -1,4 +1,6 @@
-"""Pairs of variables of a release from tables: which share a table that the records were drawn from, and how far each pair is off."""
+"""Pairs of variables of a release from tables: which share a table that the records were drawn from, and how far each
+pair is off.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ class VariablePairs:
 
 
 def triangle_text(found: VariablePairs, width: int) -> str:
-    """Draw a line a variable: its number and name, and a cell for each variable before it; in ``width`` cells where they suffice."""
+    """Draw a line a variable: its number and name, and a cell for each variable before it; in ``width`` cells where
+    they suffice.
+    """
     digits = len(str(len(found.names)))
     shown = bool(found.distances) and digits + 2 + NAME_CELLS + 5 * (len(found.names) - 1) <= width
     cell = 5 if shown else 1 + digits

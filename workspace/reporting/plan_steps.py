@@ -144,7 +144,9 @@ def role_facts(table: Mapping[str, Any]) -> Facts:
 
 
 def plan_facts(table: Mapping[str, Any], *, limits: bool = True) -> Facts:
-    """Return a plan in few words: its data and release, its variables by role, every step by its name, and its ``limits``."""
+    """Return a plan in few words: its data and release, its variables by role, every step by its name, and its
+    ``limits``.
+    """
     head = describe_plan_head(table)
     facts: Facts = [("data", head.name), ("release", head.settings)]
     facts += [("" if at else "variables", f"{role}: {names}") for at, (role, names) in enumerate(role_facts(table))]

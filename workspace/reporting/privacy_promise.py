@@ -1,6 +1,7 @@
 """What a release guarantees of privacy, for readers who do not know epsilon; the same text in every public document.
 
-Nothing in it depends on the confidential data: it has the recipe's epsilons, and the kinds of things that the proof does not cover.
+Nothing in it depends on the confidential data: it has the recipe's epsilons, and the kinds of things that the proof
+does not cover.
 """
 
 from __future__ import annotations
@@ -88,7 +89,9 @@ def _protected_unit(privacy: PrivacyPromise) -> str:
 
 
 def _uncovered_people(privacy: PrivacyPromise) -> Sequence[str]:
-    """Return people of several records who are not covered; empty where no more than the bound of anybody's records were counted."""
+    """Return people of several records who are not covered; empty where no more than the bound of anybody's records
+    were counted.
+    """
     if privacy.bounded:
         return ()
     if privacy.person_records == 1:

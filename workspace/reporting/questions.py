@@ -1,7 +1,8 @@
 """The four questions of a risk assessment, which rows answer each, and why a question stays open.
 
-A row answers a question where it was computed, where its intruder knows every quasi-identifier of the recipe, and where the smallest leak
-that it would have found (``Output.detectable``) is no larger than the limit from which the gate blocks.
+A row answers a question where it was computed, where its intruder knows every quasi-identifier of the recipe, and where
+the smallest leak that it would have found (``Output.detectable``) is no larger than the limit from which the gate
+blocks.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ def rows_for_question(rows: Iterable[Row], question: Question) -> list[Row]:
 
 
 WARN_FROM, BLOCK_FROM = 0.05, 0.2
-"""From where on the gate warns and blocks, as a share of the remaining risk beyond the baseline, where a policy has no limits of its own."""
+"""From where on the gate warns and blocks, as a share of the remaining risk beyond the baseline, where a policy has no
+limits of its own.
+"""
 
 
 def methods_for_question(question: Question) -> tuple[str, ...]:
@@ -99,7 +102,9 @@ def _rejection_reason(row: Row, rows: list[Row], recipe: Recipe, limit: float | 
 
 
 def share_beyond_baseline(value: float, row: Row, output: Output) -> float:
-    """Return how far a value is beyond the row's baseline, as a share of the remaining risk: the scale of the gate's limits."""
+    """Return how far a value is beyond the row's baseline, as a share of the remaining risk: the scale of the gate's
+    limits.
+    """
     base = 0.0 if output.risk.gate_reference == "nothing" else row.baseline or 0.0
     return (value - base) / (1 - base) if base < 1 else 0.0
 
@@ -121,7 +126,9 @@ def unknown_quasi_identifiers(row: Row, recipe: Recipe) -> tuple[str, ...]:
 
 
 def variables_known_to_intruder(row: Row, recipe: Recipe) -> set[str] | None:
-    """Return the variables that the intruder of a row knows, by its step, else by the row itself; None where neither names them."""
+    """Return the variables that the intruder of a row knows, by its step, else by the row itself; None where neither
+    names them.
+    """
     for step in (*recipe.measures, *recipe.studies):
         settings = step.spec.settings(recipe.schema, recipe.released)
         if step.method.key == row.method_key and may_come_from_step(step.method, row.params, settings):
@@ -138,7 +145,9 @@ def _listed_names(given: Mapping[str, object]) -> set[str] | None:
 def unanswered_questions(
     rows: Iterable[Row], recipe: Recipe, limits: Mapping[Question, float | None] = NO_LIMITS
 ) -> dict[Question, str]:
-    """Return the questions that nothing answers, each with the reason. ``limits`` are the gate's, where a policy has its own."""
+    """Return the questions that nothing answers, each with the reason. ``limits`` are the gate's, where a policy has
+    its own.
+    """
     kept = risk_averages(rows)
     reasons = {one: answers_or_reason(kept, recipe, one, limits.get(one, BLOCK_FROM))[1] for one in QUESTIONS}
     return {one: reason for one, reason in reasons.items() if reason}
@@ -163,7 +172,9 @@ def _coverage_text(rows: list[Row], recipe: Recipe, question: Question, limit: f
 
 
 def strongest_intruder_lines(rows: Iterable[Row]) -> list[str]:
-    """Return what an intruder who knows all other records guesses right, before and after the release; or that this was not measured."""
+    """Return what an intruder who knows all other records guesses right, before and after the release; or that this was
+    not measured.
+    """
     found = []
     for row in risk_averages(rows):
         method = method_by_key(row.method_key)

@@ -1,4 +1,6 @@
-"""How a text file is read, in words and tables: the detected format, the reasons, what its owner has to decide, and the first rows."""
+"""How a text file is read, in words and tables: the detected format, the reasons, what its owner has to decide, and the
+first rows.
+"""
 
 from __future__ import annotations
 

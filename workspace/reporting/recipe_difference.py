@@ -89,7 +89,9 @@ def _spelled_value(value: Any) -> str:
 
 
 def difference_object(one: PlanDifference) -> dict[str, Any]:
-    """Return the object that ``--json`` writes; a setting that a plan leaves out is null, and ``kind`` tells which plan does."""
+    """Return the object that ``--json`` writes; a setting that a plan leaves out is null, and ``kind`` tells which plan
+    does.
+    """
     before, now = (None if value is NOTHING else _json_value(value) for value in (one.before, one.now))
     return {"where": difference_place(one), "setting": one.key, "kind": one.kind, "before": before, "now": now}
 

@@ -39,7 +39,8 @@ class RecordLine:
     probability: probability of re-identification
     unique: share of the datasets in which its own record is the only candidate; None where unknown
     candidates: number of candidates
-    confidential_probability, confidential_candidates: the same if the confidential data were released; None where unknown
+    confidential_probability, confidential_candidates: the same if the confidential data were released; None where
+        unknown
     prior: probability before the release
     """
 

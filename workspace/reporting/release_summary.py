@@ -116,8 +116,8 @@ def summary_lines(
     decision: ReleaseDecision | None = None,
     limits: Mapping[Question, float | None] = NO_LIMITS,
 ) -> list[str]:
-    """Return what is released, whether thresholds are met, how the four questions are answered, epsilon beside the evidence, and the
-    reason for the release.
+    """Return what is released, whether thresholds are met, how the four questions are answered, epsilon beside the
+    evidence, and the reason for the release.
 
     ``limits`` are those from which the gate blocks what answers a question, where a policy has its own.
     """

@@ -1,6 +1,8 @@
-"""Measurements as tables: numbers beside the confidential data, sweeps, verdicts, published figures, rows of single datasets.
+"""Measurements as tables: numbers beside the confidential data, sweeps, verdicts, published figures, rows of single
+datasets.
 
-Studies whose curves are drawn together have tables of every measure of each curve along the axis, and of the points that keep the limits.
+Studies whose curves are drawn together have tables of every measure of each curve along the axis, and of the points
+that keep the limits.
 """
 
 from __future__ import annotations
@@ -60,7 +62,9 @@ def study_answer_text(method: Method, row: Row) -> str:
 
 
 def study_limit_table(method: Method, rows: Iterable[Row]) -> DisplayTable | None:
-    """Return a line for every curve and limit: the point of the axis that keeps it, and reservations. None without limits."""
+    """Return a line for every curve and limit: the point of the axis that keeps it, and reservations. None without
+    limits.
+    """
     axis = method.study.axis
     assert axis is not None
     told = [row for row in rows if row.level is None and "of" in row.params]
@@ -184,7 +188,8 @@ def result_table(
 ) -> DisplayTable:
     """Return one line a number: the confidential data's value beside the release's, with its interval and baseline.
 
-    The published figure stands beside each, where the recipe quotes one, and its ratio to it. With ``keys`` the key ends the line.
+    The published figure stands beside each, where the recipe quotes one, and its ratio to it. With ``keys`` the key
+    ends the line.
     """
     pairs: dict[tuple[object, ...], dict[bool, Row]] = {}
     for row in rows:
@@ -272,7 +277,9 @@ def is_variance_share(row: Row) -> bool:
 
 
 def interval_variance_shares(rows: Iterable[Row]) -> dict[tuple[str, float], tuple[float, ...]]:
-    """Return, for each measure and level of one study, the shares of the variance behind its interval, where all are known."""
+    """Return, for each measure and level of one study, the shares of the variance behind its interval, where all are
+    known.
+    """
     found: dict[tuple[str, float], list[float | None]] = {}
     for row in rows:
         if is_variance_share(row) and row.level is not None:
@@ -343,7 +350,9 @@ def _sweep_title(row: Row, apart: SettingsByMethod) -> str:
 
 
 def variance_shares_table(rows: Sequence[Row]) -> DisplayTable | None:
-    """Return the shares of datasets, noise and both in the variance behind each interval of a sweep; None where they are unknown."""
+    """Return the shares of datasets, noise and both in the variance behind each interval of a sweep; None where they
+    are unknown.
+    """
     found = interval_variance_shares(rows)
     measures = list(dict.fromkeys(measure for measure, _ in found))
     lines = [
@@ -406,7 +415,9 @@ def study_parts(
 def curve_answers_table(
     method: Method, found: Sequence[AnswerLike], beside: Mapping[int, float] = NO_PUBLISHED_FIGURES
 ) -> DisplayTable | None:
-    """Return the answers for every curve of a study, a line each; ``beside`` has published figures by the answer's identity."""
+    """Return the answers for every curve of a study, a line each; ``beside`` has published figures by the answer's
+    identity.
+    """
     curve = method.study.axis.curve if method.study.axis else ""
     spread = {output.name: output.study.spread for output in method.answer_outputs}
     placed = {
@@ -436,7 +447,9 @@ def _with_drop_order(column: DisplayColumn, spare: int) -> DisplayColumn:
 def split_answers_table(
     method: Method, found: Sequence[AnswerLike], beside: Mapping[int, float] = NO_PUBLISHED_FIGURES
 ) -> DisplayTable | None:
-    """Return the answers that a study splits by a parameter, its values in columns, and the number of records behind each column."""
+    """Return the answers that a study splits by a parameter, its values in columns, and the number of records behind
+    each column.
+    """
     split = method.study.split
     if split is None:
         return None
@@ -477,7 +490,9 @@ def _answer_sentence(row: Row, published: Sequence[PublishedFigure]) -> str:
 
 
 def study_points_table(rows: Sequence[Row]) -> DisplayTable | None:
-    """Return one line a point of a study: its level, its parameters, and its measures in every dataset that has them; None without rows."""
+    """Return one line a point of a study: its level, its parameters, and its measures in every dataset that has them;
+    None without rows.
+    """
     rows = [row for row in rows if row.level is not None]
     if not rows:
         return None
@@ -514,10 +529,11 @@ def verdict_table(
     *,
     keys: bool = False,
 ) -> DisplayTable:
-    """Return one line a verdict: its outcome, the number's human name, its value in people or its unit, and the limit in words.
+    """Return one line a verdict: its outcome, the number's human name, its value in people or its unit, and the limit
+    in words.
 
-    ``records`` is the number of confidential records. On a page the name has every setting, those in ``apart`` with their defaults.
-    With ``keys`` the key stands beside it.
+    ``records`` is the number of confidential records. On a page the name has every setting, those in ``apart`` with
+    their defaults. With ``keys`` the key stands beside it.
     """
     columns = (
         DisplayColumn("verdict", "verdict"),
@@ -544,7 +560,9 @@ def verdict_table(
 
 
 def published_source_table(quoted: SourceTable) -> DisplayTable:
-    """Return the figures of one source: our value, the published figure and their ratio, for the confidential data and each run."""
+    """Return the figures of one source: our value, the published figure and their ratio, for the confidential data and
+    each run.
+    """
     titles = [
         "measure",
         "variable",

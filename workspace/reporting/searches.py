@@ -148,7 +148,9 @@ class SearchOutcome:
         return found
 
     def possible_relaxations(self) -> list[LimitRelaxation]:
-        """Return with which other limits finalists would pass where none does, the smallest change first; none for one that the gate blocks."""
+        """Return with which other limits finalists would pass where none does, the smallest change first; none for one
+        that the gate blocks.
+        """
         if self.winner is not None:
             return []
         found = []
@@ -227,7 +229,9 @@ def conclusion_lines(found: SearchOutcome) -> list[str]:
 
 
 def utility_change_lines(found: SearchOutcome) -> list[str]:
-    """Return how the winner's utilities differ from the unchanged plan's, in a line; or that none is better by most measures."""
+    """Return how the winner's utilities differ from the unchanged plan's, in a line; or that none is better by most
+    measures.
+    """
     start, winner = found.unchanged_finalist, found.winner
     if start is None:
         return []

@@ -1,4 +1,6 @@
-"""One table, however it is shown: built once as columns and rows of cells, drawn as text, as HTML, or on a grid of the app."""
+"""One table, however it is shown: built once as columns and rows of cells, drawn as text, as HTML, or on a grid of the
+app.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ class DisplayColumn:
     title: its heading
     width: cells on a grid
     align: ``right`` for numbers
-    drop_order: order in which columns are left out where there is too little room, the lowest above 0 first; 0 for never
+    drop_order: order in which columns are left out where there is too little room, the lowest above 0 first; 0 for
+        never
     grow_order: on a grid the column with the lowest order above 0 takes the room that is left
     full_title: heading on a page, where a line has little room for ``title``
     page_only: whether it is shown on pages only
@@ -105,8 +108,8 @@ def table_from_titles(
     spare: Sequence[int] = (),
     title: str = "",
 ) -> DisplayTable:
-    """Make a table from the titles of its columns: those numbered in ``right`` are aligned right, those in ``spare`` are dropped in that
-    order.
+    """Make a table from the titles of its columns: those numbered in ``right`` are aligned right, those in ``spare``
+    are dropped in that order.
     """
     flush, leaving = set(right), {place: order for order, place in enumerate(spare, start=1)}
     made = [
@@ -163,7 +166,9 @@ def _text_lines(table: DisplayTable, most: int | None = None) -> list[str]:
 
 
 def _narrow_widths(widths: Sequence[int], words: Sequence[bool], most: int) -> list[int]:
-    """Reduce the widths of columns of words, the widest first, until all fit into ``most`` or none is above ``LEAST_WORDS_WIDTH``."""
+    """Reduce the widths of columns of words, the widest first, until all fit into ``most`` or none is above
+    ``LEAST_WORDS_WIDTH``.
+    """
     found = list(widths)
     while sum(found) + COLUMN_GAP * (len(found) - 1) > most:
         wide = [i for i, is_words in enumerate(words) if is_words and found[i] > LEAST_WORDS_WIDTH]
@@ -220,7 +225,9 @@ AnyColumn = TypeVar("AnyColumn", bound=DisplayColumn)
 
 
 def fit_columns(columns: Sequence[AnyColumn], width: int) -> tuple[AnyColumn, ...]:
-    """Return the columns on a grid of ``width`` cells: columns are dropped while it is too little, one that grows takes what is left."""
+    """Return the columns on a grid of ``width`` cells: columns are dropped while it is too little, one that grows takes
+    what is left.
+    """
     kept = tuple(columns)
     for spare in sorted((column for column in kept if column.drop_order), key=lambda column: column.drop_order):
         if grid_width(kept) <= width:

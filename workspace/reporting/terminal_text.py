@@ -10,7 +10,9 @@ _PARTS = re.compile(r"[^._/-]*[._/-]+|[^._/-]+")
 
 
 def cell_width(text: str) -> int:
-    """Return how many cells of a terminal ``text`` takes: two for a wide character, none for one that joins the character before it."""
+    """Return how many cells of a terminal ``text`` takes: two for a wide character, none for one that joins the
+    character before it.
+    """
     return len(text) if text.isascii() else sum(map(_character_width, text))
 
 
@@ -41,7 +43,8 @@ def split_at_width(text: str, width: int) -> tuple[str, str]:
 def fold_text(words: str, width: int, indent: str = "") -> list[str]:
     """Fold ``words`` into lines of at most ``width`` cells; lines after the first begin with ``indent``.
 
-    Lines break behind a blank, else behind a point, underscore or stroke; only a part that is longer than a line is broken inside.
+    Lines break behind a blank, else behind a point, underscore or stroke; only a part that is longer than a line is
+    broken inside.
     """
     if cell_width(words) <= width:
         return [words]

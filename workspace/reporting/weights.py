@@ -1,4 +1,6 @@
-"""The weights of records: which have least influence on the models of a run, in a table and as JSON. As confidential as the data."""
+"""The weights of records: which have least influence on the models of a run, in a table and as JSON. As confidential as
+the data.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,8 @@ class RecordWeights:
     weighting: the recipe's weighting
     measure: key of the risk by which the weights were found
     weights: influence of each record on the models, (n,)
-    risk_now: risk in this run by the same measure, (n,), NaN where it was not measured; None where the run did not measure it
+    risk_now: risk in this run by the same measure, (n,), NaN where it was not measured; None where the run did not
+        measure it
     """
 
     run_id: int

@@ -1,4 +1,6 @@
-"""Texts for numbers, intervals, verdicts, bounds, families and parameters, the same on every screen, in every command and report."""
+"""Texts for numbers, intervals, verdicts, bounds, families and parameters, the same on every screen, in every command
+and report.
+"""
 
 from __future__ import annotations
 
@@ -88,8 +90,8 @@ def duration_text(seconds: float | None) -> str:
 
 
 def interval_text(lower: float | None, upper: float | None) -> str:
-    """Return ``0.011 .. 0.015``, with as many digits as the value beside it, which must not seem to lie outside; empty without an interval
-    or width.
+    """Return ``0.011 .. 0.015``, with as many digits as the value beside it, which must not seem to lie outside; empty
+    without an interval or width.
     """
     return "" if lower is None or upper is None or lower == upper else f"{number(lower)} .. {number(upper)}"
 
@@ -112,8 +114,8 @@ def outcome_text(outcome: str) -> str:
 def limit_text(bound: str, limit: float | str, value: str = "") -> str:
     """Return a limit in the unit of measure ``value``, whose method is loaded: ``at most 2 %``, ``at least 5 records``.
 
-    A ratio and an increase name the reference: the confidential data's own value unless the measure has a baseline for that,
-    ``at most 1.2 × before the release``. A text stays unchanged.
+    A ratio and an increase name the reference: the confidential data's own value unless the measure has a baseline for
+    that, ``at most 1.2 × before the release``. A text stays unchanged.
     """
     text, against = limit if isinstance(limit, str) else limit_quantity(bound, limit, value), ""
     if bound in ("max_ratio", "max_increase") and value:
@@ -154,7 +156,9 @@ def observed_text(verdict: Verdict, records: int | None = None) -> str:
 
 
 def judged_interval_text(verdict: Verdict) -> str:
-    """Return the interval that decided a verdict, in the unit of its limit: ``0.36 .. 0.52 %``; open above where it has no upper end."""
+    """Return the interval that decided a verdict, in the unit of its limit: ``0.36 .. 0.52 %``; open above where it has
+    no upper end.
+    """
     if verdict.lower is None:
         return ""
     from sfumato.engine.methods.labels import method_and_output
@@ -235,7 +239,8 @@ def _survey_design_last(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def params_text(params: Mapping[str, Any] | None, apart: Mapping[str, Any] = NO_SETTINGS) -> str:
-    """Return the parameters that distinguish a row: short ones, radii by variable, and settings in ``apart`` with their defaults.
+    """Return the parameters that distinguish a row: short ones, radii by variable, and settings in ``apart`` with their
+    defaults.
 
     ``apart`` are settings in which uses of the method differ; they are spelled out however long they are.
     """
@@ -259,7 +264,9 @@ def _is_short_value(value: object) -> bool:
 
 
 def role_text(role: str) -> str:
-    """Return a variable's role in words: ``quasi-identifier`` for ``quasi_identifier``, or the older ``known``; ``survey weight``."""
+    """Return a variable's role in words: ``quasi-identifier`` for ``quasi_identifier``, or the older ``known``;
+    ``survey weight``.
+    """
     if role == "weight":
         return "survey weight"
     return "quasi-identifier" if role in ("quasi_identifier", "known") else role
@@ -319,7 +326,9 @@ def _split_brackets(name: str) -> tuple[str, str]:
 
 
 def _shorten_name(head: str, rest: str, heads: Sequence[str], width: int) -> str:
-    """Shorten a name to at most ``width`` cells, its words before the brackets first, and so that they are not those of another head."""
+    """Shorten a name to at most ``width`` cells, its words before the brackets first, and so that they are not those of
+    another head.
+    """
     from .terminal_text import cell_width
 
     if cell_width(head + rest) <= width:
@@ -349,7 +358,9 @@ def _common_prefix_length(first: str, second: str) -> int:
 
 
 def _truncate(text: str, width: int, *, always: bool = False) -> str:
-    """Return the text in at most ``width`` cells, with an ellipsis in place of its end where it is longer, or ``always``."""
+    """Return the text in at most ``width`` cells, with an ellipsis in place of its end where it is longer, or
+    ``always``.
+    """
     from .terminal_text import cell_width
 
     if cell_width(text) <= width and not always:
@@ -361,7 +372,9 @@ def _truncate(text: str, width: int, *, always: bool = False) -> str:
 
 
 def full_row_name(row: Any, apart: SettingsByMethod = NO_SETTINGS) -> str:
-    """Return the full name of a row, verdict or compared number, with the defaults of settings in which uses of its method differ."""
+    """Return the full name of a row, verdict or compared number, with the defaults of settings in which uses of its
+    method differ.
+    """
     from sfumato.engine.methods.labels import label_of
 
     uses = apart.get(method_key_of_measure(row.key), {})
@@ -390,8 +403,8 @@ def _table_text(table: Mapping[str, object]) -> str:
 
 
 def settings_text(params: Mapping[str, Any], apart: Mapping[str, Any] = NO_SETTINGS) -> str:
-    """Return every parameter in a line: ``radius: availability_365 5, price 5%; q 0.9``, those ``apart`` with their defaults, the survey
-    design last.
+    """Return every parameter in a line: ``radius: availability_365 5, price 5%; q 0.9``, those ``apart`` with their
+    defaults, the survey design last.
     """
     told = _survey_design_last({**apart, **params})
     return "; ".join(

@@ -1,4 +1,6 @@
-"""A worked example of an estimate from released datasets, computed on these datasets alone: nothing confidential enters it."""
+"""A worked example of an estimate from released datasets, computed on these datasets alone: nothing confidential enters
+it.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ class CombinedMean:
 
 
 def combined_mean(variable: str, columns: Sequence[Floats], rule: Rule) -> CombinedMean | None:
-    """Return the worked example on the values (n_l,) of a variable in each dataset, NaN where one is missing; None where too few have one."""
+    """Return the worked example on the values (n_l,) of a variable in each dataset, NaN where one is missing; None
+    where too few have one.
+    """
     present = [values[np.isfinite(values)] for values in columns]
     if any(values.size < LEAST_DATASET_VALUES for values in present):
         return None
@@ -79,7 +83,9 @@ class BoundedMean:
 
 
 def bounded_mean(variable: str, labels: Sequence[str | None], kind: Kind) -> BoundedMean | None:
-    """Return the worked example on the labels (n,) of a generalised variable; None where none is an interval with two ends."""
+    """Return the worked example on the labels (n,) of a generalised variable; None where none is an interval with two
+    ends.
+    """
     ends = {label: parse_interval(label, kind) for label in set(labels) if label is not None}
     found = [ends[label] for label in labels if label is not None]
     closed = [one for one in found if one is not None and np.isfinite([one.low, one.high]).all()]
