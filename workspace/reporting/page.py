@@ -395,6 +395,7 @@ def _trace_parts(runs: Sequence[ReportedRun]) -> Iterator[DocumentPart]:
         words += [_missing_trace_text(target, trace) for target, trace in traces.items() if not plot_names(trace)]
         lines = [line for line in convergence_by_parameter(run.diagnostics) if line.target in traces]
         drawn = [line for line in sort_worst_first(lines) if plot_names(traces[line.target])][:WORST_PARAMETERS]
+        # a figure has the run's number in its id, since ids of one page must differ
         figures += [
             _trace_figure_part(traces[line.target], line, f"trace-{run.id}-{i}")
             for i, line in enumerate(drawn, start=1)
@@ -415,6 +416,7 @@ def _missing_trace_text(target: str, trace: Trace | None) -> str:
 def _trace_figure_part(trace: Trace | None, line: ParameterConvergence, ident: str) -> CaptionedFigure:
     """Return the figure of a parameter's trace, with its convergence in the caption."""
     names: tuple[str, ...] = getattr(trace, "parameters", ())
+    # the last parameter of a trace is the log posterior, which stands for the whole model
     at = len(names) - 1 if line.parameter == ALL_PARAMETERS else names.index(line.parameter)
     assert trace is not None
     figure = trace_figure(trace, plot_names(trace)[0], at, f"{line.target} {names[at]}")
