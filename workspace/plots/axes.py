@@ -52,11 +52,11 @@ def nice_ticks(low: float, high: float, most: int) -> Floats:
 def _multiples_between(low: float, high: float, leading: int, exponent: int) -> Floats:
     """Return the multiples of ``leading`` · 10^``exponent`` in [low, high], with a tolerance for rounding."""
     unit = float(f"1e{abs(exponent)}")
-    # times 10^k rather than divided by 10^-k, which is no exact float and would give ticks such as 0.30000000000000004
     scaled = [value * unit if exponent < 0 else value / unit for value in (low, high)]
     first = math.ceil(scaled[0] / leading - 1e-9)
     last = math.floor(scaled[1] / leading + 1e-9)
     count = np.arange(first, last + 1, dtype=np.float64) * leading
+    # divided by 10^k: 10^-k is no exact float, and 3 times 0.1 would be 0.30000000000000004
     return count / unit if exponent < 0 else count * unit
 
 

@@ -36,6 +36,7 @@ MORE_COLOURS = ("#fdd0a2", "#fd8d3c", "#d94801", "#7f2704")
 FEWER_COLOURS = ("#c6dbef", "#6baed6", "#2171b5", "#08306b")
 Floats = NDArray[np.float64]
 WIDTH = 760.0
+# Okabe and Ito's palette, darkened where a line on white would be too pale; black is for the confidential data
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#aa4499", "#56b4e9", "#997700")
 """Colours of released series."""
 DASHES = ("7 3", "2 2", "9 3 2 3", "4 2 1 2", "12 4", "1 3")
