@@ -323,9 +323,7 @@ def split_rows(lines: Iterable[str], delimiter: str, quote: str, *, skip_blanks:
 
 
 def _regularity_score(rows: list[list[str]]) -> float:
-    """Compute the consistency of rows after van den Burg et al.: regularity of row lengths times share of cells of a
-    known type.
-    """
+    """Compute how regular rows are after van den Burg et al.: by their lengths and the known types of their cells."""
     if not rows:
         return 0.0
     patterns = Counter(map(len, rows))
@@ -427,11 +425,7 @@ def _detect_missing_codes(
 
 
 def _outlying_code(column: Sequence[str], name: str) -> str:
-    """Describe a number of nines, or a negative digit, that lies far from the other values of a column and may be a
-    code.
-
-    Empty if there is none.
-    """
+    """Describe a number of nines, or a negative digit, that lies far from a column's other values and may be a code."""
     numbers = [float(cell) for cell in column if re.fullmatch(WHOLE_NUMBER, cell)]
     # of fewer numbers any may lie apart by chance
     if len(numbers) < 20 or len(numbers) < 0.8 * len(column):
@@ -451,9 +445,7 @@ def _outlying_code(column: Sequence[str], name: str) -> str:
 
 
 def _detect_number_signs(columns: Sequence[Sequence[str]], codes: Iterable[str]) -> tuple[SettingReason, SettingReason]:
-    """Choose the decimal sign and the thousands sign under which most numeric columns can be read, the plainest of
-    equals.
-    """
+    """Choose the decimal and thousands signs under which most numeric columns can be read, the plainest of equals."""
     texts = [[cell for cell in column if cell and cell not in codes] for column in columns]
     found = detect_number_signs(
         [column for column in texts if not any(_DATE_PATTERN.fullmatch(cell) for cell in column)]

@@ -70,11 +70,7 @@ def find_source(file: str, recipe_folder: Path | None = None, place: str = "data
 
 
 def expand_file_patterns(names: Sequence[str], place: str) -> list[str]:
-    """List the files that names and patterns (``syn*.csv``) stand for, those of a pattern in the order of their
-    numbers.
-
-    Raises BadInput where a pattern matches no file, and where a file is given twice: it would count as two datasets.
-    """
+    """List the files that names and patterns (``syn*.csv``) stand for, in the order of the numbers in their names."""
     found: list[str] = []
     for name in names:
         path = Path(name).expanduser()
@@ -128,8 +124,9 @@ def is_text_source(source: SourceFile) -> bool:
 
 
 def text_head(file: Path) -> bytes:
-    """Return the whole lines among the first bytes of a text file; empty for other formats. Raises OSError,
-    StrangeFile.
+    """Return the whole lines among the first bytes of a text file; empty for other formats.
+
+    Raises OSError and StrangeFile.
     """
     handle = open_plain(file, follow=True)
     with os.fdopen(handle, "rb") as opened:

@@ -1,5 +1,6 @@
-"""Filtering of records by ``where`` of a recipe, a DuckDB expression. Untrusted: it may use the columns of the file and
-nothing else.
+"""Filtering of records by a DuckDB expression, ``where`` of a recipe. Untrusted: the expression.
+
+It may use the columns of the file and nothing else.
 """
 
 from __future__ import annotations
@@ -113,9 +114,7 @@ def find_records_where(
 
 
 def columns_of_expression(tree: object, names: Sequence[str]) -> list[str]:
-    """Return the columns whose values a parsed expression may read; all of them where it may read columns it does not
-    name.
-    """
+    """Return the columns whose values a parsed expression may read: all where it can read unnamed ones."""
     found: set[str] = set()
     for node in _walk_syntax_tree(tree):
         found |= {part.lower() for part in node.get("column_names", [])}

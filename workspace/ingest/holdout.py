@@ -1,6 +1,4 @@
-"""Control records: records of a file that no release is made of, so that attacks on the release can be compared with
-them.
-"""
+"""Control records, which no release is made of, so that attacks on a release can be compared with attacks on them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Detection of the signs with which a column of text writes numbers: the decimal sign and the one that groups
-thousands.
-"""
+"""Detection of the decimal sign and the thousands sign with which a column of text writes numbers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Limits on the size of an Excel file, checked before any of it is parsed: an archive of a few megabytes may unpack to
-gigabytes.
+"""Limits on the size of an Excel file, checked before any of it is parsed: a few megabytes may unpack to gigabytes.
 
-Its parts are unpacked in chunks and their tags counted.
+The parts of the archive are unpacked in chunks and their tags counted.
 """
 
 from __future__ import annotations

@@ -148,6 +148,7 @@ def _date_ticks(low: float, high: float, most: int) -> tuple[Floats, list[str]]:
     for code, steps in (("M", MONTHS), ("Y", YEARS)):
         start, end = ends.astype(f"datetime64[{code}]").astype(np.int64)
         for step in steps:
+            # -(-a // b) rounds up, to the first period within the axis
             periods = (np.arange(-(-start // step), end // step + 1) * step).astype(f"datetime64[{code}]")
             days = periods.astype("datetime64[D]").astype(np.float64)
             inside = (days >= first) & (days <= last)

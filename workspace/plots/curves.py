@@ -32,9 +32,7 @@ class RunRows:
 
 
 def sweep_figures(runs: Sequence[RunRows]) -> list[Figure]:
-    """Return a figure for each sweep of studies (Guo & Hu, Figure 4): a panel for each measure, and its confidential
-    values.
-    """
+    """Return a figure for each sweep of a study (Guo & Hu, Figure 4), with a panel for each measure."""
     swept: dict[str, list[NamedRow]] = {}
     for run in runs:
         for row in run.rows:

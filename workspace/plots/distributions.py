@@ -85,6 +85,7 @@ def distribution_figure(
         drawn = _density_panels(variable, own, panels)
         return Figure(f"Density of {name}", "density", drawn, f"{caption} {_DENSITY_CAPTION}")
     every = [own, *(values for _, datasets in panels for values in datasets)]
+    # confidential values must not decide anything in a public figure
     known = every[1:] if public else every
     whole = variable.kind is Kind.DATE or all(np.array_equal(values, np.floor(values)) for values in known)
     span = _range_of_released(every[1:]) if public else drawn_range(own, every[1:])
@@ -178,6 +179,7 @@ def _level_panels(
     released = [_count_levels(values, levels) for _, datasets in panels for values in datasets]
     counts = np.sum(released, axis=0) if own is None else _count_levels(own, levels)
     shown = np.any(released, axis=0)
+    # the name of a level alone would show that a few confidential records have it
     some = np.flatnonzero(shown if own is None else shown | (counts >= LEAST_RECORDS))
     frequent = some[np.argsort(-counts[some], kind="stable")][:MOST_LEVELS]
     kept, rest = np.sort(frequent), np.setdiff1d(some, frequent)

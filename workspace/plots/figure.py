@@ -202,9 +202,7 @@ class ShadeSteps:
     signed: bool
 
     def step_of(self, values: Floats) -> NDArray[np.int16]:
-        """Return the step of each share, in the shape of ``values``: from 1, negative for negative differences, 0
-        without a share.
-        """
+        """Return the step of each share, in the shape of ``values``: below 0 for negative ones, 0 without a share."""
         sizes = np.abs(values)
         # the tolerance keeps a share on the limit of a step, but for rounding, in that step
         steps = np.searchsorted(self.ends * (1 - 1e-12), sizes, side="left").clip(0, len(self.ends) - 1) + 1

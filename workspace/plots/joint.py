@@ -26,9 +26,7 @@ MOST_VARIABLES = 3
 
 @dataclass(frozen=True)
 class BinWindow:
-    """Binning of an axis: at most ``most_bins`` bins of the values in ``span`` (None for all), of logarithms if
-    ``log``.
-    """
+    """Binning of an axis: at most ``most_bins`` bins of the values in ``span`` (None: all), of logarithms if ``log``."""
 
     most_bins: int
     span: Limits | None = None
@@ -206,8 +204,7 @@ def sample_scatter(
     log_x: bool = False,
     log_y: bool = False,
 ) -> ScatterSample:
-    """Draw at most MOST_POINTS points of the confidential data and of one dataset, from the records that have both
-    values.
+    """Draw at most MOST_POINTS points of the confidential data and of one dataset, from records with both values.
 
     Without ``streams`` the sample differs each time. Points are in the order of their values.
     """

@@ -120,9 +120,7 @@ def _present_values(column: VariableValues, *, log: bool) -> _PresentValues:
 
 
 def _missing_notes(column: VariableValues, origin: str) -> list[str]:
-    """Return a note on the shares of missing values: ``no value: confidential 3.1 %, synthetic 3.0 %``; none without
-    any.
-    """
+    """Return the shares of missing values: ``no value: confidential 3.1 %, synthetic 3.0 %``; nothing without any."""
     shares = [column.missing_share(draw) for draw in range(len(column.released))]
     if not column.missing_share() and not any(shares):
         return []
@@ -296,9 +294,7 @@ def _level_figure(column: VariableValues, draws: DatasetChoice, origin: str, *, 
 
 
 def _level_shares(column: VariableValues) -> tuple[tuple[str, ...], list[Floats]]:
-    """Return the names of the bars and the shares of each dataset's records in them: frequent levels, and the others
-    together.
-    """
+    """Return the names of the bars, frequent levels and the others together, and each dataset's shares in them."""
     labels = [column.variable.labels.get(level, level) for level in column.levels]
     every = (column.confidential, *column.released)
     counts = [_level_counts(values, len(labels)) / max(1, values.size) for values in every]

@@ -20,6 +20,7 @@ class Markup(str):
 
 def escape_text(value: str) -> Markup:
     """Return text as markup: hidden characters are replaced and special ones escaped; markup stays unchanged."""
+    # hidden characters could make a name from an untrusted file read as something else
     return value if isinstance(value, Markup) else Markup(escape(replace_hidden(value), quote=True))
 
 

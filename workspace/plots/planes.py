@@ -129,6 +129,7 @@ def _path_series(name: str, up: Sequence[Row], across: Sequence[Row], axis: Axis
         for level in sorted(level for level in heights if level is not None)
         if (x := places.get(level)) is not None and (y := heights[level]) is not None
     ]
+    # a curve that does not depend on the axis is one point, not a path
     if len({(x, y) for _, x, y in points}) == 1:
         points = [(_NOWHERE, *points[0][1:])]
     stops = tuple("" if math.isnan(level) else short_number(level) for level, _, _ in points)

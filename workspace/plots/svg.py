@@ -152,6 +152,7 @@ def y_scale(figure: Figure, panel: Panel, start: float, end: float) -> SvgScale:
     from_zero = figure.kind in ("histogram", "shares", "density")
     if panel.log_y:
         low, high = _limits_or_unit_interval([column[column > 0] for column in columns])
+        # without a value above 0 the limits are 0 and 1, which have no logarithmic scale
         return SvgScale(low, high, start, end, log=low > 0)
     low, high = _limits_or_unit_interval([*columns, np.zeros(1)] if from_zero else columns)
     margin = 0.05 * (high - low)
@@ -340,6 +341,7 @@ def _level_ticks(panel: Panel) -> list[tuple[float, str]]:
     names = panel.cells.y.names if panel.cells else ()
     every, letters = math.ceil(len(names) / 14), int((LEFT - 8) / LETTER_WIDTH)
     cut = [name if len(name) <= letters else f"{name[: letters - 1]}…" for name in names]
+    # without names ``every`` is 0, which is no step of a slice
     return [(float(place), name) for place, name in list(enumerate(cut))[:: every or 1]]
 
 

@@ -1,5 +1,4 @@
-"""Diagnostic plots of samplers: trace, ranks, density and autocorrelation of chains; density and weights of weighted
-draws.
+"""Diagnostic plots of samplers: trace, ranks, density and autocorrelation of chains; density and weights of draws.
 
 They show posterior draws, which are as confidential as the data, and belong in no release.
 """
@@ -91,6 +90,7 @@ def _density_plot(trace: ChainTrace, j: int, only: int | None) -> DrawnPanel:
     """Return the density of each split group of chains, and of all draws."""
     counts = trace.counts[:, :, j].astype(np.float64)
     low, high = float(trace.low[j]), float(trace.high[j])
+    # all draws may be equal
     width = (high - low) / counts.shape[1] or 1.0
     places = low + (np.arange(counts.shape[1]) + 0.5) * width
     groups = [Series(name, places, _smooth_counts(own, width)) for name, own in zip(trace.group, counts, strict=True)]

@@ -1,6 +1,4 @@
-"""Heat maps of pairs of variables: how far each pair is from the confidential data, and which pairs share a released
-table.
-"""
+"""Heat maps of pairs of variables: how far each is from the confidential data, and which pairs share a released table."""
 
 from __future__ import annotations
 
@@ -19,8 +17,7 @@ OTHER_VARIABLE = "other"
 
 
 def triangle_figures(rows: Sequence[Row], kept: Collection[frozenset[str]]) -> list[Figure]:
-    """Return a figure for each measure that has values of pairs, with a panel of the ``kept`` pairs where there are
-    some.
+    """Return a figure for each measure that has values of pairs, with a second panel of the ``kept`` pairs.
 
     ``rows`` are averages over the datasets.
     """

@@ -1,6 +1,4 @@
-"""Results of an audit by shadow releases: how well each target is recognised, and by what. Record numbers, never
-values.
-"""
+"""Results of an audit by shadow releases: which targets are recognised, and by what. Record numbers, never values."""
 
 from __future__ import annotations
 

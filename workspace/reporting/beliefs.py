@@ -96,9 +96,7 @@ class MeasureBeliefs:
 
 @dataclass(frozen=True, slots=True)
 class RecordGuess:
-    """One guess at a record: its probability before and after the release, whether it is right, and its values if
-    requested.
-    """
+    """Guess at a record: its probability after and before the release, whether it is right, and its values if asked for."""
 
     posterior: float
     prior: float

@@ -42,6 +42,7 @@ def difference_outcome(row: ComparedNumber, runs: RunNumbers) -> str:
         return "= equal"
     if row.distinguishable is False:
         return "~ not distinguishable"
+    # None, unlike False: there is no interval by which to distinguish the runs
     unsure = "" if row.distinguishable else ", no interval"
     if row.better_run is None:
         return f"* they differ{unsure}"
@@ -63,9 +64,7 @@ def outcome_counts_text(rows: Iterable[ComparedNumber], runs: RunNumbers) -> str
 
 
 def verdict_counts_text(rows: Sequence[ComparedVerdict]) -> str:
-    """Return how many verdicts the runs agree on: ``6 thresholds: 5 have the same verdict in both runs, 1 has another
-    ...``.
-    """
+    """Return how many verdicts agree: ``6 thresholds: 5 have the same verdict in both runs, 1 has another ...``."""
     both = [(row.first.outcome, row.second.outcome) for row in rows if row.first is not None and row.second is not None]
     alike = sum(first == second for first, second in both)
     counts = [
@@ -147,6 +146,7 @@ def confidential_values_text(row: ComparedNumber) -> str:
 
 def _baselines_text(row: ComparedNumber) -> str:
     """Return the baselines of both runs, without those that equal the confidential value."""
+    # the confidential value has a column of its own
     return _side_values_text(row, lambda side: None if side.baseline == side.confidential else side.baseline)
 
 

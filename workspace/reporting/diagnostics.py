@@ -1,6 +1,4 @@
-"""Convergence of the models of a run: every statistic with its rule, and whether each parameter is within the usual
-limits.
-"""
+"""Convergence of the models of a run: every statistic with its rule, and which parameters exceed a usual limit."""
 
 from __future__ import annotations
 
@@ -81,6 +79,7 @@ def convergence_by_parameter(lines: Sequence[Diagnostic]) -> list[ParameterConve
             known = found.setdefault((line.target, line.parameter), {})
             if line.name in _STATISTICS:
                 known[_STATISTICS[line.name]] = line.value
+    # reversed, so that the first place of each model is the one that stays
     order = {target: i for i, target in reversed(list(enumerate(line.target for line in lines)))}
     made = [ParameterConvergence(target, parameter, **known) for (target, parameter), known in found.items()]
     return sorted(made, key=lambda line: (order[line.target], line.parameter != ALL_PARAMETERS))
@@ -144,9 +143,7 @@ def statistics_summary(found: Sequence[Diagnostic]) -> str:
 
 
 def broken_rule_lines(diagnostics: Sequence[Diagnostic]) -> list[str]:
-    """Return a line for each model and statistic that breaks its rule, with the worst value and how many others there
-    are.
-    """
+    """Return a line for each model and statistic that breaks its rule: the worst value, and the number of others."""
     broken: dict[tuple[str, str, str], list[Diagnostic]] = {}
     for found in diagnostics:
         if found.passed is False:

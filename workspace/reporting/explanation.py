@@ -70,16 +70,12 @@ def explanation_facts(found: ExplainedNumber) -> FactLines:
 
 
 def verdict_text(verdict: Verdict, records: int | None = None) -> str:
-    """Return a verdict in a line: ``✗ not met: 88 of 20,190 (0.44 %), at most 0.1 %, 0.34 points outside the limit;
-    why``.
-    """
+    """Return a verdict in a line: ``✗ not met: 88 of 20,190 (0.44 %), at most 0.1 %, 0.34 points outside ...``."""
     return f"{outcome_text(verdict.outcome)}: {_verdict_judgement(verdict, records)}"
 
 
 def verdict_line(verdict: Verdict, name: str, records: int | None = None) -> str:
-    """Return a verdict with the name of its number: ``not met: Re-identified with certainty, 88 of 20,190 (0.44 %),
-    ...``.
-    """
+    """Return a verdict with the name of its number: ``not met: Re-identified with certainty, 88 of 20,190 ...``."""
     return f"{verdict.outcome}: {name}, {_verdict_judgement(verdict, records)}"
 
 
@@ -111,6 +107,7 @@ def _goodness_facts(verdicts: Sequence[Verdict], output: Output) -> FactLines:
 def _reference_facts(found: ExplainedNumber, output: Output) -> FactLines:
     """Return the values to compare with: that of the confidential data, and another baseline."""
     row = found.row
+    # for a risk this is what releasing the data unprotected would mean
     own = next((one for one in found.series_rows if one.dataset == "confidential" and one.value is not None), None)
     facts = []
     if own is not None and own.value is not None and row.dataset != "confidential":

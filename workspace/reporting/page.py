@@ -207,6 +207,7 @@ def _measure_chapters(run: ReportedRun, of: str) -> list[Chapter]:
     apart = varying_settings_of_recipe(run.recipe_toml)
     plain = [row for row in run.rows if row.level is None and not _has_own_tables(method_by_key(row.method_key))]
     sections = [
+        # the chapter's heading has the title
         Chapter(f"{one.title}{of}", [replace(one, title=""), _measure_terms(own)])
         for one, own in result_tables(plain, run.recipe.published, apart)
     ]

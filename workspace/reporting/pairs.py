@@ -1,6 +1,4 @@
-"""Pairs of variables of a release that was drawn from tables: which pairs share a table, and how far each is from the
-confidential data.
-"""
+"""Pairs of variables of a release drawn from tables: which share a table, and how far each is from the data."""
 
 from __future__ import annotations
 

@@ -94,6 +94,7 @@ def _describe_threshold(step: Mapping[str, Any]) -> StepDescription:
         key: one for key, one in step.items() if key not in (*HEADLINE_KEYS, bound) and not (params and key == "params")
     }
     rest |= {str(key): one for key, one in params.items()}
+    # a threshold with two limits cannot be read, and is shown as it was written
     named = isinstance(value, str) and bound is not None and not any(one in rest for one in BOUNDS)
     limit = limit_text(bound, step[bound], str(value)) if named and bound is not None else ""
     if not limit:

@@ -125,9 +125,7 @@ def column_legend(key: str, *, unique: bool, own: bool, drivers: bool = True) ->
 def record_objects(
     lines: Sequence[RecordLine], alone: LeaveOneOutCandidates | None, values: Values | None
 ) -> list[dict[str, Any]]:
-    """Return the objects that ``--json`` writes about records; drivers only where candidates without a variable are
-    given.
-    """
+    """Return the objects that ``--json`` writes about records, with drivers where records are matched."""
     found = []
     for r, line in enumerate(lines):
         written: dict[str, Any] = asdict(line)

@@ -1,6 +1,4 @@
-"""Measurements as tables: results beside the confidential data, sweeps, answers of studies, verdicts, published
-figures.
-"""
+"""Measurements as tables: results beside the confidential data, sweeps, answers of studies, verdicts, published values."""
 
 from __future__ import annotations
 
@@ -46,6 +44,7 @@ NO_PUBLISHED_FIGURES: Mapping[int, float] = MappingProxyType({})
 def joint_curve_tables(method: Method, rows: Sequence[Row]) -> list[DisplayTable]:
     """Return the tables of a study whose curves are drawn together: limits first, then measures by heading."""
     asked = study_limit_table(method, rows)
+    # a plane of one measure against another has no further numbers
     planes = [one for one in draw_planes(method, rows) if not one.plane.across]
     headings = dict.fromkeys(one.plane.heading for one in planes)
     tables = [level_table(method, h, [one for one in planes if one.plane.heading == h]) for h in headings]
@@ -184,12 +183,7 @@ def result_table(
     *,
     keys: bool = False,
 ) -> DisplayTable:
-    """Return a line for each number: the value of the confidential data, and that of the release with interval and
-    baseline.
-
-    Figures that the recipe quotes follow each value, with the ratio to them. With ``keys`` the line ends with the
-    measure's key.
-    """
+    """Return a line for each number: the confidential data's value, and the release's with interval and baseline."""
     pairs: dict[tuple[object, ...], dict[bool, Row]] = {}
     for row in rows:
         pairs.setdefault(row.series, {})[row.dataset == "confidential"] = row

@@ -134,6 +134,7 @@ def format_table(table: DisplayTable, width: int | None = None) -> str:
     table = table.select_columns(i for i, column in enumerate(table.columns) if not column.page_only)
     lines = _text_lines(table)
     while width is not None and max(map(cell_width, lines)) > width:
+        # columns are dropped before any text is folded: a folded table is harder to read
         spare = [column.drop_order for column in table.columns if column.drop_order]
         if not spare:
             break

@@ -16,6 +16,7 @@ def cell_width(text: str) -> int:
 
 def _character_width(character: str) -> int:
     """Return the cells of a character: two for a wide one, none for one that combines with the character before it."""
+    # combining marks take no cell of their own
     if unicodedata.category(character) in ("Mn", "Me"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1

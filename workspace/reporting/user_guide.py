@@ -1,6 +1,4 @@
-"""Guide for users of released data: what the data are, how to analyse them, and how much of the confidential data they
-keep.
-"""
+"""Guide for users of released data: what the data are, how to analyse them, what they keep of the confidential data."""
 
 from __future__ import annotations
 

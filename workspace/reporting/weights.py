@@ -1,6 +1,4 @@
-"""Weights of records, which limit their influence on the models of a run, as a table and as JSON. As confidential as
-the data.
-"""
+"""Weights of records, which limit their influence on models, as a table and as JSON. As confidential as the data."""
 
 from __future__ import annotations
 

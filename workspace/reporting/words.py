@@ -250,6 +250,7 @@ def params_text(params: Mapping[str, Any] | None, apart: Mapping[str, Any] = NO_
         f"{key} {value if _is_short_value(value) else spelled(value)}"
         for key, value in shown.items()
         if (key in apart and key != "radius" and value not in ([], {}, ""))
+        # confidence and combining rule tell how an interval was computed, not what it is about
         or (_is_short_value(value) and key not in ("radius", "confidence", "synthesis"))
     ]
     if isinstance(radius, Mapping):

@@ -61,6 +61,7 @@ def combined_mean(variable: str, columns: Sequence[Floats], rule: Rule) -> Combi
     if any(values.size < LEAST_DATASET_VALUES for values in present):
         return None
     means = tuple(float(values.mean()) for values in present)
+    # squared standard errors of the means, u in Reiter's rules
     variances = tuple(float(values.var(ddof=1)) / values.size for values in present)
     combine = combine_partial_synthesis if rule == "partial" else combine_full_synthesis
     return CombinedMean(variable, means, variances, rule, combine(means, variances) if len(means) > 1 else None)

@@ -74,6 +74,7 @@ def audit_of_row(workspace: Workspace, run_id: int, row: Row) -> RecordMeasure |
         return None
     recipe = find_run(workspace, run_id).recipe
     step = recipe.step_of_row(row.method_key, row.params)
+    # a recipe may use a method several times, with other settings
     own = (one for one in record_measures(workspace, run_id) if is_audit(one) and recipe.measures[one.position] is step)
     return next(own, None)
 

@@ -158,6 +158,7 @@ def _variable_line(name: str, tables: VariableTables, stored: DatasetOutline) ->
         try:
             variable = Variable.from_table(name, said, f"variables.{name}")
         except BadInput as error:
+            # a column that the plan leaves out may be defined wrongly without harm
             problem = "" if planned is None else str(error)
     if variable is None and kept is not None:
         variable = Variable.from_table(name, kept, f"variables.{name}")

@@ -1,6 +1,4 @@
-"""Conversion of a sampler's chains to ArviZ's ``InferenceData``; ArviZ is the extra ``arviz`` and is imported only
-here.
-"""
+"""Conversion of a sampler's chains to the ``InferenceData`` of ArviZ, an extra that is imported only here."""
 
 from __future__ import annotations
 

@@ -74,6 +74,7 @@ def read_records_at_risk(
         values_of_records(workspace, run.id, numbers) if with_values else None,
         read_beliefs(workspace, run.id, records.measure) if told else None,
         read_record_guesses(workspace, run.id, records.measure, record, with_values=with_values)
+        # an audit stores features of releases in place of guesses at values
         if record is not None and records.measure.guesses_hash is not None and not is_audit(chosen)
         else None,
         read_audited_records(workspace, chosen, record)[: len(lines)] if is_audit(chosen) else (),

@@ -47,6 +47,7 @@ def quality_metrics(recipe: Recipe) -> list[QualityMetric]:
     )
     found: dict[str, QualityMetric] = {}
     for method in methods:
+        # of two measures with one title that with a limit keeps it, the other is named by its key
         for metric in sorted(_metrics_of_method(method), key=lambda one: one.default_limit is None):
             name = metric.table_key if metric.name in found else metric.name
             found[name] = replace(metric, name=name)

@@ -1,5 +1,4 @@
-"""Risk of single records in the releases of a run, the released records that match them, and the variables that drive
-the risk.
+"""Risk of single records in a run's releases, the released records that match them, and what drives the risk.
 
 Values of the data are read only by ``values_of_records`` and ``values_of_dataset``; all others return record numbers
 and counts. Record i is row i of the confidential table, counted from 1.

@@ -162,6 +162,7 @@ def read_judged_series(workspace: Workspace, run_id: int) -> list[JudgedSeries]:
     verdicts = read_verdicts(workspace, run_id)
     measures = list({verdict.value.rpartition(".")[2] for verdict in verdicts})
     targets = list({verdict.target for verdict in verdicts})
+    # parameters as they are written too, by which the database joins verdicts to rows
     query = f"""SELECT {_COLUMNS}, result.params AS written FROM result JOIN task ON task.id = result.task_id
                 WHERE result.run_id = ? AND result.draw IS NULL AND result.dataset <> 'confidential' AND task.kind = 'combine'
                       AND result.measure IN ({_placeholders(measures)}) AND result.target IN ({_placeholders(targets)})
@@ -341,6 +342,7 @@ class SortedResultIds:
                 promised.set_result(read_selected_ids(workspace, selection))
             except Exception as error:  # noqa: BLE001  (who else waits is told the same)
                 with self._lock:
+                    # a selection that failed may be asked for again
                     self._kept.pop(selection, None)
                 promised.set_exception(error)
         return promised.result()

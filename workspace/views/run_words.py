@@ -25,6 +25,7 @@ def _open_read_only(directory: Path) -> Iterator[sqlite3.Connection]:
     """Open the database of a workspace for reading within the block, with limits."""
     check_layout(directory)
     file = directory / DATABASE
+    # a shell that completes a word cannot wait for a lock
     with closing(sqlite3.connect(f"file:{quote(str(file.absolute()))}?mode=ro", uri=True, timeout=0.2)) as connection:
         # the database may be a stranger's, whose views and triggers could call functions
         connection.execute("PRAGMA trusted_schema = OFF")
@@ -34,6 +35,7 @@ def _open_read_only(directory: Path) -> Iterator[sqlite3.Connection]:
 
 def run_completions(directory: Path) -> list[tuple[str, str]]:
     """Return the names and numbers of the newest runs, each with its title; empty where no workspace can be read."""
+    # SQLite's columns may hold values of any type and length, whatever the schema says
     asked = f"""SELECT CAST(run.id AS TEXT), substr(CAST(title AS TEXT), 1, {LONGEST_NAME}) FROM run ORDER BY id DESC LIMIT {MOST_RUNS}"""
     names = f"SELECT substr(CAST(name AS TEXT), 1, {LONGEST_NAME}), CAST(run_id AS TEXT) FROM run_name ORDER BY run_id DESC LIMIT {MOST_RUNS}"
     try:

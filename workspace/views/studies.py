@@ -57,6 +57,7 @@ def read_study_curves(workspace: Workspace, run_id: int) -> list[StudyCurve]:
 
     Before the rows are averaged, the means of the rows so far are returned, without intervals.
     """
+    # once averaged a group has a single row, of which avg is the value
     combined = has_averages(workspace, run_id)
     which = "task.kind = 'combine' AND result.draw IS NULL" if combined else "task.kind <> 'combine'"
     ends = ("lower", "upper") if combined else ("NULL", "NULL")

@@ -48,9 +48,7 @@ def _weighting_measure_key(workspace: Workspace, run_id: int, name: str) -> str:
 
 
 def record_weight_lines(workspace: Workspace, run_id: int) -> tuple[str, ...]:
-    """Return how many records have a reduced weight, and the lowest weights, in lines; none where records are not
-    weighted.
-    """
+    """Return how many records have a reduced weight, and the lowest, in lines; none for a run without weights."""
     run = find_run(workspace, run_id)
     sha256 = weights_hash(workspace, run.id) if run.recipe.weights is not None else ""
     if run.recipe.weights is None or not sha256:
