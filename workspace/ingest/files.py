@@ -263,7 +263,7 @@ def microdata_from_table(
 
 
 def _select_rows(values: pd.Series, chosen: list[int] | None) -> pd.Series:
-    """Return the chosen rows of a column, numbered anew; all of them where ``chosen`` is None."""
+    """Return the chosen rows of a column, numbered from 0; all of them where ``chosen`` is None."""
     return values if chosen is None else values.iloc[chosen].reset_index(drop=True)
 
 

@@ -112,7 +112,7 @@ def draw_screening_records(members: Microdata, sha256: str, data: DataSource, se
 
 def _conform_subset(everything: Microdata, schema: Schema, flags: NDArray[np.bool_], data: DataSource) -> Microdata:
     """Return the marked records, conformed as if the file had no others."""
-    # conformed anew, since levels that only the other part has would tell of its records
+    # conformed on its own, since levels that only the other part has would tell of its records
     found = conform_to_schema(everything.frame[flags].reset_index(drop=True), schema, data.missing, everything.origin)
     kinds = None if everything.kinds is None else everything.kinds[flags].reset_index(drop=True)
     return Microdata(found.schema, found.frame, found.origin, everything.dropped, kinds=kinds)

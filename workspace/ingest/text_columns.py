@@ -229,7 +229,7 @@ class TextColumns:
             return held
         texts = held.series
         meant = convert_texts(texts.to_frame(name), self.known_format, set(self.levels))[name]
-        # nothing was converted, so the codes hold as they are
+        # nothing was converted, so the codes stay valid
         same = isinstance(meant.dtype, pd.StringDtype) and not meant.hasnans
         return _categorical_column(held.codes, texts) if same else _column_from_codes(held.codes, meant)
 

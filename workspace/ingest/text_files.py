@@ -51,7 +51,7 @@ def parse_column(
     """Parse a column (n,) from the bytes of its cells, one quoted cell a line. Raises BadInput."""
     said = form or TextFormat()
     all_text = said.trim or (said.decimal, said.thousands) != (".", "")
-    # the cells were written anew, quoted and with commas, by text_columns
+    # text_columns has rewritten the cells, quoted and with commas
     alone = replace(said, quote='"', delimiter=",", header=False)
     as_text = {column} if all_text or column in levels else set()
     frame = _parse_csv(cells, name, [column], ",", alone, as_text, place)

@@ -111,7 +111,7 @@ class Series:
         return SeriesReading(self.name, *(None if c is None else _weighted_sum(c, weights) for c in columns))
 
     def _reading_weights(self, x: float, tolerance: float) -> dict[int, float]:
-        """Return the points that make up the value at ``x``, with their weights; empty where there is none."""
+        """Return the points that make up the value at ``x``, with their weights; empty without any."""
         order = self.x_order
         after = int(np.searchsorted(self.x[order], x, side="right"))
         if self.marker in ("points", "bars"):

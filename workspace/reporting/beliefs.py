@@ -96,7 +96,9 @@ class MeasureBeliefs:
 
 @dataclass(frozen=True, slots=True)
 class RecordGuess:
-    """Guess at a record: its probability after and before the release, whether it is right, and its values if asked for."""
+    """Guess at a record: its probability after and before the release, whether it is right, and its values if asked
+    for.
+    """
 
     posterior: float
     prior: float

@@ -62,7 +62,7 @@ def _account_line(row: Row) -> DisplayRow:
 
 
 def _value_or_status(row: Row) -> str:
-    """Return the value as text, or why there is none in one word."""
+    """Return the value as text, or the status in place of a missing one."""
     return number(row.value) if row.value is not None else row.status
 
 

@@ -24,7 +24,7 @@ LONGEST_CELL = 20
 
 
 def visible_sign(value: str) -> str:
-    """Return a sign as it is written, or its name where it is invisible."""
+    """Return a sign itself, or its name where it is invisible."""
     return SIGN_NAMES.get(value, value)
 
 
@@ -38,7 +38,7 @@ def detection_table(found: DetectedFormat) -> DisplayTable:
 
 
 def first_rows_table(found: DetectedFormat, width: int | None = None) -> DisplayTable:
-    """Return the first rows as they are read, with as many columns as fit into ``width`` cells."""
+    """Return the first rows under the detected format, with as many columns as fit into ``width`` cells."""
     # its cells are records, shown only to the owner of the file before anything is stored
     made = _first_columns(found, min(len(found.header), MOST_COLUMNS))
     for number in range(len(made.columns) - 1, 0, -1):

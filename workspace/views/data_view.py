@@ -199,7 +199,7 @@ def _profile_stored_column(variable: Variable, data: Microdata, dropped: int) ->
         except BadInput as error:
             problem = str(error)
     found = profile_distribution(own, name)
-    # of dropped records nobody knows which column lacked a value
+    # it is not known which column of a dropped record lacked a value
     return ProfiledColumn(name, found, None if dropped else 1 - found.records / len(data), problem)
 
 

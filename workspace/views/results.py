@@ -162,7 +162,7 @@ def read_judged_series(workspace: Workspace, run_id: int) -> list[JudgedSeries]:
     verdicts = read_verdicts(workspace, run_id)
     measures = list({verdict.value.rpartition(".")[2] for verdict in verdicts})
     targets = list({verdict.target for verdict in verdicts})
-    # parameters as they are written too, by which the database joins verdicts to rows
+    # the text of the parameters too, by which the database joins verdicts to rows
     query = f"""SELECT {_COLUMNS}, result.params AS written FROM result JOIN task ON task.id = result.task_id
                 WHERE result.run_id = ? AND result.draw IS NULL AND result.dataset <> 'confidential' AND task.kind = 'combine'
                       AND result.measure IN ({_placeholders(measures)}) AND result.target IN ({_placeholders(targets)})

@@ -30,7 +30,7 @@ MAX_MISSING_LETTERS = 26
 
 
 class WrittenColumn:
-    """Column as it is handed to the writer of a statistical program.
+    """Column in the form that the writer of a statistical program takes.
 
     values: values, (n,); missing ones are NaN, empty texts or letters of Stata
     labels: labels of values and of kinds of missing value, by code
