@@ -1,8 +1,8 @@
 """Guesses at the kind of each column of a file, from its values and from the file's own description.
 
-A column whose values are all labelled has levels; a scale of which only some values are labelled is a number, and a code on it whose
-label means "no answer" is a missing code, as those are that the file declares. Columns that may say who a record is are
-taken for identifiers (``identifiers``), and one without any value is left out.
+A column whose values are all labelled has levels. A column of which only some values are labelled is a number, and a
+code whose label means "no answer" is a missing code, as are the codes that the file declares missing. Columns that may
+identify a record become identifiers (``identifiers``); a column without any value is left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from .raw_tables import ColumnDescription, RawTable
 
 MAX_CODE_LEVELS = 20
+"""Most distinct whole numbers that are taken for codes of levels."""
 UNIQUE_VALUES_FROM = 1 << 16
+"""Number of records above which a numeric column is reduced to its distinct values before it is examined."""
 MAX_LABELLED_CODES = 100
 """Most distinct numbers that are taken for codes of a nominal or ordinal variable because the file declares it so."""
 NO_ANSWER = re.compile(
@@ -41,7 +43,8 @@ class ColumnProfile:
     variable: guessed variable
     missing: number of records without a value
     distinct: number of distinct values
-    exclusion_reasons: why the column does not enter the project: it may be an identifier, has no value, or is not wanted
+    exclusion_reasons: why the column does not enter the project: it may be an identifier, has no value, or is not
+        wanted
     """
 
     variable: Variable
@@ -56,6 +59,7 @@ class ColumnProfile:
 
 
 def profile_columns(raw: RawTable) -> list[ColumnProfile]:
+    """Return a profile of each column of a file, in the file's order."""
     from .raw_tables import ColumnDescription
 
     about = raw.descriptions
@@ -79,6 +83,7 @@ def records_with_missing(raw: RawTable, columns: Sequence[ColumnProfile]) -> NDA
 
 
 def _profile_column(name: str, values: pd.Series, about: ColumnDescription) -> ColumnProfile:
+    """Guess the kind, the missing codes and the role of one column, and count its values."""
     from sfumato.engine.data.missing_codes import mask_missing_codes
 
     from .identifiers import identifier_reasons
@@ -87,6 +92,7 @@ def _profile_column(name: str, values: pd.Series, about: ColumnDescription) -> C
     records = len(values)
     values, times = _distinct_values(values)
     present = mask_missing_codes(values, as_read).dropna()
+    # the labels can name further missing codes only once the declared ones are gone
     codes = (*about.missing, *_no_answer_codes(present, about))
     if len(codes) > len(about.missing):
         present = mask_missing_codes(values, replace(as_read, missing=codes)).dropna()
@@ -97,6 +103,7 @@ def _profile_column(name: str, values: pd.Series, about: ColumnDescription) -> C
     missing = records - having
     if not distinct:
         return ColumnProfile(variable, missing, 0, (NO_VALUE,))
+    # a column with labelled values is a classification, however many values it has
     why = () if labelled_values(about, codes) else identifier_reasons(name, present, having)
     if why and kind in (Kind.CATEGORICAL, Kind.COUNT):
         return ColumnProfile(replace(variable, kind=Kind.CATEGORICAL, role=Role.IDENTIFIER), missing, distinct, why)
@@ -104,7 +111,10 @@ def _profile_column(name: str, values: pd.Series, about: ColumnDescription) -> C
 
 
 def _distinct_values(values: pd.Series) -> tuple[pd.Series, NDArray[np.intp] | None]:
-    """Return the distinct values (k,) of a long column and how many records have each, (k,); a short column (n,) unchanged, and None."""
+    """Return the distinct values (k,) of a long column and the number of records with each, (k,).
+
+    A short column is returned unchanged (n,), with None.
+    """
     import numpy as np
     import pandas as pd
 
@@ -121,11 +131,12 @@ def _distinct_values(values: pd.Series) -> tuple[pd.Series, NDArray[np.intp] | N
 
 
 def non_blank_labels(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the labels that contain more than blanks."""
     return {code: label for code, label in labels.items() if label.strip()}
 
 
 def labelled_values(description: ColumnDescription, codes: Sequence[str | float]) -> dict[str, str]:
-    """Return the labels of values that are no missing codes."""
+    """Return the labels of values, without those of missing codes."""
     import pandas as pd
 
     from sfumato.engine.data.missing_codes import is_missing_code
@@ -138,21 +149,23 @@ def labelled_values(description: ColumnDescription, codes: Sequence[str | float]
     return {
         name: description.labels[name]
         for name, is_missing in zip(names, missing, strict=True)
+        # .a to .z and ._ are kinds of missing value in Stata and SAS, not levels
         if not (is_missing or (name.startswith(".") and len(name) == 2))
     }
 
 
 def _value_texts(present: pd.Series) -> set[str]:
-    """Return the distinct values present, written as the codes of labels are."""
+    """Return the distinct values present as texts, in the spelling that codes of labels have."""
     import pandas as pd
 
     if pd.api.types.is_numeric_dtype(present.dtype):
+        # 15 digits, as the readers spell the codes of labels
         return {f"{value:.15g}" for value in present.astype("float64").unique()}
     return set(map(str, present.unique()))
 
 
 def _no_answer_codes(present: pd.Series, about: ColumnDescription) -> tuple[str | float, ...]:
-    """Return the codes of a partly labelled scale whose labels say that there is no answer."""
+    """Return the codes of a partly labelled scale whose labels mean that there is no answer."""
     import pandas as pd
 
     labels = labelled_values(about, about.missing)
@@ -178,6 +191,7 @@ def _kind_from_labels(present: pd.Series, distinct: int, about: ColumnDescriptio
     if about.measure in ("nominal", "ordinal") and whole and 2 < distinct <= MAX_LABELLED_CODES:
         return ordered
     ends = {f"{present.min():.15g}", f"{present.max():.15g}"}
+    # a rating scale often has labels at its two ends alone
     if labels and whole and 2 < distinct <= MAX_CODE_LEVELS and ends <= set(labels):
         return Kind.ORDINAL
     if (labels or about.measure == "scale") and distinct > 2:
@@ -186,17 +200,20 @@ def _kind_from_labels(present: pd.Series, distinct: int, about: ColumnDescriptio
 
 
 def _kind_from_values(present: pd.Series, distinct: int) -> Kind:
+    """Guess the kind of a column from its values alone."""
     import pandas as pd
 
     if distinct <= 2:
         return Kind.BINARY
     if pd.api.types.is_numeric_dtype(present) and not pd.api.types.is_bool_dtype(present):
         whole = bool((present % 1 == 0).all())
+        # few small whole numbers are codes more often than counts
         if whole and distinct <= MAX_CODE_LEVELS and present.abs().max() < 100:
             return Kind.CATEGORICAL
         return Kind.COUNT if whole and present.min() >= 0 else Kind.CONTINUOUS
     if pd.api.types.is_datetime64_any_dtype(present):
         return Kind.DATE
+    # parsing all texts of a long column as dates takes too long to be a guess
     some = pd.Series(present.unique()[:1000]).astype("str")
     dates = pd.to_datetime(some, errors="coerce", format="ISO8601", utc=True)
     return Kind.DATE if len(dates) and dates.notna().all() else Kind.CATEGORICAL

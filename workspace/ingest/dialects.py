@@ -1,8 +1,7 @@
 """Detection of how a text file writes its table: encoding, separator, quotes, header, decimal sign, missing codes.
 
-Each finding has its reason. What the file does not settle is in doubt, with the other readings, so that its owner decides before
-anything is stored. The separator and the quotes are those under which the file is most regular: van den Burg, Nazábal & Sutton (2019),
-"Wrangling messy CSV files by detecting row and type patterns", eq. 1 to 4.
+Each setting comes with a reason. A setting that the file does not determine is marked as doubtful and lists the
+alternatives, so that the owner of the file decides before anything is stored.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from .number_signs import WHOLE_NUMBER, detect_number_signs, looks_like_number
 SAMPLE_BYTES = 1 << 18
 SAMPLE_ROWS = 400
 MAX_PREAMBLE_ROWS = 30
+# the mark of UTF-32-LE begins with that of UTF-16-LE, so it is tried first
 BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -32,9 +32,10 @@ BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 EIGHT_BIT_ENCODINGS = ("windows-1252", "iso-8859-15", "windows-1250", "cp850", "mac-roman")
+"""Encodings tried for text that is not UTF-8; of equally likely ones the first is chosen."""
 MISSING_WORDS = ("?", "NA", "N/A", "#N/A", "n/a", "na", "NULL", "null", "NaN", "nan", "None", "missing", ".", "-", "--")
 AMBIGUOUS_MISSING_WORDS = {"None", "missing", "na", "-", "."}
-"""Codes that are taken for missing only where the rest of a column are numbers or dates."""
+"""Words that count as missing codes only in columns whose other values are numbers or dates."""
 
 _DATE_PATTERN = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|\d{1,2}:\d{2}(?::\d{2})?"
@@ -61,6 +62,7 @@ class SettingReason:
 
     @property
     def is_doubtful(self) -> bool:
+        """Return whether the file allows other values of the key."""
         return bool(self.alternatives)
 
 
@@ -83,16 +85,17 @@ class DetectedFormat:
 
     @property
     def doubtful_settings(self) -> tuple[SettingReason, ...]:
+        """Return the settings that the file does not determine."""
         return tuple(reason for reason in self.reasons if reason.is_doubtful)
 
 
 def detect_text_format(
     content: bytes, given_keys: Mapping[str, Any] | None = None, text_class: str = ""
 ) -> DetectedFormat:
-    """Detect how bytes write a table, given the keys of ``[data.format]`` that their owner has set.
+    """Detect how bytes write a table; keys of ``[data.format]`` that the owner has set are taken as given.
 
-    Where ``content`` is only the beginning of a file, ``text_class`` tells what all of it is: "ascii", "utf-8" or "other".
-    A key that cannot be detected keeps its default and is in doubt. Raises BadInput for a wrong key.
+    Where ``content`` is only the beginning of a file, ``text_class`` describes the whole file: "ascii", "utf-8" or
+    "other". A key that cannot be detected keeps its default and is marked as doubtful. Raises BadInput for a wrong key.
     """
     asked = TextFormat.from_table(given_keys or {})
     known = {key: _given_setting(key, getattr(asked, key)) for key in given_keys or {}}
@@ -132,11 +135,13 @@ def detect_text_format(
         encoding.value, delimiter.value, quote.value, signs[0].value, signs[1].value, header.value == "yes", skip, trim.value == "yes", codes
     )  # fmt: skip
     shown = tuple(tuple(cell.strip() if found.trim else cell for cell in row) for row in body[:20])
+    # what text_files reads without a format: the separator that is most frequent in the first line
     usual = not known and not skip and found == TextFormat(delimiter=max(",\t;|", key=lines.partition("\n")[0].count))
     return DetectedFormat(found, tuple(reasons), tuple(name.strip() for name in names), shown, usual)
 
 
 def _given_setting(key: str, value: object) -> SettingReason:
+    """Return a setting that the owner has made, with its value as text."""
     text = (
         "yes"
         if value is True
@@ -150,6 +155,7 @@ def _given_setting(key: str, value: object) -> SettingReason:
 
 
 def _text_class(content: bytes) -> str:
+    """Classify bytes as "ascii", "utf-8" or "other"."""
     if content.isascii():
         return "ascii"
     try:
@@ -160,14 +166,17 @@ def _text_class(content: bytes) -> str:
 
 
 def _detect_encoding(content: bytes, text_class: str) -> SettingReason:
+    """Detect the encoding from a byte-order mark, from bytes that are 0, or from the class of the text."""
     for mark, name in BYTE_ORDER_MARKS:
         if content.startswith(mark):
             return SettingReason("encoding", name, "the file begins with its byte-order mark")
     some = content[:SAMPLE_BYTES]
+    # in UTF-16 most characters of Western text have one byte that is 0, always at the same side
     zeros = [some[i::2].count(0) / max(1, len(some[i::2])) for i in (0, 1)]
     if max(zeros) > 0.3 and min(zeros) < 0.05:
         name = "utf-16-le" if zeros[1] > zeros[0] else "utf-16-be"
         text = some[: len(some) // 2 * 2].decode(name, "replace")
+        # binary files have zeros too, but decode to unprintable characters
         if len(some) >= 16 and sum(sign.isprintable() or sign in "\t\r\n" for sign in text) > 0.95 * len(text):
             return SettingReason("encoding", name, "every other byte is 0")
     if text_class == "other":
@@ -180,11 +189,16 @@ def _detect_encoding(content: bytes, text_class: str) -> SettingReason:
 
 
 def _detect_eight_bit_encoding(content: bytes) -> SettingReason:
-    """Choose the eight-bit encoding under which most letters are usual ones; it stays in doubt, since none can be excluded."""
+    """Choose the eight-bit encoding under which most non-ASCII letters are common ones.
+
+    The setting is always doubtful, since no eight-bit encoding can be excluded.
+    """
+    # only bytes above 127 and the letters around them tell the encodings apart
     high = [m.span() for m in re.finditer(rb"[A-Za-z]?[\x80-\xff]+[A-Za-z]?", content[: 4 * SAMPLE_BYTES])]
     pieces = [content[a:b] for a, b in high[:2000]]
 
     def likeness(name: str) -> float:
+        """Return the share of non-ASCII characters that are common letters or signs; -1 if the bytes are no text in it."""
         good = total = 0
         for piece in pieces:
             try:
@@ -204,6 +218,7 @@ def _detect_eight_bit_encoding(content: bytes) -> SettingReason:
 
 
 def _decode_sample(content: bytes, encoding: str) -> str:
+    """Decode the beginning of a file, with line feeds as line ends and without a cut last line."""
     size = SAMPLE_BYTES * (4 if encoding.startswith("utf-32") else 2 if encoding.startswith("utf-16") else 1)
     text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(content[:size], final=len(content) <= size)
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
@@ -213,15 +228,18 @@ def _decode_sample(content: bytes, encoding: str) -> str:
 
 
 def _match_separator_line(text: str) -> re.Match[str] | None:
+    """Match the line ``sep=;`` with which Excel declares the separator."""
     return re.match(r'"?sep=(.)"?\n', text)
 
 
 def _detect_separator(
     text: str, given_delimiter: str, given_quote: str | None
 ) -> tuple[SettingReason, SettingReason, list[list[str]], list[int]]:
+    """Choose the separator and the quotes under which the rows are most regular, and return the rows split by them."""
     delimiters = [given_delimiter] if given_delimiter in DELIMITERS else list(DELIMITERS)
     scored: list[tuple[float, str, str, RowsAndStarts]] = []
     for delimiter in delimiters:
+        # tabs count as blanks in a blank-separated table (see _parse_sample_rows)
         if delimiter not in text and not given_delimiter and not (delimiter == " " and "\t" in text):
             continue
         for quote in ('"', "'") if given_quote is None else (given_quote,):
@@ -237,6 +255,7 @@ def _detect_separator(
             rows,
             starts,
         )
+    # blanks and colons occur in ordinary text and times, so they lose near ties
     preference = {",": 0.0, ";": 0.0, "\t": 0.0, "|": -1e-9, " ": -1e-3, ":": -1e-3}
     scored.sort(key=lambda one: one[0] + preference[one[1]], reverse=True)
     score, delimiter, quote, (rows, starts) = scored[0]
@@ -268,6 +287,7 @@ def _apostrophes_quote_cells(text: str, delimiter: str) -> bool:
     """Return whether apostrophes begin and end at least half of the cells that contain one."""
     head = text[:20_000]
     cells = [cell.strip() for line in head.split("\n") for cell in line.split(delimiter)]
+    # an apostrophe within words (O'Neil) must not open a quoted cell
     with_one = [cell for cell in cells if "'" in cell]
     whole = [cell for cell in with_one if len(cell) > 1 and cell[0] == cell[-1] == "'"]
     return bool(whole) and 2 * len(whole) >= len(with_one)
@@ -276,6 +296,7 @@ def _apostrophes_quote_cells(text: str, delimiter: str) -> bool:
 def _parse_sample_rows(text: str, delimiter: str, quote: str) -> RowsAndStarts:
     """Return the first non-empty rows and the line of the text on which each begins."""
     if delimiter == " ":
+        # columns aligned with several blanks are one separator apart
         text = re.sub(r"[ \t]+", " ", re.sub(r"(?m)^[ \t]+|[ \t]+$", "", text))
     reader = split_rows(io.StringIO(text), delimiter, quote, skip_blanks=delimiter not in " \t")
     rows: list[list[str]] = []
@@ -302,17 +323,21 @@ def split_rows(lines: Iterable[str], delimiter: str, quote: str, *, skip_blanks:
 
 
 def _regularity_score(rows: list[list[str]]) -> float:
-    """Compute P T of van den Burg et al.: how alike the rows are in their number of cells, times the share of cells of a known type."""
+    """Compute how regular rows are after van den Burg et al.: by their lengths and the known types of their cells."""
     if not rows:
         return 0.0
     patterns = Counter(map(len, rows))
+    # van den Burg, Nazábal & Sutton (2019), "Wrangling messy CSV files by detecting row and type
+    # patterns", the pattern score P with their alpha = 1e-3 (eq. 1 to 4)
     alike = sum(n * max(1e-3, length - 1) / length for length, n in patterns.items() if length) / len(patterns)
     cells = [cell.strip() for row in rows for cell in row]
     known = sum(map(_has_known_type, cells)) / max(1, len(cells))
+    # without this a file read as one column of words would be perfectly regular
     return alike * known if max(patterns) > 1 else 0.0
 
 
 def _has_known_type(cell: str) -> bool:
+    """Return whether a cell is empty, a missing code, a number, a date or plain words."""
     return (
         not cell
         or cell in MISSING_WORDS
@@ -323,8 +348,8 @@ def _has_known_type(cell: str) -> bool:
 def _preamble_rows(rows: list[list[str]]) -> int:
     """Count the rows before the table.
 
-    These are the rows before the first that has as many cells as most, and titles that a spreadsheet filled up with empty cells: at
-    most half of their cells hold something, of the row below more.
+    These are the rows before the first row of the usual length, and titles that a spreadsheet padded with empty cells.
+    At most half of the cells of a title are filled, and more than half of those of a later row.
     """
     if not rows:
         return 0
@@ -337,6 +362,7 @@ def _preamble_rows(rows: list[list[str]]) -> int:
 
 
 def _detect_header(rows: list[list[str]]) -> SettingReason:
+    """Decide whether the first row names the columns, by comparing it with the rows below."""
     if not rows:
         return SettingReason("header", "yes", "the file has no rows")
     first, rest = [cell.strip() for cell in rows[0]], rows[1:]
@@ -355,6 +381,7 @@ def _detect_header(rows: list[list[str]]) -> SettingReason:
             "header", "yes", "values of the first line do not occur again; all columns are text", ("no",)
         )
     if any(has and _is_number_or_date(cell) for cell, has in zip(first, typed, strict=True)):
+        # wide tables name columns by years: 1990, 1991
         years = all(re.fullmatch(r"(19|20)\d\d", cell) for cell in first if _is_number_or_date(cell)) and len(
             set(first)
         ) == len(first)
@@ -367,18 +394,21 @@ def _detect_header(rows: list[list[str]]) -> SettingReason:
 
 
 def _is_number_or_date(cell: str) -> bool:
+    """Return whether a cell writes a number under any signs, or a date."""
     return looks_like_number(cell) or bool(_DATE_PATTERN.fullmatch(cell))
 
 
 def _detect_missing_codes(
     columns: Sequence[Sequence[str]], names: Sequence[str]
 ) -> tuple[tuple[str, ...], SettingReason]:
+    """Find the words that stand for missing values, and numbers that may."""
     found: dict[str, int] = {}
     unsure: list[str] = []
     for column in columns:
         counts = Counter(cell for cell in column if cell)
         words = [word for word in MISSING_WORDS if word in counts]
         others = [cell for cell in counts if cell not in words]
+        # words such as "None" are levels among words, and missing codes among numbers
         numbers = bool(others) and sum(counts[cell] for cell in others if _is_number_or_date(cell)) >= 0.8 * sum(
             counts[o] for o in others
         )
@@ -395,11 +425,13 @@ def _detect_missing_codes(
 
 
 def _outlying_code(column: Sequence[str], name: str) -> str:
-    """Describe a number made of nines, or of a minus and nines, that lies far from the others of a column; it may be a code. Empty if none."""
+    """Describe a number of nines, or a negative digit, that lies far from a column's other values and may be a code."""
     numbers = [float(cell) for cell in column if re.fullmatch(WHOLE_NUMBER, cell)]
+    # of fewer numbers any may lie apart by chance
     if len(numbers) < 20 or len(numbers) < 0.8 * len(column):
         return ""
     for code in sorted(set(numbers)):
+        # a single 9 is an ordinary value too often
         if not re.fullmatch(r"-?9+|-1|-[1-9]", f"{code:.0f}") or f"{code:.0f}" in ("9",):
             continue
         rest = [number for number in numbers if number != code]
@@ -413,7 +445,7 @@ def _outlying_code(column: Sequence[str], name: str) -> str:
 
 
 def _detect_number_signs(columns: Sequence[Sequence[str]], codes: Iterable[str]) -> tuple[SettingReason, SettingReason]:
-    """Return the decimal sign and the thousands sign that read most columns of numbers, the plainest of equals."""
+    """Choose the decimal and thousands signs under which most numeric columns can be read, the plainest of equals."""
     texts = [[cell for cell in column if cell and cell not in codes] for column in columns]
     found = detect_number_signs(
         [column for column in texts if not any(_DATE_PATTERN.fullmatch(cell) for cell in column)]
@@ -430,4 +462,5 @@ def _detect_number_signs(columns: Sequence[Sequence[str]], codes: Iterable[str])
 
 
 def _has_blanks_around(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether some cell has blanks around its text."""
     return any(cell != cell.strip() for row in rows for cell in row)

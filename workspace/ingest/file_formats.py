@@ -1,7 +1,6 @@
-"""Registry of file formats: each is one module of ``all_formats/`` that defines ``FORMAT``, found by listing that folder.
+"""Registry of file formats: each is one module of ``formats/`` that defines ``FORMAT``, found by listing that folder.
 
-The module's name is the format's, ``sas_xpt`` that of ``sas-xpt``. A module is imported when it is first needed, and imports what reads
-and writes files within its functions: a list of formats must cost a command no time.
+The module's name is the format's name, with ``_`` for ``-``: ``sas_xpt`` defines ``sas-xpt``.
 """
 
 from __future__ import annotations
@@ -78,8 +77,8 @@ class FileFormat:
     read: returns the table of a file of any size, whose columns may be read on demand; raises BadInput
     recognises: tests the first ``SIGNATURE_BYTES`` of a file; None for text, which is what no other format recognises
     refused_signatures: beginnings of files of older versions, with what to do
-    uses_subprocess: parsed in a process of its own, given no more than the sheet; in its messages ``{plain}`` and ``{kind}`` stand for
-        the file, ``{name}`` for its quoted name
+    uses_subprocess: parsed in a process of its own, given no more than the sheet; in its messages ``{plain}`` and
+        ``{kind}`` stand for the file, ``{name}`` for its quoted name
     has_sheets: files have sheets
     write: raises NotReleased where the format has no room for the dataset
     released_as: format in which data of a format without ``write`` are released
@@ -117,6 +116,7 @@ class FileFormat:
 
     @property
     def title(self) -> str:
+        """Return the name of the format without its article: ``Excel``."""
         return self.kind.partition(" ")[2]
 
     @property
@@ -126,7 +126,7 @@ class FileFormat:
 
     @property
     def describes_itself(self) -> bool:
-        """Return whether a file defines itself how it is read, as all but text files do."""
+        """Return whether files of the format define how they are read, as all but text files do."""
         return self.recognises is not None
 
     def check_installed(self, place: str) -> None:
@@ -137,22 +137,28 @@ class FileFormat:
 
 
 def _module_names(directories: tuple[str, ...]) -> list[str]:
+    """Return the names of the modules in the folders, without those that only share code (``_name``)."""
     return sorted(one.name for one in pkgutil.iter_modules(directories) if not one.name.startswith("_"))
 
 
 def _format_directories() -> tuple[str, ...]:
+    """Return the folders in which formats are looked up."""
     return tuple(folder.__path__)
 
 
 @functools.cache
+# formats import what reads and writes files inside their functions: listing formats must cost a command no time
 def _load_format(module: str) -> FileFormat:
+    """Import the module of a format and return its ``FORMAT`` under the module's name."""
     found = importlib.import_module(f"{folder.__name__}.{module}").FORMAT
     assert isinstance(found, FileFormat)
     return replace(found, name=module.replace("_", "-"))
 
 
 @functools.cache
+# the folders are the key of the cache, so that a test's own formats are seen
 def _load_all_formats(directories: tuple[str, ...]) -> tuple[FileFormat, ...]:
+    """Load the formats of these folders, in the order of lists."""
     return tuple(sorted(map(_load_format, _module_names(directories)), key=lambda one: (one.order, one.name)))
 
 
@@ -170,13 +176,13 @@ def format_by_name(name: str) -> FileFormat:
 
 
 def format_of_suffix(file: str) -> FileFormat:
-    """Return the format that a file name's ending stands for, or that of text."""
+    """Return the format that the ending of a file name stands for; the text format for an unknown ending."""
     suffix = Path(file).suffix.lower()
     return next((one for one in all_formats() if suffix in one.suffixes), plain_text_format())
 
 
 def recognise_format(content: bytes) -> FileFormat:
-    """Return the format of a file that begins with these bytes, or that of text where none is recognised."""
+    """Return the format of a file that begins with these bytes; the text format where no other is recognised."""
     head = content[:SIGNATURE_BYTES]
     return next(
         (one for one in all_formats() if one.recognises is not None and one.recognises(head)), plain_text_format()
@@ -189,7 +195,7 @@ def plain_text_format() -> FileFormat:
 
 
 def refusal_reason(content: bytes) -> str:
-    """Return why a file that begins with these bytes cannot be read, as far as a format knows it; else empty."""
+    """Return why a file that begins with these bytes cannot be read; empty where no format knows a reason."""
     known = (one.refused_signatures.items() for one in all_formats())
     return next((why for refused in known for magic, why in refused if content.startswith(magic)), "")
 

@@ -1,4 +1,4 @@
-"""Conversion of a file to microdata: found, read, filtered, sampled. Untrusted: the file."""
+"""Conversion of a file to microdata: the file is found, read, filtered and sampled. Untrusted: the file."""
 
 from __future__ import annotations
 
@@ -34,14 +34,16 @@ from .sampling import conform_sampled_values, draw_sample
 from .sources import OpenedFile, SourceFile
 
 STATSMODELS_DATASETS = {"randhie", "anes96", "fair"}
+# conforming copies the columns, so only a few at a time are in memory twice
 CELLS_PER_CONFORM = 1 << 20
 """Cells that are conformed together: all records of some columns."""
 
 
 def find_source(file: str, recipe_folder: Path | None = None, place: str = "data.file") -> SourceFile:
-    """Open the file that a recipe or a user names; ``statsmodels:randhie`` is a dataset that ships inside statsmodels.
+    """Open the file that a recipe or a user names; ``statsmodels:randhie`` is a dataset that ships with statsmodels.
 
-    A relative path is looked up beside the recipe. A large file stays where it is, opened. Raises BadInput.
+    A relative path is looked up in the folder of the recipe. A large file is not read into memory but stays open.
+    Raises BadInput.
     """
     if not file:
         raise BadInput(place, "no data file is named; give one with --data FILE")
@@ -53,6 +55,7 @@ def find_source(file: str, recipe_folder: Path | None = None, place: str = "data
         name = _check_printable(path.name, place)
         opened = os.fdopen(open_plain(path, follow=True), "rb")
         size = os.fstat(opened.fileno()).st_size
+        # /proc/self/fd, by which Arrow reopens the file, does not exist on every system
         if size > large_file_bytes() and (stays := OpenedFile(opened)).path.exists():
             return SourceFile(name, stays)
         with opened, bounded_memory(size, path.name, place):
@@ -67,22 +70,21 @@ def find_source(file: str, recipe_folder: Path | None = None, place: str = "data
 
 
 def expand_file_patterns(names: Sequence[str], place: str) -> list[str]:
-    """List the files that names and patterns (``syn*.csv``) mean, each pattern's in the order of the numbers in their names.
-
-    Raises BadInput where a pattern fits no file, and where a file is meant twice: it would count as two datasets.
-    """
+    """List the files that names and patterns (``syn*.csv``) stand for, in the order of the numbers in their names."""
     found: list[str] = []
     for name in names:
         path = Path(name).expanduser()
         if not glob.has_magic(name) or path.exists():
             found.append(name)
             continue
+        # "syn10" before "syn2" would give the datasets other numbers than their files have
         fitting = sorted(glob.glob(str(path)), key=_natural_sort_key)  # noqa: PTH207  (Path.glob takes no absolute pattern)
         if not fitting:
             raise BadInput(place, f'no file fits "{name}"')
         found += fitting
     seen: dict[Path, str] = {}
     for name in found:
+        # two spellings of one path, or a link, are one file
         path = Path(name).expanduser().resolve()
         if path in seen:
             which = f'"{name}" is given twice' if seen[path] == name else f'"{name}" and "{seen[path]}" are one file'
@@ -97,6 +99,7 @@ def _natural_sort_key(name: str) -> list[tuple[int, str]]:
 
 
 def _check_printable(name: str, place: str) -> str:
+    """Return the name of a file. Raises BadInput where it has characters that cannot be printed."""
     if not name.isprintable():
         raise BadInput(
             place, f'"{replace_unprintable(name)}" has characters in its name that cannot be printed; rename the file'
@@ -105,6 +108,7 @@ def _check_printable(name: str, place: str) -> str:
 
 
 def _statsmodels_source(file: str, place: str) -> SourceFile:
+    """Return a dataset that ships with statsmodels. Raises BadInput for an unknown one."""
     name = file.partition(":")[2]
     if name not in STATSMODELS_DATASETS:
         raise BadInput(
@@ -115,12 +119,15 @@ def _statsmodels_source(file: str, place: str) -> SourceFile:
 
 
 def is_text_source(source: SourceFile) -> bool:
-    """Return whether a file is a text file, which does not define itself how it is read."""
+    """Return whether a file is a non-empty text file, so that its format has to be detected or given."""
     return not recognise_format(source.head).describes_itself and bool(source.head.strip())
 
 
 def text_head(file: Path) -> bytes:
-    """Return the whole lines among the first bytes of a text file; empty for other formats. Raises OSError, StrangeFile."""
+    """Return the whole lines among the first bytes of a text file; empty for other formats.
+
+    Raises OSError and StrangeFile.
+    """
     handle = open_plain(file, follow=True)
     with os.fdopen(handle, "rb") as opened:
         head = opened.read(SAMPLE_BYTES)
@@ -139,7 +146,7 @@ def read_frame(
     form: TextFormat | None = None,
     sheet: str = "",
 ) -> pd.DataFrame:
-    """Read the cells of a file, as ``read_table`` does. Raises BadInput."""
+    """Return the cells of a file as a frame (n, k), read as ``read_table`` does. Raises BadInput."""
     return read_table(source, schema, place, form, sheet).frame
 
 
@@ -152,9 +159,9 @@ def read_table(
 ) -> RawTable:
     """Read the table of a file.
 
-    A text file is read as the format says, an Excel file's first sheet or the one named. Columns of a text file that the schema gives
-    levels are read as text (``007`` stays). Without a format only an empty field is a missing value, and decimal commas (``2,5``) are
-    found; other codes are declared by the variable. Raises BadInput.
+    A text file is read as the format says, an Excel file's first sheet or the one named. Columns of a text file that
+    the schema gives levels are read as text (``007`` stays). Without a format only an empty field is a missing value,
+    and decimal commas (``2,5``) are found; other codes are declared by the variable. Raises BadInput.
     """
     with bounded_memory(source.size, source.name, place):
         found = _format_for_request(source, form, sheet, place)
@@ -187,9 +194,9 @@ def read_file_microdata(
     *,
     key: bytes,
 ) -> Microdata:
-    """Read the microdata of a file: filtered, sampled without replacement by seed and key (file order kept), conformed.
+    """Read the microdata of a file: filtered, sampled without replacement by seed and key in file order, and conformed.
 
-    Held-out records are not among them, but their ``controls``.
+    Held-out records are returned as its ``controls``.
     """
     raw = read_table(source, add_holdout_column(schema, data), form=data.format, sheet=data.sheet)
     if not raw.records:
@@ -198,10 +205,7 @@ def read_file_microdata(
 
 
 def filter_records(raw: RawTable, source: SourceFile, where: str, place: str = "data.where") -> RawTable:
-    """Keep the records for which a DuckDB expression holds; all where it is empty. Raises BadInput.
-
-    The expression sees only the columns that it names.
-    """
+    """Keep the records for which a DuckDB expression holds; all where it is empty. Raises BadInput."""
     if not where:
         return raw
     with bounded_memory(source.size, source.name, place):
@@ -221,10 +225,7 @@ def microdata_from_table(
     *,
     key: bytes,
 ) -> Microdata:
-    """Return the microdata of the filtered records of a file, as ``read_file_microdata`` does. Raises BadInput.
-
-    A few columns at a time are conformed, of all records.
-    """
+    """Sample and conform the filtered records of a file and split off its controls. Raises BadInput."""
     wanted = add_holdout_column(schema, data)
     with bounded_memory(source.size, source.name, "data.file"):
         check_holdout_column(raw, schema, data)
@@ -235,6 +236,7 @@ def microdata_from_table(
             raise no_records_error(raw.records)
         too_many = data.sample is not None and data.sample > records  # is said after what is wrong with values
         some = data.sample is not None and not too_many
+        # drawn before the loop, so that of each conformed column only the sampled rows stay in memory
         chosen = draw_sample(records, source.sha256, data, seed, key) if some else None
         found: dict[str, pd.Series] = {}
         kinds: dict[str, pd.Series] = {}
@@ -246,9 +248,11 @@ def microdata_from_table(
             found |= {name: _select_rows(one.frame[name], chosen) for name in part.names}
             if one.kinds is not None:
                 kinds |= {str(name): _select_rows(values, chosen) for name, values in one.kinds.items()}
+        # this call only raises: the sample is larger than the table
         if too_many:
             draw_sample(records, source.sha256, data, seed, key)
         if chosen is not None:
+            # else levels that no sampled record has would tell of records outside the sample
             found = {name: conform_sampled_values(values, wanted[name]) for name, values in found.items()}
         frame = pd.DataFrame(found, copy=False)
         dropped = raw.records - records
@@ -259,6 +263,7 @@ def microdata_from_table(
 
 
 def _select_rows(values: pd.Series, chosen: list[int] | None) -> pd.Series:
+    """Return the chosen rows of a column, numbered from 0; all of them where ``chosen`` is None."""
     return values if chosen is None else values.iloc[chosen].reset_index(drop=True)
 
 
@@ -274,6 +279,7 @@ def _records_kept_by_policy(raw: RawTable, wanted: Schema, policy: MissingPolicy
         lacking |= absent
     if policy is MissingPolicy.REFUSE and lacking.any():
         worst = max(counts, key=lambda name: counts[name])
+        # conforming the column with most missing values raises the message for all callers
         ((_, values),) = raw.iterate_columns([worst])
         conform_to_schema(values.to_frame(worst), Schema((wanted[worst],)), policy, origin)
     return ~lacking

@@ -1,4 +1,7 @@
-"""Filtering of records by ``where`` of a recipe, a DuckDB expression. Untrusted: it sees the file's columns and nothing else."""
+"""Filtering of records by a DuckDB expression, ``where`` of a recipe. Untrusted: the expression.
+
+It may use the columns of the file and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+# no file, no network, no frame of the calling Python code, and no temporary file on a disk
 DUCKDB_SETTINGS: dict[str, Any] = {
     "enable_external_access": "false",
     "python_enable_replacements": "false",
@@ -28,7 +32,9 @@ DUCKDB_SETTINGS: dict[str, Any] = {
     "temp_directory": "",
     "max_temp_directory_size": "0KiB",
 }
+# DuckDB lists these as consistent although they read the clock
 UNDECLARED_CLOCK_FUNCTIONS = {"current_localtime", "current_localtimestamp"}
+# the parser returns these as column references, not as functions
 FUNCTIONS_WITHOUT_BRACKETS = {
     "current_catalog",
     "current_date",
@@ -56,7 +62,7 @@ PLAIN_EXPRESSION_CLASSES = {
     "FUNCTION",
     "OPERATOR",
 }
-"""Kinds of expressions that read no column but those that they name."""
+"""Classes of nodes of the syntax tree that read no column but the ones they name."""
 
 
 def select_where(frame: pd.DataFrame, where: str, place: str = "data.where") -> pd.DataFrame:
@@ -73,23 +79,27 @@ def select_where(frame: pd.DataFrame, where: str, place: str = "data.where") -> 
 def find_records_where(
     names: Sequence[str], read_columns: Callable[[Sequence[str]], pd.DataFrame], where: str, place: str = "data.where"
 ) -> NDArray[np.int64]:
-    """Return the numbers, from 0, of the records for which a DuckDB expression holds. Raises BadInput, whose message never contains a value.
+    """Return the numbers, from 0, of the records for which a DuckDB expression holds, (m,), ascending.
 
-    The expression sees the file's columns, of which ``read_columns`` returns those that it may read, (n, j), and nothing else: no file,
-    no other
-    table, no clock, no random number. It may take FILTER_SECONDS and FILTER_SHARE of the machine's memory, and writes nothing to a disk.
+    ``read_columns`` returns some columns of the file, (n, j). The expression may use nothing else: no file, no other
+    table, no clock and no random number. It is limited to FILTER_SECONDS and FILTER_MEMORY_SHARE of the machine's
+    memory. Raises BadInput, whose message never contains a value.
     """
     import duckdb
 
     limits = {"memory_limit": f"{int(FILTER_MEMORY_SHARE * machine_bytes()) >> 20}MiB"}
     with duckdb.connect(":memory:", config={**DUCKDB_SETTINGS, **limits}) as connection:
+        # DuckDB has no time limit for a statement of its own
         deadline = threading.Timer(FILTER_SECONDS, connection.interrupt)
+        # the same records must be selected on every machine
         connection.execute("SET TimeZone = 'UTC'")
+        # the expression cannot lift the settings above
         connection.execute("SET lock_configuration = true")
         try:
             tree = _parse_condition(connection, where, place)
             _check_only_columns(tree, names, place)
             frame = read_columns(columns_of_expression(tree, names))
+            # DuckDB may filter in parallel, so the order of the records comes from a column
             number = _unused_column_name("record number", frame)
             connection.register("records", frame.assign(**{number: range(len(frame))}))
             deadline.start()
@@ -104,16 +114,19 @@ def find_records_where(
 
 
 def columns_of_expression(tree: object, names: Sequence[str]) -> list[str]:
-    """Return the columns whose values a parsed expression may read: all of them where it does not name each."""
+    """Return the columns whose values a parsed expression may read: all where it can read unnamed ones."""
     found: set[str] = set()
     for node in _walk_syntax_tree(tree):
         found |= {part.lower() for part in node.get("column_names", [])}
         if node.get("class", "CONSTANT") not in PLAIN_EXPRESSION_CLASSES:
             return list(names)
+    # the name of the table as a value is the whole row
     return list(names) if "records" in found else [name for name in names if name.lower() in found]
 
 
 def _unused_column_name(name: str, frame: pd.DataFrame) -> str:
+    """Return the name, extended until no column of the frame has it."""
+    # DuckDB compares names without regard to case
     taken = {str(column).lower() for column in frame.columns}
     while name in taken:
         name += "_"
@@ -122,6 +135,7 @@ def _unused_column_name(name: str, frame: pd.DataFrame) -> str:
 
 @lru_cache(maxsize=1)
 def _nondeterministic_functions() -> frozenset[str]:
+    """Return the lower-case names of DuckDB's functions whose result depends on more than their arguments."""
     import duckdb
 
     query = "SELECT lower(function_name), stability, macro_definition FROM duckdb_functions()"
@@ -129,6 +143,7 @@ def _nondeterministic_functions() -> frozenset[str]:
         rows = connection.execute(query).fetchall()
     unstable = {name for name, stability, _ in rows if stability not in (None, "CONSISTENT")}
     unstable |= FUNCTIONS_WITHOUT_BRACKETS | UNDECLARED_CLOCK_FUNCTIONS
+    # a macro is as unstable as what it calls; one with a query of its own could read tables
     macros = {name: set(re.findall(r"\w+", text.lower())) for name, _, text in rows if text}
     while spread := {name for name, words in macros.items() if words & {*unstable, "select"}} - unstable:
         unstable |= spread
@@ -136,6 +151,8 @@ def _nondeterministic_functions() -> frozenset[str]:
 
 
 def _parse_condition(connection: duckdb.DuckDBPyConnection, where: str, place: str) -> object:
+    """Parse an expression into DuckDB's syntax tree. Raises BadInput where it is no expression."""
+    # the line ends keep a comment (--) in the expression from hiding the bracket
     statement = f"SELECT 1 FROM records WHERE (\n{where}\n)"
     serialised = connection.execute("SELECT json_serialize_sql(?)", [statement]).fetchall()[0][0]
     try:
@@ -149,6 +166,7 @@ def _parse_condition(connection: duckdb.DuckDBPyConnection, where: str, place: s
 
 
 def _check_only_columns(tree: object, names: Sequence[str], place: str) -> None:
+    """Raise BadInput where an expression uses anything but the columns of the file."""
     columns = [name.lower() for name in names]
     for node in _walk_syntax_tree(tree):
         if node.get("class") == "SUBQUERY":
@@ -162,7 +180,9 @@ def _check_only_columns(tree: object, names: Sequence[str], place: str) -> None:
 
 
 def _check_function(node: dict[str, Any], place: str) -> None:
+    """Raise BadInput for a function that reads the clock, draws at random or looks at the system."""
     name = str(node["function_name"]).lower()
+    # age(x) counts to the current date, age(x, y) does not
     from_today = name == "age" and len(node["arguments"]) == 1
     if name in _nondeterministic_functions() or from_today:
         raise BadInput(
@@ -172,6 +192,7 @@ def _check_function(node: dict[str, Any], place: str) -> None:
 
 
 def _check_column_reference(path: list[str], columns: list[str], place: str) -> None:
+    """Raise BadInput for a reference that is a function without brackets, or ambiguous."""
     names = [name.lower() for name in path]
     if names[0] not in columns and names[0] in FUNCTIONS_WITHOUT_BRACKETS:
         raise BadInput(place, f'"{path[0]}" depends on more than the file\'s columns')
@@ -180,6 +201,8 @@ def _check_column_reference(path: list[str], columns: list[str], place: str) -> 
 
 
 def _walk_syntax_tree(tree: object) -> Iterator[dict[str, Any]]:
+    """Yield every node of a syntax tree."""
+    # a stack, since nested expressions may exceed Python's recursion limit
     waiting = [tree]
     while waiting:
         value = waiting.pop()
@@ -191,10 +214,12 @@ def _walk_syntax_tree(tree: object) -> Iterator[dict[str, Any]]:
 
 
 def _message_without_values(error: duckdb.Error) -> str:
+    """Describe an error of DuckDB without quoting a value of the file."""
     import duckdb
 
     if isinstance(error, duckdb.PermissionException) or "file system operations are disabled" in str(error):
         return "must be an expression on the file's columns; it tries to read something else"
+    # these quote the expression and the columns' names; errors of computing quote values
     if isinstance(error, (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)):
         return f"{str(error).splitlines()[0].partition(': ')[2]}; write an expression such as price > 0"
     if isinstance(error, duckdb.InterruptException):

@@ -1,7 +1,7 @@
-"""Reading of files in a process of its own, such as those of statistical programs. Untrusted: the bytes.
+"""Reading of files in a subprocess, such as those of statistical programs. Untrusted: the bytes.
 
-There they are read (``read_in_subprocess``) with limits of memory and time: what parses them is written in C, and a file
-that crashes it ends that process and no other. Of Excel only the values are read, nothing is computed, and no link is followed.
+The subprocess (``read_foreign``) has limits of memory and time. The parsers are written in C, and a file that crashes
+one ends that process only.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ REFUSAL_MARK = b"E"
 
 
 def read_in_subprocess(source: SourceFile, form: FileFormat, sheet: str, place: str) -> RawTable:
-    """Read the table of a file of this format in a process of its own. Raises BadInput, whose message never contains a value."""
+    """Read the table of a file of this format in a subprocess. Raises BadInput, whose message never contains a value."""
     name = source.name
+    # -P: with -m alone a module in the current directory would be imported in place of ours
     command = [sys.executable, "-P", "-m", "sfumato.workspace.ingest.read_foreign", form.name, sheet]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     try:
@@ -40,6 +41,7 @@ def read_in_subprocess(source: SourceFile, form: FileFormat, sheet: str, place: 
             command,
             input=source.content,
             stdout=subprocess.PIPE,
+            # what a parser prints may contain values
             stderr=subprocess.DEVNULL,
             timeout=READ_SECONDS,
             check=False,
@@ -53,13 +55,14 @@ def read_in_subprocess(source: SourceFile, form: FileFormat, sheet: str, place: 
         told = json.loads(done.stdout[1:])
         message = told["message"].replace("{name}", f'"{name}"').replace("{plain}", name).replace("{kind}", form.kind)
         raise BadInput(told["place"] or place, message)
+    # by the kernel, when the machine runs out of memory
     if done.returncode == -signal.SIGKILL:
         raise BadInput(place, f'the reading of "{name}" was ended; the machine may be short of memory')
     raise BadInput(place, DAMAGED_MESSAGE.replace("{name}", f'"{name}"').replace("{kind}", form.kind))
 
 
 def table_to_bytes(table: RawTable) -> bytes:
-    """Serialise the table as bytes that ``read_in_subprocess`` understands."""
+    """Serialise a table as an Arrow stream that ``read_in_subprocess`` understands."""
     about = {name: asdict(found) for name, found in table.descriptions.items()}
     columns = {
         f"v{i}": pa.array(values, from_pandas=True) for i, (_, values) in enumerate(table.iterate_columns(table.names))
@@ -80,6 +83,7 @@ def table_to_bytes(table: RawTable) -> bytes:
 
 
 def _table_from_bytes(content: bytes) -> RawTable:
+    """Restore the table that ``table_to_bytes`` has serialised."""
     with pa.ipc.open_stream(content) as reader:
         table = reader.read_all()
     said: dict[str, Any] = json.loads(table.schema.metadata[b"said"])
@@ -91,6 +95,7 @@ def _table_from_bytes(content: bytes) -> RawTable:
 
 
 def _descriptions_from_json(said: Mapping[str, Mapping[str, Any]]) -> dict[str, ColumnDescription]:
+    """Restore the descriptions of columns from their JSON objects."""
     return {
         name: ColumnDescription(one["title"], one["labels"], tuple(one["missing"]), one["measure"])
         for name, one in said.items()

@@ -1,4 +1,4 @@
-"""Control records: records of a file that no release is made of, so that attacks on the release can be compared with them."""
+"""Control records, which no release is made of, so that attacks on a release can be compared with attacks on them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .raw_tables import RawTable
 
 HOLDOUT_KEY = "data.holdout"
 CONTROL_FLAG_WORDS = (("0", "1"), ("no", "yes"), ("false", "true"), ("training", "control"))
-"""Pairs of words in the hold-out column, in any case: a release is made of the record, it is a control."""
+"""Pairs of values of the hold-out column, in any case: the record is used for releases, the record is a control."""
 
 
 def add_holdout_column(schema: Schema, data: DataSource) -> Schema:
-    """Return the variables to read, with the column that marks control records where there is one."""
+    """Return the schema of the variables to read, with the column that marks controls where there is one."""
     if not isinstance(data.holdout, str):
         return schema
     return Schema((*schema, Variable(data.holdout, Kind.CATEGORICAL)))
@@ -37,6 +37,7 @@ def check_holdout_column(raw: RawTable, schema: Schema, data: DataSource) -> Non
         return
     names = raw.names
     if data.holdout not in names:
+        # in a file without a header the names are a record's values and must not be quoted
         near = near_miss_hint(data.holdout, names) if set(schema.names) <= set(names) else ""
         raise BadInput(
             HOLDOUT_KEY,
@@ -56,6 +57,7 @@ def check_holdout_column(raw: RawTable, schema: Schema, data: DataSource) -> Non
 
 
 def _holdout_column_rule(column: str) -> str:
+    """Return the sentence that states which values the hold-out column may have."""
     pairs = ", ".join(" or ".join(pair) for pair in CONTROL_FLAG_WORDS)
     return f'"{column}" must say of each record whether it is a control: {pairs}'
 
@@ -63,10 +65,9 @@ def _holdout_column_rule(column: str) -> str:
 def split_off_controls(
     everything: Microdata, schema: Schema, sha256: str, data: DataSource, seed: int, key: bytes
 ) -> Microdata:
-    """Return the records that releases are made of, with the held-out ones as their ``controls``; both in their order.
+    """Return the records for releases, with the held-out records as their ``controls``; both in file order.
 
-    The first are as if the file had no others. A share is drawn by seed and key, which are bound to what a sample is
-    (``sampling``) and to how many of how many records are held out; ``sha256`` is the file's. Raises BadInput.
+    Each part is conformed as if the file had no other records. A share is drawn by seed and key. Raises BadInput.
     """
     flags = (
         _flags_from_column(everything, data.holdout)
@@ -82,23 +83,26 @@ def split_off_controls(
 
 
 def draw_screening_records(members: Microdata, sha256: str, data: DataSource, seed: int, key: bytes) -> Microdata:
-    """Draw ``data.screen`` of the records that releases are made of, with some of these as controls where the file has controls.
+    """Draw ``data.screen`` of the records for releases, by which a search screens plans.
 
-    The records are as if the file had no others. The controls of the file are given up: a search that looks at these records has not
-    read them. Raises BadInput where there are too few records.
+    Where the file has controls, some of the drawn records become the controls, in the same share. The file's own
+    controls are not returned. Raises BadInput where there are too few records.
     """
     assert data.screen is not None
     if data.screen > len(members):
         raise BadInput(
             "data.screen", f"{data.screen:,} of {count_noun(len(members), 'record')} cannot be looked at; ask for fewer"
         )
+    # bound to file, filter and sizes, so that two draws are equal or independent
     streams = Randomness(seed, key, (sha256, data.where, f"{data.screen} of {len(members)} screened") if key else ())
     chosen = np.zeros(len(members), dtype=np.bool_)
     chosen[streams.generator("screen").choice(len(members), data.screen, replace=False)] = True
+    # a search must not see the controls, by which its finalists are judged
     few = _conform_subset(members.without_controls, members.schema, chosen, data)
     if members.controls is None:
         return few
     share = len(members.controls) / (len(members) + len(members.controls))
+    # at least one record on either side
     size = min(max(1, round(share * data.screen)), data.screen - 1)
     flags = np.zeros(data.screen, dtype=np.bool_)
     flags[streams.generator("screen", "holdout").choice(data.screen, size, replace=False)] = True
@@ -107,12 +111,15 @@ def draw_screening_records(members: Microdata, sha256: str, data: DataSource, se
 
 
 def _conform_subset(everything: Microdata, schema: Schema, flags: NDArray[np.bool_], data: DataSource) -> Microdata:
+    """Return the marked records, conformed as if the file had no others."""
+    # conformed on its own, since levels that only the other part has would tell of its records
     found = conform_to_schema(everything.frame[flags].reset_index(drop=True), schema, data.missing, everything.origin)
     kinds = None if everything.kinds is None else everything.kinds[flags].reset_index(drop=True)
     return Microdata(found.schema, found.frame, found.origin, everything.dropped, kinds=kinds)
 
 
 def _flags_from_column(everything: Microdata, column: str) -> NDArray[np.bool_]:
+    """Mark the controls (n,) by the hold-out column. Raises BadInput for other values than the known pairs."""
     said = everything.column(column).astype("str").str.strip().str.lower()
     found = set(said.unique())
     pair: Sequence[str] | None = next((pair for pair in CONTROL_FLAG_WORDS if found <= set(pair)), None)
@@ -130,6 +137,7 @@ def _flags_from_column(everything: Microdata, column: str) -> NDArray[np.bool_]:
 def _draw_holdout_flags(
     everything: Microdata, sha256: str, data: DataSource, seed: int, key: bytes
 ) -> NDArray[np.bool_]:
+    """Draw the controls (n,), a share of the records. Raises BadInput where none would be left for a release."""
     assert isinstance(data.holdout, int | float)
     records = len(everything)
     size = max(1, round(data.holdout * records))
@@ -138,6 +146,7 @@ def _draw_holdout_flags(
             HOLDOUT_KEY,
             f"{data.holdout:g} of {records:,} records leaves none to make a release of; hold out a smaller share",
         )
+    # bound to the file, the filter, the sample and the sizes, so that two draws are equal or independent
     sample = "all" if data.sample is None else f"{data.sample} sampled"
     streams = Randomness(seed, key, (sha256, data.where, sample, f"{size} of {records} held out") if key else ())
     flags = np.zeros(records, dtype=np.bool_)

@@ -1,6 +1,6 @@
-"""Detection of columns that may identify a record: names, addresses, telephone numbers, numbers of their own, free text.
+"""Detection of columns that may identify a record: names, addresses, telephone numbers, numbers of a record, free text.
 
-Each suspicion has its reasons. A reason speaks of the column's name and of the form of its values, and never contains a value.
+Reasons refer to the column's name and to the form of its values; they never contain a value.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from collections.abc import Mapping
 import pandas as pd
 
 MAX_LEVELS_NOT_IDENTIFYING = 20
-"""Number of distinct values up to which a column distinguishes records too little to be an identifier."""
+"""Number of distinct values up to which a column distinguishes too few records to be an identifier."""
 MAX_VALUES_EXAMINED = 2_000
 """Number of distinct values whose form is examined."""
 MIN_FORM_SHARE = 0.8
+"""Share of the examined values above which a form counts as that of the column."""
 FREE_TEXT_WORDS = 5
+"""Median number of words from which a text is free text."""
 MIN_DISTINCT_SHARE = 0.1
-"""Share of the records: a column with the name of an identifier is suspected if its distinct values reach this share."""
+"""Distinct values per record from which a column that is named like an identifier is suspected."""
 
 VALUE_FORMS = (
     (re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+"), "most values are written like e-mail addresses"),
@@ -102,15 +104,16 @@ NAME_WORDS: Mapping[str, frozenset[str]] = {
 
 
 def suspected_identifiers(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
-    """Return why columns of a table (n, k) may identify a record, by the names of those that may."""
+    """Return the columns of a table (n, k) that may identify a record, with the reasons."""
     found = {str(name): identifier_reasons(str(name), frame[name].dropna()) for name in frame.columns}
     return {name: why for name, why in found.items() if why}
 
 
 def identifier_reasons(name: str, present: pd.Series, n_present: int | None = None) -> tuple[str, ...]:
-    """Return why a column may identify a record, from its name and the values present (k,); empty where nothing suggests it.
+    """Return the reasons why a column may identify a record, from its name and the values present (k,).
 
-    ``n_present`` is the number of records with a value, where ``present`` has each value only once.
+    Empty where nothing suggests it. ``n_present`` is the number of records with a value, where ``present`` has each
+    value only once.
     """
     records = len(present) if n_present is None else n_present
     different = present.unique()
@@ -122,6 +125,7 @@ def identifier_reasons(name: str, present: pd.Series, n_present: int | None = No
         if number
         else _reasons_by_form([str(value) for value in different[:MAX_VALUES_EXAMINED]], len(different), records)
     )
+    # measurements with decimals may all differ without identifying anybody beyond the file
     whole = not number or bool((present % 1 == 0).all())
     if len(different) == records and whole:
         found.append("every record has a value of its own")
@@ -129,13 +133,16 @@ def identifier_reasons(name: str, present: pd.Series, n_present: int | None = No
         found += [
             why
             for why, words in NAME_WORDS.items()
+            # a number is not somebody's name
             if words & set(_words_of_name(name)) and not (number and "names" in why)
         ]
     return tuple(found)
 
 
 def _reasons_by_form(texts: list[str], different: int, records: int) -> list[str]:
+    """Return the reasons that lie in the form of texts: addresses, numbers of accounts and telephones, free text."""
     found = [why for form, why in VALUE_FORMS if sum(form.fullmatch(text.strip()) is not None for text in texts) > MIN_FORM_SHARE * len(texts)]  # fmt: skip
+    # the median, since some short answers do not make a column of comments harmless
     long = sorted(len(text.split()) for text in texts)[len(texts) // 2]
     if long >= FREE_TEXT_WORDS and different > records / 2:
         found.append(f"it holds free text: half of the values have {long} words or more, and most differ")

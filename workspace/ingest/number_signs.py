@@ -1,4 +1,4 @@
-"""Detection of the signs with which a column of text writes numbers: the decimal sign and the one that groups thousands."""
+"""Detection of the decimal sign and the thousands sign with which a column of text writes numbers."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _ANY_NUMBER = re.compile(r"[+-]?[\d.,'\u2019 \u00a0\u202f\u2009]*\d[\d.,]*(?:[eE
 
 @dataclass(frozen=True, slots=True)
 class NumberSigns:
-    """Signs that read most columns of numbers, and equally good others.
+    """Signs that read most numeric columns, with alternatives that read as many.
 
     decimal: decimal sign
     thousands: sign that groups thousands, empty for none
     n_read: number of columns that they read
     columns: number of columns with signs in their numbers
-    other_decimals: decimal signs that read as many columns to other numbers
-    other_thousands: thousands signs that do
+    other_decimals: decimal signs that read as many columns, but to other numbers
+    other_thousands: thousands signs that read as many columns, but to other numbers
     """
 
     decimal: str
@@ -47,12 +47,16 @@ def looks_like_number(cell: str) -> bool:
 
 
 def detect_number_signs(columns: Sequence[Sequence[str]]) -> NumberSigns | None:
-    """Return the signs that read most of the columns with signs in their numbers, the plainest of equals; None where no column has any."""
+    """Return the signs that read most of the columns that have signs in their numbers; None where no column has any.
+
+    Of equally good signs the plainest are chosen: no thousands sign, a decimal point.
+    """
     signed = [
         column
         for column in columns
         if column
         and all(_ANY_NUMBER.fullmatch(cell) for cell in column)
+        # whole numbers without signs read alike under all of them
         and not all(re.fullmatch(WHOLE_NUMBER, cell) for cell in column)
     ]
     read = {
@@ -66,16 +70,18 @@ def detect_number_signs(columns: Sequence[Sequence[str]]) -> NumberSigns | None:
     same = [signs for signs, count in read.items() if count == read[best] and _reads_differently(signs, best, signed)]
     decimals = tuple(dict.fromkeys(decimal for decimal, _ in same if decimal != best[0]))
     thousands = tuple(dict.fromkeys(group for _, group in same if group not in ("", best[1])))
+    # a sign that occurs nowhere must not be declared
     grouped = best[1] if any(sign in seen for sign in _thousands_characters(best[1])) else ""
     return NumberSigns(best[0], grouped, read[best], len(signed), decimals, thousands)
 
 
 def _thousands_characters(thousands: str) -> str:
+    """Return the characters that a thousands sign stands for, such as the kinds of blanks and of apostrophes."""
     return {" ": " \u00a0\u202f\u2009", "'": "'\u2019"}.get(thousands, thousands)
 
 
 def _reads_differently(key: tuple[str, str], best: tuple[str, str], columns: Sequence[Sequence[str]]) -> bool:
-    """Return whether another possible reading gives other numbers."""
+    """Return whether other signs read some column too, but to other numbers."""
     return any(
         all(_NUMBER_PATTERNS[key].fullmatch(cell) for cell in column)
         and any(parse_number(cell, *key) != parse_number(cell, *best) for cell in column)

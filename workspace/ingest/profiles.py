@@ -1,7 +1,7 @@
-"""Profiles of the variables of a stored table: a histogram and quantiles, nothing of a single record.
+"""Distribution of each variable of a stored table, as a histogram and quantiles.
 
-Bins and levels of one or two records are withheld, and numbers are binned from round edges, so that a histogram on a
-shared screen shows no record's value.
+Bins and levels of one or two records are withheld, and bins have round limits, so that a histogram on a shared screen
+shows no record's value.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sfumato.engine.data.microdata import Microdata
 
 MIN_SHOWN_COUNT = 3
-"""The smallest bin that is shown."""
+"""Smallest count of a bin or level that is shown."""
 MAX_BINS = 40
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -60,11 +60,7 @@ class DistributionProfile:
 
 
 def profile_distribution(data: Microdata, name: str) -> DistributionProfile:
-    """Compute the profile of one variable, of the records that have a value; dates are days since 1970.
-
-    Numbers are in about twice the cube root of n bins (Rice's rule; Scott 2009, "Sturges' rule", section 2), at most
-    MAX_BINS, of a round width.
-    """
+    """Compute the distribution of one variable over the records that have a value; dates count days since 1970."""
     import numpy as np
 
     from sfumato.engine.data.distinct_values import count_codes
@@ -79,10 +75,13 @@ def profile_distribution(data: Microdata, name: str) -> DistributionProfile:
     numbers = data.present_numbers(name)
     rising = np.sort(numbers)
     distinct = 1 + int(np.count_nonzero(rising[1:] != rising[:-1]))
+    # a few rows at a time, since whole-column temporaries double the memory of a large table
     blocks = list(row_blocks(len(rising)))
     whole = variable.kind is Kind.DATE or all((rising[rows] == np.floor(rising[rows])).all() for rows in blocks)
+    # Rice's rule: Scott (2009), "Sturges' rule", section 2
     bins = min(MAX_BINS, math.ceil(2 * len(rising) ** (1 / 3)))
     width = round_bin_width(float(rising[-1] - rising[0]), bins, whole=whole)
+    # edges are multiples of the width: one at the smallest value would show it
     first, last = (math.floor(end / width) for end in (rising[0], rising[-1]))
     counts = np.zeros(last - first + 1, dtype=np.intp)
     for rows in blocks:
@@ -99,12 +98,14 @@ def profile_distribution(data: Microdata, name: str) -> DistributionProfile:
 
 
 def _weight_statistics(numbers: NDArray[np.float64]) -> tuple[float | None, float | None]:
+    """Return the total and the design effect of numbers as survey weights; None where some are not above 0."""
     from sfumato.engine.design.survey_estimation import design_effect
 
     return (float(numbers.sum()), design_effect(numbers)) if (numbers > 0).all() else (None, None)
 
 
 def _withhold_small_counts(counts: NDArray[np.intp]) -> tuple[tuple[int, ...], int]:
+    """Return the counts (k,) with those below MIN_SHOWN_COUNT set to 0, and how many were."""
     import numpy as np
 
     small = (counts > 0) & (counts < MIN_SHOWN_COUNT)
@@ -112,7 +113,10 @@ def _withhold_small_counts(counts: NDArray[np.intp]) -> tuple[tuple[int, ...], i
 
 
 def round_bin_width(span: float, bins: int, *, whole: bool) -> float:
-    """Return the least of 1, 2 and 5 times a power of ten at which ``bins`` bins cover ``span``; at least 1 for whole numbers."""
+    """Return the least of 1, 2 and 5 times a power of ten at which ``bins`` bins cover ``span``.
+
+    At least 1 for whole numbers.
+    """
     if span <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(span / bins))

@@ -1,4 +1,4 @@
-"""Tables as their files give them: columns read on demand, the file's description of them, and kinds of missing value."""
+"""Tables as their files have them: columns read on demand, descriptions of columns, and kinds of missing value."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class ColumnDescription:
 
 @dataclass(frozen=True, eq=False)
 class ColumnBuffer:
-    """Column in memory, (n,).
+    """Column of a file in memory, (n,): either ``values`` or ``numbers``.
 
-    values: values, texts perhaps as a categorical
-    numbers: numbers in the fewest bytes, instead of ``values``
-    kind: data type with which ``numbers`` are to be read
+    values: values; texts may be a categorical
+    numbers: numbers in the smallest type that holds them
+    kind: data type to which ``numbers`` are converted when they are used
     """
 
     values: pd.Series | None = None
@@ -49,7 +49,7 @@ class ColumnBuffer:
 
     @property
     def n_bytes(self) -> int:
-        """Return how many bytes the column takes."""
+        """Return the size of the column in bytes."""
         if self.values is not None:
             return int(self.values.memory_usage(index=False, deep=True))
         assert self.numbers is not None
@@ -68,7 +68,10 @@ class ColumnReader(Protocol):
     """Protocol of a reader of the columns of a file."""
 
     def read_columns(self, names: Sequence[str], max_bytes: int) -> dict[str, ColumnBuffer]:
-        """Read the first columns of these names, all records, as many as ``max_bytes`` hold, at least one. Raises BadInput and MemoryError."""
+        """Read all records of the first columns of these names, as many as ``max_bytes`` hold, at least one.
+
+        Raises BadInput and MemoryError.
+        """
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,7 @@ class _FrameColumns:
     columns: Mapping[str, ColumnBuffer]
 
     def read_columns(self, names: Sequence[str], _most_bytes: int) -> dict[str, ColumnBuffer]:
+        """Return the columns of these names, which are all in memory."""
         return {name: self.columns[name] for name in names}
 
 
@@ -123,25 +127,27 @@ class RawTable:
     def from_reader(
         cls, reader: ColumnReader, names: Sequence[str], descriptions: Mapping[str, ColumnDescription] | None = None
     ) -> RawTable:
-        """Create the table whose columns ``reader`` reads; the first are read at once. Raises BadInput."""
+        """Create the table whose columns ``reader`` reads; the first columns are read at once. Raises BadInput."""
         held = reader.read_columns(names, column_buffer_bytes())
         return cls(tuple(names), reader, len(next(iter(held.values()), ())), descriptions or {}, buffered=held)
 
     @property
     def records(self) -> int:
+        """Return the number of records that are kept."""
         return self.all_records if self.kept_records is None else len(self.kept_records)
 
     def iterate_columns(self, names: Sequence[str]) -> Iterator[tuple[str, pd.Series]]:
         """Yield the columns of these names with their values (n,), texts perhaps as a categorical. Raises BadInput."""
         for i, name in enumerate(names):
             if name not in self.buffered:
+                # before the next are read, so that never two buffers are in memory
                 self.buffered.clear()
                 self.buffered.update(self.reader.read_columns(names[i:], column_buffer_bytes()))
             values = self.buffered[name].series
             yield name, values if self.kept_records is None else values.iloc[self.kept_records]
 
     def frame_of_columns(self, names: Sequence[str]) -> pd.DataFrame:
-        """Return some of its columns, (n, j), with texts as text. Raises BadInput."""
+        """Return the columns of these names as a frame (n, j), with texts as text. Raises BadInput."""
         columns = {name: decode_text_categorical(values) for name, values in self.iterate_columns(names)}
         return pd.DataFrame(columns) if columns else pd.DataFrame(index=range(self.records))
 
@@ -151,6 +157,7 @@ class RawTable:
         return self.frame_of_columns(self.names)
 
     def keep_records(self, kept: NDArray[np.int64]) -> RawTable:
-        """Return the table of some of its records, by their numbers (m,), from 0, among those that are kept."""
+        """Return the table of some of the kept records, given by their positions (m,) among them, from 0."""
         own = kept if self.kept_records is None else self.kept_records[kept]
+        # the buffer is shared: it has all records of a column, and ``kept_records`` selects from it
         return replace(self, kept_records=own, tags=None if self.tags is None else self.tags.iloc[kept])

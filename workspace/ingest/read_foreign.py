@@ -1,4 +1,4 @@
-"""Process that reads a file of a format with ``subprocess``: bytes on standard input, a table or a refusal on standard output."""
+"""Subprocess that reads a file: its bytes on standard input, a table or a refusal on standard output."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .sources import SourceFile
 
 
 def read_foreign_table(content: bytes, name: str, sheet: str = "") -> RawTable:
-    """Read the table in the bytes of a file of the format of this name.
+    """Read the table in the bytes of a file of the named format.
 
     Raises BadInput, in whose message ``{name}``, ``{plain}`` and ``{kind}`` stand for the file.
     """
@@ -28,11 +28,13 @@ def read_foreign_table(content: bytes, name: str, sheet: str = "") -> RawTable:
     if sheet and not form.has_sheets:
         raise BadInput("data.sheet", "{name} is {kind} file, which has no sheets; leave it out")
     try:
+        # the parent replaces the placeholder, so that this process need not know the name
         found = form.read(SourceFile("{name}", content), ReadRequest("", sheet=sheet))
     except (BadInput, MemoryError):
         raise
     except Exception as error:  # noqa: BLE001  (whatever a parser raises, the file is what is wrong)
         if "memory" in str(error).lower() or "malloc" in str(error).lower():
+            # parsers in C report a failed allocation as an error of their own
             raise MemoryError from None
         raise BadInput("", DAMAGED_MESSAGE) from None
     check_header(found.names, "{plain}", "")
@@ -45,14 +47,16 @@ def _limit_process(size: int) -> None:
     with suppress(ImportError, ValueError, OSError):
         import resource
 
+        # a parser that a file has taken over cannot write to a disk
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
         resource.setrlimit(resource.RLIMIT_DATA, (allowed_read_bytes(size), resource.RLIM_INFINITY))
 
 
 def main() -> None:
-    """Read a file of the format that the first argument names, and of a workbook the sheet that the second names."""
+    """Read a file from standard input: the first argument names the format, the second the sheet of a workbook."""
     content = sys.stdin.buffer.read()
     with os.fdopen(os.dup(1), "wb") as answers:
+        # whatever a library prints must not get between the bytes of the answer
         os.dup2(2, 1)
         _limit_process(len(content))
         try:

@@ -12,10 +12,9 @@ from sfumato.engine.wording import agreeing_word, count_noun
 
 
 def draw_sample(records: int, sha256: str, data: DataSource, seed: int, key: bytes) -> list[int]:
-    """Draw a sample of ``data.sample`` of ``records`` records, by seed and key; returns their numbers from 0, ascending.
+    """Draw ``data.sample`` of ``records`` records by seed and key; return their numbers from 0, ascending.
 
-    A keyed sample is bound to the file (``sha256``), the filter, and how many of how many records, so that two samples are the same or
-    independent; by the seed alone they can be the same but for one record. Raises BadInput.
+    Raises BadInput where there are fewer records.
     """
     size = data.sample or 0
     if size > records:
@@ -23,20 +22,24 @@ def draw_sample(records: int, sha256: str, data: DataSource, seed: int, key: byt
             "data.sample",
             f"{count_noun(size, 'record')} {agreeing_word(size, 'is', 'are')} asked for, there are {records:,}; leave it out for all",
         )
+    # bound to the file, the filter and the sizes, so that two samples are equal or independent: by the seed
+    # alone, samples of nearly equal files could be the same but for one record
     streams = Randomness(seed, key, (sha256, data.where, f"{size} of {records}") if key else ())
     return sorted(streams.generator("sample").choice(records, size, replace=False))
 
 
 def conform_sampled_values(values: pd.Series, variable: Variable) -> pd.Series:
-    """Return the sampled values as if the file had no others: levels that occur, whole counts where none is missing."""
+    """Return sampled values as if the file had no others: levels that occur, integers where no count is missing."""
     if values.isna().all():
         raise BadInput(
             f"variables.{variable.name}", "no sampled record has a value; sample more, or leave the column out"
         )
     if _levels_were_found(variable):
         return values.cat.remove_unused_categories()
+    # a missing value outside the sample had made the column one of floats
     return values.astype("int64") if variable.kind is Kind.COUNT and not values.hasnans else values
 
 
 def _levels_were_found(variable: Variable) -> bool:
+    """Return whether the levels of a variable come from its values rather than from the recipe."""
     return variable.kind.has_levels and not variable.levels

@@ -1,6 +1,6 @@
-"""Positions of the numbers in a SAS transport file, so that kinds of missing value can be read and written: ``.A`` to ``.Z`` and ``._``.
+"""Kinds of missing value, ``.A`` to ``.Z`` and ``._``, in the bytes of a SAS transport file.
 
-Readers give all of them as one. In the file a missing number has 0x2E, a letter or 0x5F in its first byte and nothing in the others
+Readers return all of them as one. A missing number has 0x2E, a letter or 0x5F in its first byte and zeros in the others
 (SAS Institute, "The Record Layout of a Data Set in SAS Transport (XPORT) Format", TS-140; version 8: TS-140 revised).
 """
 
@@ -17,8 +17,9 @@ _NAMESTR = re.compile(rb"HEADER RECORD\*{7}(?:NAMESTR|NAMSTV8) HEADER RECORD!{7}
 _OBSERVATIONS = re.compile(rb"HEADER RECORD\*{7}(?:OBS  |OBSV8)   HEADER RECORD!{7}")
 HEADER_LINE_BYTES = 80
 NAMESTR_BYTES = 140
-"""Bytes of the description of one variable."""
+"""Bytes of the description of one variable (NAMESTR record)."""
 SYSTEM_MISSING = 0x2E
+"""First byte of a missing number of the ordinary kind, ``.``."""
 MISSING_KINDS = {code: f".{chr(code)}" for code in (*range(0x41, 0x5B), 0x5F)}
 
 
@@ -37,7 +38,7 @@ class TransportLayout:
 
 
 def find_transport_layout(content: bytes) -> TransportLayout | None:
-    """Find where the first table of a transport file has its numbers; None where that cannot be determined."""
+    """Return where the first table of a transport file has its numbers; None where that cannot be determined."""
     described = _NAMESTR.search(content, 0, 1 << 16)
     if described is None:
         return None
@@ -50,10 +51,13 @@ def find_transport_layout(content: bytes) -> TransportLayout | None:
     length = 0
     for i in range(count):
         one = content[first + i * NAMESTR_BYTES : first + (i + 1) * NAMESTR_BYTES]
+        # NAMESTR of TS-140: type (1 for numbers) and length; from byte 84 the position in an observation;
+        # from byte 88, in version 8 alone, the long name
         kind, _, width = struct.unpack(">hhh", one[:6])
         place = struct.unpack(">i", one[84:88])[0]
         long_name = one[88:120].rstrip(b" \0")
         name = (long_name or one[8:16].rstrip(b" \0")).decode("utf-8", "replace")
+        # a layout with gaps is not understood, and writing at a wrong place would change values
         if place != length or not 0 < width <= 32767 or (kind == 1 and not 2 <= width <= 8):
             return None
         if kind == 1:
@@ -63,7 +67,10 @@ def find_transport_layout(content: bytes) -> TransportLayout | None:
 
 
 def read_missing_kinds(content: bytes, records: int) -> dict[str, NDArray[np.object_]]:
-    """Return the kind of each missing number (records,) of the variables that have other kinds than ``.``; elsewhere None."""
+    """Return the kind of each missing number (records,), by variable; variables that have only ``.`` are left out.
+
+    Elsewhere the kind is None.
+    """
     found = find_transport_layout(content)
     if found is None or found.start + records * found.length > len(content):
         return {}
@@ -80,8 +87,9 @@ def read_missing_kinds(content: bytes, records: int) -> dict[str, NDArray[np.obj
 
 
 def write_missing_kinds(content: bytes, kinds: dict[str, NDArray[np.object_]], records: int) -> bytes:
-    """Write kinds (records,) in place of missing numbers and return the file; None stands for ``.``. Raises ValueError where a number is
-    not missing.
+    """Return the bytes of a file with kinds (records,) in place of missing numbers; None leaves ``.``.
+
+    Raises ValueError where a number is not missing.
     """
     found = find_transport_layout(content)
     if found is None or found.start + records * found.length > len(content):

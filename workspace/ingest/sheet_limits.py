@@ -1,7 +1,6 @@
-"""Limits on the size of an Excel file, checked before any of it is parsed: an archive of a few megabytes unpacks to gigabytes.
+"""Limits on the size of an Excel file, checked before any of it is parsed: a few megabytes may unpack to gigabytes.
 
-Its parts are unpacked one chunk at a time and their tags counted. What a part declares of itself, such as the dimension of a sheet, decides
-nothing. Numbers of bytes are those of the archive's directory: Python's zipfile unpacks no more of a part than that.
+The parts of the archive are unpacked in chunks and their tags counted.
 """
 
 from __future__ import annotations
@@ -14,28 +13,29 @@ from sfumato.engine.errors import BadInput
 
 MAX_CELLS = 10_000_000
 MAX_SHARED_TEXTS = 5_000_000
-"""Most texts that cells share."""
+"""Most texts that cells refer to."""
 MAX_TAGS = 8 * MAX_CELLS
-"""A cell with a value has four, one with a formula or formatted text some more."""
+"""Most tags of all parts: a cell with a value has four, one with a formula or formatted text some more."""
 MAX_UNPACKED_BYTES = 1 << 30
 """Most bytes of all XML parts, unpacked."""
 MAX_ROW_CELLS = 200_000
-"""No sheet has more than 16,384 columns; what is parsed at a time is a row."""
+"""Most cells of a row: a sheet has at most 16,384 columns, and a row is what openpyxl parses at a time."""
 MAX_DESCRIPTIVE_PART_BYTES = 16 << 20
 DESCRIPTIVE_PARTS = ("[Content_Types]", "docProps/", "xl/workbook", "xl/styles", "xl/theme", "_rels/")
-"""Parts that are parsed as a whole."""
+"""Beginnings of the names of parts that are parsed as a whole."""
 SAVE_AS_CSV_ADVICE = "save the sheet that you need as CSV"
 CHUNK_BYTES = 1 << 20
 MAX_TAG_BYTES = 100
 UNCOUNTED_BYTES = CHUNK_BYTES
-"""A smaller part holds too little to be counted."""
+"""Size up to which a part holds too little to be counted."""
 _ROOT_ELEMENT = re.compile(rb"<(?![!?])([^\s<>/:]+:)?")
-"""The first element, with its prefix if there is one."""
+"""First element of a part, with its prefix if it has one."""
 
 
 def check_archive(archive: zipfile.ZipFile) -> None:
     """Raise BadInput where the parts of an Excel file are too large to be read."""
     parts = [part for part in archive.infolist() if part.filename.endswith((".xml", ".rels", ".vml"))]
+    # sizes of the directory can be trusted: zipfile unpacks no more of a part than that
     if sum(part.file_size for part in parts) > MAX_UNPACKED_BYTES:
         raise BadInput("", f"{{name}} unpacks to more than {MAX_UNPACKED_BYTES >> 30} GiB; {SAVE_AS_CSV_ADVICE}")
     counted = SheetTagCounter()
@@ -51,7 +51,7 @@ def check_archive(archive: zipfile.ZipFile) -> None:
 
 
 class SheetTagCounter:
-    """Counter of the tags of cells and texts in an Excel file."""
+    """Counter of the cells, shared texts and tags in the parts of an Excel file."""
 
     def __init__(self) -> None:
         self._cells = self._texts = self._tags = 0
@@ -69,6 +69,7 @@ class SheetTagCounter:
             chunk, rest = (
                 (chunk[:last], chunk[last:]) if last > 0 and len(chunk) - last < MAX_TAG_BYTES else (chunk, b"")
             )
+            # counted, since what a sheet declares as its dimension may be false
             cells = _count_tags(chunk, prefix + b"c")
             self._cells += cells
             self._texts += _count_tags(chunk, prefix + b"si")
@@ -84,4 +85,5 @@ class SheetTagCounter:
 
 
 def _count_tags(chunk: bytes, tag: bytes) -> int:
+    """Count the opening tags of a name in a chunk."""
     return sum(chunk.count(b"<" + tag + end) for end in (b" ", b">", b"/"))

@@ -22,19 +22,20 @@ if TYPE_CHECKING:
 PIECE_BYTES = 1 << 22
 SOURCE_HEAD_BYTES = 1 << 23
 MINUS_ZERO = re.compile(rb"-(?<![0-9A-Za-z]-)0+(?![0-9.eE])")
+"""Bytes that may be a cell ``-0``."""
 OPEN_FILES_FOLDER = Path("/proc/self/fd")
-"""Where the system names the files that a process has open."""
+"""Folder in which the system lists the files that a process has open."""
 
 
 @dataclass(frozen=True, slots=True)
 class ByteSurvey:
-    """Properties of all bytes of a text, known before the first is read as a table.
+    """Properties of all bytes of a text, known before it is parsed.
 
     is_utf8: all are valid UTF-8
     is_ascii: all are ASCII
     has_null_bytes: some byte is 0
     has_line_feeds: some line ends with a line feed
-    may_have_minus_zero: a cell may be ``-0``, which is another number where its column is read as whole numbers than where it is not
+    may_have_minus_zero: a cell may be ``-0``, which is 0 in a column of whole numbers and -0.0 in others
     """
 
     is_utf8: bool = True
@@ -46,7 +47,7 @@ class ByteSurvey:
 
 @dataclass
 class ByteScanner:
-    """Scanner that makes a ``ByteSurvey`` of bytes given in order."""
+    """Scanner that surveys bytes given piece by piece, in order."""
 
     _decoder: Any = field(default_factory=codecs.getincrementaldecoder("utf-8"))
     _utf8: bool = True
@@ -60,27 +61,31 @@ class ByteScanner:
         """Scan the next bytes."""
         plain = piece.isascii()
         self._plain &= plain
+        # ASCII is valid UTF-8 unless a character is unfinished, so it need not be decoded
         if self._utf8 and not (plain and self._decoder.getstate()[0] == b""):
             self._decode(piece)
         self._zeros |= b"\0" in piece
         self._lines |= b"\n" in piece
+        # with the last byte before, since a piece may end between the sign and the 0
         self._minus_zero = self._minus_zero or MINUS_ZERO.search(self._last + piece) is not None
         self._last = piece[-1:] or self._last
 
     def _decode(self, piece: bytes, *, final: bool = False) -> None:
+        """Decode a piece and note whether it is valid UTF-8."""
         try:
             self._decoder.decode(piece, final=final)
         except UnicodeDecodeError:
             self._utf8 = False
 
     def finish_survey(self) -> ByteSurvey:
+        """Return the survey once all bytes have been scanned."""
         if self._utf8:
             self._decode(b"", final=True)
         return ByteSurvey(self._utf8, self._plain, self._zeros, self._lines, self._minus_zero)
 
 
 def survey_bytes(pieces: Iterable[bytes]) -> ByteSurvey:
-    """Return the properties of these bytes."""
+    """Return the survey of bytes given in pieces."""
     surveyor = ByteScanner()
     for piece in pieces:
         surveyor.scan_piece(piece)
@@ -88,7 +93,7 @@ def survey_bytes(pieces: Iterable[bytes]) -> ByteSurvey:
 
 
 class OpenedFile:
-    """Plain file that is opened once: whoever reads it reads what was opened, whatever its name refers to later."""
+    """File that is opened once, so that all readers read the same file even if its name later refers to another."""
 
     def __init__(self, file: BufferedReader) -> None:
         self._file, self._stamp = file, _file_stamp(file)
@@ -102,21 +107,25 @@ class OpenedFile:
 
     def read_at(self, start: int, size: int) -> bytes:
         """Read at most ``size`` bytes from ``start``, independent of other readers."""
+        # a position of its own, since several readers share the open file
         return os.pread(self._file.fileno(), size, start)
 
     @property
     def has_changed(self) -> bool:
+        """Return whether the file has changed since it was opened."""
         return _file_stamp(self._file) != self._stamp
 
 
 def _file_stamp(file: BufferedReader) -> tuple[int, ...]:
+    """Return the size and the times of change of an open file."""
     found = os.fstat(file.fileno())
+    # the time of the last status change cannot be set back, that of the last write can
     return found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 @dataclass(frozen=True)
 class SourceFile:
-    """Name and bytes of a file, so that what is hashed is what is parsed.
+    """Name and bytes of a file; the bytes that are hashed are the bytes that are parsed.
 
     name: name of the file
     data: its bytes, or a large file that stays open and must not change
@@ -140,23 +149,25 @@ class SourceFile:
         return content
 
     def iterate_pieces(self) -> Iterator[bytes]:
-        """Yield the bytes from the beginning, some at a time."""
+        """Yield the bytes from the beginning, at most PIECE_BYTES at a time."""
         at = 0
         while piece := self._read_at(at, PIECE_BYTES):
             yield piece
             at += len(piece)
 
     def _read_at(self, start: int, size: int) -> bytes:
+        """Return at most ``size`` bytes from ``start``."""
         return self.data[start : start + size] if isinstance(self.data, bytes) else self.data.read_at(start, size)
 
     @property
     def head(self) -> bytes:
-        """Return the bytes by which it is decided how to read the file: all, or the whole lines among the first ``SOURCE_HEAD_BYTES``."""
+        """Return the bytes that decide how the file is read: all, or the whole lines among the first SOURCE_HEAD_BYTES."""
         head = self._read_at(0, SOURCE_HEAD_BYTES)
         return head if self.size <= len(head) else head[: head.rfind(b"\n") + 1] or head
 
     @cached_property
     def _hash_and_survey(self) -> tuple[str, ByteSurvey]:
+        """Return the SHA-256 of the bytes and their survey, found in one pass."""
         found, surveyor = hashlib.sha256(), ByteScanner()
         for piece in self.iterate_pieces():
             found.update(piece)
@@ -166,7 +177,7 @@ class SourceFile:
 
     @property
     def sha256(self) -> str:
-        """Return the hash of the bytes."""
+        """Return the SHA-256 of the bytes, in hexadecimal."""
         return self._hash_and_survey[0]
 
     @property
@@ -176,16 +187,16 @@ class SourceFile:
 
     @property
     def text_class(self) -> str:
-        """Return what all of the bytes are: "ascii", "utf-8" or "other"."""
+        """Return the class of the bytes: "ascii", "utf-8" or "other"."""
         return "ascii" if self.survey.is_ascii else "utf-8" if self.survey.is_utf8 else "other"
 
     def open_with_arrow(self) -> pa.NativeFile:
-        """Open the bytes as a file of Arrow's. Raises OSError."""
+        """Open the bytes as a file of pyarrow. Raises OSError."""
         import pyarrow as pa
 
         return pa.BufferReader(self.data) if isinstance(self.data, bytes) else pa.OSFile(str(self.data.path))
 
     def check_unchanged(self) -> None:
-        """Raise BadInput where the file is not the one that was opened."""
+        """Raise BadInput where the file has changed since it was opened."""
         if not isinstance(self.data, bytes) and self.data.has_changed:
             raise BadInput("data.file", f'"{self.name}" changed while it was read; read it again when it is written')

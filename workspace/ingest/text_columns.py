@@ -1,13 +1,8 @@
-"""Tables of text of any size: columns are gathered some rows at a time, and the meaning of a cell is found from all values of its column.
+"""Tables of text of any size, read some rows at a time. Untrusted: the file.
 
-Text is parsed by pandas. What a column is, whole numbers, numbers, flags or text, it finds of each block of rows; where the blocks
-agree, that is
-what it finds of the whole. Where they do not, or where a block may have been read otherwise (``-0`` is 0 among whole numbers, -0.0
-among others),
-the column is read again as text, and each of its different texts is parsed once, all of them together. A table of one block is
-never
-read again. Text is held as its different values and a code a record, whole numbers in the fewest bytes, and nothing is written to a disk.
-Untrusted: the file.
+pandas parses each block of rows and decides what a column is in it: whole numbers, numbers, flags or text. Where the
+blocks agree, their parts are joined. Otherwise the column is read again as text, and each distinct text is parsed once,
+all together. Nothing is written to a disk.
 """
 
 from __future__ import annotations
@@ -40,19 +35,19 @@ from .text_files import (
 from .text_streams import TableText, prepare_text
 
 CELLS_PER_BLOCK = 1 << 21
-"""Cells of all columns in a block: as many as pandas splits before any becomes part of a column."""
+"""Number of cells of all columns in a block of rows."""
 EXACT_FLOAT_LIMIT = 2.0**53
-"""Below this a whole number is the same whether it is read as an integer or as a float."""
+"""Size below which an integer keeps its value as a float."""
 INTEGER_TYPES = [np.dtype(kind) for kind in ("int8", "int16", "int32", "int64")]
 
 
 @dataclass(eq=False)
 class _ColumnParts:
-    """Parts of a column, one a block of rows, and what pandas took each for.
+    """Parts of a column, one for each block of rows, with the type that pandas found in each.
 
     parts: values of each part
     kinds: "whole", "real", "flag", "text", "empty" where no record has a value, or "other"
-    is_sure: no part may have been read otherwise within the whole, as far as its own values say
+    is_sure: no part could have been read otherwise within the whole column, judged by its own values
     has_zero: a whole number is 0
     n_bytes: bytes of the parts
     """
@@ -65,11 +60,13 @@ class _ColumnParts:
     n_bytes: int = 0
 
     def add_part(self, values: pd.Series) -> None:
+        """Add the values of the next block of rows."""
         part = self._compact_part(values)
         self.parts.append(part)
         self.n_bytes += sum(one.nbytes for one in part) if isinstance(part, tuple) else part.nbytes
 
     def _compact_part(self, values: pd.Series) -> Any:
+        """Return the values of a block in the fewest bytes and note their type."""
         if isinstance(values.dtype, pd.StringDtype):
             self.kinds.add("text")
             return _encode_texts(values)
@@ -89,21 +86,23 @@ class _ColumnParts:
         return numbers
 
     def _note_whole_numbers(self, present: NDArray[Any], *, maybe_whole: bool) -> None:
-        """Note whether numbers that may have been read as whole ones could be other numbers when read as floats."""
+        """Note whether whole numbers of a block could have other values when they are read as floats."""
         if maybe_whole and len(present):
+            # a larger whole number loses digits if another block makes the column one of floats
             self.is_sure &= bool(present.min() > -EXACT_FLOAT_LIMIT) and bool(present.max() < EXACT_FLOAT_LIMIT)
             self.has_zero |= bool((present == 0).any())
 
     def join_parts(self, *, minus_zero: bool, codes: bool) -> ColumnBuffer | _CodedTexts | None:
-        """Join the parts to a column; None where it has to be read again.
+        """Join the parts to a column; None where the column has to be read again as text.
 
-        ``minus_zero``: the file may contain ``-0``; ``codes``: numbers may stand for a missing value.
+        ``minus_zero``: the file may contain ``-0``; ``codes``: some missing codes are numbers.
         """
         kinds = self.kinds - {"empty"}
         if kinds == {"text"}:
             return _join_coded_texts(
                 [_all_missing_codes(len(part)) if isinstance(part, np.ndarray) else part for part in self.parts]
             )
+        # a single block is the whole column, so that pandas has seen all its values
         if len(self.parts) == 1:
             return ColumnBuffer(
                 numbers=self.parts[0], kind=np.dtype("int64") if "whole" in kinds else self.parts[0].dtype
@@ -114,6 +113,7 @@ class _ColumnParts:
             parts = [part.astype(max(one.dtype for one in self.parts), copy=False) for part in self.parts]
             kind = {"flag": "bool", "whole": "int64", "empty": "float64"}[next(iter(self.kinds))]
             return ColumnBuffer(numbers=np.concatenate(parts), kind=np.dtype(kind))
+        # -0 is 0 among whole numbers and -0.0 among floats; a code 9 may be spelled 9.0 in another block
         certain = self.is_sure and not codes and not (minus_zero and self.has_zero)
         if kinds <= {"whole", "real"} and certain:
             parts = [part.astype(np.float64, copy=False) for part in self.parts]
@@ -122,7 +122,7 @@ class _ColumnParts:
 
 
 def _smallest_integers(numbers: NDArray[np.int64]) -> NDArray[np.signedinteger[Any]]:
-    """Return whole numbers in the fewest bytes that hold them all."""
+    """Return integers in the smallest type that holds them all."""
     low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
     return numbers.astype(
         next(kind for kind in INTEGER_TYPES if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
@@ -130,7 +130,7 @@ def _smallest_integers(numbers: NDArray[np.int64]) -> NDArray[np.signedinteger[A
 
 
 def _encode_texts(values: pd.Series) -> tuple[NDArray[np.signedinteger[Any]], pa.Array]:
-    """Return codes (n,) of texts and the distinct texts, in order of appearance."""
+    """Return the codes (n,) of texts and the distinct texts (k,), in order of appearance."""
     texts = pa.array(values, from_pandas=True)
     found = (texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts).dictionary_encode()
     codes = found.indices.fill_null(NO_VALUE_CODE).to_numpy(zero_copy_only=False)
@@ -138,6 +138,7 @@ def _encode_texts(values: pd.Series) -> tuple[NDArray[np.signedinteger[Any]], pa
 
 
 def _all_missing_codes(records: int) -> tuple[NDArray[np.signedinteger[Any]], pa.Array]:
+    """Return the coded texts of a part without any value."""
     return np.full(records, NO_VALUE_CODE, dtype=np.int8), pa.array([], pa.string())
 
 
@@ -145,7 +146,7 @@ def _all_missing_codes(records: int) -> tuple[NDArray[np.signedinteger[Any]], pa
 class _CodedTexts:
     """Column of text as codes.
 
-    codes: code of each record's text, (n,); ABSENT for a missing value
+    codes: code of each record's text, (n,); NO_VALUE_CODE for a missing value
     texts: distinct texts in order of appearance, (k,)
     """
 
@@ -162,12 +163,14 @@ def _join_coded_texts(parts: Sequence[tuple[NDArray[np.signedinteger[Any]], pa.A
     """Join the coded texts of parts to one column."""
     if len(parts) == 1:
         return _CodedTexts(*parts[0])
+    # positions in a plain string array are 32-bit: all texts may be longer than 2 GiB
     own = [texts.cast(pa.large_string()) for _, texts in parts]
     together = pa.concat_arrays(own).dictionary_encode()
     places = together.indices.to_numpy(zero_copy_only=False)
     kind = _smallest_integers(np.array([NO_VALUE_CODE, len(together.dictionary)])).dtype
     starts = np.cumsum([0, *map(len, own)])
     codes = [
+        # NO_VALUE_CODE is -1 and so selects the appended last entry
         np.append(places[start : start + len(texts)], NO_VALUE_CODE).astype(kind)[part]
         for (part, _), texts, start in zip(parts, own, starts, strict=False)
     ]
@@ -182,7 +185,7 @@ class TextColumns:
     text: its text
     header: names of the columns
     separator: separator of the cells
-    known_format: format, where one is given
+    known_format: format of the recipe, None without one
     levels: columns that stay text
     place: recipe key at which an error is reported
     """
@@ -196,6 +199,7 @@ class TextColumns:
     place: str
 
     def read_columns(self, names: Sequence[str], max_bytes: int) -> dict[str, ColumnBuffer]:
+        """Read the first columns of these names, as many as ``max_bytes`` hold, at least one. Raises BadInput."""
         form = self.text.form
         signs = form.trim or (form.decimal, form.thousands) != (".", "")
         found = self._read_written_columns(names, max_bytes) if signs else self._read_parsed_columns(names, max_bytes)
@@ -203,6 +207,7 @@ class TextColumns:
         return found
 
     def _read_parsed_columns(self, names: Sequence[str], most_bytes: int) -> dict[str, ColumnBuffer]:
+        """Read columns as pandas parses them, and again as text those whose blocks disagree."""
         form = self.text.form
         found: dict[str, ColumnBuffer] = {}
         again: list[str] = []
@@ -219,21 +224,23 @@ class TextColumns:
         return found
 
     def _convert_column(self, name: str, held: ColumnBuffer | _CodedTexts) -> ColumnBuffer:
-        """Return a column with the numbers that its texts write."""
+        """Return a column whose texts are converted to the numbers that they write."""
         if isinstance(held, ColumnBuffer):
             return held
         texts = held.series
         meant = convert_texts(texts.to_frame(name), self.known_format, set(self.levels))[name]
+        # nothing was converted, so the codes stay valid
         same = isinstance(meant.dtype, pd.StringDtype) and not meant.hasnans
         return _categorical_column(held.codes, texts) if same else _column_from_codes(held.codes, meant)
 
     def _read_written_columns(self, names: Sequence[str], most_bytes: int) -> dict[str, ColumnBuffer]:
-        """Read columns each of whose distinct texts is parsed once."""
+        """Read columns as text and parse each of their distinct texts once."""
         found = {}
         parts = self._read_parts(names, most_bytes, as_text=frozenset(names), raw=True)
         for name in list(parts):
             held = _join_coded_texts(parts.pop(name).parts)
             cells = pa.BufferOutputStream()
+            # quoted, so that line breaks and separators within a cell stay
             quoted = csv_writer.WriteOptions(include_header=False, quoting_style="all_valid")
             csv_writer.write_csv(pa.table({"cell": held.texts}), cells, quoted)
             levels = set(self.levels)
@@ -244,6 +251,7 @@ class TextColumns:
         return found
 
     def _given_format(self) -> TextFormat | None:
+        """Return the format that splits the text, None where the recipe has no format."""
         return None if self.known_format is None else self.text.form
 
     def _read_parts(
@@ -255,10 +263,12 @@ class TextColumns:
             for name, gathered in found.items():
                 gathered.add_part(frame[name])
             while len(found) > 1 and sum(one.n_bytes for one in found.values()) > most_bytes:
+                # a column left out here is asked for again in the next pass
                 found.popitem()
         return found
 
     def _read_frames(self, names: Sequence[str], as_text: frozenset[str], *, raw: bool) -> Iterator[pd.DataFrame]:
+        """Yield the blocks of rows of some columns as frames."""
         rows = max(1, CELLS_PER_BLOCK // len(self.header))
         said = read_csv_options(self.header, self.separator, self.text.form, as_text & set(names))
         if raw:
@@ -274,6 +284,7 @@ class TextColumns:
 
 
 def _is_float_text(code: str) -> bool:
+    """Return whether a text writes a float."""
     try:
         float(code)
     except ValueError:
@@ -282,10 +293,11 @@ def _is_float_text(code: str) -> bool:
 
 
 def _column_from_codes(codes: NDArray[np.signedinteger[Any]], values: pd.Series) -> ColumnBuffer:
-    """Return the column of codes (n,) of values (k,), some of which may be missing."""
+    """Return the column of which ``codes`` (n,) select the values (k,), some of which may be missing."""
     if values.dtype == np.int64 and (codes >= 0).all():
         return ColumnBuffer(numbers=_smallest_integers(values.to_numpy())[codes], kind=np.dtype("int64"))
     if values.dtype in (np.int64, np.float64):
+        # the code -1 selects the NaN at the end
         numbers = np.append(values.to_numpy(dtype=np.float64), np.nan)[codes]
         return ColumnBuffer(numbers=numbers, kind=np.dtype("float64"))
     if isinstance(values.dtype, pd.StringDtype):
@@ -300,10 +312,11 @@ def _categorical_column(codes: NDArray[np.signedinteger[Any]], texts: pd.Series)
 
 
 def read_text_table(source: SourceFile, request: ReadRequest) -> RawTable:
-    """Read the table of a text file, as the requested format says, or as its first line shows. Columns with levels in the schema stay text.
+    """Read the table of a text file, in the requested format or as its first line shows.
 
-    Without a format: UTF-8, the separator of the first line, names in it, only empty cells missing, and decimal commas in columns
-    that have no other signs. Raises BadInput, whose message never contains a value.
+    Columns that have levels in the schema stay text. Without a format the file is UTF-8, the first line has the names
+    and shows the separator, only empty cells are missing, and columns without other signs may have decimal commas.
+    Raises BadInput, whose message never contains a value.
     """
     form, place = request.form, request.place
     text = prepare_text(source.iterate_pieces, source.name, form or TextFormat(), place, source.survey)

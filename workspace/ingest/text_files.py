@@ -1,4 +1,4 @@
-"""Parsing of text tables: header, rows and the meaning of cells, as a format says, or as the first line shows. Untrusted: the bytes."""
+"""Parsing of text tables: header, rows and cells, in a given format or as the first line shows. Untrusted: the bytes."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ UNPARSED_MESSAGE = "a quotation mark is opened and not closed, or a row is longe
 
 
 def columns_with_levels(schema: Schema | None) -> set[str]:
-    """Return the columns that stay text, since the schema gives them levels."""
+    """Return the columns that stay text because the schema gives them levels."""
     return {v.name for v in schema if v.kind.has_levels} if schema is not None else set()
 
 
 def read_header(content: bytes, name: str, form: TextFormat | None, place: str) -> tuple[list[str], str]:
-    """Return the names of the columns and the separator, of bytes in UTF-8 that begin a file. Raises BadInput."""
+    """Return the names of the columns and the separator from the beginning of a file in UTF-8. Raises BadInput."""
     header, separator = (
         _header_by_format(content, name, form, place) if form else _header_of_first_line(content, name, place)
     )
@@ -48,9 +48,10 @@ def read_header(content: bytes, name: str, form: TextFormat | None, place: str) 
 def parse_column(
     cells: bytes, name: str, column: str, form: TextFormat | None, levels: set[str], place: str
 ) -> pd.Series:
-    """Parse the column (n,) whose cells, one quoted a line, are these. Raises BadInput."""
+    """Parse a column (n,) from the bytes of its cells, one quoted cell a line. Raises BadInput."""
     said = form or TextFormat()
     all_text = said.trim or (said.decimal, said.thousands) != (".", "")
+    # text_columns has rewritten the cells, quoted and with commas
     alone = replace(said, quote='"', delimiter=",", header=False)
     as_text = {column} if all_text or column in levels else set()
     frame = _parse_csv(cells, name, [column], ",", alone, as_text, place)
@@ -58,7 +59,7 @@ def parse_column(
 
 
 def convert_texts(frame: pd.DataFrame, form: TextFormat | None, levels: set[str]) -> pd.DataFrame:
-    """Return the table with the numbers that its texts write."""
+    """Return a table (n, k) with its texts converted to the numbers that they write under the format's signs."""
     said, header = form or TextFormat(), list(frame.columns)
     signs = (said.decimal, said.thousands) != (".", "")
     if said.trim:
@@ -76,12 +77,10 @@ def convert_texts(frame: pd.DataFrame, form: TextFormat | None, levels: set[str]
 
 
 def _mask_missing_texts(values: pd.Series, form: TextFormat) -> pd.Series | None:
-    """Mask the texts that stand for a missing value; None where no text does or the column is not text.
-
-    pandas leaves them where a whole number of 2^64 or more comes before all else.
-    """
+    """Return a column of text with the missing codes masked; None where it has none or is not text."""
     if not isinstance(values.dtype, pd.StringDtype):
         return None
+    # pandas leaves missing codes as text where a whole number of 2^64 or more comes first
     empty = values.isin(["", *form.missing])
     return values.mask(empty) if empty.any() else None
 
@@ -98,12 +97,12 @@ def wrong_encoding_error(name: str, encoding: str) -> BadInput:
 
 
 def comma_format(form: TextFormat) -> TextFormat:
-    """Return the format of a table of blank-separated cells once ``rewrite_with_commas`` has written it."""
+    """Return the format of a blank-separated table after ``rewrite_with_commas``."""
     return replace(form, delimiter="\t" if form.decimal == "," else ",", quote='"', skip=0)
 
 
 def rewrite_with_commas(lines: Iterable[str], name: str, form: TextFormat, place: str) -> Iterator[bytes]:
-    """Write the lines of a blank-separated table with commas, many at once. Raises BadInput."""
+    """Rewrite the lines of a blank-separated table with commas, many lines at once. Raises BadInput."""
     plain = (line.replace("\t", " ").strip(" \r\n") + "\n" for line in lines)
     out = io.StringIO(newline="")
     writer = csv.writer(out, delimiter=comma_format(form).delimiter, lineterminator="\n")
@@ -119,7 +118,7 @@ def rewrite_with_commas(lines: Iterable[str], name: str, form: TextFormat, place
 
 
 def split_lines(pieces: Iterable[bytes]) -> Iterator[str]:
-    """Yield the lines of bytes in UTF-8, each with the line feed that ends it."""
+    """Yield the lines of bytes in UTF-8, each with its line feed."""
     decoder, rest = codecs.getincrementaldecoder("utf-8")(), ""
     for piece in pieces:
         *whole, rest = (rest + decoder.decode(piece)).split("\n")
@@ -129,7 +128,7 @@ def split_lines(pieces: Iterable[bytes]) -> Iterator[str]:
 
 
 def _header_by_format(content: bytes, name: str, form: TextFormat, place: str) -> tuple[list[str], str]:
-    """Return the names of the columns and the separator, as the format says."""
+    """Return the names of the columns and the separator, in the given format."""
     text = io.StringIO(content[: 2 * MAX_ROW_BYTES].decode("utf-8", "ignore"), newline="")
     try:
         rows = split_rows(text, form.delimiter, form.quote, skip_blanks=form.trim)
@@ -144,6 +143,7 @@ def _header_by_format(content: bytes, name: str, form: TextFormat, place: str) -
 
 
 def _header_of_first_line(content: bytes, name: str, place: str) -> tuple[list[str], str]:
+    """Return the names of the columns and the separator that occurs most often in the first line."""
     first = content.partition(b"\n")[0].decode("utf-8", "ignore").rstrip("\r")  # a longer line is cut
     separator = max(",\t;|", key=first.count)
     if first.count(separator) == 0 and _cannot_be_name(first):
@@ -166,10 +166,7 @@ def _remove_apostrophes(header: list[str]) -> list[str]:
 
 
 def check_header(header: Sequence[str], name: str, place: str) -> None:
-    """Raise BadInput where the names cannot be used.
-
-    None is quoted where it may be a value: without a header a record stands there.
-    """
+    """Raise BadInput where names of columns are too many, unprintable or not distinct."""
     if len(header) > MAX_COLUMNS:
         raise BadInput(
             place,
@@ -182,13 +179,15 @@ def check_header(header: Sequence[str], name: str, place: str) -> None:
                 place, f'the name of column {i} of "{name}" has characters that cannot be printed; {NAMES_RULE}'
             )
         if (earlier := first.setdefault(column, i)) != i:
+            # names are quoted only if they are names: in a file without a header they are a record's values
             if looks_like_header(header):
                 raise BadInput(place, f'"{name}" has two columns called "{column}"')
             raise BadInput(place, f'columns {earlier} and {i} of "{name}" have the same name; {NAMES_RULE}')
 
 
 def check_rows(file: pa.NativeFile, name: str, columns: int, separator: str, quote: str, place: str) -> int:
-    """Count the rows, header included. Raises BadInput where one has more or fewer fields: pandas would cut or fill it."""
+    """Return the number of rows, header included. Raises BadInput where a row has more or fewer fields than the header."""
+    # pandas would fill a short row with missing values and cut a long one
     wrong: list[csv_reader.InvalidRow] = []
 
     def count(row: csv_reader.InvalidRow) -> str:
@@ -200,10 +199,12 @@ def check_rows(file: pa.NativeFile, name: str, columns: int, separator: str, quo
     try:
         with csv_reader.open_csv(
             file,
+            # without threads Arrow knows the number of an invalid row
             csv_reader.ReadOptions(use_threads=False, column_names=names, block_size=MAX_ROW_BYTES),
             csv_reader.ParseOptions(
                 delimiter=separator, quote_char=quote or False, newlines_in_values=True, invalid_row_handler=count
             ),
+            # only rows are counted, so one column is kept, as bytes
             csv_reader.ConvertOptions(include_columns=names[:1], column_types={names[0]: pa.binary()}),
         ) as batches:
             rows = sum(len(batch) for batch in batches)
@@ -222,6 +223,7 @@ def check_rows(file: pa.NativeFile, name: str, columns: int, separator: str, quo
 def _parse_csv(
     content: bytes, name: str, header: list[str], separator: str, form: TextFormat, as_text: set[str], place: str
 ) -> pd.DataFrame:
+    """Parse bytes in UTF-8 as a table (n, k). Raises BadInput."""
     with translate_parser_errors(name, place):
         frame: pd.DataFrame = pd.read_csv(io.BytesIO(content), **read_csv_options(header, separator, form, as_text))
     return frame
@@ -230,7 +232,10 @@ def _parse_csv(
 def read_csv_options(
     header: Sequence[str], separator: str, form: TextFormat, as_text: Collection[str]
 ) -> dict[str, Any]:
-    """Return the options with which pandas reads a text table in UTF-8: columns ``as_text`` as written, others as numbers where they are."""
+    """Return the options with which pandas reads a text table in UTF-8.
+
+    Columns in ``as_text`` stay as written; others become numbers where all of their cells are.
+    """
     return {
         "sep": separator,
         "header": 0 if form.header else None,
@@ -242,15 +247,18 @@ def read_csv_options(
         "quoting": csv.QUOTE_MINIMAL if form.quote else csv.QUOTE_NONE,
         "skipinitialspace": form.trim,
         "encoding": "utf-8",
+        # otherwise pandas guesses the type chunk by chunk and may mix types in a column
         "low_memory": False,
+        # otherwise a separator at the end of each row makes the first column the index
         "index_col": False,
+        # in a table of one column an empty line is a record with a missing value
         "skip_blank_lines": len(header) > 1,
     }
 
 
 @contextmanager
 def translate_parser_errors(name: str, place: str) -> Iterator[None]:
-    """Raise BadInput where pandas cannot parse what is read within the block, MemoryError where memory does not suffice."""
+    """Turn errors of pandas within the block into BadInput, or MemoryError where memory does not suffice."""
     try:
         yield
     except BadInput:
@@ -266,16 +274,19 @@ def translate_parser_errors(name: str, place: str) -> Iterator[None]:
 
 
 def _trim_cells(frame: pd.DataFrame, missing: Sequence[str]) -> pd.DataFrame:
+    """Return a table of text without blanks around its cells, and with missing codes masked."""
     stripped = {column: frame[column].str.strip() for column in frame}
     return pd.DataFrame({column: values.mask(values.isin(["", *missing])) for column, values in stripped.items()})
 
 
 def _parse_numbers(values: pd.Series, form: TextFormat) -> pd.Series:
     """Return a column of text (n,) as numbers where the format's signs make every cell one; otherwise unchanged."""
+    # each distinct text is parsed once: the parser is Python
     codes, texts = pd.factorize(values)
     found = [parse_number(text, form.decimal, form.thousands) for text in texts]
     if not found or any(one is None for one in found):
         return values
+    # row 0 of the reindexed series is NaN, for the code -1 of a missing cell
     numbers = pd.Series(found, dtype="float64").reindex(range(-1, len(found))).to_numpy()[codes + 1]
     whole = len(numbers) and bool((numbers % 1 == 0).all()) and abs(numbers).max() < 2**53
     return pd.Series(numbers.astype("int64") if whole else numbers, index=values.index)

@@ -1,6 +1,6 @@
-"""Streams of the bytes of a text file: in UTF-8, with the line ends that pandas knows, without the lines before the table.
+"""Streams of the bytes of a text file, converted to what the parser reads. Untrusted: the bytes.
 
-Untrusted: the bytes.
+The bytes become UTF-8 with line feeds, without a byte-order mark and without the lines before the table.
 """
 
 from __future__ import annotations
@@ -19,12 +19,10 @@ Pieces = Callable[[], Iterator[bytes]]
 
 
 class PieceStream:
-    """Pieces of bytes as a file that is read from beginning to end.
-
-    No text file of Python's own, which pandas would decode and encode again.
-    """
+    """File-like object that reads pieces of bytes from beginning to end."""
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
+        # bytes rather than text: pandas would encode the strings of a text file again
         self._pieces = iter(pieces)
         self._rest = memoryview(b"")
         self.closed = False
@@ -46,9 +44,11 @@ class PieceStream:
         return bytes(some)
 
     def readable(self) -> bool:
+        """Return True, as pyarrow asks of a file."""
         return True
 
     def close(self) -> None:
+        """Mark the stream as closed."""
         self.closed = True
 
 
@@ -57,7 +57,7 @@ class TableText:
     """Text of a table in UTF-8.
 
     pieces: yields the bytes from the beginning, each time it is called
-    form: format that splits it
+    form: format that splits the text
     survey: properties of its bytes
     """
 
@@ -70,7 +70,7 @@ class TableText:
         return PieceStream(self.pieces())
 
     def first_lines(self, size: int) -> bytes:
-        """Return the first bytes, as many whole lines as ``size`` holds where it holds one."""
+        """Return as many whole lines from the beginning as ``size`` bytes hold, or ``size`` bytes of a longer line."""
         found = b""
         for piece in self.pieces():
             found += piece
@@ -80,7 +80,10 @@ class TableText:
 
 
 def prepare_text(raw: Pieces, name: str, form: TextFormat, place: str, file_survey: ByteSurvey) -> TableText:
-    """Prepare the text of a table whose file has these bytes. Raises BadInput, later too where the bytes are no text."""
+    """Return the text of a table, given the bytes of its file.
+
+    Raises BadInput, also while the text is read where the bytes are not text in the declared encoding.
+    """
     pieces, survey = raw, file_survey
     if codecs.lookup(form.encoding).name not in ("utf-8", "ascii"):
         pieces = lambda: _convert_to_utf8(raw(), form.encoding, name)  # noqa: E731
@@ -91,6 +94,7 @@ def prepare_text(raw: Pieces, name: str, form: TextFormat, place: str, file_surv
         raise BadInput(place, f'"{name}" is not a table that can be read: it holds bytes that no text has')
     steps: list[Callable[[Iterator[bytes]], Iterator[bytes]]] = [_remove_byte_order_mark]
     if not survey.has_line_feeds:
+        # old Macintosh files end lines with a carriage return alone
         steps.append(lambda some: (piece.replace(b"\r", b"\n") for piece in some))
     if form.skip:
         steps.append(lambda some: _skip_lines(some, form.skip))
@@ -98,6 +102,7 @@ def prepare_text(raw: Pieces, name: str, form: TextFormat, place: str, file_surv
         steps.append(lambda some: rewrite_with_commas(split_lines(some), name, form, place))
 
     def make_pieces() -> Iterator[bytes]:
+        """Yield the converted bytes from the beginning."""
         found = pieces()
         for step in steps:
             found = step(found)
@@ -107,6 +112,7 @@ def prepare_text(raw: Pieces, name: str, form: TextFormat, place: str, file_surv
 
 
 def _convert_to_utf8(pieces: Iterator[bytes], encoding: str, name: str) -> Iterator[bytes]:
+    """Yield bytes of an encoding as UTF-8. Raises BadInput where they are not text in it."""
     decoder = codecs.getincrementaldecoder(encoding)()
     try:
         for piece in pieces:
@@ -117,8 +123,10 @@ def _convert_to_utf8(pieces: Iterator[bytes], encoding: str, name: str) -> Itera
 
 
 def _remove_byte_order_mark(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield bytes without the byte-order mark of UTF-8."""
     first = b""
     for piece in pieces:
+        # the mark may be cut between two pieces
         first += piece
         if len(first) >= len(codecs.BOM_UTF8):
             break
@@ -127,7 +135,7 @@ def _remove_byte_order_mark(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _skip_lines(pieces: Iterator[bytes], skip: int) -> Iterator[bytes]:
-    """Skip the first ``skip`` lines before the table."""
+    """Yield bytes without the first ``skip`` lines."""
     left = skip
     for piece in pieces:
         rest = piece

@@ -1,4 +1,4 @@
-"""Axes: round numbers along them and their labels, units, scales from data to dots, ticks whose labels never overlap."""
+"""Axes: round ticks and their labels, units, and scales from data to dots."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Limits = tuple[float, float]
 
+# larger values are not drawn: the difference of two of them could overflow
 LARGEST_VALUE = 1e300
 UNITS = {3: "k", 6: "M", 9: "G", 12: "T"}
 AxisUnit = Literal["number", "log10", "date"]
@@ -20,7 +21,10 @@ MONTHS = (1, 3, 6)
 
 
 def finite_limits(values: Floats) -> Limits | None:
-    """Return the lowest and highest of the finite ``values`` (n,), widened when all are equal; None without finite values."""
+    """Return the lowest and highest of the finite ``values`` (n,), widened where all are equal.
+
+    None without finite values.
+    """
     known = values[np.abs(values) < LARGEST_VALUE]
     if known.size == 0:
         return None
@@ -33,7 +37,7 @@ def finite_limits(values: Floats) -> Limits | None:
 
 
 def nice_ticks(low: float, high: float, most: int) -> Floats:
-    """Return at most ``most`` multiples of 1, 2 or 5 · 10^k in [low, high], for the finest such step; perhaps none."""
+    """Return at most ``most`` multiples of 1, 2 or 5 · 10^k in [low, high], for the finest such step; possibly none."""
     if most < 1:
         return np.empty(0)
     exponent = math.floor(math.log10((high - low) / most)) - 1
@@ -46,17 +50,18 @@ def nice_ticks(low: float, high: float, most: int) -> Floats:
 
 
 def _multiples_between(low: float, high: float, leading: int, exponent: int) -> Floats:
-    """Return the multiples of ``leading`` · 10^``exponent`` in [low, high], but for rounding."""
+    """Return the multiples of ``leading`` · 10^``exponent`` in [low, high], with a tolerance for rounding."""
     unit = float(f"1e{abs(exponent)}")
     scaled = [value * unit if exponent < 0 else value / unit for value in (low, high)]
     first = math.ceil(scaled[0] / leading - 1e-9)
     last = math.floor(scaled[1] / leading + 1e-9)
     count = np.arange(first, last + 1, dtype=np.float64) * leading
+    # divided by 10^k: 10^-k is no exact float, and 3 times 0.1 would be 0.30000000000000004
     return count / unit if exponent < 0 else count * unit
 
 
 def tick_labels(ticks: Floats) -> list[str]:
-    """Return short decimal labels, all in one unit (k, M, G, T or a power of ten), with the decimals the step needs."""
+    """Return decimal labels of ticks, all in one unit (k, M, G, T or a power of ten), with as many decimals as needed."""
     if ticks.size == 0:
         return []
     exponent, suffix = _unit_suffix(float(np.abs(ticks).max()))
@@ -67,13 +72,14 @@ def tick_labels(ticks: Floats) -> list[str]:
 
 
 def _needed_decimals(values: Floats) -> int:
-    """Return the fewest decimals that give the rising ``values`` to a thousandth of their step."""
+    """Return the fewest decimals that show the rising ``values`` to a thousandth of their step."""
     slack = 1e-3 * float(np.diff(values).min()) if values.size > 1 else 1e-9 * abs(float(values[0]))
     enough = (d for d in range(17) if np.all(np.abs(values - np.round(values, d)) <= slack))
     return next(enough, 17)
 
 
 def _unit_suffix(largest: float) -> tuple[int, str]:
+    """Return the power of ten and the suffix of the unit in which labels up to ``largest`` are written."""
     if largest == 0 or 1e-3 <= largest < 1e4:
         return 0, ""
     exponent = math.floor(math.log10(largest) + 1e-9)
@@ -82,12 +88,14 @@ def _unit_suffix(largest: float) -> tuple[int, str]:
 
 
 def _value_in_unit(value: float, exponent: int) -> float:
+    """Return a value divided by a power of ten."""
+    # below 1e-300 powers of ten lose digits, and then become 0
     scaled = value / 10.0**exponent if exponent >= -300 else value * 1e300 / 10.0 ** (exponent + 300)
     return float(scaled)
 
 
 def short_number(value: float, digits: int = 4) -> str:
-    """Return ``value`` in ``digits`` significant digits; all digits of a whole number below ten million."""
+    """Return a number in ``digits`` significant digits, or all digits of a whole number below ten million."""
     if math.isnan(value):
         return "-"
     size = abs(value)
@@ -102,10 +110,10 @@ YEARS = tuple(first * 10**power for power in range(5) for first in (1, 2, 5))
 
 
 def log_ticks(low: float, high: float, most: int) -> Floats:
-    """Return at most ``most`` round values in [low, high], both above 0, even on a logarithmic axis.
+    """Return at most ``most`` round values in [low, high], both above 0, for a logarithmic axis.
 
-    They are decades with 2 and 5 between them, with 3, decades alone, or every k-th decade. Where there are not two, those of a linear
-    axis.
+    These are decades with 2 and 5 between them, with 3, decades alone, or every k-th decade; where there are not two,
+    the ticks of a linear axis.
     """
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for leading in ((1, 2, 5), (1, 3), (1,)):
@@ -120,7 +128,7 @@ def log_ticks(low: float, high: float, most: int) -> Floats:
 
 
 def unit_ticks(low: float, high: float, most: int, unit: AxisUnit = "number") -> tuple[Floats, list[str]]:
-    """Return at most ``most`` positions in [low, high], both in ``unit``, at which round values stand, and their labels."""
+    """Return at most ``most`` ticks in [low, high], both in ``unit``, at round values, and their labels."""
     if unit == "log10" and most > 0:
         values = log_ticks(10.0**low, 10.0**high, most)
         return np.log10(values), [short_number(value) for value in values.tolist()]
@@ -131,7 +139,7 @@ def unit_ticks(low: float, high: float, most: int, unit: AxisUnit = "number") ->
 
 
 def _date_ticks(low: float, high: float, most: int) -> tuple[Floats, list[str]]:
-    """Return days where there are few of them, else the first days of months or of years."""
+    """Return ticks at single days where there are few, otherwise at the first days of months or years."""
     first, last = math.ceil(low - 1e-9), math.floor(high + 1e-9)
     if last - first < most:
         days = np.arange(first, last + 1).astype("datetime64[D]")
@@ -140,6 +148,7 @@ def _date_ticks(low: float, high: float, most: int) -> tuple[Floats, list[str]]:
     for code, steps in (("M", MONTHS), ("Y", YEARS)):
         start, end = ends.astype(f"datetime64[{code}]").astype(np.int64)
         for step in steps:
+            # -(-a // b) rounds up, to the first period within the axis
             periods = (np.arange(-(-start // step), end // step + 1) * step).astype(f"datetime64[{code}]")
             days = periods.astype("datetime64[D]").astype(np.float64)
             inside = (days >= first) & (days <= last)
@@ -149,7 +158,7 @@ def _date_ticks(low: float, high: float, most: int) -> tuple[Floats, list[str]]:
 
 
 def unit_text(value: float, unit: AxisUnit = "number", digits: int = 4) -> str:
-    """Return a position on an axis in words: ``2019-03-01``, or the number itself, also where its logarithm is drawn."""
+    """Return a position on an axis as text: a date, or a number, also where its logarithm is drawn."""
     if unit == "date":
         return str(np.datetime64(math.floor(value), "D"))
     return short_number(10.0**value if unit == "log10" else value, digits)
@@ -157,11 +166,11 @@ def unit_text(value: float, unit: AxisUnit = "number", digits: int = 4) -> str:
 
 @dataclass(frozen=True)
 class DotScale:
-    """A scale from data to dots.
+    """Scale from data to dots.
 
     low, high: values on the first and on the last dot
     dots: number of dots
-    downward: whether it is turned round
+    downward: whether the direction is reversed
     log: whether it is logarithmic; then both ends must be above 0, and a value that is not above 0 has no position
     """
 
@@ -172,7 +181,7 @@ class DotScale:
     log: bool = False
 
     def to_dots(self, values: Floats) -> Floats:
-        """Return positions in dots, the shape of ``values``; NaN and overflow are not finite."""
+        """Return positions in dots, in the shape of ``values``; they are not finite for NaN and values that overflow."""
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             low, high = self._scaled_ends
             position = ((np.log10(values) if self.log else values) - low) / (high - low) * (self.dots - 1)
@@ -187,11 +196,12 @@ class DotScale:
 
     @property
     def _scaled_ends(self) -> Limits:
+        """Return the ends of the scale, or their logarithms."""
         return (math.log10(self.low), math.log10(self.high)) if self.log else (self.low, self.high)
 
 
 def fit_ticks(low: float, high: float, cells: int, unit: AxisUnit = "number") -> tuple[Floats, list[str]]:
-    """Return the most ticks of a horizontal axis ``cells`` long whose labels stand apart, and the labels."""
+    """Return as many ticks of a horizontal axis as fit into ``cells`` without overlapping labels, and the labels."""
     for most in range(max(1, cells // 8), 0, -1):
         ticks, labels = unit_ticks(low, high, most, unit)
         centres = np.rint(DotScale(low, high, cells).to_dots(ticks)).astype(int).tolist()
@@ -201,7 +211,7 @@ def fit_ticks(low: float, high: float, cells: int, unit: AxisUnit = "number") ->
 
 
 def place_labels(centres: Sequence[int], labels: Sequence[str], width: int) -> list[tuple[int, str]]:
-    """Return where labels start on a line of ``width`` cells, centred and kept inside; labels without room are left out."""
+    """Return the starts of labels centred on a line of ``width`` cells; labels without room are left out."""
     placed: list[tuple[int, str]] = []
     free = 0
     for centre, label in zip(centres, labels, strict=True):

@@ -1,4 +1,4 @@
-"""Panels of how an intruder's belief in the truth of records moved with a release."""
+"""Panels of the change in an intruder's belief in the truth of records."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .figure import Panel
 from .series import Series
 
 PROBABILITY_STEP = 0.005
-"""Probabilities are drawn this fine: records nearer to each other are one point."""
+"""Step to which probabilities are rounded, so that nearly equal records are one point."""
 NOT_DRAWN = float("nan")
 Floats = NDArray[np.float64]
 
 
 def belief_change_panel(prior: Floats, posterior: Floats) -> Panel:
-    """Draw the probability of each record's truth after the release (t,) against that before it (t,), with the diagonal."""
+    """Return a panel of the probability of each record's truth after the release (t,) against before it (t,)."""
     points = np.unique(np.round(np.column_stack([prior, posterior]) / PROBABILITY_STEP), axis=0) * PROBABILITY_STEP
     more, less = points[points[:, 1] > points[:, 0]], points[points[:, 1] <= points[:, 0]]
     named = (("more probable", more), ("not more probable", less))
@@ -29,7 +29,10 @@ def belief_change_panel(prior: Floats, posterior: Floats) -> Panel:
 def first_datasets_panel(
     values: Sequence[tuple[float, float | None, float | None, float | None]], before: float | None
 ) -> Panel:
-    """Draw shares guessed right by the first 1 to m datasets, each with its interval, and the share before the release as a level line."""
+    """Return a panel of the share guessed right by the first 1 to m datasets, and of the share before the release.
+
+    ``values`` are tuples of the number of datasets, the share and its interval.
+    """
     m, share, lower, upper = (
         np.array([NOT_DRAWN if v is None else v for v in own]) for own in zip(*values, strict=True)
     )

@@ -1,4 +1,4 @@
-"""A variable's values in every dataset, their bins and densities, and the suppression of bars and curves of few records."""
+"""Values of a variable in every dataset, their bins and densities, and the suppression of small counts."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ CELLS_PER_BANDWIDTH = 20
 MOST_CELLS = 200_000
 KERNEL_SUPPORT = 5.0
 LEAST_RECORDS = 3
-"""Smallest number of confidential records behind a bar, or a stretch of a curve."""
+"""Smallest number of confidential records that a bar or a part of a curve may stand for."""
 
 
 @dataclass(frozen=True, eq=False)
 class VariableValues:
-    """The values of one variable, NaN where one is missing.
+    """Values of one variable; missing ones are NaN.
+
+    Numbers are numbers, dates days since 1970, levels their position among ``levels``.
 
     variable: the variable
     confidential: values of the confidential data, (n,)
     released: values of every released dataset, (n',) each
     levels: its levels
     withheld_reason: why no released values can be compared with the confidential ones
-
-    Numbers are numbers, dates days since 1970, levels their position among ``levels``.
     """
 
     variable: Variable
@@ -52,32 +52,29 @@ class VariableValues:
         return "date" if self.variable.kind is Kind.DATE else "number"
 
     def missing_share(self, draw: int | None = None) -> float:
-        """Return the share of records without a value: of the confidential data, or of dataset ``draw`` from 0."""
+        """Return the share of records without a value in the confidential data, or in dataset ``draw`` from 0."""
         values = self.confidential if draw is None else self.released[draw]
         return float(np.isnan(values).mean()) if values.size else 0.0
 
 
 def silverman_bandwidth(values: Floats) -> float:
-    """Return Silverman's rule of thumb, 0.9 min(sd, IQR / 1.34) n^(-1/5) (Silverman 1986, eq. 3.31); values are (n,).
-
-    A spread of 0 gives way to the other one, and when both are 0 to 1.
-    """
+    """Return Silverman's bandwidth 0.9 min(sd, IQR / 1.34) n^(-1/5) of values (n,) (Silverman 1986, eq. 3.31)."""
     low, high = np.quantile(values, [0.25, 0.75])
     spreads = [float(np.std(values, ddof=1)) if values.size > 1 else 0.0, float(high - low) / 1.34]
+    # a measure of spread can be 0 where half of the values or more are equal; then the other one is used
     spread = min((one for one in spreads if one > 0), default=1.0)
     return 0.9 * spread / math.pow(values.size, 0.2)
 
 
 def kernel_density(values: Floats, points: Floats, width: float) -> Floats:
-    """Return the mean of normal densities of standard deviation ``width`` around the values (n,), at the points (k,).
-
-    Each value is split between the two nearest of a fine grid of cells, whose counts are smoothed (Silverman 1982).
-    """
+    """Return the density of values (n,) at points (k,), with a normal kernel of standard deviation ``width``."""
     from scipy.ndimage import gaussian_filter1d
 
     low, high = float(points.min()) - KERNEL_SUPPORT * width, float(points.max()) + KERNEL_SUPPORT * width
     cells = min(MOST_CELLS, max(2, math.ceil((high - low) / width * CELLS_PER_BANDWIDTH)))
     step = (high - low) / cells
+    # each value is split between the two nearest grid points, and the grid is smoothed (Silverman 1982):
+    # exact sums would take n times k steps
     position = (values[(values >= low) & (values < high)] - low) / step
     left = np.minimum(position.astype(np.int64), cells - 1)
     share = position - left
@@ -88,60 +85,65 @@ def kernel_density(values: Floats, points: Floats, width: float) -> Floats:
 
 
 def default_kernel_density(values: Floats, points: Floats) -> Floats:
-    """Return the kernel density of the values (n,) at the points (k,) with Silverman's bandwidth; NaN without values."""
+    """Return the density of values (n,) at points (k,) with Silverman's bandwidth; NaN without values."""
     return kernel_density(values, points, silverman_bandwidth(values)) if values.size else np.full(points.shape, np.nan)
 
 
 def curve_points(low: float, high: float) -> Floats:
-    """Return the points at which a curve from ``low`` to ``high`` is read: (k,)."""
+    """Return the points (k,) at which a curve from ``low`` to ``high`` is computed."""
     return np.linspace(low, high, CURVE_POINTS) if high > low else np.array([low - 1, low, low + 1])
 
 
 def prefers_log(values: Floats) -> bool:
-    """Return whether positive values (n,) are much more symmetric on the log scale: long tails then do not crush the rest."""
+    """Return whether values (n,) are positive, strongly skewed, and less skewed on the logarithmic scale."""
     if values.size < 3 or values.min() <= 0 or values.min() == values.max():
         return False
     raw = _skewness(values)
+    # a long tail would crush the rest of the picture
     return raw > 2 and abs(_skewness(np.log(values))) < raw
 
 
 def _skewness(values: Floats) -> float:
+    """Return the skewness of values (n,)."""
     centred = values - values.mean()
     return float(np.mean(centred**3) / np.mean(centred**2) ** 1.5)
 
 
 def suppress_small_counts(counts: NDArray[np.integer]) -> Floats:
-    """Return counts (k,) of confidential records, NaN below three: none and a few look alike, so that a few are not found."""
+    """Return counts (k,) of confidential records, with NaN for those below LEAST_RECORDS."""
+    # 0 is hidden too: none and a few look alike, so that bins of a few are not found
     return np.where(counts < LEAST_RECORDS, np.nan, counts.astype(np.float64))
 
 
 def trimmed_range(values: Floats) -> tuple[float, float] | None:
-    """Return the third smallest and the third largest of (n,) confidential values; None where there are fewer than three."""
+    """Return the third smallest and the third largest of (n,) confidential values; None for fewer than three values."""
     if values.size < LEAST_RECORDS:
         return None
     ends = np.partition(values, (LEAST_RECORDS - 1, values.size - LEAST_RECORDS))
     low, high = float(ends[LEAST_RECORDS - 1]), float(ends[values.size - LEAST_RECORDS])
+    # of three to five values the third smallest may be the larger of the two
     return min(low, high), max(low, high)
 
 
 def is_sparse_at(values: Floats, points: Floats, reach: float) -> NDArray[np.bool_]:
-    """Return which of the ``points`` (k,) have fewer than three of the values (n,) within ``reach``."""
+    """Mark the points (k,) that have fewer than LEAST_RECORDS of the values (n,) within ``reach``."""
     ordered = np.sort(values)
     near = np.searchsorted(ordered, points + reach, "right") - np.searchsorted(ordered, points - reach, "left")
     return np.asarray(near < LEAST_RECORDS)
 
 
 def drawn_range(own: Floats, released: Sequence[Floats]) -> tuple[float, float]:
-    """Return the range of all released values, and of the confidential values without the two smallest and the two largest."""
+    """Return the range of all released values and of the confidential values without the two extremes on either side."""
     ranges = [(float(values.min()), float(values.max())) for values in released if values.size]
     ranges += [found for found in [trimmed_range(own)] if found is not None]
     return min(low for low, _ in ranges), max(high for _, high in ranges)
 
 
 def bin_edges(span: tuple[float, float], width: float | None, *, whole: bool, most: int = MOST_BINS) -> Floats:
-    """Return edges (k + 1,) of bins [a, a + width) at multiples of the width that cover the whole span.
+    """Return the edges (k + 1,) of bins [a, a + width) at multiples of the width, covering the span.
 
-    Without a width it is the least 1, 2, 2.5 or 5 · 10^k that makes no more than ``most`` bins, a whole one for whole numbers.
+    The default width is the least of 1, 2, 2.5 and 5 · 10^k that makes at most ``most`` bins; for whole numbers it is
+    whole.
     """
     width = width or _round_bin_width(span, most, whole=whole)
     first, last = math.floor(span[0] / width), math.floor(span[1] / width)
@@ -149,6 +151,7 @@ def bin_edges(span: tuple[float, float], width: float | None, *, whole: bool, mo
 
 
 def _round_bin_width(span: tuple[float, float], most: int, *, whole: bool) -> float:
+    """Return the least round width that makes at most ``most`` bins of the span."""
     if span[0] == span[1]:
         return 1.0
     exponent = math.floor(math.log10((span[1] - span[0]) / most))
@@ -162,6 +165,6 @@ def _round_bin_width(span: tuple[float, float], most: int, *, whole: bool) -> fl
 
 
 def bin_counts(values: Floats, edges: Floats) -> NDArray[np.intp]:
-    """Count the values (n,) in each bin [a, b) of the edges (k + 1,): (k,)."""
+    """Count the values (n,) in each bin [a, b) between the edges (k + 1,); return (k,)."""
     place = np.searchsorted(edges, values, "right") - 1
     return np.bincount(place[(place >= 0) & (place < len(edges) - 1)], minlength=len(edges) - 1)

@@ -1,4 +1,4 @@
-"""Figures of result rows: the curves of studies, and intervals beside each other."""
+"""Figures of result rows: curves of studies along their axes, and intervals side by side."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from .figure import CONFIDENTIAL, Figure, Panel
 from .series import Series
 
 SETTINGS = ("confidence", "synthesis")
-"""Parameters that say how an interval was made, not what it speaks of."""
+"""Parameters that describe how an interval was computed, not what it estimates."""
 _NOWHERE = float("nan")
 NamedRow = tuple[str, Row]
-"""A row and the name of its run."""
+"""Name of a run and one of its rows."""
 
 
 @dataclass(frozen=True)
 class RunRows:
-    """A run's name, and its averages: the rows of the confidential data and of the release as a whole."""
+    """Name of a run and its rows: averages of the release and values of the confidential data."""
 
     name: str
     rows: Sequence[Row]
 
 
 def sweep_figures(runs: Sequence[RunRows]) -> list[Figure]:
-    """Draw one figure for every sweep and its parameters (Guo & Hu, Figure 4): a panel a measure, the confidential data's beside it."""
+    """Return a figure for each sweep of a study (Guo & Hu, Figure 4), with a panel for each measure."""
     swept: dict[str, list[NamedRow]] = {}
     for run in runs:
         for row in run.rows:
@@ -49,6 +49,7 @@ def sweep_figures(runs: Sequence[RunRows]) -> list[Figure]:
 
 
 def _sweep_figure(rows: Sequence[NamedRow]) -> Figure:
+    """Return the figure of one sweep."""
     axis = find_method(f"studies.{rows[0][1].method}", "method").study.axis
     assert axis is not None
     panels = [
@@ -63,6 +64,7 @@ def _sweep_figure(rows: Sequence[NamedRow]) -> Figure:
 
 
 def _sweep_panels(rows: Sequence[NamedRow], measure: str, axis: Axis) -> list[Panel]:
+    """Return the panels of one measure of a sweep: that of the releases, and that of the confidential data."""
     title = measure.replace("_", " ").capitalize()
     chosen = [(name, row) for name, row in rows if row.measure == measure]
     names = dict.fromkeys(name for name, _ in chosen)
@@ -80,6 +82,7 @@ def _sweep_panels(rows: Sequence[NamedRow], measure: str, axis: Axis) -> list[Pa
 
 
 def _level_series(name: str, rows: Sequence[Row]) -> Series:
+    """Return rows as a series along their levels, with a band where intervals are known."""
     rising = sorted(rows, key=lambda row: row.level or 0.0)
     lower, upper = (np.array([_nan_if_none(getattr(row, end)) for row in rising]) for end in ("lower", "upper"))
     known = bool(np.isfinite(lower).any())
@@ -93,13 +96,15 @@ def _level_series(name: str, rows: Sequence[Row]) -> Series:
 
 
 def _nan_if_none(value: float | None) -> float:
+    """Return the value, or NaN for None."""
     return _NOWHERE if value is None else value
 
 
 def interval_figures(runs: Sequence[RunRows]) -> list[Figure]:
-    """Draw one figure for every estimand (Guo & Hu, Figures 2, 3, 5, 6, 9-12): a panel a variable or a term.
+    """Return a figure for each estimand (Guo & Hu, Figures 2, 3, 5, 6, 9-12): a panel for each variable or term.
 
-    Each shows the estimate with its interval on the confidential data and on every release, and the interval overlaps.
+    Each panel has the estimates with intervals on the confidential data and on every release, and the interval
+    overlaps.
     """
     found: dict[str, dict[str, list[NamedRow]]] = {}
     for run in runs:
@@ -111,6 +116,7 @@ def interval_figures(runs: Sequence[RunRows]) -> list[Figure]:
 
 
 def _interval_figure(estimand: Mapping[str, Any], panels: Mapping[str, Sequence[NamedRow]]) -> Figure:
+    """Return the figure of one estimand."""
     rows = [row for named in panels.values() for _, row in named]
     confidence = next((row.params["confidence"] for row in rows if "confidence" in row.params), None)
     caption = (
@@ -128,6 +134,7 @@ def _estimand_key(row: Row) -> str:
 
 
 def _estimand_title(params: Mapping[str, Any]) -> str:
+    """Return the title of the figure of an estimand."""
     estimand = str(params.get("estimand", "estimate"))
     if estimand == "quantile" and "q" in params:
         return f"Estimate and interval: {100 * params['q']:g} % quantile"
@@ -137,8 +144,10 @@ def _estimand_title(params: Mapping[str, Any]) -> str:
 
 
 def _interval_panel(title: str, rows: Sequence[NamedRow]) -> Panel:
+    """Return the panel of a variable or term: an interval for the confidential data and for each run."""
     outputs = [(name, row, output) for name, row in rows if (output := output_by_key(row.key))]
     estimates = [(name, row) for name, row, output in outputs if output.drawn == "interval"]
+    # the runs have the same data, so one interval stands for all
     own = [(CONFIDENTIAL, row) for _, row in estimates if row.dataset == CONFIDENTIAL][:1]
     shown = own + [(name, row) for name, row in estimates if row.dataset != CONFIDENTIAL]
     series = tuple(

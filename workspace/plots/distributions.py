@@ -1,4 +1,4 @@
-"""The distribution of a variable: the confidential data beside released datasets (Guo & Hu, Figures 1, 7 and 8)."""
+"""Distribution of a variable in the confidential data and in released datasets (Guo & Hu, Figures 1, 7 and 8)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _DENSITY_CAPTION = (
 
 @dataclass(frozen=True, eq=False)
 class RunDatasets:
-    """One run: its name, and some of its released datasets."""
+    """Name of a run and some of its released datasets."""
 
     name: str
     released: tuple[Microdata, ...]
@@ -55,11 +55,11 @@ def distribution_figure(
     *,
     public: bool = False,
 ) -> Figure:
-    """Draw one panel a run. Levels are counted; counts, dates and variables with a bin width are binned; others are smoothed.
+    """Return a figure of the distribution of a variable, with a panel for each run.
 
-    Missing is one more level; numbers are those of the records that have one. A ``public`` figure shows the released datasets alone, on
-    their bins and levels, and nothing is smoothed. Others are internal, show shares of records as the app does, and leave out bars and
-    curves of a few.
+    Levels are counted, with missing as one more; counts, dates and variables with a bin width are binned; other numbers
+    are smoothed. Records without a value are left out of numbers. A ``public`` figure has the released datasets alone;
+    other figures are internal, show shares of records, and leave out bars and curves of few confidential records.
     """
     name = variable.name
     own = confidential.present_numbers(name)
@@ -75,6 +75,7 @@ def distribution_figure(
         levels = [*(str(level) for level in confidential.column(name).cat.categories), NO_VALUE]
         own = _level_codes(confidential, name)
         panels = [(group.name, [_level_codes(released, name) for released in group.released]) for group in groups]
+        # a public figure must not depend on confidential values in any way
         drawn = _level_panels(levels, None if public else own, panels)
         figure = Figure(
             f"Records by {name}", "shares", drawn, caption if public else f"{caption} {SUPPRESSION_CAPTION}"
@@ -84,6 +85,7 @@ def distribution_figure(
         drawn = _density_panels(variable, own, panels)
         return Figure(f"Density of {name}", "density", drawn, f"{caption} {_DENSITY_CAPTION}")
     every = [own, *(values for _, datasets in panels for values in datasets)]
+    # confidential values must not decide anything in a public figure
     known = every[1:] if public else every
     whole = variable.kind is Kind.DATE or all(np.array_equal(values, np.floor(values)) for values in known)
     span = _range_of_released(every[1:]) if public else drawn_range(own, every[1:])
@@ -101,8 +103,9 @@ def distribution_figure(
 
 
 def _figure_of_shares(figure: Figure, confidential: Microdata, groups: Sequence[RunDatasets]) -> Figure:
-    """Return the bars as shares of each table's records, including those without a value: tables of other sizes can be compared."""
+    """Return the figure with shares of each table's records in place of counts."""
     own = figure.panels[0].series[0]
+    # divided by all records, with and without a value, so that tables of other sizes can be compared
     ours = replace(own, y=own.y / len(confidential))
     panels = []
     for panel, group in zip(figure.panels, groups, strict=True):
@@ -113,6 +116,7 @@ def _figure_of_shares(figure: Figure, confidential: Microdata, groups: Sequence[
 
 
 def _datasets_caption(groups: Sequence[RunDatasets], *, public: bool) -> str:
+    """Return the sentence that names the datasets that are drawn."""
     shown = max(len(group.released) for group in groups)
     if public:
         return f"The first {shown} released datasets." if shown > 1 else "The first released dataset."
@@ -122,10 +126,12 @@ def _datasets_caption(groups: Sequence[RunDatasets], *, public: bool) -> str:
 
 
 def _dataset_names(count: int) -> list[str]:
+    """Return the names of the first ``count`` datasets."""
     return [f"dataset {i}" for i in range(1, count + 1)]
 
 
 def _range_of_released(released: Sequence[Floats]) -> tuple[float, float]:
+    """Return the range of all released values."""
     ranges = [(float(values.min()), float(values.max())) for values in released if values.size] or [(0.0, 1.0)]
     return min(low for low, _ in ranges), max(high for _, high in ranges)
 
@@ -136,7 +142,10 @@ def _histogram_panels(
     own: Floats | None,
     panels: Sequence[tuple[str, list[Floats]]],
 ) -> tuple[Panel, ...]:
-    """Draw bars at the middles of the bins; dates are named by the day on which a bin begins. Without ``own`` of the released values alone."""
+    """Return panels of bars at the middles of the bins; bars of dates are named by the first day of the bin.
+
+    Without ``own`` the released values alone are drawn.
+    """
     dates = variable.kind is Kind.DATE
     starts = np.floor(edges[:-1]).astype(np.int64).astype("datetime64[D]").astype(str).tolist() if dates else []
     middles = np.arange(len(edges) - 1.0) if dates else (edges[:-1] + edges[1:]) / 2
@@ -162,13 +171,15 @@ def _histogram_panels(
 def _level_panels(
     levels: list[str], own: Floats | None, panels: Sequence[tuple[str, list[Floats]]]
 ) -> tuple[Panel, ...]:
-    """Draw records by level: the 20 most frequent levels, the others together; a level of a few confidential records only is left out.
+    """Return panels of records by level: the most frequent levels, and the others together.
 
-    Without ``own`` the levels and their order are those of the released values.
+    Levels that only a few confidential records have are left out. Without ``own`` levels and their order are those of
+    the released values.
     """
     released = [_count_levels(values, levels) for _, datasets in panels for values in datasets]
     counts = np.sum(released, axis=0) if own is None else _count_levels(own, levels)
     shown = np.any(released, axis=0)
+    # the name of a level alone would show that a few confidential records have it
     some = np.flatnonzero(shown if own is None else shown | (counts >= LEAST_RECORDS))
     frequent = some[np.argsort(-counts[some], kind="stable")][:MOST_LEVELS]
     kept, rest = np.sort(frequent), np.setdiff1d(some, frequent)
@@ -196,22 +207,25 @@ def _level_panels(
 
 
 def _level_codes(data: Microdata, name: str) -> Floats:
-    """Return codes of levels (n,), that of a missing value after the last."""
+    """Return the codes (n,) of levels; a missing value has the code after the last level."""
     codes = data.numbers(name)
     return np.where(np.isnan(codes), len(data.column(name).cat.categories), codes)
 
 
 def _count_levels(values: Floats, levels: Sequence[str]) -> NDArray[np.intp]:
+    """Count the records with each level, (k,)."""
     return np.bincount(values.astype(np.int64), minlength=len(levels))
 
 
 def _density_panels(variable: Variable, own: Floats, panels: Sequence[tuple[str, list[Floats]]]) -> tuple[Panel, ...]:
+    """Return panels of density curves, on a logarithmic axis where all values are positive and strongly skewed."""
     released = [values for _, datasets in panels for values in datasets]
     log = prefers_log(own) and all((values > 0).all() for values in released)
     scaled = [np.log10(values) if log else values for values in (own, *released)]
     low, high = drawn_range(scaled[0], scaled[1:])
     points = curve_points(low, high)
     curves = [default_kernel_density(values, points) for values in scaled]
+    # the curve at a value that few records are near shows these records
     hidden = is_sparse_at(scaled[0], points, KERNEL_REACH * silverman_bandwidth(scaled[0]))
     x = 10.0**points if log else points
     confidential = Series(CONFIDENTIAL, x, np.where(hidden, np.nan, curves[0]))

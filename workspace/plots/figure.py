@@ -1,4 +1,4 @@
-"""A figure as a value: panels of series with their labels, independent of the code that draws them."""
+"""Figures as values: panels of series with labels, independent of the code that draws them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ FigureKind = Literal[
 
 CONFIDENTIAL = "confidential"
 DESCRIBED_POINTS = 40
+"""Most points of a series that a description in words lists."""
 
 
 @dataclass(frozen=True, eq=False)
 class AxisBins:
-    """The bins along an axis: ``edges`` (k + 1,) in ``unit``, or k ``names`` around the positions 0, 1, 2, …"""
+    """Bins along an axis: ``edges`` (k + 1,) in ``unit``, or k ``names`` around the positions 0, 1, 2, …"""
 
     edges: Floats
     names: tuple[str, ...] = ()
@@ -35,7 +36,7 @@ class AxisBins:
         return len(self.edges) - 1
 
     def bin_text(self, i: int) -> str:
-        """Return ``100 .. 120``, or the name of a level."""
+        """Return a bin as text: ``100 .. 120``, or the name of its level."""
         if self.names:
             return self.names[i]
         low, high = (unit_text(float(edge), self.unit) for edge in self.edges[i : i + 2])
@@ -44,7 +45,7 @@ class AxisBins:
 
 @dataclass(frozen=True, eq=False)
 class BinShares:
-    """Share of the records in every bin of two axes.
+    """Shares of the records in the bins of two axes.
 
     shares: the shares, (len(y), len(x))
     x, y: bins of the two axes
@@ -59,12 +60,12 @@ class BinShares:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One pair of axes and its series.
+    """Pair of axes with its series.
 
     x_names: names of the positions x = 0, 1, 2, …
-    bar_width: width of a bar on the x axis
+    bar_width: width of a bar in units of the x axis
     log_x, log_y: whether the axes are logarithmic
-    x_unit, y_unit: whether the numbers are logarithms or days
+    x_unit, y_unit: unit of the numbers: numbers, logarithms or days
     cells: shares of a heat map
     """
 
@@ -84,7 +85,7 @@ class Panel:
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """Panels of one kind under a title; ``caption`` explains how to read them."""
+    """Panels of one kind under a title, with a caption that explains them."""
 
     title: str
     kind: FigureKind
@@ -93,7 +94,7 @@ class Figure:
 
     @property
     def marker(self) -> Marker:
-        """Return how the series of this kind are drawn."""
+        """Return the marker with which series of this kind of figure are drawn."""
         return {
             "histogram": "bars",
             "shares": "bars",
@@ -108,39 +109,39 @@ class Figure:
         }[self.kind]  # type: ignore[return-value]
 
     def drawn_series(self, panel: Panel) -> list[Series]:
-        """Return a panel's series in drawing order, thin ones last: each with its marker, over logarithms where the axis has them."""
+        """Return a panel's series in drawing order, with their markers and logarithms of x where the axis has them."""
         return [
             replace(one, x=np.log10(one.x) if panel.log_x else one.x, marker=one.marker or self.marker)
             for one in sorted(panel.series, key=lambda one: one.thin)
         ]
 
     def series_marker(self, name: str) -> Marker:
-        """Return how the series of this name is drawn."""
+        """Return the marker of the series of this name."""
         own = (series.marker for panel in self.panels for series in panel.series if series.name == name)
         return next((marker for marker in own if marker), self.marker)
 
     def series_colour(self, name: str) -> str | None:
-        """Return the colour that the series of this name requests."""
+        """Return the colour that the series of this name asks for; None for the next of the palette."""
         return next(
             (one.style for panel in self.panels for one in panel.series if one.name == name and one.style), None
         )
 
     @property
     def series_names(self) -> tuple[str, ...]:
-        """Return the names of all series, each once, the confidential data first."""
+        """Return the distinct names of all series, the confidential data first."""
         names = dict.fromkeys(series.name for panel in self.panels for series in panel.series)
         return tuple(sorted(names, key=lambda name: name != CONFIDENTIAL))
 
 
 def mark_internal(figure: Figure) -> Figure:
-    """Return the figure with a caption that it is as confidential as the data."""
+    """Return the figure with a remark in its caption that it is as confidential as the data."""
     if INTERNAL in figure.caption:
         return figure
     return replace(figure, caption=" ".join(part for part in (figure.caption, f"{INTERNAL}.") if part))
 
 
 def describe_figure(figure: Figure) -> str:
-    """Describe the figure in words: its caption, and the values of every series that has not too many."""
+    """Describe the figure in words: its caption, and the values of every series that does not have too many."""
     parts = [figure.caption] if figure.caption else []
     for panel in figure.panels:
         head = panel.title or figure.title
@@ -151,6 +152,7 @@ def describe_figure(figure: Figure) -> str:
 
 
 def _describe_cells(cells: BinShares) -> str:
+    """Describe a heat map by its largest share."""
     if not np.isfinite(cells.shares).any():
         return "nothing shown"
     place = int(np.nanargmax(np.abs(cells.shares)))
@@ -160,6 +162,7 @@ def _describe_cells(cells: BinShares) -> str:
 
 
 def _describe_series(series: Series, panel: Panel) -> str:
+    """Describe a series by its points, or a long one by its maximum."""
     if series.x.size > DESCRIBED_POINTS:
         finite = series.y[np.isfinite(series.y)]
         return (
@@ -173,12 +176,14 @@ def _describe_series(series: Series, panel: Panel) -> str:
 
 
 def _x_text(x: float, panel: Panel) -> str:
+    """Return an x position as text."""
     if panel.x_names:
         return f"{panel.x_names[round(x)]}:"
     return f"at {x:g}" if panel.x_unit == "number" else f"at {unit_text(x, panel.x_unit)}"
 
 
 def _y_text(series: Series, i: int) -> str:
+    """Return the value of a series at point ``i`` as text, with its band."""
     if not np.isfinite(series.y[i]):
         return "not shown"
     bounds: Sequence[Floats | None] = (series.lower, series.upper)
@@ -191,21 +196,22 @@ SHADES, SIDES = 9, 4
 
 @dataclass(frozen=True, eq=False)
 class ShadeSteps:
-    """Upper ends of the shade steps of a heat map, rising: (SHADES,), or (SIDES,) where ``signed``."""
+    """Upper limits of the steps of shade in a heat map, rising: (SHADES,), or (SIDES,) where ``signed``."""
 
     ends: Floats
     signed: bool
 
     def step_of(self, values: Floats) -> NDArray[np.int16]:
-        """Return the step of each share, from 1; 0 without a share, and below 0 for a negative difference: shape of ``values``."""
+        """Return the step of each share, in the shape of ``values``: below 0 for negative ones, 0 without a share."""
         sizes = np.abs(values)
+        # the tolerance keeps a share on the limit of a step, but for rounding, in that step
         steps = np.searchsorted(self.ends * (1 - 1e-12), sizes, side="left").clip(0, len(self.ends) - 1) + 1
         found = np.where(sizes > 0, steps, 0) * np.where(values < 0, -1, 1)
         return np.asarray(np.where(np.isfinite(values), found, 0), dtype=np.int16)
 
 
 def make_shade_steps(parts: list[BinShares], *, log: bool = False) -> ShadeSteps:
-    """Return one shading for several panels: steps even in the square root of the share, or in its logarithm if ``log``."""
+    """Return steps of shade for several panels, even in the square root of the share, or in its logarithm if ``log``."""
     signed = any(one.signed for one in parts)
     count = SIDES if signed else SHADES
     sizes = np.concatenate([np.abs(one.shares).ravel() for one in parts]) if parts else np.empty(0)
@@ -215,11 +221,12 @@ def make_shade_steps(parts: list[BinShares], *, log: bool = False) -> ShadeSteps
     steps = np.arange(1, count + 1) / count
     low, high = float(sizes.min()), float(sizes.max())
     ends = low * (high / low) ** steps if log and high > low else high * steps**2
+    # exactly, or rounding could put the largest share outside all steps
     ends[-1] = high
     return ShadeSteps(ends, signed)
 
 
 def short_percent(share: float) -> str:
-    """Return ``0.35 %``, two digits or all those before the point."""
+    """Return a share in per cent with two significant digits: ``0.35 %``."""
     value = 100 * share
     return f"{value:.0f} %" if abs(value) >= 9.95 else f"{value:.2g} %"

@@ -1,4 +1,4 @@
-"""Two variables: the binned joint distribution of the confidential data and of the release, or a sample of their points."""
+"""Joint distribution of two variables in the confidential data and the release, binned or as a sample of points."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from sfumato.workspace.plots.series import Series
 
 Floats = NDArray[np.float64]
 LEADING_DIGITS = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+"""Round numbers of which widths of bins are multiples by a power of ten."""
 MOST_POINTS = 2000
 MOST_VARIABLES = 3
 
 
 @dataclass(frozen=True)
 class BinWindow:
-    """How an axis is binned: into at most ``most_bins`` bins of the values in ``span`` (all, if None), by logarithm if ``log``."""
+    """Binning of an axis: at most ``most_bins`` bins of the values in ``span`` (None: all), of logarithms if ``log``."""
 
     most_bins: int
     span: Limits | None = None
@@ -34,10 +35,11 @@ class BinWindow:
 
 @dataclass(frozen=True, eq=False)
 class JointDistribution:
-    """The joint distribution of two variables in the same bins.
+    """Joint distribution of two variables in the same bins.
 
-    confidential, released, difference: shares of the records, and their difference
-    outside_shares: shares of records outside all bins: without a value, not above 0 on a logarithmic axis, or beyond
+    confidential, released, difference: shares of the records, and released less confidential
+    outside_shares: shares of confidential and of released records outside all bins: without a value, not above 0 on a
+        logarithmic axis, or beyond the window
     release_name: name of the release
     """
 
@@ -48,6 +50,7 @@ class JointDistribution:
     release_name: str
 
     def to_figure(self, title: str, x_label: str, y_label: str) -> Figure:
+        """Return the heat maps of both distributions and of their difference."""
         named = (
             (CONFIDENTIAL, self.confidential),
             (self.release_name, self.released),
@@ -60,7 +63,7 @@ class JointDistribution:
 
 
 def bin_axis(column: VariableValues, window: BinWindow) -> AxisBins:
-    """Return the bins of an axis: round ones of numbers and dates; levels one by one, of many the most frequent ones."""
+    """Return the bins of an axis: round ones of numbers and dates; single levels, of many the most frequent ones."""
     if column.levels:
         return _level_bins(column, window.most_bins)
     values = np.concatenate([_log_if_requested(one, log=window.log) for one in (column.confidential, *column.released)])
@@ -74,7 +77,7 @@ def bin_axis(column: VariableValues, window: BinWindow) -> AxisBins:
 
 
 def _round_edges(low: float, high: float, most: int, *, whole: bool) -> Floats:
-    """Return edges at the multiples of the least round width that makes no more than ``most`` bins [a, b) of [low, high]."""
+    """Return edges at multiples of the least round width that makes at most ``most`` bins [a, b) of [low, high]."""
     if not high > low:
         return np.array([low, low + 1.0])
     exponent = math.floor(math.log10((high - low) / most))
@@ -88,6 +91,7 @@ def _round_edges(low: float, high: float, most: int, *, whole: bool) -> Floats:
 
 
 def _level_bins(column: VariableValues, most: int) -> AxisBins:
+    """Return a bin for each level and for missing values, of many the most frequent and one for the others."""
     labels = [column.variable.labels.get(level, level) for level in column.levels]
     if any(np.isnan(values).any() for values in (column.confidential, *column.released)):
         labels.append(NO_VALUE)
@@ -100,17 +104,19 @@ def _level_bins(column: VariableValues, most: int) -> AxisBins:
 
 
 def _most_frequent_levels(column: VariableValues, most: int) -> list[int]:
-    """Return the ``most`` - 1 most frequent levels of all datasets, in their own order."""
+    """Return the codes of the ``most`` - 1 most frequent levels of all datasets, ascending."""
     codes = np.concatenate([_level_codes(column, values) for values in (column.confidential, *column.released)])
     counts = np.bincount(codes)
     return sorted(np.argsort(-counts, kind="stable")[: most - 1].tolist())
 
 
 def _level_codes(column: VariableValues, values: Floats) -> NDArray[np.intp]:
+    """Return the codes (n,) of levels; a missing value has the code after the last level."""
     return np.where(np.isnan(values), len(column.levels), values).astype(np.intp)
 
 
 def _log_if_requested(values: Floats, *, log: bool) -> Floats:
+    """Return values (n,), or their logarithms with NaN for those not above 0."""
     if not log:
         return values
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -118,7 +124,7 @@ def _log_if_requested(values: Floats, *, log: bool) -> Floats:
 
 
 def _bin_of_records(column: VariableValues, values: Floats, bins: AxisBins, window: BinWindow) -> NDArray[np.intp]:
-    """Return the bin of each record, -1 where it is in none: (n,)."""
+    """Return the bin of each record, (n,); -1 where it is in none."""
     if bins.names:
         codes, total = _level_codes(column, values), len(column.levels) + 1
         if len(bins) >= len(column.levels):
@@ -130,7 +136,7 @@ def _bin_of_records(column: VariableValues, values: Floats, bins: AxisBins, wind
 
 
 def joint_shares(x: NDArray[np.intp], y: NDArray[np.intp], columns: int, rows: int) -> Floats:
-    """Return the share of the records (n,) in each pair of bins, (rows, columns); those in bin -1 are in none."""
+    """Return the share of the records (n,) in each pair of bins, (rows, columns); records in bin -1 are in none."""
     inside = (x >= 0) & (y >= 0)
     counts = np.bincount(y[inside] * columns + x[inside], minlength=rows * columns)
     return counts.reshape(rows, columns) / max(1, x.size)
@@ -144,7 +150,7 @@ def joint_distribution(
     draws: DatasetChoice = "band",
     origin: str = "synthetic",
 ) -> JointDistribution:
-    """Return the joint distribution of two variables; that of the release is the mean over its datasets, or of one."""
+    """Return the joint distribution of two variables; that of the release is averaged over datasets, or that of one."""
     x_bins, y_bins = bin_axis(x, across), bin_axis(y, up)
 
     def shares(a: Floats, b: Floats) -> Floats:
@@ -172,7 +178,7 @@ def joint_distribution(
 def records_in_cell(
     x: VariableValues, y: VariableValues, across: BinWindow, up: BinWindow, at: tuple[int, int]
 ) -> NDArray[np.intp]:
-    """Return the confidential records, from 0, in the bins (across, up) of the joint distribution, in ascending order."""
+    """Return the numbers, from 0, of the confidential records in a pair of bins, ascending."""
     columns = _bin_of_records(x, x.confidential, bin_axis(x, across), across)
     rows = _bin_of_records(y, y.confidential, bin_axis(y, up), up)
     return np.flatnonzero((columns == at[0]) & (rows == at[1]))
@@ -180,7 +186,7 @@ def records_in_cell(
 
 @dataclass(frozen=True, eq=False)
 class ScatterSample:
-    """Points of the confidential data and of one released dataset, with the records they were drawn from, in words."""
+    """Sample of points of the confidential data and of one released dataset, with a note on how it was drawn."""
 
     series: tuple[Series, ...]
     note: str
@@ -198,10 +204,9 @@ def sample_scatter(
     log_x: bool = False,
     log_y: bool = False,
 ) -> ScatterSample:
-    """Sample at most 2,000 points of the confidential data and of one dataset, without replacement, from the records with both values.
+    """Draw at most MOST_POINTS points of the confidential data and of one dataset, from records with both values.
 
-    They are drawn by key and seed, since by the seed alone anybody knew which lines of the file they are; without a key
-    they differ each time. They lie in the order of their values, which reveals nothing of that of the file.
+    Without ``streams`` the sample differs each time. Points are in the order of their values.
     """
     number = min(draws, len(x.released) - 1) if isinstance(draws, int) else 0
     pairs = [(CONFIDENTIAL, x.confidential, y.confidential)]
@@ -212,6 +217,7 @@ def sample_scatter(
         a, b = _log_if_requested(across, log=log_x), _log_if_requested(up, log=log_y)
         whole = np.flatnonzero(~np.isnan(a) & ~np.isnan(b))
         chosen = _sample_records(whole, streams)
+        # in the order of the values, which reveals nothing of the order of the file
         chosen = chosen[np.lexsort((b[chosen], a[chosen]))]
         series.append(Series(name, a[chosen], b[chosen]))
         said.append(
@@ -225,15 +231,18 @@ def sample_scatter(
 
 
 def _streams_text(streams: Randomness | None) -> str:
+    """Return by what a sample was drawn, in words."""
     if streams is None:
         return "at random each time, without the key"
     return f"by {'the key and ' if streams.key else ''}seed {streams.seed}"
 
 
 def _sample_records(records: NDArray[np.intp], streams: Randomness | None) -> NDArray[np.intp]:
-    """Sample some of the records; equal ones for datasets that have the same records."""
+    """Draw at most MOST_POINTS of the records without replacement."""
     if records.size <= MOST_POINTS:
         return records
+    # keyed, since by the seed alone anybody could tell which lines of the file the points are;
+    # by size, so that datasets of the same records have the same points
     rng = np.random.default_rng() if streams is None else streams.generator(records.size)
     return np.asarray(rng.choice(records, MOST_POINTS, replace=False))
 
@@ -242,12 +251,13 @@ BINS_ACROSS, BINS_UP = 30, 20
 
 
 def pair_figures(columns: Sequence[VariableValues], origin: str = "synthetic") -> list[Figure]:
-    """Draw the joint distribution of every two of the first three variables: confidential, released, and their difference."""
+    """Return the joint distributions of every two of the first MOST_VARIABLES variables with released values."""
     drawn = [column for column in columns if column.released][:MOST_VARIABLES]
     return [_pair_figure(x, y, origin) for x, y in combinations(drawn, 2)]
 
 
 def _pair_figure(x: VariableValues, y: VariableValues, origin: str) -> Figure:
+    """Return the heat maps of two variables, without bins of few confidential records."""
     found = joint_distribution(x, y, _report_window(x, BINS_ACROSS), _report_window(y, BINS_UP), "band", origin)
     figure = _suppress_small_bins(found, x.confidential.size).to_figure(f"{x.name} by {y.name}", x.name, y.name)
     caption = f"{figure.caption} Bins of fewer than {LEAST_RECORDS} confidential records are left out."
@@ -255,9 +265,9 @@ def _pair_figure(x: VariableValues, y: VariableValues, origin: str) -> Figure:
 
 
 def _report_window(column: VariableValues, most: int) -> BinWindow:
-    """Return the range of all released values, and of the confidential values without the two smallest and the two largest.
+    """Return the binning of a variable in reports: all released values, and confidential ones without their extremes.
 
-    Positive numbers with a long tail are binned by their logarithms, as densities are.
+    Positive numbers that are strongly skewed are binned by their logarithms.
     """
     if column.levels:
         return BinWindow(most)
@@ -271,11 +281,13 @@ def _report_window(column: VariableValues, most: int) -> BinWindow:
 
 
 def _suppress_small_bins(found: JointDistribution, records: int) -> JointDistribution:
-    """Remove the confidential share, and the difference, of bins with too few records."""
+    """Return the distribution without the confidential share and the difference of bins with too few records."""
+    # shares are counts divided by the number of records
     few = np.rint(found.confidential.shares * records) < LEAST_RECORDS
 
     def hide_small_bins(cells: BinShares) -> BinShares:
         return replace(cells, shares=np.where(few, np.nan, cells.shares))
 
+    # released plus difference would give the hidden confidential share
     difference = None if found.difference is None else hide_small_bins(found.difference)
     return replace(found, confidential=hide_small_bins(found.confidential), difference=difference)

@@ -1,4 +1,4 @@
-"""Figures of one variable: the confidential data beside every released dataset, as shares, a density or a distribution function."""
+"""Figures of one variable in the confidential data and in every released dataset."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from .series import Marker, Series
 
 Floats = NDArray[np.float64]
 DatasetChoice = Literal["band", "each"] | int
-"""All datasets as their mean with a band from the least to the greatest, or as lines of their own; or one, from 0."""
+"""Released datasets to draw: their mean with a band from the least to the greatest, each as a line, or one, from 0."""
 MarginalPlot = Literal["histogram", "density", "ecdf", "difference", "shares"]
 
 MOST_LEVELS = 40
 STEP_POINTS = 1500
 MOST_STRETCHED = 3 * MOST_BINS
-"""Bins of the width that the report has; where a few values far out would make more, they are wider."""
+"""Most bins of the report's width; where a few outlying values would need more, bins are wider."""
 PLOT_TITLES = {
     "histogram": "Histogram",
     "density": "Density",
@@ -46,7 +46,7 @@ PLOT_TITLES = {
 
 @dataclass(frozen=True, eq=False)
 class MarginalFigure:
-    """A figure of one variable, and what it leaves out or summarises, in words."""
+    """Figure of one variable, with notes on what it leaves out or summarises."""
 
     figure: Figure
     notes: tuple[str, ...]
@@ -54,7 +54,7 @@ class MarginalFigure:
 
 @dataclass(frozen=True, eq=False)
 class _PresentValues:
-    """The values present, (k,) each.
+    """Values of a variable without missing ones, (k,) each.
 
     confidential: of the confidential data
     released: of every released dataset
@@ -67,11 +67,12 @@ class _PresentValues:
 
     @property
     def all_datasets(self) -> tuple[Floats, ...]:
+        """Return the values of the confidential data and of every released dataset."""
         return (self.confidential, *self.released)
 
 
 def available_plots(column: VariableValues) -> tuple[MarginalPlot, ...]:
-    """Return the plots that there are of a variable."""
+    """Return the plots that a variable can have."""
     released = ("difference",) if column.released else ()
     return ("shares", *released) if column.levels else ("histogram", "density", "ecdf", *released)
 
@@ -84,7 +85,7 @@ def draw_marginal(
     *,
     log: bool = False,
 ) -> MarginalFigure:
-    """Draw a plot of one variable; ``log`` draws it by its base 10 logarithm, and leaves out values that are not above 0."""
+    """Return a plot of one variable, by its base 10 logarithm if ``log``, without values that are not above 0."""
     if column.levels:
         return _level_figure(column, draws, origin, differences=picture == "difference")
     data = _present_values(column, log=log)
@@ -108,6 +109,8 @@ def draw_marginal(
 
 
 def _present_values(column: VariableValues, *, log: bool) -> _PresentValues:
+    """Return the values that are not missing, or their logarithms where these exist."""
+
     def present(values: Floats) -> Floats:
         kept = values[~np.isnan(values)]
         return np.log10(kept[kept > 0]) if log else kept
@@ -117,7 +120,7 @@ def _present_values(column: VariableValues, *, log: bool) -> _PresentValues:
 
 
 def _missing_notes(column: VariableValues, origin: str) -> list[str]:
-    """Return ``no value: confidential 3.1 %, synthetic 3.0 %``; nothing where no value is missing."""
+    """Return the shares of missing values: ``no value: confidential 3.1 %, synthetic 3.0 %``; nothing without any."""
     shares = [column.missing_share(draw) for draw in range(len(column.released))]
     if not column.missing_share() and not any(shares):
         return []
@@ -126,6 +129,7 @@ def _missing_notes(column: VariableValues, origin: str) -> list[str]:
 
 
 def _log_notes(column: VariableValues, origin: str, *, log: bool) -> list[str]:
+    """Return a note on the shares of values without a logarithm; none without any."""
     left = [float(np.mean(values <= 0)) for values in (column.confidential, *column.released)] if log else []
     if not any(left):
         return []
@@ -136,7 +140,7 @@ def _log_notes(column: VariableValues, origin: str, *, log: bool) -> list[str]:
 def _released_series(
     curves: Sequence[Floats], x: Floats, draws: DatasetChoice, origin: str, marker: Marker | None
 ) -> list[Series]:
-    """Return the curves (each of the shape of ``x``) of all released datasets as ``draws`` requests."""
+    """Return the curves of released datasets (each of the shape of ``x``) as the series that ``draws`` asks for."""
     if not curves:
         return []
     if isinstance(draws, int):
@@ -157,7 +161,8 @@ def _released_series(
 def _histogram_panel(
     column: VariableValues, data: _PresentValues, draws: DatasetChoice, origin: str
 ) -> tuple[list[Series], Panel]:
-    """Draw the share of all records in each bin [a, b)."""
+    """Return the shares of all records in each bin [a, b)."""
+    # every record is shown here, unlike in the report: the figure is for the analyst's screen
     edges = _histogram_edges(data)
     middles = (edges[:-1] + edges[1:]) / 2
     own, *released = (
@@ -169,7 +174,7 @@ def _histogram_panel(
 
 
 def _histogram_edges(data: _PresentValues) -> Floats:
-    """Return bins as those of the report, and as many more as cover every value, for here all records are shown."""
+    """Return bins of the report's width that cover every value."""
     whole = data.unit != "log10" and all(np.array_equal(values, np.floor(values)) for values in data.all_datasets)
     span = _value_range(data)
     if data.confidential.size >= LEAST_RECORDS or any(values.size for values in data.released):
@@ -180,7 +185,7 @@ def _histogram_edges(data: _PresentValues) -> Floats:
 
 
 def records_in_bar(column: VariableValues, bar: int, *, log: bool = False) -> NDArray[np.intp]:
-    """Return the confidential records, from 0, in a bar of the histogram, or of the shares of levels, in ascending order."""
+    """Return the numbers, from 0, of the confidential records in a bar of the histogram or of the levels, ascending."""
     if column.levels:
         return np.flatnonzero(_level_bars(column)[1] == bar)
     data = _present_values(column, log=log)
@@ -192,6 +197,7 @@ def records_in_bar(column: VariableValues, bar: int, *, log: bool = False) -> ND
 
 
 def _value_range(data: _PresentValues) -> tuple[float, float]:
+    """Return the range of all values."""
     ends = [(float(values.min()), float(values.max())) for values in data.all_datasets if values.size]
     return min(low for low, _ in ends), max(high for _, high in ends)
 
@@ -199,7 +205,7 @@ def _value_range(data: _PresentValues) -> tuple[float, float]:
 def _density_panel(
     column: VariableValues, data: _PresentValues, draws: DatasetChoice, origin: str
 ) -> tuple[list[Series], Panel]:
-    """Draw Gaussian kernel densities, each with its own bandwidth."""
+    """Return Gaussian kernel densities, each with a bandwidth of its own."""
     points = curve_points(*_value_range(data))
     own, *released = (default_kernel_density(values, points) for values in data.all_datasets)
     series = [Series(CONFIDENTIAL, points, own), *_released_series(released, points, draws, origin, None)]
@@ -208,18 +214,19 @@ def _density_panel(
 
 
 def empirical_cdf(values: Floats, points: Floats) -> Floats:
-    """Return the share of ``values`` (n,) that are at most each of ``points`` (k,): (k,), NaN without values."""
+    """Return the share of ``values`` (n,) that are at most each of ``points`` (k,); NaN without values."""
     if not values.size:
         return np.full(points.shape, np.nan)
     return np.searchsorted(np.sort(values), points, side="right") / values.size
 
 
 def _distribution_points(data: _PresentValues) -> Floats:
-    """Return where distribution functions are read: at every value, or at the values of ``STEP_POINTS`` even ranks."""
+    """Return the points at which distribution functions are computed: all values, or STEP_POINTS of many."""
     pooled = np.unique(np.concatenate(data.all_datasets))
     if pooled.size <= STEP_POINTS:
         return pooled
     ranks = np.linspace(0, pooled.size - 1, STEP_POINTS).astype(np.intp)
+    # even ranks of the distinct values alone would miss where most records are
     by_share = np.quantile(np.concatenate(data.all_datasets), np.linspace(0, 1, STEP_POINTS), method="inverted_cdf")
     return np.unique(np.concatenate([pooled[ranks], by_share]))
 
@@ -227,6 +234,7 @@ def _distribution_points(data: _PresentValues) -> Floats:
 def _ecdf_panel(
     column: VariableValues, data: _PresentValues, draws: DatasetChoice, origin: str
 ) -> tuple[list[Series], Panel]:
+    """Return the distribution functions of the confidential data and the release."""
     points = _distribution_points(data)
     own, *released = (empirical_cdf(values, points) for values in data.all_datasets)
     series = [Series(CONFIDENTIAL, points, own), *_released_series(released, points, draws, origin, None)]
@@ -236,6 +244,7 @@ def _ecdf_panel(
 def _difference_panel(
     column: VariableValues, data: _PresentValues, draws: DatasetChoice, origin: str
 ) -> tuple[list[Series], Panel]:
+    """Return the differences of the released distribution functions from the confidential one."""
     points = _distribution_points(data)
     own, *released = (empirical_cdf(values, points) for values in data.all_datasets)
     less = [one - own for one in released]
@@ -247,7 +256,7 @@ def _difference_panel(
 
 
 def _distance_note(data: _PresentValues, draws: DatasetChoice) -> str:
-    """Return the two-sample Kolmogorov-Smirnov statistic: of one dataset, or the mean over all."""
+    """Return a note on the two-sample Kolmogorov-Smirnov statistic, of one dataset or averaged over all."""
     chosen = [data.released[min(draws, len(data.released) - 1)]] if isinstance(draws, int) else data.released
     distances = []
     for values in chosen:
@@ -259,7 +268,7 @@ def _distance_note(data: _PresentValues, draws: DatasetChoice) -> str:
 
 
 def _level_figure(column: VariableValues, draws: DatasetChoice, origin: str, *, differences: bool) -> MarginalFigure:
-    """Draw the share of records of each level: of many the most frequent ones, the others together; missing is one more."""
+    """Return the shares of records by level, or their differences, with missing as one more level."""
     names, tables = _level_shares(column)
     places = np.arange(float(len(names)))
     own, *released = tables
@@ -285,6 +294,7 @@ def _level_figure(column: VariableValues, draws: DatasetChoice, origin: str, *, 
 
 
 def _level_shares(column: VariableValues) -> tuple[tuple[str, ...], list[Floats]]:
+    """Return the names of the bars, frequent levels and the others together, and each dataset's shares in them."""
     labels = [column.variable.labels.get(level, level) for level in column.levels]
     every = (column.confidential, *column.released)
     counts = [_level_counts(values, len(labels)) / max(1, values.size) for values in every]
@@ -314,7 +324,7 @@ def _level_bars(column: VariableValues) -> tuple[tuple[str, ...], NDArray[np.int
 
 
 def _level_counts(codes: Floats, levels: int) -> Floats:
-    """Count records by level, and at the end those without: (levels + 1,)."""
+    """Count the records by level, and those without a value at the end: (levels + 1,)."""
     return np.bincount(np.where(np.isnan(codes), levels, codes).astype(np.intp), minlength=levels + 1).astype(
         np.float64
     )

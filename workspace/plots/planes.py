@@ -1,4 +1,4 @@
-"""The planes of a study whose curves are drawn together: a line a curve, along the axis or one measure against another."""
+"""Planes of a study whose curves are drawn together: measures along the axis, or one measure against another."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .series import Series
 
 BASELINE = "baseline"
 GREY = "#767676"
-"""What is no curve: baselines and limits."""
+"""Colour of baselines and limits."""
 BASELINE_CAPTION = "The baseline is what a measure would be without a difference, or without protection."
 _NOWHERE = float("nan")
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnPlane:
-    """A plane of a study with its panel and the rows of the measure that is drawn upward."""
+    """Plane of a study with its panel and the rows of the measure on its y axis."""
 
     plane: Plane
     panel: Panel
@@ -33,7 +33,7 @@ class DrawnPlane:
 
     @property
     def measure(self) -> str:
-        """Return the measure that is drawn upward."""
+        """Return the measure on the y axis."""
         return self.plane.up
 
 
@@ -43,14 +43,14 @@ def has_joint_curves(method: Method | None) -> bool:
 
 
 def curve_name(row: Row, axis: Axis) -> str:
-    """Return the name of a row's curve."""
+    """Return the name of the curve to which a row belongs."""
     return str(row.params.get(axis.curve, ""))
 
 
 def draw_planes(method: Method, rows: Iterable[Row]) -> list[DrawnPlane]:
-    """Draw the planes of one use of a study for which something was measured, in the order in which it declares them.
+    """Return the planes of one use of a study for which something was measured, in the order of their declaration.
 
-    ``rows`` are its averages: those of draws, without a level or of no curve are ignored.
+    ``rows`` are averages; rows of single datasets, without a level or without a curve are ignored.
     """
     assert method.study.axis is not None
     curve = method.study.axis.curve
@@ -70,6 +70,7 @@ def draw_planes(method: Method, rows: Iterable[Row]) -> list[DrawnPlane]:
 def _plane_panel(
     method: Method, plane: Plane, named: Sequence[str], up: Sequence[Row], across: Sequence[Row]
 ) -> Panel | None:
+    """Return the panel of a plane; None where nothing was measured for it."""
     axis = method.study.axis
     assert axis is not None
     if not any(row.value is not None for row in up) or (plane.across and all(row.value is None for row in across)):
@@ -87,6 +88,7 @@ def _plane_panel(
 
 
 def _curve_series(name: str, rows: Sequence[Row]) -> Series:
+    """Return a curve along the levels, with a band where intervals are known."""
     rising = sorted(rows, key=lambda row: row.level or 0.0)
     banded = any(row.lower is not None for row in rising)
     return Series(
@@ -99,18 +101,19 @@ def _curve_series(name: str, rows: Sequence[Row]) -> Series:
 
 
 def _baseline_series(rows: Sequence[Row]) -> list[Series]:
-    """Return the mean of the curves' baselines at each level: chance makes them differ, the measure does not."""
+    """Return the mean baseline of the curves at each level as a series; none without baselines."""
     known: dict[float, list[float]] = {}
     for row in rows:
         if row.baseline is not None and row.level is not None:
             known.setdefault(row.level, []).append(row.baseline)
+    # baselines of curves differ by chance only, so their mean is drawn
     points = sorted((level, math.fsum(values) / len(values)) for level, values in known.items())
     levels, values = [level for level, _ in points], [value for _, value in points]
     return [Series(BASELINE, levels, values, style=GREY)] if points else []
 
 
 def _limit_series(rows: Sequence[Row], axis: Axis) -> list[Series]:
-    """Return a level line for every limit that a curve is compared with."""
+    """Return a horizontal line for each limit that a curve is compared with."""
     levels = [row.level for row in rows if row.level is not None]
     limits = dict.fromkeys(float(row.params[axis.limit]) for row in rows if row.params.get(axis.limit) is not None)
     ends = [min(levels), max(levels)]
@@ -118,7 +121,7 @@ def _limit_series(rows: Sequence[Row], axis: Axis) -> list[Series]:
 
 
 def _path_series(name: str, up: Sequence[Row], across: Sequence[Row], axis: Axis) -> list[Series]:
-    """Return one measure of a curve against another, level by level; one point where it is the same at all of them."""
+    """Return one measure of a curve against another as a path through the levels; one point where nothing changes."""
     heights = {row.level: row.value for row in up if curve_name(row, axis) == name}
     places = {row.level: row.value for row in across if curve_name(row, axis) == name}
     points = [
@@ -126,6 +129,7 @@ def _path_series(name: str, up: Sequence[Row], across: Sequence[Row], axis: Axis
         for level in sorted(level for level in heights if level is not None)
         if (x := places.get(level)) is not None and (y := heights[level]) is not None
     ]
+    # a curve that does not depend on the axis is one point, not a path
     if len({(x, y) for _, x, y in points}) == 1:
         points = [(_NOWHERE, *points[0][1:])]
     stops = tuple("" if math.isnan(level) else short_number(level) for level, _, _ in points)
@@ -134,14 +138,12 @@ def _path_series(name: str, up: Sequence[Row], across: Sequence[Row], axis: Axis
 
 
 def _nan_if_none(value: float | None) -> float:
+    """Return the value, or NaN for None."""
     return _NOWHERE if value is None else value
 
 
 def plane_figures(runs: Sequence[RunRows]) -> list[Figure]:
-    """Draw the planes of every study of the runs whose curves are drawn together, those of one heading in one figure.
-
-    A run has figures of its own: lines of several would be too many to distinguish.
-    """
+    """Return the planes of all studies of the runs whose curves are drawn together, those of one heading in a figure."""
     found: list[Figure] = []
     for run in runs:
         uses: dict[str, list[Row]] = {}
@@ -157,12 +159,13 @@ def plane_figures(runs: Sequence[RunRows]) -> list[Figure]:
         for own in uses.values():
             method = method_by_key(own[0].method_key)
             assert method is not None
+            # figures of its own for each run: the lines of several could not be distinguished
             found += _figures_of_use(method, own, run.name if len(runs) > 1 else "")
     return found
 
 
 def _use_key(method: Method, row: Row) -> str:
-    """Return the settings that the rows of one use of a study share, without those of its curves, planes and limits, as JSON."""
+    """Return the settings that the rows of one use of a study share, as JSON."""
     assert method.study.axis is not None
     apart = {
         method.study.axis.curve,
@@ -173,6 +176,7 @@ def _use_key(method: Method, row: Row) -> str:
 
 
 def _figures_of_use(method: Method, rows: Sequence[Row], run: str) -> list[Figure]:
+    """Return the figures of one use of a study, one for each heading."""
     axis = method.study.axis
     assert axis is not None
     planes = draw_planes(method, rows)

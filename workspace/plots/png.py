@@ -1,18 +1,19 @@
-"""A drawing as a PNG picture, by cairosvg, where the extra ``svg_to_png`` is installed."""
+"""Conversion of an SVG drawing to a PNG picture with cairosvg, the extra ``svg_to_png``."""
 
 from __future__ import annotations
 
 import struct
 import zlib
 
+# 8 bytes of signature and 25 of the chunk IHDR, which must come first
 HEAD_BYTES = 33
-"""Bytes of the signature and of the first chunk, after which others may stand."""
+"""Bytes of a picture before which no other chunk may stand."""
 
 
 def svg_to_png(drawing: str, scale: float = 1.0, note: str = "") -> bytes | None:
-    """Return the picture of an SVG document on white, ``scale`` pixels a unit; None where cairosvg is not installed.
+    """Return the PNG picture of an SVG document on white, with ``scale`` pixels a unit; None without cairosvg.
 
-    ``note`` is kept in it as its description.
+    ``note`` is stored as its description.
     """
     try:
         from cairosvg import svg2png
@@ -23,6 +24,6 @@ def svg_to_png(drawing: str, scale: float = 1.0, note: str = "") -> bytes | None
 
 
 def _text_chunk(keyword: str, words: str) -> bytes:
-    """Return a chunk of text in UTF-8, not compressed (iTXt, PNG 11.3.4.5)."""
+    """Return an uncompressed chunk of text in UTF-8 (iTXt, PNG specification 11.3.4.5)."""
     data = b"iTXt" + keyword.encode("latin-1") + b"\0\0\0\0\0" + words.encode()
     return struct.pack(">I", len(data) - 4) + data + struct.pack(">I", zlib.crc32(data))

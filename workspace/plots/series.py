@@ -1,4 +1,4 @@
-"""A series to draw, and its value at a given x."""
+"""Series of points to draw, and their values at a given x."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Marker = Literal["line", "points", "steps", "bars"]
 
 @dataclass(frozen=True)
 class SeriesReading:
-    """The value and band of a series at a given x, None where it has none."""
+    """Value and band of a series at a given x; None where it has none."""
 
     name: str
     value: float | None
@@ -28,13 +28,13 @@ class SeriesReading:
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Points ``x``, ``y`` (n,), with a band from ``lower`` to ``upper`` (n,) or none; missing values are NaN.
+    """Points ``x``, ``y`` (n,) with an optional band from ``lower`` to ``upper`` (n,); missing values are NaN.
 
-    A steps series keeps the value of a point until the next, as a distribution function does; without a ``marker`` it is drawn
-    as its figure's are, else as a line. A ``thin`` one is one of several of a name: it looks like the first of that name which
-    is not, is drawn faintly and is not in the key. ``style`` is a colour (``"green"``, ``"#56b4e9"``), or None for the next of
-    the palette. ``point_positions`` name the points of a path, one a point, which a picture on paper joins in their order and names at its ends.
-    Raises ValueError for unequal lengths.
+    A series of steps keeps the value of a point until the next, as a distribution function does. Without a ``marker``
+    it is drawn as its figure's series are. A ``thin`` series is one of several of a name: it looks like the first of
+    that name that is not thin, but faint, and is not in the legend. ``style`` is a colour (``"green"``, ``"#56b4e9"``),
+    or None for the next of the palette. ``stops`` are the names of the points of a path, which a figure joins in their
+    order and names at its ends. Raises ValueError for unequal lengths.
     """
 
     name: str
@@ -71,16 +71,17 @@ class Series:
             raise ValueError(f"series {name!r}: lengths differ: {sizes}")
         told = {"name": name, "marker": marker, "thin": thin, "style": style, "stops": stops}
         for key, value in {**told, **columns}.items():
+            # the only way to set a field of a frozen dataclass with an initialiser of its own
             object.__setattr__(self, key, value)
 
     @cached_property
     def is_drawable(self) -> NDArray[np.bool_]:
-        """Return which points can be drawn, (n,)."""
+        """Mark the points that can be drawn, (n,)."""
         return np.asarray((np.abs(self.x) < LARGEST_VALUE) & (np.abs(self.y) < LARGEST_VALUE))
 
     @property
     def with_known_x(self) -> Series:
-        """Return the points with a known x, in their order."""
+        """Return the series without points whose x is missing."""
         known = np.abs(self.x) < LARGEST_VALUE
         if known.all():
             return self
@@ -93,23 +94,24 @@ class Series:
 
     @cached_property
     def x_order(self) -> NDArray[np.intp]:
-        """Return the points with a known x by rising x, (n',); those whose y is missing stay, as gaps."""
+        """Return the points with a known x by rising x, (n',); points whose y is missing stay as gaps."""
         located = np.flatnonzero(np.abs(self.x) < LARGEST_VALUE)
         return located[np.argsort(self.x[located], kind="stable")]
 
     @cached_property
     def x_spacing(self) -> float:
-        """Return the smallest distance between different x; 1 when there are fewer than two."""
+        """Return the smallest distance between distinct x; 1 for fewer than two."""
         different = np.unique(self.x[self.is_drawable])
         return float(np.diff(different).min()) if different.size > 1 else 1.0
 
     def read_at(self, x: float, tolerance: float = 0.0) -> SeriesReading:
-        """Read the series at ``x``: lines are interpolated, steps hold, points and bars are read within ``tolerance``."""
+        """Return the value at ``x``: lines are interpolated, steps hold, points and bars are read within ``tolerance``."""
         weights = self._reading_weights(x, tolerance)
         columns = (self.y, self.lower, self.upper)
         return SeriesReading(self.name, *(None if c is None else _weighted_sum(c, weights) for c in columns))
 
     def _reading_weights(self, x: float, tolerance: float) -> dict[int, float]:
+        """Return the points that make up the value at ``x``, with their weights; empty without any."""
         order = self.x_order
         after = int(np.searchsorted(self.x[order], x, side="right"))
         if self.marker in ("points", "bars"):
@@ -130,32 +132,35 @@ class Series:
 
 
 def _read_only_column(values: ArrayLike) -> Floats:
+    """Return values as a read-only array (n,) of floats."""
     column = np.array(values, dtype=np.float64).ravel()
     column.setflags(write=False)
     return column
 
 
 def _weighted_sum(column: Floats, weights: dict[int, float]) -> float | None:
+    """Return the weighted sum of points of a column; None where it is not finite."""
     value = sum(weight * float(column[i]) for i, weight in weights.items()) if weights else math.nan
     return value if math.isfinite(value) else None
 
 
 def x_limits(series: Sequence[Series]) -> Limits | None:
-    """Return the range of x over all that can be drawn, with room for half a bar at either end."""
+    """Return the range of x over all points that can be drawn, with half a bar at either end; None without points."""
     parts = [s.x[s.is_drawable] for s in series]
     parts += [s.x[s.is_drawable] + side * s.x_spacing / 2 for s in series if s.marker == "bars" for side in (-1, 1)]
     return finite_limits(np.concatenate(parts)) if parts else None
 
 
 def y_limits(series: Sequence[Series], x: Limits, *, log: bool = False) -> Limits | None:
-    """Return the range of y, bands included, over what is drawn between the limits of ``x``; bars reach to 0.
+    """Return the range of y, bands included, over what is drawn between the limits of ``x``; None without points.
 
-    On a ``log`` axis only values above 0 count.
+    Bars reach to 0. On a ``log`` axis only values above 0 count.
     """
     parts: list[Floats] = []
     for s in series:
         inside = s.is_drawable & (s.x >= x[0]) & (s.x <= x[1])
         parts += [column[inside] for column in (s.y, s.lower, s.upper) if column is not None]
+        # a line that crosses the edge of the picture is visible up to there
         edges = [s.read_at(edge) for edge in x] if s.marker not in ("points", "bars") else []
         found = [value for e in edges for value in (e.value, e.lower, e.upper) if value is not None]
         parts.append(np.array(found + [0.0] * (s.marker == "bars" and bool(inside.any()))))
@@ -164,12 +169,12 @@ def y_limits(series: Sequence[Series], x: Limits, *, log: bool = False) -> Limit
 
 
 def point_positions(series: Sequence[Series]) -> Floats:
-    """Return every x at which some series has a point, rising, (k,)."""
+    """Return the distinct x at which some series has a point, rising, (k,)."""
     return np.unique(np.concatenate([s.x[s.is_drawable] for s in series])) if series else np.empty(0)
 
 
 def styled_like(series: Sequence[Series], order: int) -> int:
-    """Return the index of the series whose style the ``order``-th has: its own, or for a thin one that of the first of its name."""
+    """Return the index of the series whose style the ``order``-th has: itself, or for a thin one the first of its name."""
     if not series[order].thin:
         return order
     alike = (i for i, other in enumerate(series) if other.name == series[order].name and not other.thin)

@@ -1,4 +1,7 @@
-"""Figures as SVG, including heat maps and their legend: one path, circle or rectangle a mark, styles that differ without colour too."""
+"""Figures as SVG, including heat maps and their legend.
+
+Styles differ without colour too: by dashes, hatches and shapes.
+"""
 
 from __future__ import annotations
 
@@ -26,21 +29,23 @@ from .figure import (
 from .markup import Markup, element, join_markup
 from .series import Series
 
+# ColorBrewer's blues (Harrower and Brewer 2003)
 SHARE_COLOURS = ("#deebf7", "#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#08519c", "#08306b", "#041c40")
-"""ColorBrewer's blues (Harrower and Brewer 2003)."""
+"""Colours of the steps of a share, the least first."""
 MORE_COLOURS = ("#fdd0a2", "#fd8d3c", "#d94801", "#7f2704")
 FEWER_COLOURS = ("#c6dbef", "#6baed6", "#2171b5", "#08306b")
 Floats = NDArray[np.float64]
 WIDTH = 760.0
+# Okabe and Ito's palette, darkened where a line on white would be too pale; black is for the confidential data
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#aa4499", "#56b4e9", "#997700")
-"""After Okabe and Ito, darkened where a line on white would be too pale; the confidential data are black."""
+"""Colours of released series."""
 DASHES = ("7 3", "2 2", "9 3 2 3", "4 2 1 2", "12 4", "1 3")
 HATCHES = ("M-1,1 l2,-2 M0,6 l6,-6 M5,7 l2,-2", "M-1,5 l2,2 M0,0 l6,6 M5,-1 l2,2", "M0,3 h6", "M3,0 v6")
 LEGEND_ROW = 20.0
 
 
 def shade_colour(step: int, *, signed: bool) -> str:
-    """Return the colour of a step; blue is few or fewer, orange more."""
+    """Return the colour of a step of shade; negative differences are blue, positive ones orange."""
     if not signed:
         return SHARE_COLOURS[step - 1]
     return MORE_COLOURS[step - 1] if step > 0 else FEWER_COLOURS[-step - 1]
@@ -49,11 +54,12 @@ def shade_colour(step: int, *, signed: bool) -> str:
 def heat_map_marks(
     cells: BinShares, shades: ShadeSteps, left: float, top: float, right: float, bottom: float
 ) -> Iterator[Markup]:
-    """Yield the bins with a share, each run of one shade in a row as one rectangle."""
+    """Yield the bins of a heat map that have a share."""
     rows, columns = cells.shares.shape
     width, height = (right - left) / columns, (bottom - top) / rows
     for row, steps in enumerate(shades.step_of(cells.shares).tolist()):
         start = 0
+        # one rectangle for each run of a shade: thousands of bins would make a page large
         for step, run in groupby(steps):
             count = len(list(run))
             if step:
@@ -65,7 +71,7 @@ def heat_map_marks(
 
 
 def shade_legend_marks(shades: ShadeSteps, x: float, y: float) -> Iterator[Markup]:
-    """Yield patches from the least step to the greatest, with the ends in per cent."""
+    """Yield the legend of a heat map: patches from the least step to the greatest, with the ends in per cent."""
     steps = [*range(-SIDES, 0), *range(1, SIDES + 1)] if shades.signed else list(range(1, SHADES + 1))
     low = (
         f"-{short_percent(float(shades.ends[-1]))}"
@@ -83,9 +89,9 @@ def shade_legend_marks(shades: ShadeSteps, x: float, y: float) -> Iterator[Marku
 
 @dataclass(frozen=True)
 class SvgScale:
-    """A scale from data to SVG units: ``low`` falls on ``start`` and ``high`` on ``end``; on a logarithmic scale, their logarithms do.
+    """Scale from data to SVG units: ``low`` lies at ``start`` and ``high`` at ``end``.
 
-    A value without a position on a logarithmic scale falls on ``start``.
+    A logarithmic scale puts a value that is not above 0 at ``start``.
     """
 
     low: float
@@ -96,17 +102,18 @@ class SvgScale:
     unit: AxisUnit = "number"
 
     def has_position(self, value: float) -> bool:
-        """Return whether the scale has a position for a value."""
+        """Return whether a value can be shown on the scale."""
         return not self.log or value > 0
 
     def to_position(self, value: float) -> float:
+        """Return the position of a value in SVG units."""
         if self.log and value <= 0:
             return self.start
         value, low, high = (math.log10(v) if self.log else v for v in (value, self.low, self.high))
         return self.start + (value - low) / (high - low) * (self.end - self.start)
 
     def labelled_ticks(self, most: int) -> list[tuple[float, str]]:
-        """Return at most ``most`` round values, each with its label; on a logarithmic scale 1, 2, 5 or powers of ten."""
+        """Return at most ``most`` round values with their labels."""
         if self.log:
             return [(value, short_number(value)) for value in log_ticks(self.low, self.high, most).tolist()]
         ticks, labels = unit_ticks(self.low, self.high, most, self.unit)
@@ -114,12 +121,13 @@ class SvgScale:
 
 
 def _limits_or_unit_interval(columns: Sequence[Floats]) -> Limits:
+    """Return the range of the finite values of all columns, or (0, 1) without any."""
     found = finite_limits(np.concatenate(columns)) if columns else None
     return found or (0.0, 1.0)
 
 
 def x_scale(figure: Figure, panel: Panel, start: float, end: float) -> SvgScale:
-    """Return the scale of a panel's x axis, with room for whole bars, and for points to stand apart from the sides."""
+    """Return the scale of a panel's x axis, with room for whole bars and around points."""
     if panel.cells is not None:
         return SvgScale(
             float(panel.cells.x.edges[0]), float(panel.cells.x.edges[-1]), start, end, unit=panel.cells.x.unit
@@ -132,9 +140,9 @@ def x_scale(figure: Figure, panel: Panel, start: float, end: float) -> SvgScale:
 
 
 def y_scale(figure: Figure, panel: Panel, start: float, end: float) -> SvgScale:
-    """Return the scale of a panel's y axis: bars and densities rise from 0, everything else has a margin.
+    """Return the scale of a panel's y axis: from 0 for bars and densities, otherwise with a margin.
 
-    A logarithmic one spans the values above 0.
+    A logarithmic scale spans the values above 0.
     """
     if panel.cells is not None:
         return SvgScale(
@@ -144,6 +152,7 @@ def y_scale(figure: Figure, panel: Panel, start: float, end: float) -> SvgScale:
     from_zero = figure.kind in ("histogram", "shares", "density")
     if panel.log_y:
         low, high = _limits_or_unit_interval([column[column > 0] for column in columns])
+        # without a value above 0 the limits are 0 and 1, which have no logarithmic scale
         return SvgScale(low, high, start, end, log=low > 0)
     low, high = _limits_or_unit_interval([*columns, np.zeros(1)] if from_zero else columns)
     margin = 0.05 * (high - low)
@@ -157,7 +166,7 @@ FAINT, INK = "#d9d9d9", "#333333"
 
 @dataclass(frozen=True)
 class _SeriesStyle:
-    """How the series of one name is drawn."""
+    """Style of the series of one name: shape of points, colour, dashes, and fill of bars."""
 
     shape_number: int
     colour: str
@@ -166,6 +175,7 @@ class _SeriesStyle:
 
     @classmethod
     def from_name(cls, name: str, figure: Figure, ident: str) -> _SeriesStyle:
+        """Return the style of the series of this name; the confidential data are black."""
         if name == CONFIDENTIAL:
             return cls(0, "#000000", None, "#bdbdbd")
         order = [one for one in figure.series_names if one != CONFIDENTIAL].index(name)
@@ -176,7 +186,7 @@ class _SeriesStyle:
 
 @dataclass(frozen=True)
 class _PanelBox:
-    """A panel's position and its scales."""
+    """Position of a panel and its scales."""
 
     left: float
     top: float
@@ -187,7 +197,10 @@ class _PanelBox:
 
 
 def figure_svg(figure: Figure, ident: str) -> Markup:
-    """Return the figure as an ``<figure_svg>`` element, 760 units wide. ``ident`` begins its ids: another for every figure of a page."""
+    """Return the figure as an ``<svg>`` element, 760 units wide.
+
+    ``ident`` begins the ids in it, which must differ between figures of one page.
+    """
     across = 1 if len(figure.panels) == 1 or figure.kind == "shares" else 2
     height = 260.0 if across == 1 else 230.0
     legend = _legend_marks(figure, ident) if figure.kind != "intervals" else []
@@ -217,6 +230,7 @@ def figure_svg(figure: Figure, ident: str) -> Markup:
 
 
 def _hatch_definitions(figure: Figure, ident: str) -> Markup:
+    """Return the definitions of the hatches with which bars are filled."""
     count = min(len(HATCHES), len(figure.series_names))
     patterns = [
         element(
@@ -234,7 +248,7 @@ def _hatch_definitions(figure: Figure, ident: str) -> Markup:
 
 
 def _legend_places(figure: Figure) -> list[tuple[float, int]]:
-    """Return where each name starts, and on which row."""
+    """Return the start and the row of each name in the legend."""
     places, x, row = [], LEFT, 0
     for name in figure.series_names:
         width = 40 + LETTER_WIDTH * len(name) + 16
@@ -246,6 +260,7 @@ def _legend_places(figure: Figure) -> list[tuple[float, int]]:
 
 
 def _legend_marks(figure: Figure, ident: str) -> list[Markup]:
+    """Return the legend: a sample and the name of each series."""
     return [
         join_markup(
             [
@@ -258,6 +273,7 @@ def _legend_marks(figure: Figure, ident: str) -> list[Markup]:
 
 
 def _legend_sample(figure: Figure, name: str, style: _SeriesStyle, x: float, y: float) -> Markup:
+    """Return the sample of a series in the legend."""
     marker = figure.series_marker(name)
     if marker == "bars":
         return element("rect", x=x + 4, y=y - 6, width=26, height=12, fill=style.fill, stroke=style.colour)
@@ -269,14 +285,17 @@ def _legend_sample(figure: Figure, name: str, style: _SeriesStyle, x: float, y: 
 def _text_mark(
     words: str, x: float, y: float, anchor: str | None = None, size: float | None = None, **more: str
 ) -> Markup:
+    """Return a text element."""
     return element("text", words, x=x, y=y, text_anchor=anchor, font_size=size, **more)
 
 
 def _line_mark(x1: float, y1: float, x2: float, y2: float, colour: str) -> Markup:
+    """Return a line element."""
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=colour)
 
 
 def _panel_group(figure: Figure, panel: Panel, ident: str, x: float, y: float, width: float, height: float) -> Markup:
+    """Return a panel with its title, axes, marks and notes."""
     left, right = x + LEFT, x + width - RIGHT
     top, bottom = (
         y + TOP + (GAP if panel.y_label else 0),
@@ -285,6 +304,7 @@ def _panel_group(figure: Figure, panel: Panel, ident: str, x: float, y: float, w
     box = _PanelBox(left, top, right, bottom, x_scale(figure, panel, left, right), y_scale(figure, panel, bottom, top))
     drawn = [
         mark
+        # thin lines first, so that their mean lies above them
         for one in sorted(panel.series, key=lambda one: not one.thin)
         for mark in _series_marks(figure, panel, one, _SeriesStyle.from_name(one.name, figure, ident), box)
     ]
@@ -302,12 +322,13 @@ def _panel_group(figure: Figure, panel: Panel, ident: str, x: float, y: float, w
 
 
 def _fitted_title(words: str, room: float) -> list[str | Markup]:
-    """Return bold words as far as there is room for them, with all of them as a tooltip where there is not."""
+    """Return a title cut to its room, with a tooltip of the whole where it is cut."""
     letters = int(room / BOLD_LETTER_WIDTH)
     return [words] if len(words) <= letters else [f"{words[: letters - 1]}…", element("title", words)]
 
 
 def _axis_marks(figure: Figure, panel: Panel, box: _PanelBox) -> Iterator[Markup]:
+    """Yield the axes of a panel with their ticks and labels."""
     for value, label in _level_ticks(panel) or box.y.labelled_ticks(max(2, int((box.bottom - box.top) / 34))):
         yield _line_mark(box.left, box.y.to_position(value), box.right, box.y.to_position(value), FAINT)
         yield _text_mark(label, box.left - 6, box.y.to_position(value) + 4, "end")
@@ -316,21 +337,23 @@ def _axis_marks(figure: Figure, panel: Panel, box: _PanelBox) -> Iterator[Markup
 
 
 def _level_ticks(panel: Panel) -> list[tuple[float, str]]:
-    """Return the positions of levels up a heat map, as many as have room, and their names, cut to it."""
+    """Return the positions and names of levels along the y axis of a heat map, as many as have room."""
     names = panel.cells.y.names if panel.cells else ()
     every, letters = math.ceil(len(names) / 14), int((LEFT - 8) / LETTER_WIDTH)
     cut = [name if len(name) <= letters else f"{name[: letters - 1]}…" for name in names]
+    # without names ``every`` is 0, which is no step of a slice
     return [(float(place), name) for place, name in list(enumerate(cut))[:: every or 1]]
 
 
 def _number_tick_marks(box: _PanelBox) -> Iterator[Markup]:
+    """Yield the ticks and labels of numbers along the x axis."""
     for value, label in box.x.labelled_ticks(max(2, int((box.right - box.left) / 52))):
         yield _line_mark(box.x.to_position(value), box.bottom, box.x.to_position(value), box.bottom + 4, INK)
         yield _text_mark(label, box.x.to_position(value), box.bottom + 17, "middle")
 
 
 def _named_tick_marks(figure: Figure, panel: Panel, box: _PanelBox) -> Iterator[Markup]:
-    """Yield names below their positions: those of bins as many as have room, those of levels and runs all, cut to their room."""
+    """Yield the names of positions along the x axis: of bins as many as have room, of levels and runs all, cut to fit."""
     room = (box.right - box.left) / len(panel.x_names)
     least = LETTER_WIDTH * (2 + max(map(len, panel.x_names))) if figure.kind == "histogram" else 4 * LETTER_WIDTH
     every = max(1, math.ceil(least / room))
@@ -344,6 +367,7 @@ def _named_tick_marks(figure: Figure, panel: Panel, box: _PanelBox) -> Iterator[
 
 
 def _series_marks(figure: Figure, panel: Panel, one: Series, style: _SeriesStyle, box: _PanelBox) -> Iterator[Markup]:
+    """Yield the marks of a series, by its marker."""
     marker, one = one.marker or figure.marker, one.with_known_x
     if marker == "bars":
         names = [series.name for series in panel.series if (series.marker or figure.marker) == "bars"]
@@ -364,10 +388,11 @@ def _stair_corners(part: list[tuple[float, float]]) -> list[tuple[float, float]]
 
 
 def _dots_mark(one: Series, style: _SeriesStyle, box: _PanelBox) -> Iterator[Markup]:
-    """Yield a dot a point, all of them one path."""
+    """Yield the dots of a series as one path."""
     pairs = [
         (x, y) for x, y in zip(one.x.tolist(), one.y.tolist(), strict=True) if math.isfinite(x) and math.isfinite(y)
     ]
+    # a line of length 0 with round caps is a dot
     d = " ".join(f"M{box.x.to_position(x):.1f},{box.y.to_position(y):.1f}h0" for x, y in pairs)
     yield element("path", d=d, stroke=style.colour, stroke_width=2, stroke_linecap="round", stroke_opacity=0.5)
 
@@ -375,7 +400,7 @@ def _dots_mark(one: Series, style: _SeriesStyle, box: _PanelBox) -> Iterator[Mar
 def _bar_marks(
     panel: Panel, one: Series, style: _SeriesStyle, box: _PanelBox, names: Sequence[str]
 ) -> Iterator[Markup]:
-    """Yield the bars of a series side by side with others of its bin, up or down from 0; one with a band has its whiskers."""
+    """Yield the bars of a series beside those of other series in each bin, with whiskers where it has a band."""
     names = list(dict.fromkeys(names))
     if one.thin:
         return
@@ -395,6 +420,7 @@ def _bar_marks(
 def _bar_whisker_marks(
     one: Series, style: _SeriesStyle, box: _PanelBox, place: float, width: float, bar: float
 ) -> Iterator[Markup]:
+    """Yield the whiskers of bars; none without a band."""
     if one.lower is None or one.upper is None:
         return
     for x, low, high in zip(one.x.tolist(), one.lower.tolist(), one.upper.tolist(), strict=True):
@@ -404,7 +430,7 @@ def _bar_whisker_marks(
 
 
 def _unbroken_parts(one: Series, box: _PanelBox) -> Iterator[list[tuple[float, float]]]:
-    """Yield the stretches of a line between missing values."""
+    """Yield the parts of a line between missing values, as positions."""
     part: list[tuple[float, float]] = []
     for x, y in zip(one.x.tolist(), one.y.tolist(), strict=True):
         if math.isfinite(y) and box.y.has_position(y):
@@ -417,6 +443,7 @@ def _unbroken_parts(one: Series, box: _PanelBox) -> Iterator[list[tuple[float, f
 
 
 def _polyline_mark(points: Sequence[tuple[float, float]], style: _SeriesStyle, *, thin: bool = False) -> Markup:
+    """Return a line through points, faint if ``thin``."""
     return element(
         "polyline", points=_coordinates_text(points), fill="none", stroke=style.colour, stroke_width=0.5 if thin else 1.6,
         stroke_dasharray=style.dash, stroke_opacity=0.5 if thin else None,
@@ -424,10 +451,12 @@ def _polyline_mark(points: Sequence[tuple[float, float]], style: _SeriesStyle, *
 
 
 def _coordinates_text(points: Sequence[tuple[float, float]]) -> str:
+    """Return points as the coordinates of an SVG element."""
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
 
 
 def _band_marks(one: Series, style: _SeriesStyle, box: _PanelBox) -> Iterator[Markup]:
+    """Yield the band of a series, interrupted where it is missing."""
     if one.lower is None or one.upper is None:
         return
     known = np.isfinite(one.lower) & np.isfinite(one.upper)
@@ -446,7 +475,7 @@ def _band_marks(one: Series, style: _SeriesStyle, box: _PanelBox) -> Iterator[Ma
 
 
 def _estimate_marks(one: Series, style: _SeriesStyle, box: _PanelBox) -> Iterator[Markup]:
-    """Yield a shape at the estimate on a line from end to end of its interval."""
+    """Yield each estimate as a shape on the line of its interval."""
     for i, (x, y) in enumerate(zip(one.x.tolist(), one.y.tolist(), strict=True)):
         if not (math.isfinite(y) and box.y.has_position(y)):
             continue
@@ -463,7 +492,7 @@ def _estimate_marks(one: Series, style: _SeriesStyle, box: _PanelBox) -> Iterato
 
 
 def _named_path_marks(one: Series, style: _SeriesStyle, box: _PanelBox) -> Iterator[Markup]:
-    """Yield the path through points that have names, and the names of its ends."""
+    """Yield the path through named points, and the names of its two ends."""
     if not one.stops:
         return
     places = [(box.x.to_position(x), box.y.to_position(y)) for x, y in zip(one.x.tolist(), one.y.tolist(), strict=True)]
@@ -473,6 +502,7 @@ def _named_path_marks(one: Series, style: _SeriesStyle, box: _PanelBox) -> Itera
 
 
 def _whisker_path(x: float, low: float, high: float) -> str:
+    """Return the path of an interval with a bar at either end."""
     return f"M{x:.1f},{low:.1f} V{high:.1f} M{x - 5:.1f},{low:.1f} h10 M{x - 5:.1f},{high:.1f} h10"
 
 

@@ -1,7 +1,6 @@
-"""Diagnostic plots of a sampler: trace, ranks, density and autocorrelation of chains; density and weights of weighted draws.
+"""Diagnostic plots of samplers: trace, ranks, density and autocorrelation of chains; density and weights of draws.
 
-They show posterior draws, which are as confidential as the data: they belong on the analyst's screen and in the
-run's own report, and in no release.
+They show posterior draws, which are as confidential as the data, and belong in no release.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from .series import Series
 
 Floats = NDArray[np.float64]
 DrawnPanel = tuple[FigureKind, Panel, str]
-"""How series are drawn, the panel with them, and what is to be known to read it."""
+"""Kind of a figure, its panel, and the caption that explains it."""
 
 DENSITY_POINTS = 128
 DENSITY_REACH = 4.0
@@ -28,31 +27,35 @@ ALL_DRAWS, WEIGHTED, NORMAL = "all draws", "importance-weighted", "normal approx
 
 
 def plot_names(trace: Trace | None) -> tuple[str, ...]:
-    """Return the names of the plots that there are of a trace."""
+    """Return the names of the plots that a trace can have."""
     return tuple(_PLOTS.get(type(trace), {}))
 
 
 def plot_part_names(trace: Trace | None, plot: str) -> tuple[str, ...]:
-    """Return the chains, or split groups of chains, that a plot can show alone."""
+    """Return the names of the chains, or split groups of chains, that a plot can show alone."""
     if not isinstance(trace, ChainTrace) or plot == "autocorrelation":
         return ()
     return tuple(f"chain {number}" for number in trace.chain) if plot == "trace" else trace.group
 
 
 def trace_figure(trace: Trace, plot: str, parameter: int, name: str, only: int | None = None) -> Figure:
-    """Draw one plot of a parameter, counted from 0; ``only`` one of ``plot_part_names``, counted from 0. ``name`` begins the title."""
+    """Return a plot of one parameter, numbered from 0.
+
+    ``only`` is the number, from 0, of one of ``plot_part_names``; None shows all. ``name`` begins the title.
+    """
     kind, panel, caption = _PLOTS[type(trace)][plot](trace, parameter, only)
     return Figure(f"{name}: {plot}", kind, (panel,), f"Confidential. {caption}")
 
 
 def sparkline_values(trace: ChainTrace | ImportanceTrace, parameter: int) -> tuple[float, ...]:
-    """Return values for a sparkline: the chain of lowest mean posterior, or the weighted draws' density."""
+    """Return values for a small line plot: the chain of lowest mean posterior, or the density of weighted draws."""
     if isinstance(trace, ChainTrace):
         return tuple(trace.values[0, :, parameter].tolist())
     return tuple(_weighted_density_plot(trace, parameter, None)[1].series[0].y.tolist())
 
 
 def _trace_plot(trace: ChainTrace, j: int, only: int | None) -> DrawnPanel:
+    """Return some chains by step, with the median and a band of nine tenths of all chains."""
     low, middle, high = trace.band[:, :, j].astype(np.float64)
     band = Series(f"all {trace.chains}", trace.step, middle, low, high)
     ways = [Series(one, trace.step, trace.values[i, :, j]) for i, one in enumerate(plot_part_names(trace, "trace"))]
@@ -67,6 +70,7 @@ def _trace_plot(trace: ChainTrace, j: int, only: int | None) -> DrawnPanel:
 
 
 def _rank_plot(trace: ChainTrace, j: int, only: int | None) -> DrawnPanel:
+    """Return how often each split group of chains has each range of ranks, relative to mixed chains."""
     counts = trace.ranks[:, :, j].astype(np.float64)
     places = (np.arange(counts.shape[1]) + 0.5) / counts.shape[1]
     shares = counts / counts.mean(axis=1, keepdims=True)
@@ -83,8 +87,10 @@ def _rank_plot(trace: ChainTrace, j: int, only: int | None) -> DrawnPanel:
 
 
 def _density_plot(trace: ChainTrace, j: int, only: int | None) -> DrawnPanel:
+    """Return the density of each split group of chains, and of all draws."""
     counts = trace.counts[:, :, j].astype(np.float64)
     low, high = float(trace.low[j]), float(trace.high[j])
+    # all draws may be equal
     width = (high - low) / counts.shape[1] or 1.0
     places = low + (np.arange(counts.shape[1]) + 0.5) * width
     groups = [Series(name, places, _smooth_counts(own, width)) for name, own in zip(trace.group, counts, strict=True)]
@@ -94,7 +100,7 @@ def _density_plot(trace: ChainTrace, j: int, only: int | None) -> DrawnPanel:
 
 
 def _smooth_counts(counts: Floats, width: float) -> Floats:
-    """Return a Gaussian kernel density from counts in bins (k,), with the rule of thumb's bandwidth (Silverman 1986, eq. 3.28)."""
+    """Return a Gaussian kernel density from counts in bins (k,), with the bandwidth of Silverman (1986), eq. 3.28."""
     from scipy.ndimage import gaussian_filter1d
 
     number, places = counts.sum(), np.arange(counts.size)
@@ -104,6 +110,7 @@ def _smooth_counts(counts: Floats, width: float) -> Floats:
 
 
 def _autocorrelation_plot(trace: ChainTrace, j: int, _: int | None) -> DrawnPanel:
+    """Return the autocorrelation of all chains together, by lag."""
     own = trace.autocorrelation[:, j]
     caption = "Of all chains together, by the distance in steps: it falls to 0 where the chains have mixed."
     series = (Series("autocorrelation", np.arange(own.size), own), Series("none", [0, own.size - 1], [0, 0]))
@@ -111,10 +118,13 @@ def _autocorrelation_plot(trace: ChainTrace, j: int, _: int | None) -> DrawnPane
 
 
 def _weighted_density_plot(trace: ImportanceTrace, j: int, _: int | None) -> DrawnPanel:
+    """Return the density of weighted draws, and of the normal approximation around the mode."""
     values, weights = _finite_draws(trace, j)
     mean = float(weights @ values)
+    # all weight may be on one draw
     sd = math.sqrt(max(float(weights @ (values - mean) ** 2), np.finfo(float).tiny))
     places = np.linspace(mean - DENSITY_REACH * sd, mean + DENSITY_REACH * sd, DENSITY_POINTS)
+    # Silverman (1986), eq. 3.28, with the effective number of draws 1 / sum of squared weights
     bandwidth = 1.06 * sd * float(np.sum(weights**2)) ** 0.2
     series = [Series(WEIGHTED, places, _normal_density(places[:, None], values, bandwidth) @ weights)]
     if j < trace.mode.size:
@@ -127,6 +137,7 @@ def _weighted_density_plot(trace: ImportanceTrace, j: int, _: int | None) -> Dra
 
 
 def _importance_weight_plot(trace: ImportanceTrace, j: int, _: int | None) -> DrawnPanel:
+    """Return the weights of the draws by their value."""
     values, weights = _finite_draws(trace, j)
     caption = (
         "The weight of each draw times their number: 1 where the proposal was right. A few large weights far out say that "
@@ -137,7 +148,7 @@ def _importance_weight_plot(trace: ImportanceTrace, j: int, _: int | None) -> Dr
 
 
 def _finite_draws(trace: ImportanceTrace, j: int) -> tuple[Floats, Floats]:
-    """Return the draws of a parameter that have a finite value, and their weights."""
+    """Return the finite draws of a parameter and their weights, which sum to 1."""
     values = trace.draws[:, j].astype(np.float64)
     known = np.isfinite(values)
     weights = trace.weights[known].astype(np.float64)
@@ -145,10 +156,12 @@ def _finite_draws(trace: ImportanceTrace, j: int) -> tuple[Floats, Floats]:
 
 
 def _normal_density(x: Floats, mean: Floats | float, sd: float) -> Floats:
+    """Return the density of normal distributions at ``x``."""
     return np.asarray(np.exp(-0.5 * ((x - mean) / sd) ** 2) / (sd * math.sqrt(2 * math.pi)))
 
 
 def _select_part(series: Sequence[Series], only: int | None) -> Sequence[Series]:
+    """Return all series, or one of them."""
     return series if only is None else series[only : only + 1]
 
 

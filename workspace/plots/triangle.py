@@ -1,4 +1,4 @@
-"""A triangle of the pairs of variables: how far each is off in a release, and which share a table that the records were drawn from."""
+"""Heat maps of pairs of variables: how far each is from the confidential data, and which pairs share a released table."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from sfumato.engine.methods.rows import Row
 from .figure import AxisBins, BinShares, Figure, Panel
 
 OTHER_VARIABLE = "other"
-"""The row parameter that names the second variable of a pair."""
+"""Parameter of a row that names the second variable of a pair."""
 
 
 def triangle_figures(rows: Sequence[Row], kept: Collection[frozenset[str]]) -> list[Figure]:
-    """Draw a figure for each measure that has numbers of pairs: their sizes, and beside them the ``kept`` pairs where there are some.
+    """Return a figure for each measure that has values of pairs, with a second panel of the ``kept`` pairs.
 
-    ``rows`` are averages over the datasets. A pair without a number is blank, as the other half of the square is.
+    ``rows`` are averages over the datasets.
     """
     found: dict[str, dict[tuple[str, str], float]] = {}
     for row in rows:
@@ -30,11 +30,13 @@ def triangle_figures(rows: Sequence[Row], kept: Collection[frozenset[str]]) -> l
 
 
 def _triangle_figure(name: str, values: dict[tuple[str, str], float], kept: Collection[frozenset[str]]) -> Figure:
+    """Return the figure of one measure, from its values by pair of variables."""
     names = tuple(dict.fromkeys(variable for pair in values for variable in pair))
     places = {variable: at for at, variable in enumerate(names)}
     bins = AxisBins(np.arange(len(names) + 1, dtype=np.float64) - 0.5, names)
     sizes, together = np.zeros((len(names), len(names))), np.zeros((len(names), len(names)))
     for (a, b), value in values.items():
+        # a pair fills one half of the square; the other half stays blank
         sizes[places[b], places[a]] = value
     for a, b in combinations(names, 2):
         together[places[b], places[a]] = float(frozenset((a, b)) in kept)

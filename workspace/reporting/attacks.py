@@ -1,7 +1,4 @@
-"""Attacks on a release: attack, baseline, control and excess side by side, in one table and in few words.
-
-What an attack gets right of the people says something only beside what it gets right of people whom the release has never seen.
-"""
+"""Results of attacks on a release, as a table and in a few lines: attack, control, baseline and excess side by side."""
 
 from __future__ import annotations
 
@@ -50,36 +47,39 @@ COLUMNS = (
     DisplayColumn("with", "with", drop_order=1),
 )
 PARTS_WITH_INTERVAL = ("attack", "control", "baseline", "excess")
-"""What has an interval beside it in every table of attacks."""
+"""Parts of an attack that have a column for their interval, in the order of display."""
 MOST_LINES = 4
-"""Attacks that are said where there is little room."""
+"""Number of attacks that are listed where there is little room."""
 
 
 def is_attack_row(row: Row) -> bool:
-    """Return whether a row is part of the result of an attack."""
+    """Return whether a row is one of the parts of an attack's result."""
     return row.family == "risk" and row.measure in ATTACK_PARTS
 
 
 def group_attack_rows(rows: Iterable[Row]) -> list[dict[str, Row]]:
     """Group the rows of attacks by use, dataset and draw; groups without an excess are left out.
 
-    Each group has its rows by their part: ``attack``, ``control``, ``baseline``, ``excess`` and others of ``ATTACK_PARTS``.
+    Each group maps a part (``attack``, ``control``, ``baseline``, ``excess`` and others of ``ATTACK_PARTS``) to its
+    row.
     """
     found: dict[tuple[Any, ...], dict[str, Row]] = {}
     for row in rows:
         if is_attack_row(row):
+            # the series without the measure is the same for all parts of an attack
             _, *series = row.series
             found.setdefault((row.method_key, *series, row.dataset, row.draw), {})[ATTACK_PARTS[row.measure]] = row
     return [parts for parts in found.values() if "excess" in parts]
 
 
 def attack_table(rows: Iterable[Row], apart: SettingsByMethod = NO_SETTINGS) -> DisplayTable | None:
-    """Return a table with a line for each attack, on the unchanged confidential data and on the release; None without attacks."""
+    """Return a table with a line for each attack, on the confidential data and on the release; None without attacks."""
     lines = [_attack_line(parts, apart) for parts in group_attack_rows(rows)]
     return DisplayTable(COLUMNS, lines, TITLE, FULL_TITLE) if lines else None
 
 
 def _attack_line(parts: Mapping[str, Row], apart: SettingsByMethod) -> DisplayRow:
+    """Return the cells of an attack, by the columns of the table."""
     row = parts["excess"]
     uses = apart.get(row.method_key, {})
     found: list[DisplayCell | str] = [_attack_title(row), _attack_subject(row, uses), row.dataset]
@@ -92,7 +92,7 @@ def _attack_line(parts: Mapping[str, Row], apart: SettingsByMethod) -> DisplayRo
 
 
 def _value_and_interval_cells(row: Row | None) -> list[DisplayCell | str]:
-    """Return the cells of a value and of its interval; empty ones without a row."""
+    """Return the cells of a value and of its interval; empty cells without a row."""
     if row is None:
         return ["", ""]
     return [
@@ -102,16 +102,18 @@ def _value_and_interval_cells(row: Row | None) -> list[DisplayCell | str]:
 
 
 def _part_number(parts: Mapping[str, Row], name: str) -> str:
+    """Return the value of a part as text; empty where the attack does not have the part."""
     return number(parts[name].value) if name in parts else ""
 
 
 def _attack_title(row: Row) -> str:
-    """Return the human name of the attack."""
+    """Return the title of the attack's method."""
     method = method_by_key(row.method_key)
     return row.method.replace("_", " ") if method is None else method.title
 
 
 def _attack_subject(row: Row, uses: Mapping[str, Any]) -> str:
+    """Return the variable and the settings by which one use of an attack differs from others."""
     return ", ".join(
         filter(
             None, (row.target, params_text(row_settings(row.method_key, row.params)), method_use_text(row.params, uses))
@@ -120,16 +122,19 @@ def _attack_subject(row: Row, uses: Mapping[str, Any]) -> str:
 
 
 def _value_or_status(row: Row) -> str:
+    """Return the value as text, or the status in place of a missing one."""
     return number(row.value) if row.value is not None else row.status
 
 
 def _row_interval(row: Row) -> str:
+    """Return the interval of a row as text."""
     return interval_text(row.lower, row.upper)
 
 
 def attack_lines(rows: Iterable[Row]) -> list[str]:
-    """Return a line for each attack on the release, the largest excess first, and how many more there are; empty without any."""
+    """Return a line for each attack on the release, by falling excess, and the number of attacks that are left out."""
     released = [parts for parts in group_attack_rows(rows) if parts["excess"].dataset != "confidential"]
+    # attacks without an excess come last
     released.sort(key=lambda parts: -(parts["excess"].value if parts["excess"].value is not None else -2.0))
     lines = [_attack_text(parts) for parts in released[:MOST_LINES]]
     more = len(released) - MOST_LINES
@@ -137,6 +142,7 @@ def attack_lines(rows: Iterable[Row]) -> list[str]:
 
 
 def _attack_text(parts: Mapping[str, Row]) -> str:
+    """Return an attack in one line: its name, its excess and its rates."""
     row = parts["excess"]
     name = ", ".join(filter(None, (_attack_title(row), _attack_subject(row, {}))))
     ends = f" ({_row_interval(row)})" if row.lower is not None else ""
@@ -154,7 +160,7 @@ def _attack_text(parts: Mapping[str, Row]) -> str:
 
 
 def attack_objects(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return the attacks as ``--json`` writes them: one table each, of averages and of the unchanged confidential data."""
+    """Return the objects that ``--json`` writes, one for each attack on the confidential data or the average release."""
     found = []
     for parts in group_attack_rows(row for row in rows if row.draw is None):
         row = parts["excess"]

@@ -1,4 +1,4 @@
-"""People whom an audit by shadow releases has attacked: how far each stands out, and what gives the person away. Record numbers, never values."""
+"""Results of an audit by shadow releases: which targets are recognised, and by what. Record numbers, never values."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from sfumato.engine.methods.rows import Row
 from .words import interval_text, number
 
 STRIP_CELLS = 21
-"""Of a strip from 0 to 1, with 1/2 in the middle."""
+"""Cells of the strip that draws an interval; odd, so that 1/2 is a cell."""
 MOST_TARGETS, MOST_REASONS = 12, 5
+"""Targets of an audit, and reasons for each, that are listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditedRecord:
-    """One target of an audit by shadow releases.
+    """Result of an audit by shadow releases for one target.
 
     record: its number, from 1
     auc: area under the curve by which releases with and without the record are distinguished
     lower, upper: limits of the area that hold for all targets at once
-    feature_weights: features of the release and their weights in the classifier, the largest first; above 0 where more of a feature
-        speaks for the record
+    feature_weights: features of the release and their weights in the classifier, the largest first; a weight is
+        positive where more of the feature speaks for the record
     """
 
     record: int
@@ -35,7 +36,7 @@ class AuditedRecord:
 
     @property
     def is_given_away(self) -> bool:
-        """Return whether the area is above 1/2 beyond chance."""
+        """Return whether the releases reveal the record: the lower limit of the area is above 1/2."""
         return self.lower > 0.5
 
 
@@ -45,6 +46,7 @@ def interval_strip(one: AuditedRecord) -> str:
         min(STRIP_CELLS - 1, max(0, round(value * (STRIP_CELLS - 1)))) for value in (one.lower, one.upper, 0.5, one.auc)
     ]
     cells = ["━" if places[0] <= k <= places[1] else "·" for k in range(STRIP_CELLS)]
+    # the area last, so that it shows where it falls on 1/2
     cells[places[2]], cells[places[3]] = "│", "●"
     return "".join(cells)
 
@@ -55,10 +57,7 @@ def auc_text(one: AuditedRecord) -> str:
 
 
 def audit_sentences(rows: Iterable[Row]) -> list[str]:
-    """Return a sentence for each use and kind of people: how many an audit by shadow releases found, or that it was not computed.
-
-    Empty without an audit.
-    """
+    """Return a sentence for each audit by shadow releases: how many people it recognised, or why it was not computed."""
     found = []
     for row in rows:
         method = method_by_key(row.method_key)
@@ -69,6 +68,7 @@ def audit_sentences(rows: Iterable[Row]) -> list[str]:
             continue
         said = sentence_of(row)
         if row.value is not None:
+            # the reason of such a row begins with the number of people that were attacked
             asked = row.reason.partition(";")[0]
             between = f"95 % interval {interval_text(row.lower, row.upper)}"
             said = f"{said.removesuffix('.')}, of {asked}; {between}."
@@ -77,7 +77,7 @@ def audit_sentences(rows: Iterable[Row]) -> list[str]:
 
 
 def audited_strip_facts(targets: Sequence[AuditedRecord]) -> list[tuple[str, str]]:
-    """Return a strip for each of the targets that stand out most."""
+    """Return the number of recognised people and a strip for each of the first targets."""
     away = sum(one.is_given_away for one in targets)
     facts = (
         [("people", f"{away} of {len(targets)} people asked about are recognised (interval above 0.5)")]
@@ -91,7 +91,7 @@ def audited_strip_facts(targets: Sequence[AuditedRecord]) -> list[tuple[str, str
 
 
 def give_away_reasons(one: AuditedRecord) -> list[str]:
-    """Return what gives the person away: the features of the largest weights, in words, each with its share of all weights."""
+    """Return the features by which a person is recognised, each with its share of all weights, the largest first."""
     whole = sum(abs(weight) for _, weight in one.feature_weights) or 1.0
     return [
         f"{_feature_text(feature, weight)} ({abs(weight) / whole:.0%} of the weight)"
@@ -100,6 +100,8 @@ def give_away_reasons(one: AuditedRecord) -> list[str]:
 
 
 def _feature_text(feature: str, weight: float) -> str:
+    """Return in which direction a feature speaks for the record."""
+    # distances are smaller or larger, all other features are counts
     distance = "distance" in feature
     if distance:
         return f"{'smaller' if weight < 0 else 'larger'} {feature}"
@@ -107,7 +109,7 @@ def _feature_text(feature: str, weight: float) -> str:
 
 
 def audited_record_facts(one: AuditedRecord, levers: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Return everything about one target: the area, what gives the person away, what to change."""
+    """Return the facts about one target: its area, by what it is recognised, and what to change."""
     said = (
         "recognised: the interval is above 0.5"
         if one.is_given_away

@@ -1,4 +1,4 @@
-"""What an intruder believes of records before and after a release, as values, as tables, and as JSON."""
+"""Beliefs of an intruder about records before and after a release: as values, tables, a figure and JSON."""
 
 from __future__ import annotations
 
@@ -62,41 +62,43 @@ class MeasureBeliefs:
 
     @property
     def n_attacked(self) -> int:
-        """Return how many records were attacked."""
+        """Return the number of attacked records."""
         return len(self.posterior)
 
     @property
     def nearly_certain(self) -> NDArray[np.bool_]:
-        """Return the records whose truth is nearly certain after the release, (t,)."""
+        """Mark the records whose truth is nearly certain after the release, (t,)."""
         return self.posterior >= self.certain_from
 
     @property
     def newly_certain(self) -> NDArray[np.bool_]:
-        """Return the records whose truth is nearly certain after the release and was not before, (t,)."""
+        """Mark the records whose truth is nearly certain after the release and was not before, (t,)."""
         return self.nearly_certain & (self.prior < self.certain_from)
 
     @property
     def attacked_text(self) -> str:
-        """Return ``all 400 n_records``, ``300 of 1,000 n_records``."""
+        """Return the number of attacked records in words: ``all 400 records``, ``300 of 1,000 records``."""
         return f"{'all ' if self.n_attacked == self.n_records else f'{self.n_attacked:,} of '}{count_noun(self.n_records, 'record')}"
 
     @property
     def result_text(self) -> str:
-        """Return the shares guessed right, and how many truths are nearly certain."""
+        """Return the shares guessed right before and after, and the number of nearly certain records."""
         band = interval_text(self.right_after.lower, self.right_after.upper)
         right = f"right {number(self.right_after.value)}{f' ({band})' if band else ''}, before {number(self.right_before.value)}"
         return f"{right} · sure of {int(self.nearly_certain.sum()):,}, newly {int(self.newly_certain.sum()):,}"
 
     @property
     def measure_text(self) -> str:
-        """Return ``measure[1], prior = uniform``."""
+        """Return the place of the measure with its parameters: ``measure[1], prior = uniform``."""
         params = params_text(self.params)
         return f"{self.measure_place}, {params}" if params else self.measure_place
 
 
 @dataclass(frozen=True, slots=True)
 class RecordGuess:
-    """One guess at a record: its probability after and before the release, whether it is right, and its values where they were requested."""
+    """Guess at a record: its probability after and before the release, whether it is right, and its values if asked
+    for.
+    """
 
     posterior: float
     prior: float
@@ -126,12 +128,12 @@ class RecordGuesses:
 
 
 def times_as_likely(posterior: float, prior: float) -> str:
-    """Return how many times as likely the truth has become; empty where it was as good as impossible before."""
+    """Return the ratio of a posterior to a prior probability as text; empty where the prior is nearly 0."""
     return number(posterior / prior) if prior > 1e-12 else ""
 
 
 def record_belief_lines(found: RecordGuesses) -> list[str]:
-    """Return what is believed of a record, in words and without a value."""
+    """Return the belief in a record's truth in sentences, without a value of the record."""
     ratio = times_as_likely(found.posterior, found.prior)
     moved = f"the truth has probability {number(found.posterior)}, {number(found.prior)} before the release"
     first = moved + (f": {ratio} times as likely" if ratio else ": it was as good as impossible")
@@ -144,7 +146,7 @@ def record_belief_lines(found: RecordGuesses) -> list[str]:
 
 
 def ranked_guess_table(found: RecordGuesses) -> DisplayTable:
-    """Return the guesses by rank, with their values where they were requested."""
+    """Return the guesses at a record by rank, with their values where they were requested."""
     names = list(next((one.values for one in found.guesses if one.values is not None), {}))
     rows = [
         [str(rank), number(one.posterior), number(one.prior), times_as_likely(one.posterior, one.prior), _truth_text(one),
@@ -155,12 +157,14 @@ def ranked_guess_table(found: RecordGuesses) -> DisplayTable:
 
 
 def _truth_text(guess: RecordGuess) -> str:
+    """Return whether a guess is the truth, in words."""
     return "the truth" if guess.is_right else "wrong"
 
 
 def before_after_table(found: MeasureBeliefs) -> DisplayTable:
-    """Return the guesses before the release against those after it (Reiter, Wang & Zhang, Table 3)."""
+    """Return the cross table of guesses before and after the release, by whether they are right."""
     rows = [
+        # Reiter, Wang & Zhang, Table 3
         [said, *(number(value) for value in (sum(own), *own))]
         for said, own in (
             ("correct", (found.right_counts[True, True], found.right_counts[True, False])),
@@ -211,7 +215,8 @@ RANKING_COLUMNS = (
 
 
 def belief_ranking_table(found: MeasureBeliefs) -> DisplayTable:
-    """Return the records whose truth is most probable, without values; of equals first those whose prior was lowest."""
+    """Return the records by falling probability of their truth, without values; among equals the lowest prior first."""
+    # the last key is the first by which lexsort sorts
     order = np.lexsort((found.record_numbers, found.prior, -found.posterior))
     rows = [
         [str(rank), str(found.record_numbers[i]), number(float(found.posterior[i])), number(float(found.prior[i])),
@@ -222,7 +227,7 @@ def belief_ranking_table(found: MeasureBeliefs) -> DisplayTable:
 
 
 def belief_figure(found: MeasureBeliefs) -> Figure:
-    """Return a figure of how belief in the truth moved, and of the share guessed right by the first datasets."""
+    """Return a figure of the change of belief in the truth and of the share guessed right by the first datasets."""
     values = [(float(m), row.value, row.lower, row.upper) for m, row in sorted(found.right_by_first_datasets.items())]
     panels = (belief_change_panel(found.prior, found.posterior), first_datasets_panel(values, found.right_before.value))
     return Figure(
@@ -234,7 +239,7 @@ def belief_figure(found: MeasureBeliefs) -> Figure:
 
 
 def certainty_text(found: MeasureBeliefs) -> str:
-    """Return of how many records the intruder is nearly certain, what that means, and the remark on the numbers."""
+    """Return for how many records the intruder is nearly certain, and what that means."""
     newly, all_of = int(found.newly_certain.sum()), int(found.nearly_certain.sum())
     said = (
         f"The intruder is sure of {count_noun(all_of, 'record')}, whose truth has a probability of {number(found.certain_from)} or more; "
@@ -245,7 +250,7 @@ def certainty_text(found: MeasureBeliefs) -> str:
 
 
 def beliefs_object(found: MeasureBeliefs) -> dict[str, Any]:
-    """Return the object that ``--json`` writes of all records together."""
+    """Return the object that ``--json`` writes about all attacked records together."""
     return {
         "asked": found.n_attacked,
         "guessed_right": found.right_after.value,
@@ -268,7 +273,7 @@ def beliefs_object(found: MeasureBeliefs) -> dict[str, Any]:
 
 
 def guesses_object(found: RecordGuesses) -> dict[str, Any]:
-    """Return the object that ``--json`` writes of one record; values only where they were requested."""
+    """Return the object that ``--json`` writes about one record; values only where they were requested."""
     guesses = [
         {"posterior": one.posterior, "prior": one.prior, "right": one.is_right}
         | ({} if one.values is None else {"values": dict(one.values)})

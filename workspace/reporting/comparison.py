@@ -1,4 +1,4 @@
-"""Two runs side by side as tables: the numbers of both releases, the numbers of one run only, and the verdicts."""
+"""Comparison of two runs as tables: numbers of both runs, numbers of one run only, and verdicts."""
 
 from __future__ import annotations
 
@@ -35,13 +35,14 @@ NOTE = (
 
 
 def difference_outcome(row: ComparedNumber, runs: RunNumbers) -> str:
-    """Return which run is better, with a sign: ``> run 5 better``; no colour is needed to tell outcomes apart."""
+    """Return which run is better, with a sign, so that no colour is needed: ``> run 5 better``."""
     if row.difference is None:
         return "? not computed"
     if row.difference == 0:
         return "= equal"
     if row.distinguishable is False:
         return "~ not distinguishable"
+    # None, unlike False: there is no interval by which to distinguish the runs
     unsure = "" if row.distinguishable else ", no interval"
     if row.better_run is None:
         return f"* they differ{unsure}"
@@ -50,20 +51,20 @@ def difference_outcome(row: ComparedNumber, runs: RunNumbers) -> str:
 
 
 def brief_difference_outcome(row: ComparedNumber, runs: RunNumbers) -> str:
-    """Return ``> run 5``, or the sign alone, for narrow columns beside a tally that has the words."""
+    """Return which run is better in few cells: ``> run 5``, or the sign alone where neither is."""
     said = difference_outcome(row, runs)
     return said.partition(" better")[0] if said[0] in "<>" else said[0]
 
 
 def outcome_counts_text(rows: Iterable[ComparedNumber], runs: RunNumbers) -> str:
-    """Return ``24 numbers: 9 > run 5 better, 10 ~ not distinguishable``, the most frequent outcome first."""
+    """Return the outcomes by frequency: ``24 numbers: 9 > run 5 better, 10 ~ not distinguishable``."""
     counts = Counter(difference_outcome(row, runs) for row in rows)
     parts = [f"{count} {words}" for words, count in counts.most_common()]
     return f"{counts.total()} numbers: {', '.join(parts)}" if parts else "The runs have no number in common"
 
 
 def verdict_counts_text(rows: Sequence[ComparedVerdict]) -> str:
-    """Return ``6 thresholds: 5 have the same verdict in both runs, 1 has another in each``, and how many one run alone has."""
+    """Return how many verdicts agree: ``6 thresholds: 5 have the same verdict in both runs, 1 has another ...``."""
     both = [(row.first.outcome, row.second.outcome) for row in rows if row.first is not None and row.second is not None]
     alike = sum(first == second for first, second in both)
     counts = [
@@ -76,12 +77,12 @@ def verdict_counts_text(rows: Sequence[ComparedVerdict]) -> str:
 
 
 def difference_heading(runs: RunNumbers) -> str:
-    """Return ``run 5 - run 3``: the direction of the difference."""
+    """Return the heading that shows the direction of differences: ``run 5 - run 3``."""
     return f"run {runs[1]} - run {runs[0]}"
 
 
 def compared_number_columns(runs: RunNumbers) -> tuple[DisplayColumn, ...]:
-    """Return the columns of compared numbers; page-only columns have no room on a line of text."""
+    """Return the columns of the table of compared numbers."""
     return (
         DisplayColumn("name", "number", 28, grow_order=1),
         DisplayColumn("confidential", "confidential", 12, "right", drop_order=2),
@@ -109,7 +110,7 @@ def compared_number_cells(row: ComparedNumber, runs: RunNumbers, name: str = "")
 def comparison_table(
     title: str, rows: Sequence[ComparedNumber], runs: RunNumbers, apart: SettingsByMethod = NO_SETTINGS
 ) -> DisplayTable:
-    """Return one line a number, with its baselines and parameters; what is equal on all lines stands in the title."""
+    """Return a line for each compared number; parameters that all lines share are in the title."""
     named = [params_text(row.params, apart.get(method_key_of_measure(row.key), {})) for row in rows]
     shared = named[0] if len(set(named)) == 1 else ""
     shown = [column for column in compared_number_columns(runs) if column.name != "name"]
@@ -133,7 +134,7 @@ def comparison_table(
 def comparison_tables(
     rows: Sequence[ComparedNumber], runs: RunNumbers, apart: SettingsByMethod = NO_SETTINGS
 ) -> list[DisplayTable]:
-    """Return a table for every family of which both runs have numbers."""
+    """Return a table for each family of measures of which both runs have numbers."""
     found = [(title, [row for row in rows if row.key.startswith(f"{key}.")]) for key, title in FAMILY_HEADINGS.items()]
     return [comparison_table(title, own, runs, apart) for title, own in found if own]
 
@@ -144,11 +145,13 @@ def confidential_values_text(row: ComparedNumber) -> str:
 
 
 def _baselines_text(row: ComparedNumber) -> str:
-    """Return the baselines, unless they are equal to the confidential value."""
+    """Return the baselines of both runs, without those that equal the confidential value."""
+    # the confidential value has a column of its own
     return _side_values_text(row, lambda side: None if side.baseline == side.confidential else side.baseline)
 
 
 def _side_values_text(row: ComparedNumber, of: Callable[[RunValue], float | None]) -> str:
+    """Return a value of both runs, once where they agree: ``0.2 / 0.3``."""
     values = [of(side) for side in (row.first, row.second) if side is not None]
     shown = [number(value) for value in values if value is not None]
     return " / ".join(dict.fromkeys(shown))
@@ -166,6 +169,7 @@ def shortened_row_names(
     ]
     names = labels_of(full)
     times = Counter(names)
+    # thresholds of one number that differ in their limits only would have one name
     whole = [
         f"{name} ({compared_limits_text(row)})" if times[name] > 1 and isinstance(row, ComparedVerdict) else name
         for name, row in zip(names, rows, strict=True)
@@ -184,16 +188,17 @@ SINGLE_RUN_COLUMNS = (
 def single_run_cells(
     row: ComparedNumber, place: int, run: int, apart: SettingsByMethod = NO_SETTINGS
 ) -> tuple[str, str, str]:
-    """Return the cells of a number that one run alone has, by column."""
+    """Return the cells of a number that only one run has."""
     return str(run), full_row_name(row, apart), _side_value_text(row, place)
 
 
 def single_run_lines(rows: Sequence[ComparedNumber], place: int, apart: SettingsByMethod = NO_SETTINGS) -> list[str]:
-    """Return a line for every number that one run alone has."""
+    """Return a line for each number that only one run has."""
     return [f"{full_row_name(row, apart)} = {_side_value_text(row, place)}" for row in rows]
 
 
 def _side_value_text(row: ComparedNumber, place: int) -> str:
+    """Return the value of one of the two runs."""
     side = (row.first, row.second)[place]
     return number(side.value if side else None)
 
@@ -218,6 +223,7 @@ def compared_verdict_cells(verdict: ComparedVerdict, name: str = "") -> tuple[Di
 
 
 def _verdict_side_cells(verdict: Verdict | None) -> tuple[DisplayCell | str, str]:
+    """Return the outcome and the observed value of one run's verdict."""
     if verdict is None:
         return "no threshold", ""
     return outcome_cell(verdict.outcome), observed_text(verdict)
@@ -226,7 +232,7 @@ def _verdict_side_cells(verdict: Verdict | None) -> tuple[DisplayCell | str, str
 def compared_verdicts_table(
     verdicts: Sequence[ComparedVerdict], runs: RunNumbers, apart: SettingsByMethod = NO_SETTINGS
 ) -> DisplayTable:
-    """Return one line a threshold, with the outcomes of the two runs side by side."""
+    """Return a line for each threshold, with the outcomes of both runs side by side."""
     lines = []
     for verdict, name in zip(verdicts, labels_of(verdicts), strict=True):
         _, *cells = compared_verdict_cells(verdict)
@@ -235,7 +241,7 @@ def compared_verdicts_table(
 
 
 def compared_limits_text(verdict: ComparedVerdict) -> str:
-    """Return the limit; both limits where the runs differ."""
+    """Return the limit of a threshold in words; both limits where the runs have different ones."""
     limits = dict.fromkeys(
         limit_quantity(verdict.bound, side.limit, verdict.value) for side in (verdict.first, verdict.second) if side
     )

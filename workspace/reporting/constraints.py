@@ -26,14 +26,14 @@ REDRAWS_EXPLANATION = (
 
 @dataclass(frozen=True, slots=True)
 class RuleLine:
-    """A constraint and how many records comply with it.
+    """Constraint on records, with how many records comply with it.
 
     name, text: its name and the rule, as written
-    source: what a recipe states about its origin
-    broken: records that break it
-    unknown: records for which it cannot be decided
-    records: all records
-    support: records that support it; None for a rule that was not found in the data
+    source: where the recipe says that it comes from
+    broken: number of records that break it
+    unknown: number of records for which it cannot be decided
+    records: number of all records
+    support: number of records that support it; None for a rule that was not found in the data
     """
 
     name: str
@@ -45,17 +45,17 @@ class RuleLine:
     support: int | None = None
 
     def to_recipe_value(self) -> str | dict[str, str]:
-        """Return what a recipe writes after its name."""
+        """Return the value that a recipe has for the constraint."""
         return self.text if self.source == "declared" else {"holds": self.text, "source": self.source}
 
 
 @dataclass(frozen=True, slots=True)
 class RulesView:
-    """Constraints of a table of ``records``.
+    """Constraints of a table.
 
     records: number of records
     said: constraints that the recipe declares, in their order
-    found: other rules that all records comply with, the surest first
+    found: other rules that all records comply with, the best supported first
     """
 
     records: int
@@ -64,13 +64,13 @@ class RulesView:
 
 
 def _rule_cell(rule: str) -> DisplayCell:
-    """Return a rule as a cell: its beginning where it is long, all of it on a page."""
+    """Return a rule as a cell, cut in lines of text and in full on a page."""
     said = replace_unprintable(rule)
     return DisplayCell(said if len(said) <= LONGEST_RULE else f"{said[: LONGEST_RULE - 1]}…", full_text=said)
 
 
 def declared_rules_table(lines: Sequence[RuleLine]) -> DisplayTable:
-    """Return the constraints of a recipe, and how many records break each."""
+    """Return the declared constraints with the number of records that break each."""
     rows: list[list[DisplayCell | str]] = [
         [
             DisplayCell("broken", "fail") if line.broken else DisplayCell("kept", "pass"),
@@ -86,7 +86,7 @@ def declared_rules_table(lines: Sequence[RuleLine]) -> DisplayTable:
 
 
 def suggested_rules_table(lines: Sequence[RuleLine]) -> DisplayTable:
-    """Return the rules that all records comply with, and how many records support each."""
+    """Return the rules that all records comply with, and the number of records that support each."""
     rows: list[list[DisplayCell | str]] = [
         [replace_unprintable(line.name), _rule_cell(line.text), f"{line.support or 0:,}"] for line in lines
     ]
@@ -94,7 +94,7 @@ def suggested_rules_table(lines: Sequence[RuleLine]) -> DisplayTable:
 
 
 def compliance_text(view: RulesView) -> str:
-    """Return how many records break how many rules, in a sentence."""
+    """Return in a sentence how many rules are broken, and by how many records."""
     broken = [line for line in view.said if line.broken]
     rules = count_noun(len(view.said), "rule")
     if not view.said:
@@ -106,10 +106,12 @@ def compliance_text(view: RulesView) -> str:
 
 
 def redraws_sentence(redraws: RedrawsByDataset) -> str:
-    """Return how many records were redrawn for how many rules, in a sentence; empty where no step had constraints.
+    """Return in a sentence how many records were redrawn to keep rules; empty where no step had constraints.
 
-    ``214 of 10,000 records redrawn (adult_spouse 200, order 14)``; of several datasets on average, with the most of one.
+    One dataset: ``214 of 10,000 records redrawn (adult_spouse 200, order 14)``; several: the average and the largest
+    number.
     """
+    # the line without a step counts records over all steps, each once
     whole = [one for found in redraws.values() for one in found if not one.step]
     if not whole:
         return ""
@@ -146,10 +148,7 @@ def _mean_text(counts: Sequence[int]) -> str:
 
 
 def redraws_table(redraws: RedrawsByDataset) -> DisplayTable | None:
-    """Return redrawn records by step and rule; None if no record was redrawn.
-
-    Columns: records of a dataset redrawn on average and at most, redraws in all, and records that still break the rule.
-    """
+    """Return the redrawn records by step and rule; None where no record was redrawn."""
     groups: dict[tuple[str, str, str], list[RedrawCounts]] = {}
     for lines in redraws.values():
         for one in lines:
@@ -174,7 +173,7 @@ def redraws_table(redraws: RedrawsByDataset) -> DisplayTable | None:
 
 
 def redraws_objects(redraws: RedrawsByDataset) -> list[dict[str, Any]]:
-    """Return what ``--json`` writes of the redraws: an object for each dataset, step and rule."""
+    """Return the objects that ``--json`` writes about redraws, one for each dataset, step and rule."""
     return [{"draw": draw, **asdict(one)} for draw, lines in redraws.items() for one in lines]
 
 

@@ -1,4 +1,4 @@
-"""How the models of a run converged: every statistic with its rule, and for each parameter whether it is within the usual limits."""
+"""Convergence of the models of a run: every statistic with its rule, and which parameters exceed a usual limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from .tables import DisplayCell, DisplayColumn, DisplayTable
 from .words import number, sign_for
 
 ALL_PARAMETERS = "all parameters"
-"""What speaks of a whole model stands under this name."""
+"""Name under which the statistics of a whole model are listed."""
+# R-hat and effective sample sizes: Vehtari et al. (2021); Pareto k: Vehtari et al. (2024)
 LARGEST_R_HAT, SMALLEST_SIZE, LARGEST_K = 1.01, 400.0, 0.7
 _STATISTICS = {
     "r_hat": "r_hat",
@@ -25,17 +26,17 @@ _STATISTICS = {
 CONVERGENCE_CAPTION = "Convergence: R-hat at most 1.01, effective sample sizes at least 400, Pareto k at most 0.7 (Vehtari et al. 2021, 2024)"
 EARLIER_VERSION = "an earlier version fitted it; run its recipe again"
 SparklineValues = Mapping[tuple[str, str], Sequence[float]]
-"""What a line draws of each parameter, by model and parameter."""
+"""Values that a small line plot draws, by model and parameter."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParameterConvergence:
-    """Convergence statistics of a parameter, None where one is not known.
+    """Convergence statistics of a parameter; None where a statistic is not known.
 
     target: the modelled variable
-    parameter: its name, or ``all parameters`` for a whole model
+    parameter: its name, or ALL_PARAMETERS for a whole model
     r_hat: potential scale reduction
-    bulk, tail: effective sample sizes (Vehtari et al. 2021); of a whole model ``bulk`` is that of its importance weights
+    bulk, tail: effective sample sizes; ``bulk`` of a whole model is that of its importance weights
     acceptance, pareto_k: acceptance rate and Pareto k, of whole models only
     """
 
@@ -49,7 +50,7 @@ class ParameterConvergence:
 
     @property
     def exceeded_limits(self) -> tuple[str, ...]:
-        """Return which of the usual limits are exceeded, in words."""
+        """Return the usual limits that are exceeded, in words."""
         weights = "ESS" if self.parameter == ALL_PARAMETERS else "bulk ESS"
         checks = (
             (self.r_hat, LARGEST_R_HAT, "R-hat over 1.01", True),
@@ -65,12 +66,12 @@ class ParameterConvergence:
 
     @property
     def is_judged(self) -> bool:
-        """Return whether there is a statistic that has a limit."""
+        """Return whether some statistic with a limit is known."""
         return any(value is not None for value in (self.r_hat, self.bulk, self.tail, self.pareto_k))
 
 
 def convergence_by_parameter(lines: Sequence[Diagnostic]) -> list[ParameterConvergence]:
-    """Return the statistics of every parameter of the models that have a sampler, in their order, the whole model first."""
+    """Return the statistics of each parameter of the models that have a sampler, the whole model before its parameters."""
     sampled = {line.target for line in lines if line.name in _STATISTICS}
     found: dict[tuple[str, str], dict[str, float | None]] = {(target, ALL_PARAMETERS): {} for target in sampled}
     for line in lines:
@@ -78,15 +79,17 @@ def convergence_by_parameter(lines: Sequence[Diagnostic]) -> list[ParameterConve
             known = found.setdefault((line.target, line.parameter), {})
             if line.name in _STATISTICS:
                 known[_STATISTICS[line.name]] = line.value
+    # reversed, so that the first place of each model is the one that stays
     order = {target: i for i, target in reversed(list(enumerate(line.target for line in lines)))}
     made = [ParameterConvergence(target, parameter, **known) for (target, parameter), known in found.items()]
     return sorted(made, key=lambda line: (order[line.target], line.parameter != ALL_PARAMETERS))
 
 
 def sort_worst_first(lines: Sequence[ParameterConvergence]) -> list[ParameterConvergence]:
-    """Sort by most exceeded limits, then by R-hat, then by the smaller sample size."""
+    """Sort parameters by most exceeded limits, then by largest R-hat, then by smallest sample size."""
 
     def doubt(line: ParameterConvergence) -> tuple[int, float, float]:
+        """Return the sort key, smallest for the worst parameter."""
         sizes = [size for size in (line.bulk, line.tail) if size is not None]
         return -len(line.exceeded_limits), -(line.r_hat or 0.0), min(sizes, default=float("inf"))
 
@@ -121,12 +124,12 @@ def statistic_cells(found: Diagnostic) -> dict[str, DisplayCell | str]:
 
 
 def statistic_table(found: Sequence[Diagnostic]) -> DisplayTable:
-    """Return every statistic of a run's models with the rule that it is compared with."""
+    """Return every statistic of a run's models with the rule that it must meet."""
     return DisplayTable(STATISTIC_COLUMNS, [tuple(statistic_cells(one).values()) for one in found], "Every statistic")
 
 
 def statistics_summary(found: Sequence[Diagnostic]) -> str:
-    """Return ``12 statistics of 1 model; every rule met (8)``."""
+    """Return the number of statistics and of broken rules: ``12 statistics of 1 model; ✓ every rule met (8)``."""
     if not found:
         return ""
     judged = [one for one in found if one.passed is not None]
@@ -140,14 +143,16 @@ def statistics_summary(found: Sequence[Diagnostic]) -> str:
 
 
 def broken_rule_lines(diagnostics: Sequence[Diagnostic]) -> list[str]:
-    """Return a line for each model and statistic that breaks its rule: how many parameters do, and the worst value."""
+    """Return a line for each model and statistic that breaks its rule: the worst value, and the number of others."""
     broken: dict[tuple[str, str, str], list[Diagnostic]] = {}
     for found in diagnostics:
         if found.passed is False:
             broken.setdefault((found.target, found.name, found.rule), []).append(found)
     lines = []
     for (target, name, rule), own in broken.items():
+        # the worst value is the smallest under a lower limit
         sign = -1 if rule.startswith("at least") else 1
+        # a statistic that could not be computed is worse than any value
         worst = max(own, key=lambda one: float("inf") if one.value is None else sign * one.value)
         others = f", and {len(own) - 1} more" if len(own) > 1 else ""
         lines.append(
@@ -170,11 +175,11 @@ WITHIN, NO_CHECK, NO_TRACE = "within limits", "no convergence check", "no trace 
 
 @dataclass(frozen=True)
 class ConvergenceLine:
-    """A line of the convergence table: a parameter of a model with a sampler, or a model without one.
+    """Line of the convergence table: a parameter of a model with a sampler, or a model without one.
 
     convergence: the statistics
     missing_reason: why the model has no convergence check; empty where it has one
-    sparkline: values that a line of text can draw
+    sparkline: values that a small line plot draws
     """
 
     convergence: ParameterConvergence
@@ -183,17 +188,19 @@ class ConvergenceLine:
 
     @property
     def parameter_key(self) -> tuple[str, str]:
+        """Return the model and the parameter of the line."""
         return self.convergence.target, self.convergence.parameter
 
     @property
     def is_flagged(self) -> bool:
+        """Return whether a usual limit is exceeded."""
         return bool(self.convergence.exceeded_limits)
 
 
 def convergence_lines(
     lines: Sequence[Diagnostic], whys: Mapping[str, str], shapes: SparklineValues
 ) -> list[ConvergenceLine]:
-    """Return every parameter of the models with a sampler, flagged ones first, then the models without one."""
+    """Return the lines of all models: flagged parameters first, then the others, then models without a sampler."""
     sampled = convergence_by_parameter(lines)
     known = {line.target for line in sampled}
     made = [ConvergenceLine(line, sparkline=shapes.get((line.target, line.parameter), ())) for line in sampled]
@@ -204,6 +211,7 @@ def convergence_lines(
 
 
 def convergence_cells(line: ConvergenceLine) -> dict[str, DisplayCell | str]:
+    """Return the cells of a line by column."""
     of = line.convergence
     return {
         "target": of.target,
@@ -217,22 +225,25 @@ def convergence_cells(line: ConvergenceLine) -> dict[str, DisplayCell | str]:
 
 
 def convergence_table(diagnostics: Sequence[Diagnostic]) -> DisplayTable | None:
-    """Return R-hat, sample sizes, acceptance and Pareto k of every parameter, compared with the usual limits; None without any."""
+    """Return the table of convergence statistics; None where no model has a sampler."""
     lines = [tuple(convergence_cells(ConvergenceLine(line)).values()) for line in convergence_by_parameter(diagnostics)]
     return DisplayTable(PARAMETER_COLUMNS, lines, CONVERGENCE_CAPTION) if lines else None
 
 
 def _rounded_text(value: float | None, digits: int) -> str:
+    """Return a number with a fixed number of decimals; empty for None."""
     return "" if value is None else f"{value:.{digits}f}"
 
 
 def _sampler_text(line: ParameterConvergence) -> str:
+    """Return the acceptance rate, or the Pareto k, of a whole model."""
     if line.acceptance is not None:
         return f"accept {line.acceptance:.2f}"
     return "" if line.pareto_k is None else f"k {line.pareto_k:.2f}"
 
 
 def _verdict_cell(line: ConvergenceLine) -> DisplayCell | str:
+    """Return the first exceeded limit and how many more there are, or that all limits are kept."""
     if line.missing_reason:
         return NO_TRACE if line.missing_reason == EARLIER_VERSION else NO_CHECK
     flags = line.convergence.exceeded_limits
@@ -242,7 +253,7 @@ def _verdict_cell(line: ConvergenceLine) -> DisplayCell | str:
 
 
 def convergence_text(line: ParameterConvergence) -> str:
-    """Return all statistics of a parameter: ``R-hat 1.003 · bulk ESS 812 · tail ESS 790 · ✓ within limits``."""
+    """Return all statistics of a parameter in a line: ``R-hat 1.003 · bulk ESS 812 · tail ESS 790 · ✓ within limits``."""
     sizes = "ESS of the weights" if line.parameter == ALL_PARAMETERS else "bulk ESS"
     named = (
         ("accepted", line.acceptance and f"{line.acceptance:.0%}"),
@@ -256,19 +267,20 @@ def convergence_text(line: ParameterConvergence) -> str:
 
 
 def _judgement_texts(line: ParameterConvergence) -> Sequence[str]:
+    """Return each exceeded limit with its sign, or that all are kept."""
     if line.exceeded_limits:
         return [f"{sign_for('fail')} {flag}" for flag in line.exceeded_limits]
     return [f"{sign_for('pass')} {WITHIN}"] if line.is_judged else []
 
 
 def parameter_or_model_text(line: ParameterConvergence | None, whole: ParameterConvergence | None) -> str:
-    """Return the statistics of a parameter, or else of its whole model."""
+    """Return the statistics of a parameter, or of its whole model where the parameter has none."""
     own = "" if line is None else convergence_text(line)
     return own or ("" if whole is None else f"the whole model: {convergence_text(whole)}")
 
 
 def convergence_summary(lines: Sequence[ConvergenceLine], whys: Mapping[str, str]) -> str:
-    """Return ``17 parameters of 1 model: ✓ all within limits · no convergence check in price``."""
+    """Return the number of parameters and of flagged ones: ``17 parameters of 1 model: ✓ all within limits``."""
     judged = [one for one in lines if one.convergence.is_judged and not one.missing_reason]
     flagged = sum(one.is_flagged for one in judged)
     parts = []
@@ -291,5 +303,5 @@ def convergence_summary(lines: Sequence[ConvergenceLine], whys: Mapping[str, str
 
 
 def missing_check_text(line: ConvergenceLine) -> str:
-    """Return why a model has no convergence check, such as ``price: no trace kept; an earlier version fitted it ...``."""
+    """Return why a model has no convergence check: ``price: no trace kept; an earlier version fitted it ...``."""
     return f"{line.convergence.target}: {NO_TRACE if line.missing_reason == EARLIER_VERSION else NO_CHECK}; {line.missing_reason}"

@@ -1,4 +1,7 @@
-"""A document as a value: headings, paragraphs, terms, tables and signature lines, written as one HTML page or as Markdown."""
+"""Documents as values, written as one HTML page or as Markdown.
+
+A document consists of chapters, paragraphs, definitions, tables, figures and signature lines.
+"""
 
 from __future__ import annotations
 
@@ -29,24 +32,25 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: .8rem; backgrou
 @media print { body { max-width: none; padding: 0; font-size: 10pt; } nav { display: none; } figure, tr { break-inside: avoid; } h2, h3 { break-after: avoid; } table { font-size: 7.5pt; } .wide { overflow-x: visible; } }
 """
 )
+# nothing is loaded and no script runs, even if a text of an untrusted file should become markup
 CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 OPEN_LABEL = "To be completed"
 TextOrQuestion: TypeAlias = "str | OpenQuestion"
 DocumentPart: TypeAlias = "Paragraph | DefinitionList | BulletList | DisplayTable | SignatureLines | CaptionedFigure | PreformattedText | Chapter"
 SIGNATURE_HEADS = ("role", "name", "date", "signature")
 _ACTIVE = re.compile(r"([\\`*\[\]<>#|~&$@{}]|(?<![^\W_])_|_(?![^\W_]))")
-"""Signs that a parser acts upon; an underscore between letters or digits does nothing, nor does ``!`` where ``[`` is escaped."""
+"""Characters that have a meaning in Markdown; not an underscore within a word, nor ``!``, whose ``[`` is escaped."""
 _FIRST = re.compile(r"^(?:(?=[-+=](?![\w.]))|(\d+)(?=[.)](?:\s|$)))")
-"""What begins a list, or underlines the line above; a number such as -0.5 does neither."""
+"""Beginnings of a line that start a list or underline the line above; not a number such as -0.5."""
 _LINKS = re.compile(r"(?i)(https?|ftp|mailto|www)(?=[:.])")
 
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """A question that only a person can answer.
+    """Question that only a person can answer.
 
     question: text of the question
-    answer_place: where the answer can be written so that the next document has it
+    answer_place: where the answer can be written, so that later documents contain it
     """
 
     question: str
@@ -54,49 +58,53 @@ class OpenQuestion:
 
     @property
     def full_text(self) -> str:
-        """Return the question and where its answer belongs."""
+        """Return the question with the place for its answer."""
         return f"{self.question} ({self.answer_place})" if self.answer_place else self.question
 
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
+    """Paragraph of text, in bold where ``is_strong``."""
+
     content: TextOrQuestion
     is_strong: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class BulletList:
+    """List of items with bullets."""
+
     items: Sequence[TextOrQuestion]
 
 
 @dataclass(frozen=True, slots=True)
 class DefinitionList:
-    """Terms and their descriptions, in words or several items; terms without a description are left out."""
+    """Terms with their descriptions; terms whose description is empty are left out."""
 
     pairs: Sequence[tuple[str, TextOrQuestion | BulletList]]
 
 
 @dataclass(frozen=True, slots=True)
 class PreformattedText:
-    """Text that is shown verbatim, such as a recipe."""
+    """Text that is shown unchanged, such as a recipe."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class SignatureLines:
-    """Lines to sign on: pairs of a role and a name, which may be empty."""
+    """Lines to sign on, for pairs of a role and a name, which may be empty."""
 
     signers: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CaptionedFigure:
-    """A figure with a caption; in Markdown it is written in words.
+    """Figure with a caption; Markdown describes it in words.
 
     figure: the figure
-    caption: the text below it
-    ident: a name that no other figure of the page has
+    caption: text below it
+    ident: id that no other figure of the page has
     """
 
     figure: Figure
@@ -105,20 +113,20 @@ class CaptionedFigure:
 
 
 def number_figure(figure: Figure, number: int) -> CaptionedFigure:
-    """Return a figure with its number, title and caption below it."""
+    """Return a figure with its number and title in the caption."""
     return CaptionedFigure(figure, f"Figure {number}. {figure.title}. {figure.caption}", f"figure-{number}")
 
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """Parts under a heading; a chapter inside a chapter stands one level lower."""
+    """Heading with the parts below it; a chapter within a chapter has a heading one level lower."""
 
     title: str
     parts: Sequence[DocumentPart]
 
     @property
     def anchor(self) -> str:
-        """Return the id that a list of contents links to."""
+        """Return the id by which the list of contents links to the chapter."""
         return re.sub("[^a-z0-9]+", "-", self.title.lower()).strip("-") or "chapter"
 
 
@@ -142,7 +150,7 @@ class Document:
     has_contents: bool = False
 
     def to_html(self) -> str:
-        """Write one HTML page, which loads nothing."""
+        """Return the document as one HTML page, which loads nothing."""
         marking = element("p", self.marking, class_="marking") if self.marking else ""
         head = (
             element("h1", self.title),
@@ -154,6 +162,7 @@ class Document:
         return html_page(f"{self.title}: {self.kind}" if self.kind else self.title, body)
 
     def _contents_html(self) -> MarkupChild:
+        """Return the list of contents; empty where the document has none."""
         if not self.has_contents:
             return ""
         chapters = [part for part in self.parts if isinstance(part, Chapter)]
@@ -161,7 +170,7 @@ class Document:
         return element("nav", element("ul", links), aria_label="Contents")
 
     def to_markdown(self) -> str:
-        """Write the document in Markdown (CommonMark, with the tables of GitHub's)."""
+        """Return the document in Markdown (CommonMark with GitHub's tables)."""
         head = [
             f"# {escape_markdown(self.title)}",
             f"**{escape_markdown(self.marking)}**" if self.marking else "",
@@ -172,7 +181,7 @@ class Document:
 
 
 def html_page(title: str, body: Markup) -> str:
-    """Write a whole page of a body under a title: it runs no script and loads nothing."""
+    """Return a whole HTML page with a title and a body; it runs no script and loads nothing."""
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -185,14 +194,14 @@ def html_page(title: str, body: Markup) -> str:
 
 
 def definition_list_html(pairs: Iterable[tuple[str, MarkupChild]]) -> Markup:
-    """Write terms and their descriptions; terms without a description are left out."""
+    """Return terms and descriptions as HTML; terms whose description is empty are left out."""
     return element(
         "dl", [join_markup([element("dt", term), element("dd", content)]) for term, content in pairs if content != ""]
     )
 
 
 def signature_table_html(signers: Iterable[tuple[str, str]]) -> Markup:
-    """Write lines to sign on, from pairs of a role and a name."""
+    """Return lines to sign on as HTML, from pairs of a role and a name."""
     head = element("tr", [element("th", word, scope="col") for word in SIGNATURE_HEADS])
     lines = [
         element("tr", element("th", role, scope="row"), element("td", name), element("td"), element("td"))
@@ -202,11 +211,12 @@ def signature_table_html(signers: Iterable[tuple[str, str]]) -> Markup:
 
 
 def text_html(words: TextOrQuestion) -> MarkupChild:
-    """Write words on a page; an open question is highlighted."""
+    """Return text for HTML; an open question is highlighted."""
     return words if isinstance(words, str) else element("span", f"{OPEN_LABEL}: {words.full_text}", class_="open")
 
 
 def _part_html(part: DocumentPart, level: int, *, linked: bool = False) -> Markup:
+    """Return a part of a document as HTML; headings of chapters have the given level."""
     match part:
         case Paragraph(words, strong):
             content = text_html(words)
@@ -225,6 +235,7 @@ def _part_html(part: DocumentPart, level: int, *, linked: bool = False) -> Marku
         case PreformattedText(text):
             return element("pre", text)
         case Chapter(title, parts):
+            # HTML has six levels of headings
             heading = element(f"h{min(level, 6)}", title)
             inner = [_part_html(one, level + 1) for one in parts]
             return element("section", heading, inner, id=part.anchor if linked else None)
@@ -233,22 +244,22 @@ def _part_html(part: DocumentPart, level: int, *, linked: bool = False) -> Marku
 
 
 def escape_markdown(text: str) -> str:
-    """Escape text so that Markdown shows it unchanged, in one line.
-
-    No markup, no link, and no character that hides or turns the text.
-    """
+    """Escape text so that Markdown shows it unchanged, in one line."""
+    # hidden characters could reverse or hide what a reader sees
     line = " ".join(replace_hidden(text).split())
     escaped = _ACTIVE.sub(r"\\\1", line)
+    # GitHub links bare addresses; a character reference within the scheme prevents it
     unlinked = _LINKS.sub(lambda found: found[0][:-1] + "&#" + str(ord(found[0][-1])) + ";", escaped)
     return _FIRST.sub(r"\1\\", unlinked)
 
 
 def text_markdown(words: TextOrQuestion) -> str:
-    """Write words in Markdown; an open question is highlighted."""
+    """Return text for Markdown; an open question is highlighted."""
     return escape_markdown(words) if isinstance(words, str) else f"**{OPEN_LABEL}:** {escape_markdown(words.full_text)}"
 
 
 def _part_markdown(part: DocumentPart, level: int) -> Iterator[str]:
+    """Yield the blocks of a part of a document in Markdown."""
     match part:
         case Paragraph(words, strong):
             content = text_markdown(words)
@@ -267,6 +278,7 @@ def _part_markdown(part: DocumentPart, level: int) -> Iterator[str]:
         case CaptionedFigure():
             yield escape_markdown(f"{part.caption} {describe_figure(part.figure)}")
         case PreformattedText(text):
+            # longer than any run of backticks in the text, which would end the block
             fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
             yield f"{fence}\n{replace_hidden(text)}\n{fence}"
         case Chapter(title, parts):
@@ -283,8 +295,10 @@ def _part_markdown(part: DocumentPart, level: int) -> Iterator[str]:
 
 
 def _markdown_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in GitHub's Markdown."""
     return "\n".join([_markdown_row(titles), f"|{' --- |' * len(titles)}", *map(_markdown_row, rows)])
 
 
 def _markdown_row(cells: Iterable[str]) -> str:
+    """Return a row of a table in GitHub's Markdown."""
     return f"| {' | '.join(map(escape_markdown, cells))} |"

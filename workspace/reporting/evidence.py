@@ -1,7 +1,4 @@
-"""Epsilon beside evidence: what a privacy account bounds, and what the released files themselves show of people, in one table.
-
-Epsilon bounds what any release of the method could show; copies and attacks are what this one does show. Neither says the other.
-"""
+"""Table of a privacy account beside the evidence that was measured on the released files."""
 
 from __future__ import annotations
 
@@ -21,13 +18,13 @@ FULL_TITLE = (
 )
 NOT_MEASURED = "NOT MEASURED"
 BRIEF_ACCOUNT_MEASURES = ("epsilon_release", "epsilon_sample", "sample_records")
-"""What of an account is said where there is little room."""
+"""Measures of an account that are listed where there is little room."""
 
 
 def evidence_table(rows: Sequence[Row]) -> DisplayTable | None:
-    """Return a privacy account beside the measured evidence and the kinds that were not measured; None without an account.
+    """Return a privacy account with the measured evidence, and the kinds of evidence that were not measured.
 
-    ``rows`` are the averages of a run and the confidential data's own values.
+    ``rows`` are the averages of a run and the confidential data's own values. None without an account.
     """
     kept = [row for row in rows if row.draw is None]
     account = [row for row in kept if row.family == "synthesis"]
@@ -44,11 +41,13 @@ def evidence_table(rows: Sequence[Row]) -> DisplayTable | None:
         DisplayColumn("baseline", "baseline", align="right", full_title="baseline: by chance, or without protection"),
         DisplayColumn("with", "with", drop_order=1),
     )
+    # epsilon bounds what any release could show, the evidence is what this one shows: neither replaces the other
     lines = [_account_line(row) for row in account]
     return DisplayTable(columns, [*lines, *_evidence_table_lines(kept)], TITLE, FULL_TITLE)
 
 
 def _account_line(row: Row) -> DisplayRow:
+    """Return the cells of a number of the privacy account."""
     title = measure_name(row.key)
     where = f"{title}, {row.target}" if row.target else title
     return [
@@ -63,10 +62,12 @@ def _account_line(row: Row) -> DisplayRow:
 
 
 def _value_or_status(row: Row) -> str:
+    """Return the value as text, or the status in place of a missing one."""
     return number(row.value) if row.value is not None else row.status
 
 
 def _evidence_table_lines(rows: Sequence[Row]) -> list[DisplayRow]:
+    """Return the lines of each kind of evidence; a kind without a value gets a line that says so."""
     lines: list[DisplayRow] = []
     for kind, methods in methods_by_evidence().items():
         own = [row for row in rows if row.family == "risk" and _evidence_kind(row) == kind]
@@ -84,6 +85,7 @@ def _evidence_table_lines(rows: Sequence[Row]) -> list[DisplayRow]:
                     row.reason,
                 ]
             )
+        # silence would read as absence of risk
         if not any(row.value is not None for row in released):
             asked = " or ".join(f"[[measure]] {method.key}" for method in methods)
             why = "what was asked for could not be computed" if released else f"add {asked}"
@@ -92,7 +94,7 @@ def _evidence_table_lines(rows: Sequence[Row]) -> list[DisplayRow]:
 
 
 def _people_text(row: Row) -> str:
-    """Return which people a number is about, where a measure has several groups of people."""
+    """Return the group of people that a number is about, where a measure has several groups."""
     return f"{row.params['people']} people" if "people" in row.params else ""
 
 
@@ -102,7 +104,7 @@ def _baseline_text(row: Row, beside: Row | None) -> str:
 
 
 def methods_by_evidence() -> dict[str, list[Method]]:
-    """Return the kinds of evidence, and the methods that measure each."""
+    """Return the methods that measure each kind of evidence."""
     found: dict[str, list[Method]] = {}
     for method in registry().values():
         for kind in dict.fromkeys(output.risk.evidence for output in method.outputs if output.risk.evidence):
@@ -111,12 +113,16 @@ def methods_by_evidence() -> dict[str, list[Method]]:
 
 
 def _evidence_kind(row: Row) -> str:
+    """Return the kind of evidence that a row is; empty for none."""
     method = method_by_key(row.method_key)
     return next((o.risk.evidence for o in method.outputs if o.name == row.measure), "") if method else ""
 
 
 def evidence_lines(rows: Iterable[Row]) -> list[str]:
-    """Return the evidence in a few lines, the account and a line a kind, where there is no room for a table; empty without an account."""
+    """Return the account and each kind of evidence in a line, where there is no room for a table.
+
+    Empty without an account.
+    """
     kept = [row for row in rows if row.draw is None]
     account = [row for row in kept if row.family == "synthesis"]
     if not account:
@@ -139,5 +145,6 @@ def evidence_lines(rows: Iterable[Row]) -> list[str]:
 
 
 def _short_title(row: Row) -> str:
+    """Return the title of a measure of an account, without the unit in front."""
     method = method_by_key(row.method_key)
     return method.output(row.measure).title.removeprefix("eps ") if method else row.measure

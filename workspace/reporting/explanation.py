@@ -1,5 +1,7 @@
-"""A number explained, in the order in which people ask: what it says, whether that is good, compared with what, how sure, what to change;
-then its definition, formula, settings and key.
+"""Explanation of a number of a run, and the description of its measure.
+
+The facts come in the order in which people ask: what the number says, whether it is good, what it compares with, how
+sure it is and what to change; then definition, method, settings and key.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from .words import (
 )
 
 CONFIDENTIAL_REFERENCE = {"risk": "the same data released unprotected", "studies": "the same data released unprotected"}
-"""By family what the confidential data's own value stands for; else the confidential data themselves."""
+"""What the confidential data's own value stands for, by family; otherwise for the confidential data themselves."""
 FactLines = list[tuple[str, str]]
 NO_FACTS: FactLines = []
 
@@ -52,7 +54,7 @@ class ExplainedNumber:
 
 
 def explanation_facts(found: ExplainedNumber) -> FactLines:
-    """Explain a number in the order in which people ask; empty answers are left out."""
+    """Return the facts that explain a number, as pairs of a name and a text; empty ones are left out."""
     row = found.row
     _, output = method_and_output(row.key)
     facts = [
@@ -68,18 +70,17 @@ def explanation_facts(found: ExplainedNumber) -> FactLines:
 
 
 def verdict_text(verdict: Verdict, records: int | None = None) -> str:
-    """Return ``✗ not met: 88 of 20,190 (0.44 %), at most 0.1 %, over by 0.34 points; why``."""
+    """Return a verdict in a line: ``✗ not met: 88 of 20,190 (0.44 %), at most 0.1 %, 0.34 points outside ...``."""
     return f"{outcome_text(verdict.outcome)}: {_verdict_judgement(verdict, records)}"
 
 
 def verdict_line(verdict: Verdict, name: str, records: int | None = None) -> str:
-    """Return ``not met: Re-identified with certainty, 88 of 20,190 (0.44 %), at most 0.1 %, ...``: the outcome in words, then the number's
-    name.
-    """
+    """Return a verdict with the name of its number: ``not met: Re-identified with certainty, 88 of 20,190 ...``."""
     return f"{verdict.outcome}: {name}, {_verdict_judgement(verdict, records)}"
 
 
 def _verdict_judgement(verdict: Verdict, records: int | None) -> str:
+    """Return the observed value of a verdict, its limit, its margin and its reason."""
     band = f" ({judged})" if (judged := judged_interval_text(verdict)) else ""
     parts = [] if verdict.observed is None else [f"{observed_text(verdict, records)}{band}"]
     parts += [limit_text(verdict.bound, verdict.limit, verdict.value)]
@@ -89,21 +90,24 @@ def _verdict_judgement(verdict: Verdict, records: int | None) -> str:
 
 
 def _margin_text(verdict: Verdict) -> str:
+    """Return how far a verdict is inside or outside its limit."""
     assert verdict.margin is not None
     way = "inside the limit" if verdict.margin > 0 else "outside the limit"
     size = limit_quantity(verdict.bound, abs(verdict.margin), verdict.value)
+    # a difference of shares is in percentage points
     return f"{size.replace(' %', ' points')} {way}"
 
 
 def _goodness_facts(verdicts: Sequence[Verdict], output: Output) -> FactLines:
-    """Return what failing means where a limit is not met, and which values are good."""
+    """Return which values are good, and what it means where a limit is not met."""
     fails = any(one.outcome == "not met" for one in verdicts)
     return [("this means", output.label.fails if fails else ""), ("good is", output.label.good)]
 
 
 def _reference_facts(found: ExplainedNumber, output: Output) -> FactLines:
-    """Return the value of the confidential data, and the row's baseline where that is another value."""
+    """Return the values to compare with: that of the confidential data, and another baseline."""
     row = found.row
+    # for a risk this is what releasing the data unprotected would mean
     own = next((one for one in found.series_rows if one.dataset == "confidential" and one.value is not None), None)
     facts = []
     if own is not None and own.value is not None and row.dataset != "confidential":
@@ -119,7 +123,7 @@ def _reference_facts(found: ExplainedNumber, output: Output) -> FactLines:
 
 
 def _certainty_text(found: ExplainedNumber, output: Output) -> str:
-    """Return the interval, the values of single datasets, and whether the number is exact."""
+    """Return the interval of a number, its values in single datasets, and whether it is exact."""
     row = found.row
     parts = []
     if row.lower is not None and row.upper is not None:
@@ -141,6 +145,7 @@ def _certainty_text(found: ExplainedNumber, output: Output) -> str:
 
 
 def _short_value(value: float, output: Output) -> str:
+    """Return a value as text, in per cent where its measure is a share."""
     return format_percent(value) if output.in_percent else number(value)
 
 
@@ -152,21 +157,21 @@ def _levers_text(verdicts: Sequence[Verdict], output: Output) -> str:
 
 
 def explanation_title(key: str) -> str:
-    """Return the heading of an explanation: the human name of a measure, under its family."""
+    """Return the name of a measure with the heading of its family."""
     family = FAMILY_HEADINGS.get(key.partition(".")[0], "")
     return f"{measure_name(key)}{f' · {family}' if family else ''}"
 
 
 @dataclass(frozen=True)
 class MeasureDescription:
-    """How a method describes one of its measures.
+    """Description of a measure by its method.
 
     title: title of the method
     meaning: definition of the measure
-    goal: which way is better
-    source: where the method comes from
+    goal: which direction is better
+    source: publication of the method
     defaults: defaults of its settings
-    key, name: key and human name of the measure
+    key, name: key and name of the measure
     """
 
     title: str
@@ -179,7 +184,8 @@ class MeasureDescription:
 
 
 def describe_measure(key: str) -> MeasureDescription:
-    """Return the description of a measure by this version's method; slow the first time, since methods are loaded."""
+    """Return the description of a measure by this version's method."""
+    # imported late, since loading the methods takes long
     from sfumato.engine.methods.spec import to_plain_value
 
     method, output = method_and_output(key)
@@ -196,7 +202,7 @@ def describe_measure(key: str) -> MeasureDescription:
 def definition_facts(
     meaning: MeasureDescription, variable: str, level: float | None, settings: FactLines = NO_FACTS
 ) -> FactLines:
-    """Return the definition, method, settings, source and key of a number; empty entries are left out."""
+    """Return the definition, method, settings, source and key of a number; empty ones are left out."""
     return nonempty_facts(
         [
             ("definition", meaning.meaning),

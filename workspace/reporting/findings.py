@@ -1,4 +1,4 @@
-"""What the gate found, as a table, and one finding in words. Record numbers, never values."""
+"""Findings of the gate, as a table and each in words. Record numbers, never values."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ COLUMNS = (
 SHARE = "share of the "
 """Beginning of the units of numbers that are written in per cent."""
 SCALES = ("excess", "missing variation", "probability", "ratio", "s_pmse")
-"""Units that count nothing; their name stands before the number."""
+"""Units of numbers that count nothing; the name of the unit precedes the number."""
 STATUSES = ("block", "warn", "not checked", "pass")
-"""The worst first."""
+"""Statuses of findings, the worst first."""
 NO_PEOPLE = "-"
 MOST_LISTED_RECORDS = 1000
-"""Record numbers that a finding holds at most (``gate.MOST_RECORDS``)."""
+"""Most record numbers that a finding holds (``gate.MOST_RECORDS``)."""
 MOST_NAMED_RECORDS = 24
-"""Number of record numbers that a message names."""
+"""Most record numbers that a message names."""
 _STATES = (
     ("block", ("blocks", "block")),
     ("warn", ("to be judged", "to be judged")),
@@ -41,7 +41,7 @@ _STATES = (
 
 
 class ReportableFinding(Protocol):
-    """A finding of the gate as reports read it: ``sfumato.workspace.gate.gate.Finding``."""
+    """Protocol of a finding of the gate, as reports read it (``sfumato.workspace.gate.gate.Finding``)."""
 
     @property
     def check(self) -> str: ...
@@ -63,12 +63,12 @@ class ReportableFinding(Protocol):
 
     @property
     def people(self) -> int | None:
-        """Return how many people it is about; None where it counts none."""
+        """Return the number of people that it is about; None where it counts none."""
         ...
 
     @property
     def leak(self) -> str:
-        """Return the key of the check whose finding has the same cause; empty where it stands for itself."""
+        """Return the key of the check that already reports the same leak; empty for a finding that leads."""
         ...
 
     @property
@@ -115,7 +115,7 @@ class ReportableFinding(Protocol):
 
     @property
     def records(self) -> Sequence[int]:
-        """Return the confidential records that it is about, from 0."""
+        """Return the numbers, from 0, of the confidential records that it is about."""
         ...
 
 
@@ -123,41 +123,43 @@ FindingT = TypeVar("FindingT", bound=ReportableFinding)
 
 
 def stored_message(table: Mapping[str, Any]) -> str:
-    """Return what a stored finding says was found; records of before 0.2 have it as ``said``."""
+    """Return the message of a stored finding."""
+    # findings stored before version 0.2 have the message as ``said``
     return str(table["message"] if "message" in table else table["said"])
 
 
 def sort_by_status(findings: Sequence[FindingT]) -> list[FindingT]:
-    """Sort findings: what blocks first, then what is to be judged, what was not checked, what passes, and what does not apply."""
+    """Sort findings by status: blocking ones first, those that do not apply last."""
     return sorted(findings, key=lambda one: (not one.applies, STATUSES.index(one.status)))
 
 
 def lead_findings(findings: Sequence[FindingT]) -> list[FindingT]:
-    """Return the findings that stand for themselves, the worst first."""
+    """Return the findings that no other finding already covers, the worst first."""
     return sort_by_status([one for one in findings if not one.leak])
 
 
 def findings_of_same_leak(finding: ReportableFinding, findings: Sequence[FindingT]) -> list[FindingT]:
-    """Return the findings that have the same cause as ``finding``, which stands for them."""
+    """Return the findings about the same leak as ``finding``, which leads them."""
     return [one for one in findings if one.leak == finding.check]
 
 
 def is_open(finding: ReportableFinding) -> bool:
-    """Return whether a reader has to look at a finding: it neither passes nor is out of place."""
+    """Return whether a reader has to look at a finding: it applies and does not pass."""
     return finding.applies and finding.status != "pass"
 
 
 def state_text(finding: ReportableFinding) -> str:
-    """Return the state with its sign: ``✗ blocks``, ``! to be judged``."""
+    """Return the state of a finding with its sign: ``✗ blocks``, ``! to be judged``."""
     return f"{sign_for(_status_mark(finding))} {finding.state}"
 
 
 def _status_mark(finding: ReportableFinding) -> str:
+    """Return the name of the sign of a finding."""
     return finding.status if finding.applies else "does not apply"
 
 
 def finding_cells(finding: ReportableFinding, *, waived: bool = False) -> tuple[str, ...]:
-    """Return a finding's cells by column; one that is waived says so in place of its state."""
+    """Return the cells of a finding by column, with ``waived`` in place of its state where it is."""
     return (
         "waived" if waived else state_text(finding),
         finding.title,
@@ -169,12 +171,12 @@ def finding_cells(finding: ReportableFinding, *, waived: bool = False) -> tuple[
 
 
 def _scale_name(unit: str) -> str:
-    """Return the name of a unit that counts nothing, such as ``excess``; empty for a share or for what counts things."""
+    """Return the name of a unit that counts nothing, such as ``excess``; empty for a share or a count."""
     return next((one for one in SCALES if unit.startswith(one)), "")
 
 
 def _unit_noun(unit: str, count: float) -> str:
-    """Return what a unit counts, in the number that goes with ``count``: ``person``, ``released rows``, ``of the budget``."""
+    """Return the noun that a unit counts, agreeing with ``count``: ``person``, ``released rows``, ``of the budget``."""
     words = re.split(r" (?:beyond|of) | \(", unit)[0]
     if count != 1 or words.startswith("of "):
         return words
@@ -183,7 +185,10 @@ def _unit_noun(unit: str, count: float) -> str:
 
 
 def compared_text(finding: ReportableFinding) -> str:
-    """Return the number that is compared with the limit, in its unit: ``6.67 %``, ``excess 0.48``, ``3 people``; empty for none."""
+    """Return the number that is compared with the limit, in its unit: ``6.67 %``, ``excess 0.48``, ``3 people``.
+
+    Empty where nothing was measured.
+    """
     compared_value, unit = finding.compared_value, finding.unit
     if compared_value is None:
         return ""
@@ -194,12 +199,13 @@ def compared_text(finding: ReportableFinding) -> str:
 
 
 def finding_limit_text(finding: ReportableFinding) -> str:
-    """Return the limit with its direction: ``at most 0 %``, ``at least 1 measure``; empty for none."""
+    """Return the limit with its direction: ``at most 0 %``, ``at least 1 measure``; empty without a limit."""
     bound = "at least" if finding.at_least else "at most"
     return "" if finding.limit is None else f"{bound} {_limit_number_text(finding, finding.limit)}"
 
 
 def _limit_number_text(finding: ReportableFinding, limit: float) -> str:
+    """Return the limit in its unit, with digits that distinguish it from the compared number."""
     if finding.unit.startswith(SHARE):
         return format_percent(limit, finding.compared_value)
     text = number(limit)
@@ -207,23 +213,24 @@ def _limit_number_text(finding: ReportableFinding, limit: float) -> str:
 
 
 def _distinct_number(value: float, beside: float | None, above: str = "just above", below: str = "just below") -> str:
-    """Return a number that does not read as another one that it is compared with."""
+    """Return a number with digits that distinguish it from another one beside it."""
     text = number(value)
     if beside is None or value == beside or text != number(beside):
         return text
     # A check may count a value as the next number above a limit: its seventeen digits say nothing to a reader.
     if math.isclose(value, beside, rel_tol=1e-9):
         return f"{above if value > beside else below} {text}"
+    # all digits, where four would make a value beyond the limit read as the limit
     return repr(value)
 
 
 def people_text(finding: ReportableFinding) -> str:
-    """Return how many people a finding is about; a dash where it counts none."""
+    """Return the number of people that a finding is about; a dash where it counts none."""
     return NO_PEOPLE if finding.people is None else f"{finding.people:,}"
 
 
 def compact_finding_cells(finding: ReportableFinding) -> dict[str, str]:
-    """Return the compared number and its limit in few cells: ``6.67 %`` and ``≤ 0 %``, ``3`` and ``≤ 0 questions``."""
+    """Return the compared number and the limit in few cells: ``6.67 %`` and ``≤ 0 %``, ``3`` and ``≤ 0 questions``."""
     compared_value, limit, unit = finding.compared_value, finding.limit, finding.unit
     if unit.startswith(SHARE):
         compared, most = [
@@ -248,31 +255,33 @@ def compact_finding_cells(finding: ReportableFinding) -> dict[str, str]:
 def finding_table(findings: Sequence[FindingT], *, every: bool = False) -> DisplayTable:
     """Return the findings as a table, the worst first, each with the checks that see the same leak.
 
-    What passes and what does not apply is left out unless ``every`` is true; ``folded_counts_text`` counts it.
+    Findings that pass or do not apply are left out unless ``every`` is true.
     """
     shown = [one for one in lead_findings(findings) if every or is_open(one)]
     return DisplayTable(COLUMNS, [_finding_row(one, findings_of_same_leak(one, findings)) for one in shown])
 
 
 def _finding_row(finding: ReportableFinding, witnesses: Sequence[ReportableFinding]) -> DisplayRow:
+    """Return the cells of a finding, with the titles of the checks that see the same leak."""
     _, title, *cells = finding_cells(finding)
     return [DisplayCell(finding.state, _status_mark(finding)), f"{title}{also_seen_text(witnesses, '; ')}", *cells]
 
 
 def also_seen_text(witnesses: Sequence[ReportableFinding], before: str = "") -> str:
-    """Return ``also seen by: ...`` with the titles of the checks that see the same leak; empty for none."""
+    """Return the titles of the checks that see the same leak: ``also seen by: ...``; empty for none."""
     return f"{before}also seen by: {', '.join(one.title for one in witnesses)}" if witnesses else ""
 
 
 def finding_text(finding: ReportableFinding, witnesses: Sequence[ReportableFinding] = ()) -> list[str]:
-    """Return one finding in paragraphs: what was seen, what was compared and why, whose records, and how to fix it.
+    """Return a finding in paragraphs: what was found, what was compared and why, which records, and how to fix it.
 
-    ``witnesses`` are the findings that see the same leak; what each of them saw follows.
+    ``witnesses`` are the findings about the same leak, whose messages follow.
     """
     return [replace_unprintable(line) for line in _finding_paragraphs(finding, witnesses)]
 
 
 def _finding_paragraphs(finding: ReportableFinding, witnesses: Sequence[ReportableFinding]) -> Iterator[str]:
+    """Yield the paragraphs about a finding."""
     yield f"{state_text(finding)}: {finding.title} ({finding.check})"
     yield _as_sentence(finding.message)
     if finding.limit is not None and finding.compared_value is not None:
@@ -293,7 +302,7 @@ def _finding_paragraphs(finding: ReportableFinding, witnesses: Sequence[Reportab
 
 
 def _compared_sentence(finding: ReportableFinding) -> str:
-    """Return the compared number, and where that is not the value itself, the value and its baseline."""
+    """Return the compared number, and the value and baseline that it comes from."""
     scale = finding.unit.partition(" (")[2].rstrip(")")
     text = compared_text(finding) + (f" ({scale})" if scale else "")
     if finding.value is None or finding.value == finding.compared_value:
@@ -311,7 +320,7 @@ def _as_sentence(text: str) -> str:
 
 
 def finding_records_text(records: Sequence[int], total: int = 0) -> str:
-    """Return ``3 records: 1, 5, 9``: numbers from 1 in the confidential table, the first few of ``total``."""
+    """Return the first record numbers of ``total``, counted from 1: ``3 records: 1, 5, 9``."""
     total = max(total, len(records))
     named = ", ".join(str(record + 1) for record in records[:MOST_NAMED_RECORDS])
     left = total - min(MOST_NAMED_RECORDS, len(records))
@@ -319,16 +328,17 @@ def finding_records_text(records: Sequence[int], total: int = 0) -> str:
 
 
 def finding_counts_text(findings: Sequence[ReportableFinding]) -> str:
-    """Return how many leaks there are by state: ``1 blocks, 3 to be judged, 2 not checked, 24 pass, 12 do not apply``."""
+    """Return the number of leaks by state: ``1 blocks, 3 to be judged, 2 not checked, 24 pass, 12 do not apply``."""
     return ", ".join(_state_counts([one for one in findings if not one.leak]))
 
 
 def folded_counts_text(findings: Sequence[ReportableFinding]) -> str:
-    """Return how many findings a table leaves out: ``24 pass, 12 do not apply``; empty for none."""
+    """Return the number of findings by state that a table leaves out: ``24 pass, 12 do not apply``; empty for none."""
     return ", ".join(_state_counts([one for one in findings if not one.leak and not is_open(one)]))
 
 
 def _state_counts(findings: Sequence[ReportableFinding]) -> list[str]:
+    """Return the number of findings in each state that occurs, in words."""
     counts = [(sum(one.status == status and one.applies for one in findings), words) for status, words in _STATES]
     counts.append((sum(not one.applies for one in findings), ("does not apply", "do not apply")))
     return [f"{count} {agreeing_word(count, *words)}" for count, words in counts if count]

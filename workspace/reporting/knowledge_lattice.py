@@ -1,4 +1,4 @@
-"""What an intruder finds by each subset of the variables that can be known, and which variable to coarsen first."""
+"""Disclosure risk by each subset of the variables that an intruder may know, and which variable to coarsen first."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from .words import interval_text, number, sign_for
 
 Subset = frozenset[str]
 MOST_VARIABLES_LISTED = 5
-"""Variables whose subsets are all listed."""
+"""Most variables of which all subsets are listed."""
 SUBSETS_OF_EACH_SIZE = 3
-"""Subsets of each size that are listed where there are more variables."""
+"""Number of subsets of each size that are listed where there are more variables."""
 NO_VARIABLES = "nothing"
 
 
 @dataclass(frozen=True)
 class KnowledgeLattice:
-    """One use of a study that has a risk for every subset of its variables.
+    """Results of a study that has a risk for every subset of its variables.
 
     method: the study
     variables: variables that an intruder may know
@@ -40,7 +40,7 @@ class KnowledgeLattice:
 
     @classmethod
     def from_rows(cls, method: Method, rows: Iterable[Row]) -> KnowledgeLattice:
-        """Collect the answers of one use of a study; other rows are ignored."""
+        """Collect the rows of one use of a study; other rows are ignored."""
         lattice = declared_lattice(method)
         subsets: dict[tuple[bool, str, Subset], Row] = {}
         each: dict[tuple[bool, str, str], Row] = {}
@@ -60,36 +60,38 @@ class KnowledgeLattice:
 
     @property
     def lattice(self) -> LatticeOutputs:
+        """Return the study's declaration of the lattice."""
         return declared_lattice(self.method)
 
     def risk_row(self, subset: Iterable[str], *, own: bool = False, measure: str = "") -> Row | None:
-        """Return the row of an intruder who knows these variables."""
+        """Return the row of an intruder who knows exactly these variables; None without one."""
         return self.by_subset.get((own, measure or self.lattice.risk, frozenset(subset)))
 
     def risk_text(self, subset: Iterable[str], *, own: bool = False, measure: str = "") -> str:
+        """Return the risk from an intruder who knows exactly these variables; a dash where it is unknown."""
         row = self.risk_row(subset, own=own, measure=measure)
         return "-" if row is None else number(row.value)
 
     def subset_text(self, subset: Iterable[str]) -> str:
-        """Return the variables of a subset in the study's order; "nothing" without any."""
+        """Return the variables of a subset in the study's order; "nothing" for the empty one."""
         chosen = frozenset(subset)
         return ", ".join(name for name in self.variables if name in chosen) or NO_VARIABLES
 
     @property
     def missing_reason(self) -> str:
-        """Return why there is no number; empty where there is one."""
+        """Return why the risk was not computed; empty where it was."""
         row = self.by_measure.get((False, self.lattice.risk)) or self.by_measure.get((False, self.lattice.largest))
         return row.reason if row is not None and row.value is None else ""
 
     @property
     def strongest_subset(self) -> Subset:
-        """Return the subset that finds most in the release; all variables where that is not known."""
+        """Return the subset with the highest risk in the release; all variables where that is unknown."""
         row = self.by_measure.get((False, self.lattice.largest))
         told = None if row is None or row.value is None else row.params.get(self.lattice.subset)
         return frozenset(self.variables if told is None else map(str, told))
 
     def summary_text(self) -> str:
-        """Return which knowledge finds most, and what to coarsen first."""
+        """Return in sentences which knowledge has the highest risk, and which variable to coarsen first."""
         largest, first = (self.by_measure.get((False, name)) for name in (self.lattice.largest, self.lattice.first))
         if largest is None or largest.value is None:
             return f"Not computed: {self.missing_reason or 'there is no release'}"
@@ -104,7 +106,7 @@ class KnowledgeLattice:
         return f"{said} Coarsen {first.target} first: without it no intruder finds more than {number(first.value)}."
 
     def short_summary_text(self) -> str:
-        """Return the summary in as few words as a line has room for."""
+        """Return the summary in one line."""
         largest, first = (self.by_measure.get((False, name)) for name in (self.lattice.largest, self.lattice.first))
         if largest is None or largest.value is None or first is None or first.value is None:
             return self.summary_text()
@@ -116,7 +118,10 @@ class KnowledgeLattice:
         )
 
     def variable_table(self) -> DisplayTable:
-        """Return a line a variable: the risk by it alone, the measures of each variable, and on a page those of the confidential data."""
+        """Return a line for each variable: the risk by it alone, and its other measures.
+
+        On a page those of the confidential data follow.
+        """
         columns = [DisplayColumn("variable", "variable"), DisplayColumn("alone", "alone", align="right")]
         for own in (False, True):
             columns += [
@@ -131,14 +136,12 @@ class KnowledgeLattice:
         return DisplayTable(columns, lines, "What each variable makes of it")
 
     def _variable_value(self, own: bool, measure: str, variable: str) -> str:
+        """Return a measure of one variable as text; a dash where it is unknown."""
         row = self.by_variable.get((own, measure, variable))
         return "-" if row is None else number(row.value)
 
     def subset_table(self) -> DisplayTable:
-        """Return a line a subset, by its size: the risk in the release and in the confidential data.
-
-        Of more than ``MOST_VARIABLES_LISTED`` variables the subsets of each size with the highest risk.
-        """
+        """Return a line for each listed subset, by size: its risk in the release and in the confidential data."""
         output = self.method.output
         others = [(name, output(name).title) for name in self.lattice.others]
         columns = [
@@ -170,26 +173,28 @@ class KnowledgeLattice:
         )
 
     def listed_subsets(self) -> Sequence[Subset]:
-        """Return the subsets that a table shows, smaller ones first, and by falling risk within a size."""
+        """Return the subsets that a table lists, by size, and by falling risk within a size."""
         found: list[Subset] = []
         for size in range(len(self.variables) + 1):
             own = [frozenset(one) for one in combinations(self.variables, size)]
             own.sort(key=lambda one: -(self._risk_value(one) or 0.0))
+            # the number of subsets doubles with each variable
             found += own if len(self.variables) <= MOST_VARIABLES_LISTED else own[:SUBSETS_OF_EACH_SIZE]
         return found
 
     def _risk_value(self, subset: Subset) -> float | None:
+        """Return the risk by a subset in the release; None where it is unknown."""
         row = self.risk_row(subset)
         return None if row is None else row.value
 
 
 def declared_lattice(method: Method) -> LatticeOutputs:
-    """Return the lattice that a study declares; only studies that have one are allowed."""
+    """Return the lattice that a study declares; the study must have one."""
     assert method.study.lattice is not None
     return method.study.lattice
 
 
 def lattice_parts(method: Method, rows: Iterable[Row]) -> list[DisplayTable | str]:
-    """Return the summary, the table of variables and the table of subsets of one use of a study."""
+    """Return the summary and the tables of one use of a study."""
     found = KnowledgeLattice.from_rows(method, rows)
     return [found.summary_text(), *([found.variable_table(), found.subset_table()] if found.variables else [])]

@@ -1,4 +1,4 @@
-"""All that a run measured, as tables: one for each family, attacks beside control records, and epsilon beside evidence."""
+"""All measurements of a run as tables: one for each family, one for attacks, and one for epsilon beside evidence."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def result_tables(
     *,
     keys: bool = False,
 ) -> list[tuple[DisplayTable, list[Row]]]:
-    """Return a table for every family that was measured, and the rows that it shows.
+    """Return a table for each family that was measured, with the rows that it shows.
 
-    Below a privacy account stands the evidence, or that it was not measured; attacks have a table of their own.
+    Attacks and the evidence beside a privacy account have tables of their own.
     """
     attacks = [row for row in rows if is_attack_row(row)]
     plain = [row for row in rows if not is_attack_row(row)]
@@ -31,4 +31,5 @@ def result_tables(
     tables = [(result_table(own, published, apart, heading, keys=keys), own) for heading, own in found if own]
     tables += [(beside, attacks)] if (beside := attack_table(attacks, apart)) else []
     evidence = evidence_table(rows)
+    # right below the privacy account, which is the first family
     return [*tables[:1], (evidence, []), *tables[1:]] if evidence else tables

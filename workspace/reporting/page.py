@@ -1,4 +1,4 @@
-"""A run's report as a document, built from values that were read before; it reads no database."""
+"""Report of a run as a document. It is made from values that were read before and reads no database."""
 
 from __future__ import annotations
 
@@ -73,6 +73,7 @@ from .words import (
 )
 
 WORST_PARAMETERS = 3
+"""Number of parameters of a run whose traces are drawn."""
 TRACES_ARE_CONFIDENTIAL = "Traces show posterior draws, which are as confidential as the data: this page is not for release. The report of a release leaves them out."
 READING_HELP = (
     "Values of the release are averages over its datasets; their intervals are 95 % Monte Carlo intervals of that average, "
@@ -91,13 +92,13 @@ PUBLIC_KEY_RISK = "whoever has the seed can repeat the random numbers, and so ta
 
 @dataclass(frozen=True)
 class ReportedRun:
-    """What a report states about one run: how it was made, from which file, and what it found.
+    """Values of one run that a report needs: how it was made, from which file, and what it found.
 
     rows: its averages and the confidential data's own values
     verdicts: outcomes of its thresholds
     diagnostics: statistics of its models
-    traces: traces of its samplers by variable, which are as confidential as the data; None in the report of a release
-    beliefs: what the strongest intruder believes
+    traces: traces of its samplers by variable, as confidential as the data; None in the report of a release
+    beliefs: beliefs of the strongest intruder
     controls: number of hold-out records
     redraws: records that were redrawn for constraints, by dataset
     label, note: the analyst's name for it and remark on it; internal
@@ -136,10 +137,10 @@ def report_document(
     decision: ReleaseDecision | None = None,
     answer: Sequence[str] = (),
 ) -> Document:
-    """Write the report of the first run, with what the runs beside it found. Equal values give equal bytes.
+    """Return the report of the first run, with the results of the runs beside it. Equal values give equal bytes.
 
-    ``decision`` is what was decided about a release of it; a report alone decides nothing. ``answer`` are the lines that state whether its
-    release may leave, the title first; they stand before everything else. A run without datasets has none.
+    ``decision`` is what was decided about a release of the run; None where none was made. ``answer`` are the lines of
+    the gate's answer, the title first, which precede everything else.
     """
     main, *beside = runs
     parts = [
@@ -170,8 +171,9 @@ def report_document(
 
 
 def _summary_section(run: ReportedRun, decision: ReleaseDecision | None, answer: Sequence[str]) -> Chapter:
-    """Return the summary in plain sentences: whether it may leave, what is released, how it was judged, what was not measured."""
+    """Return the summary: the gate's answer, what is released, how it was judged, and what was not measured."""
     made = RecordCount(run.recipe.form.records or run.records, run.recipe.data.rows)
+    # an anonymised table may have fewer records, since some can be suppressed
     records = None if run.recipe.anonymisation else made
     lines = summary_lines(
         release_overview(run.recipe, run.recipe.m, records), run.verdicts, run.rows, run.recipe, decision
@@ -181,28 +183,31 @@ def _summary_section(run: ReportedRun, decision: ReleaseDecision | None, answer:
 
 
 def _decision_section(decision: ReleaseDecision | None) -> Chapter:
-    """Return the findings of the gate, the reasons that were given, and the lines to sign on."""
+    """Return the findings of the gate, the reasons for a release, and the lines to sign on."""
     found = ReleaseDecision("pass") if decision is None else decision
     undecided = [Paragraph(NO_DECISION_TEXT)] if decision is None else []
     return Chapter("Decision", [*undecided, *found.decision_tables, SignatureLines(found.signers)])
 
 
 def _verdict_part(run: ReportedRun) -> DocumentPart:
+    """Return the table of verdicts, or a remark that the recipe has no thresholds."""
     if not run.verdicts:
         return Paragraph("The recipe has no thresholds.")
     return verdict_table(run.verdicts, varying_settings_of_recipe(run.recipe_toml), run.records)
 
 
 def _companion_chapters(run: ReportedRun) -> list[Chapter]:
+    """Return the verdicts and measures of a run beside the reported one."""
     shown = Paragraph("These thresholds are only shown; those above decide.")
     return [Chapter(f"Verdicts, {run.name}", [shown, _verdict_part(run)]), *_measure_chapters(run, f", {run.name}")]
 
 
 def _measure_chapters(run: ReportedRun, of: str) -> list[Chapter]:
-    """Return the measures by family, then the sweeps by study, each with the meaning of its numbers."""
+    """Return the measures by family and the sweeps by study, each with the definitions of its numbers."""
     apart = varying_settings_of_recipe(run.recipe_toml)
     plain = [row for row in run.rows if row.level is None and not _has_own_tables(method_by_key(row.method_key))]
     sections = [
+        # the chapter's heading has the title
         Chapter(f"{one.title}{of}", [replace(one, title=""), _measure_terms(own)])
         for one, own in result_tables(plain, run.recipe.published, apart)
     ]
@@ -216,12 +221,12 @@ def _measure_chapters(run: ReportedRun, of: str) -> list[Chapter]:
 
 
 def _has_own_tables(method: Method | None) -> bool:
-    """Return whether a study has tables of its own: its curves are drawn together, or it has a lattice of subsets."""
+    """Return whether a study has tables of its own: for joint curves, or for a lattice of subsets."""
     return has_joint_curves(method) or (method is not None and method.study.lattice is not None)
 
 
 def _study_chapters(run: ReportedRun, of: str) -> list[Chapter]:
-    """Return the studies that have tables of their own."""
+    """Return the chapters of the studies that have tables of their own."""
     sections = []
     for step in run.recipe.studies:
         key = step.method.key
@@ -234,7 +239,7 @@ def _study_chapters(run: ReportedRun, of: str) -> list[Chapter]:
 
 
 def _belief_chapters(run: ReportedRun, of: str) -> list[Chapter]:
-    """Return how belief in the truth of records moved, and the records whose truth is most probable, without values."""
+    """Return how belief in the truth of records changed, and the records at the highest risk, without values."""
     return [
         Chapter(
             f"{found.title}: {found.measure_text}{of}",
@@ -252,7 +257,7 @@ def _belief_chapters(run: ReportedRun, of: str) -> list[Chapter]:
 
 
 def _measure_terms(rows: Sequence[Row]) -> DefinitionList:
-    """Return the meaning of each measure and which way is better."""
+    """Return the definition of each measure and which direction is better."""
     keys = dict.fromkeys((row.method_key, row.measure) for row in rows)
     known = [(method_by_key(key), measure) for key, measure in keys]
     return DefinitionList(
@@ -268,11 +273,12 @@ def _measure_terms(rows: Sequence[Row]) -> DefinitionList:
 
 
 def _as_sentence(text: str) -> str:
+    """Return a text with a capital first letter and a full stop."""
     return f"{text[:1].upper()}{text[1:]}."
 
 
 def _release_section(run: ReportedRun, beside: Sequence[ReportedRun]) -> Chapter:
-    """Return data, recipe, seed and versions: enough to make the same release again."""
+    """Return data, recipe, seed and versions: what is needed to repeat the release."""
     recipe = run.recipe
     return Chapter(
         "What was released",
@@ -313,11 +319,13 @@ def _release_section(run: ReportedRun, beside: Sequence[ReportedRun]) -> Chapter
 
 
 def _datasets_text(run: ReportedRun) -> str:
+    """Return the number of datasets and of their records."""
     records = RecordCount(run.recipe.form.records or run.records, run.recipe.data.rows)
     return f"m = {run.recipe.m}, of {count_records(records)} {'before suppression' if run.recipe.anonymisation else 'each'}"
 
 
 def _steps_part(recipe: Recipe) -> DocumentPart:
+    """Return the steps of synthesis or anonymisation as a table."""
     if recipe.anonymisation:
         made = [
             [s.method.title, settings_text(s.spec.to_reported_table()), s.method.source] for s in recipe.anonymisation
@@ -332,7 +340,7 @@ def _steps_part(recipe: Recipe) -> DocumentPart:
 
 
 def _variable_section(recipe: Recipe) -> Chapter:
-    """Return every variable, its role for an intruder, and whether it is released."""
+    """Return the table of variables, with their roles and whether they are released."""
     heads = ("variable", "meaning", "kind", "role", "bounds", "in the release")
     return Chapter(
         "Variables", [table_from_titles(heads, [list(_variable_cells(recipe, variable)) for variable in recipe.schema])]
@@ -340,6 +348,7 @@ def _variable_section(recipe: Recipe) -> Chapter:
 
 
 def _variable_cells(recipe: Recipe, variable: Variable) -> Iterator[str]:
+    """Yield the cells of a variable."""
     yield variable.name
     yield variable.title
     yield variable.kind.value
@@ -351,19 +360,19 @@ def _variable_cells(recipe: Recipe, variable: Variable) -> Iterator[str]:
 
 
 def _recipe_section(run: ReportedRun) -> Chapter:
-    """Return the whole recipe, to be run again."""
+    """Return the text of the whole recipe, by which the release can be repeated."""
     said = "Saved in a file, it makes the same release again: sfumato run FILE --data DATA"
     return Chapter("The recipe", [Paragraph(said), PreformattedText(run.recipe_toml)])
 
 
 def _redraw_section(run: ReportedRun, of: str) -> Chapter | None:
-    """Return how many records each step redrew for each constraint; None where no step had constraints."""
+    """Return the records that each step redrew for each constraint; None where no step had constraints."""
     made = redraws_table(run.redraws)
     return Chapter(f"Records redrawn{of}", [made, Paragraph(REDRAWS_EXPLANATION)]) if made else None
 
 
 def _diagnostic_section(runs: Sequence[ReportedRun]) -> Chapter | None:
-    """Return whether the models converged, parameter by parameter, and every statistic with its rule."""
+    """Return the convergence of the models, traces of the worst parameters, and every statistic with its rule."""
     found = [one for run in runs for one in run.diagnostics]
     if not found:
         return None
@@ -380,13 +389,14 @@ def _diagnostic_section(runs: Sequence[ReportedRun]) -> Chapter | None:
 
 
 def _trace_parts(runs: Sequence[ReportedRun]) -> Iterator[DocumentPart]:
-    """Yield the traces of the worst parameters of every run, and for each model without a trace the reason."""
+    """Yield the traces of the worst parameters of each run, and for each model without a trace the reason."""
     figures, words = [], []
     for run in runs:
         traces = run.traces or {}
         words += [_missing_trace_text(target, trace) for target, trace in traces.items() if not plot_names(trace)]
         lines = [line for line in convergence_by_parameter(run.diagnostics) if line.target in traces]
         drawn = [line for line in sort_worst_first(lines) if plot_names(traces[line.target])][:WORST_PARAMETERS]
+        # a figure has the run's number in its id, since ids of one page must differ
         figures += [
             _trace_figure_part(traces[line.target], line, f"trace-{run.id}-{i}")
             for i, line in enumerate(drawn, start=1)
@@ -399,12 +409,15 @@ def _trace_parts(runs: Sequence[ReportedRun]) -> Iterator[DocumentPart]:
 
 
 def _missing_trace_text(target: str, trace: Trace | None) -> str:
+    """Return why a model has no trace."""
     reason = getattr(trace, "reason", "")
     return f"{target}: no convergence check; {reason}." if reason else f"{target}: no trace was kept."
 
 
 def _trace_figure_part(trace: Trace | None, line: ParameterConvergence, ident: str) -> CaptionedFigure:
+    """Return the figure of a parameter's trace, with its convergence in the caption."""
     names: tuple[str, ...] = getattr(trace, "parameters", ())
+    # the last parameter of a trace is the log posterior, which stands for the whole model
     at = len(names) - 1 if line.parameter == ALL_PARAMETERS else names.index(line.parameter)
     assert trace is not None
     figure = trace_figure(trace, plot_names(trace)[0], at, f"{line.target} {names[at]}")
@@ -413,7 +426,7 @@ def _trace_figure_part(trace: Trace | None, line: ParameterConvergence, ident: s
 
 
 def _method_section(recipes: Sequence[Recipe]) -> Chapter:
-    """Return every method that was used: what it does, its source, and its settings."""
+    """Return the methods that the recipes use, with their sources and settings."""
     used: dict[str, tuple[Method, list[str]]] = {}
     for recipe in recipes:
         for step in (*recipe.synthesis, *recipe.anonymisation, *recipe.measures, *recipe.studies):
@@ -426,6 +439,7 @@ def _method_section(recipes: Sequence[Recipe]) -> Chapter:
 
 
 def _method_chapter(method: Method, said: Sequence[str]) -> Chapter:
+    """Return the chapter about one method."""
     settings = BulletList(said) if said else ""
     return Chapter(
         f"{method.title} ({method.key})", [DefinitionList([("Source", method.source), ("Settings", settings)])]

@@ -1,4 +1,4 @@
-"""Pairs of variables of a release from tables: which share a table that the records were drawn from, and how far each pair is off."""
+"""Pairs of variables of a release drawn from tables: which share a table, and how far each is from the data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..visible_text import replace_unprintable
 
 KEPT, LEFT_OUT = "#", "."
 NAME_CELLS = 14
-"""Cells of a variable's name."""
+"""Cells in which a variable's name is drawn."""
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class VariablePairs:
     """Pairs of the synthesised variables.
 
     names: variables
-    kept_pairs: pairs that share a table that the records were drawn from
-    distances: distance of the joint distribution of pairs, as shares, where a measure has it
+    kept_pairs: pairs that share one of the tables that the records were drawn from
+    distances: distance of the joint distribution of a pair from the confidential one, as a share, where it was measured
     """
 
     names: tuple[str, ...]
@@ -30,17 +30,21 @@ class VariablePairs:
 
     @property
     def all_pairs(self) -> tuple[tuple[str, str], ...]:
+        """Return all pairs of the variables."""
         return tuple(combinations(self.names, 2))
 
     @property
     def shared_tables_text(self) -> str:
-        """Return how many pairs share a table."""
+        """Return the number of pairs that share a table, in a sentence."""
         together = sum(frozenset(pair) in self.kept_pairs for pair in self.all_pairs)
         return f"{together:,} of {count_noun(len(self.all_pairs), 'pair')} of variables share a table that the records were drawn from"
 
 
 def triangle_text(found: VariablePairs, width: int) -> str:
-    """Draw a line a variable: its number and name, and a cell for each variable before it; in ``width`` cells where they suffice."""
+    """Draw the pairs as a triangle: a line for each variable, with a cell for each variable before it.
+
+    Distances are drawn where the lines then fit into ``width`` cells.
+    """
     digits = len(str(len(found.names)))
     shown = bool(found.distances) and digits + 2 + NAME_CELLS + 5 * (len(found.names) - 1) <= width
     cell = 5 if shown else 1 + digits
@@ -57,6 +61,7 @@ def triangle_text(found: VariablePairs, width: int) -> str:
 
 
 def _pair_cell(found: VariablePairs, name: str, other: str, shown: bool) -> str:
+    """Return the mark of a pair, with its distance in per cent where ``shown``."""
     pair = frozenset((name, other))
     mark = KEPT if pair in found.kept_pairs else LEFT_OUT
     return (
@@ -69,7 +74,7 @@ def _pair_cell(found: VariablePairs, name: str, other: str, shown: bool) -> str:
 
 
 def _farthest_pairs_lines(found: VariablePairs) -> Iterator[str]:
-    """Yield the pairs that are farthest off, those that share a table and the others."""
+    """Yield the pairs with the largest distances: first those that share a table, then the others."""
     for kept in (True, False):
         own = [
             pair

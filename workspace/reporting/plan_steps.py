@@ -1,4 +1,4 @@
-"""The steps of a plan in words: methods and limited numbers by their names, full settings, and the purpose of a step."""
+"""Steps of a plan in words: names of methods and limited numbers, settings, and facts about each step."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from .words import limit_text, role_text
 Facts = list[tuple[str, str]]
 HEADLINE_KEYS = ("method", "target", "value")
 ROLES = ("quasi_identifier", "sensitive", "identifier", "weight")
+"""Roles of variables that are listed first, in this order."""
 RELEASE = ("m", "seed", "records", "epsilon", "redraws", "unmet")
 DATA = ("where", "sample", "holdout")
 
 
 @dataclass(frozen=True)
 class StepDescription:
-    """A step of a plan in words: its name, its settings in a line, and named facts about it."""
+    """Description of a step of a plan: its name, its settings in a line, and facts as pairs of a name and a text."""
 
     name: str
     settings: str
@@ -30,11 +31,12 @@ class StepDescription:
 
 
 def describe_step(section: str, step: Mapping[str, Any], table: Mapping[str, Any]) -> StepDescription:
-    """Describe a step of the plan ``table``, as far as it can be read."""
+    """Describe a step of the plan ``table``. A plan may be incomplete; what cannot be read is left out."""
     return _describe_threshold(step) if section == "threshold" else _describe_method_step(section, step, table)
 
 
 def _describe_method_step(section: str, step: Mapping[str, Any], table: Mapping[str, Any]) -> StepDescription:
+    """Describe a step that uses a method: its settings, defaults, measures and limits."""
     name = str(step.get("method", ""))
     method = method_of_step(section, name)
     target = exact_value_text(step.get("target"))
@@ -51,6 +53,7 @@ def _describe_method_step(section: str, step: Mapping[str, Any], table: Mapping[
             for info in method.spec.params()
             if not info.is_required and info.name not in given
         }
+        # an empty list of known variables stands for all quasi-identifiers
         people = dict(role_facts(table)).get(role_text(ROLES[0]), "")
         facts += [
             (name_with_spaces(name), f"{people} (all quasi-identifiers)")
@@ -71,7 +74,7 @@ def _describe_method_step(section: str, step: Mapping[str, Any], table: Mapping[
 
 
 def _limits_on_results(results: set[str], table: Mapping[str, Any]) -> list[str]:
-    """Return the limits of a plan on what a method measures."""
+    """Return the limits of a plan on the numbers that a method measures."""
     words = [
         _describe_threshold(one) for one in _steps_of_section(table, "threshold") if str(one.get("value")) in results
     ]
@@ -79,16 +82,19 @@ def _limits_on_results(results: set[str], table: Mapping[str, Any]) -> list[str]
 
 
 def _describe_threshold(step: Mapping[str, Any]) -> StepDescription:
-    """Describe a threshold by its number and limit; verbatim where it cannot be read."""
+    """Describe a threshold by its number and limit; unchanged where it cannot be read."""
     value = step.get("value")
     bound = next(
-        (one for one in BOUNDS if isinstance(step.get(one), int | float) and not isinstance(step[one], bool)), None
+        # a bool is an int to isinstance, but no limit
+        (one for one in BOUNDS if isinstance(step.get(one), int | float) and not isinstance(step[one], bool)),
+        None,
     )
     params = _as_table(step.get("params"))
     rest = {
         key: one for key, one in step.items() if key not in (*HEADLINE_KEYS, bound) and not (params and key == "params")
     }
     rest |= {str(key): one for key, one in params.items()}
+    # a threshold with two limits cannot be read, and is shown as it was written
     named = isinstance(value, str) and bound is not None and not any(one in rest for one in BOUNDS)
     limit = limit_text(bound, step[bound], str(value)) if named and bound is not None else ""
     if not limit:
@@ -144,7 +150,7 @@ def role_facts(table: Mapping[str, Any]) -> Facts:
 
 
 def plan_facts(table: Mapping[str, Any], *, limits: bool = True) -> Facts:
-    """Return a plan in few words: its data and release, its variables by role, every step by its name, and its ``limits``."""
+    """Return the facts of a plan: its data, release, variables by role and steps, and its limits if ``limits``."""
     head = describe_plan_head(table)
     facts: Facts = [("data", head.name), ("release", head.settings)]
     facts += [("" if at else "variables", f"{role}: {names}") for at, (role, names) in enumerate(role_facts(table))]
@@ -164,30 +170,34 @@ def plan_facts(table: Mapping[str, Any], *, limits: bool = True) -> Facts:
 
 
 def _steps_of_section(table: Mapping[str, Any], section: str) -> Sequence[Mapping[str, Any]]:
+    """Return the steps of a section that are tables; none where it is not a list."""
     found = table.get(section)
     return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
 
 
 def _as_table(value: object) -> Mapping[str, Any]:
+    """Return a value that is a table, otherwise an empty table."""
     return value if isinstance(value, Mapping) else {}
 
 
 def _nonempty_facts(facts: Facts) -> Facts:
+    """Return the facts that have a text."""
     return [(name, text) for name, text in facts if text]
 
 
 def settings_phrases(settings: Mapping[str, Any]) -> list[str]:
-    """Return settings in words: ``predictors age, sex``, ``smoothing yes``; empty ones are left out."""
+    """Return settings as phrases: ``predictors age, sex``, ``smoothing yes``; empty ones are left out."""
     texts = ((name_with_spaces(key), exact_value_text(value)) for key, value in settings.items())
     return [f"{name} {text}" for name, text in texts if text]
 
 
 def name_with_spaces(name: str) -> str:
+    """Return a name with blanks for underscores."""
     return name.replace("_", " ")
 
 
 def exact_value_text(value: object) -> str:
-    """Return a value with every digit: ``yes``, ``age, sex``, ``price 5%``; empty for None."""
+    """Return a value as text, with every digit: ``yes``, ``age, sex``, ``price 5%``; empty for None."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -1,6 +1,6 @@
-"""What a release guarantees of privacy, for readers who do not know epsilon; the same text in every public document.
+"""Privacy guarantee of a release in plain sentences, the same in every public document.
 
-Nothing in it depends on the confidential data: it has the recipe's epsilons, and the kinds of things that the proof does not cover.
+The text depends on the recipe only, not on the confidential data.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from sfumato.engine.wording import count_noun
 from .words import number
 
 LARGEST_FACTOR = 12.0
-"""Above it exp(epsilon) is only a large number."""
+"""Epsilon above which the factor exp(epsilon) is not written out, since it is only a large number."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampleCost:
-    """The ``epsilon`` that a step spends on drawing ``records`` records together: one record, or a block."""
+    """Cost of drawing ``records`` records together, one record or a block: its ``epsilon``."""
 
     epsilon: float
     records: int
@@ -27,16 +27,16 @@ class SampleCost:
 
 @dataclass(frozen=True, slots=True)
 class PrivacyPromise:
-    """The guarantee of differential privacy of all datasets together.
+    """Guarantee of differential privacy of all datasets together.
 
     epsilon: for one record more or less; None without a guarantee
     substitution_epsilon: for one changed record; None without a guarantee
     samples: costs of single draws
     reasons: why there is no guarantee
     sampled: whether the confidential records were sampled from a file, or others were held out
-    delta: probability with which the guarantee fails
-    person_records: most records of a person that it covers
-    bounded: whether no more than these of anybody were counted
+    delta: probability with which the guarantee may fail
+    person_records: largest number of records of a person that it covers
+    bounded: whether at most this number of records of each person was counted
     """
 
     epsilon: float | None
@@ -50,7 +50,7 @@ class PrivacyPromise:
 
 
 def promise_sentences(privacy: PrivacyPromise) -> list[str]:
-    """Return the guarantee sentence by sentence: the release, a draw, what the proof covers and what it does not."""
+    """Return the guarantee in sentences: for the release, for a draw, what the proof covers and what it does not."""
     if privacy.epsilon is None or privacy.substitution_epsilon is None:
         why = f": {'; '.join(privacy.reasons)}" if privacy.reasons else ""
         return [
@@ -72,10 +72,12 @@ def promise_sentences(privacy: PrivacyPromise) -> list[str]:
 
 
 def _delta_clause(privacy: PrivacyPromise) -> str:
+    """Return the delta of the guarantee as a clause; empty where it is 0."""
     return f" and delta {round_up_text(privacy.delta)}" if privacy.delta else ""
 
 
 def _delta_sentences(privacy: PrivacyPromise) -> Sequence[str]:
+    """Return the sentence about delta; none where it is 0."""
     if not privacy.delta:
         return ()
     return (
@@ -84,11 +86,12 @@ def _delta_sentences(privacy: PrivacyPromise) -> Sequence[str]:
 
 
 def _protected_unit(privacy: PrivacyPromise) -> str:
+    """Return the noun for what the guarantee protects: a record, or all records of a person."""
     return "record" if privacy.person_records == 1 and not privacy.bounded else "person's records"
 
 
 def _uncovered_people(privacy: PrivacyPromise) -> Sequence[str]:
-    """Return people of several records who are not covered; empty where no more than the bound of anybody's records were counted."""
+    """Return which people with several records are not covered; none where the number of records was bounded."""
     if privacy.bounded:
         return ()
     if privacy.person_records == 1:
@@ -97,6 +100,7 @@ def _uncovered_people(privacy: PrivacyPromise) -> Sequence[str]:
 
 
 def _proof_exclusions(privacy: PrivacyPromise) -> Sequence[str]:
+    """Return what the proof does not cover."""
     return (
         "what holds of everybody alike, and so of each person, in the data or not",
         *_uncovered_people(privacy),
@@ -109,6 +113,7 @@ def _proof_exclusions(privacy: PrivacyPromise) -> Sequence[str]:
 
 
 def _sample_cost_sentence(sample: SampleCost) -> str:
+    """Return the cost of a draw in a sentence."""
     if sample.records == 1:
         return f"Each record was drawn at an epsilon of {round_up_text(sample.epsilon)}; what is drawn adds up."
     return (
@@ -118,14 +123,17 @@ def _sample_cost_sentence(sample: SampleCost) -> str:
 
 
 def _likelihood_factor(epsilon: float) -> str:
+    """Return the factor exp(epsilon) by which a dataset can become more likely."""
     if epsilon > LARGEST_FACTOR:
         return f"exp({round_up_text(epsilon)})"
     return f"{round_up_text(math.exp(epsilon))} (exp of epsilon)"
 
 
 def round_up_text(value: float) -> str:
-    """Round up to four significant digits: a guarantee is never rounded down."""
+    """Round a number up to four significant digits."""
     step = 10.0 ** (math.floor(math.log10(value)) - 3)
+    # up, since a guarantee must not promise more than was proved; the inner round removes noise of the division,
+    # which would lift an exact value to the next step
     rounded = math.ceil(round(value / step, 6)) * step
     # Three digits, which very small numbers have elsewhere, would round some of them down.
     return f"{rounded:.4g}" if rounded < 1e-4 else number(rounded)

@@ -1,8 +1,4 @@
-"""The four questions of a risk assessment, which rows answer each, and why a question stays open.
-
-A row answers a question where it was computed, where its intruder knows every quasi-identifier of the recipe, and where the smallest leak
-that it would have found (``Output.detectable``) is no larger than the limit from which the gate blocks.
-"""
+"""Questions of a risk assessment, the measurements that answer each, and why a question stays open."""
 
 from __future__ import annotations
 
@@ -30,34 +26,34 @@ QUESTION_TEXTS: Mapping[Question, str] = MappingProxyType(
 )
 NO_LIMITS: Mapping[Question, float | None] = MappingProxyType({})
 KNOWLEDGE_PARAMETERS = ("known", "synthesised", "keys", "quasi_identifiers", "variables")
-"""The parameters of measures that name what the intruder knows."""
+"""Parameters of measures that name the variables which the intruder knows."""
 NOT_MEASURED_TEXT = "Strongest intruder: NOT ASKED. No number says what somebody learns of a person from the release who knows all other records and how it was made."
 
 
 def row_questions(row: Row) -> tuple[Question, ...]:
-    """Return the questions that the method of a row declares to answer."""
+    """Return the questions that the measure of a row declares to answer."""
     output = row_output(row)
     return output.risk.questions if output else ()
 
 
 def risk_averages(rows: Iterable[Row]) -> list[Row]:
-    """Return the release's averages of risks."""
+    """Return the release's averages of risks over its datasets."""
     return [
         row for row in rows if row.draw is None and row.dataset != "confidential" and row.family in ("risk", "studies")
     ]
 
 
 def rows_for_question(rows: Iterable[Row], question: Question) -> list[Row]:
-    """Return the averages of the release that declare to answer a question."""
+    """Return the averages of the release whose measures declare to answer a question."""
     return [row for row in risk_averages(rows) if question in row_questions(row)]
 
 
 WARN_FROM, BLOCK_FROM = 0.05, 0.2
-"""From where on the gate warns and blocks, as a share of the remaining risk beyond the baseline, where a policy has no limits of its own."""
+"""Limits from which the gate warns and blocks where a policy has none, as a share of the risk beyond the baseline."""
 
 
 def methods_for_question(question: Question) -> tuple[str, ...]:
-    """Return the keys of the risks that would answer a question."""
+    """Return the keys of the risk measures that would answer a question."""
     return tuple(
         found.key
         for found in registry().values()
@@ -68,9 +64,9 @@ def methods_for_question(question: Question) -> tuple[str, ...]:
 def answers_or_reason(
     rows: Iterable[Row], recipe: Recipe, question: Question, limit: float | None = BLOCK_FROM
 ) -> tuple[list[Row], str]:
-    """Return the averages that answer a question; without any, why it stays open, in words.
+    """Return the averages that answer a question, or none and the reason why it stays open.
 
-    ``limit`` is the value from which the gate blocks what answers it, None for never.
+    ``limit`` is the value from which the gate blocks what answers the question, None for never.
     """
     kept = risk_averages(rows)
     found = rows_for_question(kept, question)
@@ -82,14 +78,16 @@ def answers_or_reason(
 
 
 def _rejection_reason(row: Row, rows: list[Row], recipe: Recipe, limit: float | None) -> str:
-    """Return why a row that declares to answer a question does not; empty where it does."""
+    """Return why a row does not answer a question that its measure declares to answer; empty where it does."""
     if row.value is None:
         return f"{method_title(row.method_key)} was not computed ({row.reason})"
+    # an attack with less knowledge than the recipe assumes says nothing about the intruder it assumes
     if missing := unknown_quasi_identifiers(row, recipe):
         return f"{method_title(row.method_key)} assumes an intruder who does not know {', '.join(missing)}"
     output = row_output(row)
     if output is None or not output.detectable or limit is None:
         return ""
+    # an attack too weak to find a leak that the gate would block must not count as an answer
     least = next((one for one in rows if _is_same_use(one, row) and one.measure == output.detectable), None)
     if least is None or least.value is None:
         return f"the smallest leak that {method_title(row.method_key)} would find is not known"
@@ -99,12 +97,14 @@ def _rejection_reason(row: Row, rows: list[Row], recipe: Recipe, limit: float | 
 
 
 def share_beyond_baseline(value: float, row: Row, output: Output) -> float:
-    """Return how far a value is beyond the row's baseline, as a share of the remaining risk: the scale of the gate's limits."""
+    """Return the excess of a value over the row's baseline, as a share of the remaining risk."""
     base = 0.0 if output.risk.gate_reference == "nothing" else row.baseline or 0.0
+    # the scale on which the gate's limits are defined
     return (value - base) / (1 - base) if base < 1 else 0.0
 
 
 def _is_same_use(one: Row, other: Row) -> bool:
+    """Return whether two rows come from the same use of a method."""
     return (one.method_key, one.target, one.level, one.params) == (
         other.method_key,
         other.target,
@@ -114,14 +114,14 @@ def _is_same_use(one: Row, other: Row) -> bool:
 
 
 def unknown_quasi_identifiers(row: Row, recipe: Recipe) -> tuple[str, ...]:
-    """Return the quasi-identifiers that the intruder of a row does not know; none where its method names no knowledge."""
+    """Return the quasi-identifiers that the intruder of a row does not know; none where that is not stated."""
     wanted = recipe.schema.names_by_role(Role.QUASI_IDENTIFIER)
     known = variables_known_to_intruder(row, recipe)
     return () if known is None else tuple(name for name in wanted if name not in known)
 
 
 def variables_known_to_intruder(row: Row, recipe: Recipe) -> set[str] | None:
-    """Return the variables that the intruder of a row knows, by its step, else by the row itself; None where neither names them."""
+    """Return the variables that the intruder of a row knows; None where neither its step nor the row names them."""
     for step in (*recipe.measures, *recipe.studies):
         settings = step.spec.settings(recipe.schema, recipe.released)
         if step.method.key == row.method_key and may_come_from_step(step.method, row.params, settings):
@@ -131,6 +131,7 @@ def variables_known_to_intruder(row: Row, recipe: Recipe) -> set[str] | None:
 
 
 def _listed_names(given: Mapping[str, object]) -> set[str] | None:
+    """Return the names in all given lists; None where no list has any."""
     lists = [value for value in given.values() if isinstance(value, (tuple, list)) and value]
     return {name for names in lists for name in names} if lists else None
 
@@ -138,7 +139,10 @@ def _listed_names(given: Mapping[str, object]) -> set[str] | None:
 def unanswered_questions(
     rows: Iterable[Row], recipe: Recipe, limits: Mapping[Question, float | None] = NO_LIMITS
 ) -> dict[Question, str]:
-    """Return the questions that nothing answers, each with the reason. ``limits`` are the gate's, where a policy has its own."""
+    """Return the questions that no measurement answers, each with the reason.
+
+    ``limits`` are the limits of the gate, where a policy has its own.
+    """
     kept = risk_averages(rows)
     reasons = {one: answers_or_reason(kept, recipe, one, limits.get(one, BLOCK_FROM))[1] for one in QUESTIONS}
     return {one: reason for one, reason in reasons.items() if reason}
@@ -147,7 +151,7 @@ def unanswered_questions(
 def coverage_lines(
     rows: Iterable[Row], recipe: Recipe, limits: Mapping[Question, float | None] = NO_LIMITS
 ) -> list[str]:
-    """Return for each question what answers it, or why nothing does."""
+    """Return for each question which methods answer it, or why none does."""
     kept = risk_averages(rows)
     return [
         f"{one.capitalize()}: {_coverage_text(kept, recipe, one, limits.get(one, BLOCK_FROM))}." for one in QUESTIONS
@@ -155,6 +159,7 @@ def coverage_lines(
 
 
 def _coverage_text(rows: list[Row], recipe: Recipe, question: Question, limit: float | None) -> str:
+    """Return which methods answer a question, or that it is open or not measured."""
     answers, reason = answers_or_reason(rows, recipe, question, limit)
     methods = dict.fromkeys(method_title(row.method_key) for row in answers)
     if methods:
@@ -163,7 +168,10 @@ def _coverage_text(rows: list[Row], recipe: Recipe, question: Question, limit: f
 
 
 def strongest_intruder_lines(rows: Iterable[Row]) -> list[str]:
-    """Return what an intruder who knows all other records guesses right, before and after the release; or that this was not measured."""
+    """Return how often an intruder who knows all other records guesses right, before and after the release.
+
+    A line says so where this was not measured.
+    """
     found = []
     for row in risk_averages(rows):
         method = method_by_key(row.method_key)

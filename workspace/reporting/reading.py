@@ -1,4 +1,4 @@
-"""How a text file is read, in words and tables: the detected format, the reasons, what its owner has to decide, and the first rows."""
+"""Detected format of a text file in words and tables: settings, reasons, open decisions and the first rows."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ SIGN_NAMES = {"\t": "tab", " ": "blank", "": "none"}
 MOST_COLUMNS = 8
 MOST_ROWS = 5
 LONGEST_CELL = 20
-"""Of a value, across."""
+"""Most characters of a value that are shown."""
 
 
 def visible_sign(value: str) -> str:
-    """Return a separator or sign in a form that can be seen and typed."""
+    """Return a sign itself, or its name where it is invisible."""
     return SIGN_NAMES.get(value, value)
 
 
 def detection_table(found: DetectedFormat) -> DisplayTable:
-    """Return the detected format of a file, key by key, with the reason; a mark where its owner has to check."""
+    """Return the detected settings of a file with their reasons, and a mark where the owner has to decide."""
     lines = [
         [SETTING_NAMES[one.key], visible_sign(one.value), "?" if one.is_doubtful else "", one.explanation]
         for one in found.reasons
@@ -38,10 +38,8 @@ def detection_table(found: DetectedFormat) -> DisplayTable:
 
 
 def first_rows_table(found: DetectedFormat, width: int | None = None) -> DisplayTable:
-    """Return the first rows under the detected format, with as many columns as fit into ``width`` cells.
-
-    Its cells are records: they are shown to whoever has the file, before anything is stored.
-    """
+    """Return the first rows under the detected format, with as many columns as fit into ``width`` cells."""
+    # its cells are records, shown only to the owner of the file before anything is stored
     made = _first_columns(found, min(len(found.header), MOST_COLUMNS))
     for number in range(len(made.columns) - 1, 0, -1):
         if width is None or max(map(len, format_table(made).splitlines())) <= width:
@@ -51,6 +49,7 @@ def first_rows_table(found: DetectedFormat, width: int | None = None) -> Display
 
 
 def _first_columns(found: DetectedFormat, number: int) -> DisplayTable:
+    """Return the first rows of the first ``number`` columns."""
     more = len(found.header) - number
     rows = [[*row[:number], *(["…"] if more else [])] for row in found.rows[:MOST_ROWS]]
     lines = [
@@ -61,16 +60,17 @@ def _first_columns(found: DetectedFormat, number: int) -> DisplayTable:
 
 
 def _shortened_cell(cell: str) -> str:
+    """Return a cell, cut where it is long."""
     return cell if len(cell) <= LONGEST_CELL else f"{cell[: LONGEST_CELL - 1]}…"
 
 
 def undecided_lines(found: DetectedFormat) -> list[str]:
-    """Return a line for each setting that the file does not settle, with the option that settles it."""
+    """Return a line for each setting that the file does not determine."""
     return [undecided_line(one) for one in found.doubtful_settings]
 
 
 def undecided_line(one: SettingReason) -> str:
-    """Return what was assumed, what it may be instead, and how to choose."""
+    """Return the assumed value of a setting, its alternatives, and the option that sets it."""
     others = "; ".join(map(visible_sign, one.alternatives))
     how = {"header": "--no-header or --header", "missing": "--missing CODE"}.get(one.key, f"--{one.key} SIGN")
     how = how.replace("SIGN", "NAME") if one.key == "encoding" else how

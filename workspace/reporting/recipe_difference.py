@@ -13,7 +13,7 @@ from .tables import DisplayColumn, DisplayTable
 
 NO_DIFFERENCE = "The two plans are the same"
 LONGEST_VALUE = 200
-"""Number of characters shown of a value; values that differ only beyond them are marked so."""
+"""Most characters of a value that are shown; values that differ only beyond them are marked so."""
 COLUMNS = (
     DisplayColumn("where", "plan", 24, grow_order=1),
     DisplayColumn("setting", "setting", 16),
@@ -23,13 +23,13 @@ COLUMNS = (
 
 
 def difference_place(one: PlanDifference) -> str:
-    """Return the step or the table that differs: ``synthesis[1] price``, ``data``."""
+    """Return the step or the table in which plans differ: ``synthesis[1] price``, ``data``."""
     place = one.section if one.place is None else f"{one.section}[{one.place}]"
     return replace_unprintable(f"{place} {one.about}".strip())
 
 
 def difference_sentence(one: PlanDifference) -> str:
-    """Return ``synthesis[1] price: minbucket was 5, is 7``; one line, exact to the last digit."""
+    """Return a difference in one line, with every digit: ``synthesis[1] price: minbucket was 5, is 7``."""
     subject = f"{difference_place(one)}: " if one.place is not None or one.kind == "moved" else ""
     setting = one.key if one.place is not None else ".".join(filter(None, (one.section, one.key)))
     if one.kind == "moved":
@@ -46,9 +46,10 @@ def difference_sentence(one: PlanDifference) -> str:
 
 
 def _change_text(before: Any, now: Any) -> str:
-    """Return added and removed items of lists that have much in common; else both values."""
+    """Return the gained and lost items of similar lists, otherwise both values."""
     if isinstance(before, list) and isinstance(now, list):
         came, went = [one for one in now if one not in before], [one for one in before if one not in now]
+        # with repeated items or another order, gained and lost items would not tell the whole difference
         unique = all(len(one) == len({repr(item) for item in one}) for one in (before, now))
         order = [one for one in before if one in now] == [one for one in now if one in before]
         if unique and order and len(came) + len(went) < max(len(before), len(now)):
@@ -61,19 +62,20 @@ def _change_text(before: Any, now: Any) -> str:
 
 
 def step_settings_text(one: PlanDifference) -> str:
-    """Return the settings of an added or removed step: `` (radius cost 5%, top 10)``."""
+    """Return the settings of an added or removed step in brackets: `` (radius cost 5%, top 10)``."""
     step = one.now if one.kind == "added" else one.before
     told = ", ".join(f"{key} {exact_text(value)}" for key, value in step.items() if key not in STEPS[one.section])
     return f" ({told})" if told else ""
 
 
 def exact_text(value: Any) -> str:
-    """Return a value with every digit, so that different values look different; cut where it is very long."""
+    """Return a value with every digit, cut where it is very long."""
     text = _spelled_value(value)
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
 
 
 def _spelled_value(value: Any) -> str:
+    """Return a value with every digit; a text that could be overlooked in quotes."""
     if value is NOTHING:
         return "left out"
     if isinstance(value, bool):
@@ -89,23 +91,24 @@ def _spelled_value(value: Any) -> str:
 
 
 def difference_object(one: PlanDifference) -> dict[str, Any]:
-    """Return the object that ``--json`` writes; a setting that a plan leaves out is null, and ``kind`` tells which plan does."""
+    """Return the object that ``--json`` writes about a difference; a setting that a plan does not have is null."""
     before, now = (None if value is NOTHING else _json_value(value) for value in (one.before, one.now))
     return {"where": difference_place(one), "setting": one.key, "kind": one.kind, "before": before, "now": now}
 
 
 def _json_value(value: Any) -> Any:
-    """Return a value of TOML as one of JSON, which has no times and no infinity."""
+    """Return a value of TOML as a value of JSON."""
     if isinstance(value, Mapping):
         return {key: _json_value(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_json_value(item) for item in value]
+    # JSON has no times and no infinity
     plain = value is None or isinstance(value, str | int) or (isinstance(value, float) and isfinite(value))
     return value if plain else str(value)
 
 
 def difference_cells(one: PlanDifference) -> tuple[str, str, str, str]:
-    """Return place, setting, and the values before and now."""
+    """Return the cells of a difference: place, setting, value before and value now."""
     whole = one.place is not None and not one.key
     setting = "order" if one.kind == "moved" else one.kind if whole else one.key
     before, now = (exact_text(value).strip() for value in (one.before, one.now))
@@ -116,7 +119,7 @@ def difference_cells(one: PlanDifference) -> tuple[str, str, str, str]:
 
 
 def difference_table(found: Sequence[PlanDifference], names: tuple[str, str], title: str = "") -> DisplayTable:
-    """Return one line a difference, with the plans' ``names`` as headings."""
+    """Return a line for each difference, with the plans' ``names`` as headings."""
     columns = (
         *COLUMNS[:2],
         *(DisplayColumn(c.name, name, c.width) for c, name in zip(COLUMNS[2:], names, strict=True)),

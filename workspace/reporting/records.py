@@ -1,4 +1,4 @@
-"""The records most at risk, as a table and as JSON; values of the data only where they were requested."""
+"""Records by their risk, as a table and as JSON; values of the data only where they were requested."""
 
 from __future__ import annotations
 
@@ -33,14 +33,15 @@ Values = Sequence[Mapping[str, str | int | float]]
 
 @dataclass(frozen=True, slots=True)
 class RecordLine:
-    """Risk of one record.
+    """Disclosure risk of one record.
 
     record: its number, from 1
     probability: probability of re-identification
-    unique: share of the datasets in which its own record is the only candidate; None where unknown
-    candidates: number of candidates
-    confidential_probability, confidential_candidates: the same if the confidential data were released; None where unknown
-    prior: probability before the release
+    unique: share of the datasets in which its own released record is the only candidate; None where unknown
+    candidates: number of candidates, NaN where the measure has none
+    confidential_probability, confidential_candidates: the same if the confidential data were released; None where
+        unknown
+    prior: probability before the release; None where the measure has none
     """
 
     record: int
@@ -53,6 +54,7 @@ class RecordLine:
 
 
 def record_cells(line: RecordLine, driver: str) -> dict[str, str]:
+    """Return the cells of a record by column; ``driver`` is the text about its driver."""
     return {
         "record": str(line.record),
         "probability": number(line.probability),
@@ -66,38 +68,39 @@ def record_cells(line: RecordLine, driver: str) -> dict[str, str]:
 
 
 def record_risk_columns(key: str) -> tuple[DisplayColumn, ...]:
-    """Return the columns for measure ``key``; the candidates' heading is the unit that it counts."""
+    """Return the columns for a risk measure; the heading of the candidates is the unit that it counts."""
     declared = _record_array(key, "candidates")
     unit = declared.unit if declared and _record_array(key, "prior") else ""
     return tuple(replace(one, title=unit) if one.name == "candidates" and unit else one for one in RECORD_COLUMNS)
 
 
 def _record_array(key: str, part: str) -> RecordArray | None:
+    """Return the declaration of an array by record of a measure; None where the measure does not have it."""
     method = method_by_key(key)
     return method.record_array(part) if method else None
 
 
 def record_table(key: str, lines: Sequence[RecordLine], alone: LeaveOneOutCandidates | None) -> DisplayTable:
-    """Return the records of ``lines`` by measure ``key``, and what drives their risk."""
+    """Return the records with their risk by a measure and the variables that drive it."""
     drivers = ["" if alone is None else driver_text(alone.driver(r)) for r in range(len(lines))]
     rows = [tuple(record_cells(line, driver).values()) for line, driver in zip(lines, drivers, strict=True)]
     return DisplayTable(record_risk_columns(key), rows)
 
 
 def record_values_table(lines: Sequence[RecordLine], values: Values) -> DisplayTable:
-    """Return the values of the records: confidential."""
+    """Return the confidential values of records."""
     names = list(values[0]) if values else []
     rows = [[str(line.record), *(str(own[name]) for name in names)] for line, own in zip(lines, values, strict=True)]
     return table_from_titles(["record", *names], rows, right=(0,), title="Values (confidential)")
 
 
 def driver_text(driver: RiskDriver | None) -> str:
-    """Return the variable that drives the risk and the candidates without it, ``price (12.5)``; a dash for none."""
+    """Return the variable that drives the risk and the candidates without it: ``price (12.5)``; a dash for none."""
     return "-" if driver is None else f"{replace_unprintable(driver.variable)} ({number(driver.without)})"
 
 
 def column_legend(key: str, *, unique: bool, own: bool, drivers: bool = True) -> str:
-    """Return what the columns mean, for records by measure ``key``."""
+    """Return the meaning of the columns for a risk measure, a line for each."""
     method = method_by_key(key)
     meaning = (method and method.record_meaning) or "that the record is disclosed"
     said = ["record: row of the confidential table, from 1", f"probability: {meaning}"]
@@ -122,7 +125,7 @@ def column_legend(key: str, *, unique: bool, own: bool, drivers: bool = True) ->
 def record_objects(
     lines: Sequence[RecordLine], alone: LeaveOneOutCandidates | None, values: Values | None
 ) -> list[dict[str, Any]]:
-    """Return the records as ``--json`` writes them; drivers only for records that are matched on known variables."""
+    """Return the objects that ``--json`` writes about records, with drivers where records are matched."""
     found = []
     for r, line in enumerate(lines):
         written: dict[str, Any] = asdict(line)

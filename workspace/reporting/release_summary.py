@@ -1,4 +1,4 @@
-"""What a release is and how it was judged, in plain sentences: the head of every page that is signed."""
+"""Summary of a release and of how it was judged, in plain sentences, which heads every page that is signed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .words import limit_text, observed_text, thresholds_text
 
 PREPARED, OWNER, APPROVED = "Prepared by", "Owner of the data", "Approved by"
 ROLES = (PREPARED, OWNER, "Data protection officer")
-"""Roles that sign where no names are given."""
+"""Roles of the people who sign where no names are given."""
 RECODING_REMARK = (
     "Risks apply this rule to what an intruder knows; utility and data quality compare with the exact values."
 )
@@ -30,14 +30,14 @@ RECODING_REMARK = (
 
 @dataclass(frozen=True, slots=True)
 class ReleaseDecision:
-    """What was decided about a release.
+    """Decision about a release.
 
     status: worst status of the gate's findings
-    findings: findings that do not pass (state in words, check, words)
+    findings: findings that do not pass (state in words, check, message)
     waivers: waivers (check, user, reason)
     reason: reason for the release as a whole
-    signers: signers by role; a name may be empty
-    request_acts: request and approval (what, account, time, reason), where a second person decides
+    signers: pairs of a role and a name, which may be empty
+    request_acts: request and approval (act, account, time, reason), where a second person decides
     """
 
     status: str
@@ -49,7 +49,7 @@ class ReleaseDecision:
 
     @property
     def decision_tables(self) -> list[DisplayTable]:
-        """Return findings, waivers, request and approval, where there are any."""
+        """Return the tables of findings, waivers, and request and approval, without empty ones."""
         parts = [
             table_from_titles(
                 ("state", "check", "found"), [list(one) for one in self.findings], title="What the gate found"
@@ -60,7 +60,7 @@ class ReleaseDecision:
 
     @property
     def request_tables(self) -> list[DisplayTable]:
-        """Return request and approval, where a second person decides."""
+        """Return the table of request and approval; none where no second person decides."""
         acts = [list(one) for one in self.request_acts]
         return (
             [table_from_titles(("what", "account", "time", "reason"), acts, title="Asked for and approved")]
@@ -70,7 +70,7 @@ class ReleaseDecision:
 
 
 def variables_by_fate(recipe: Recipe) -> dict[str, list[str]]:
-    """Return how variables are released, in words, and which; fates without variables are left out."""
+    """Return the variables by how they are released: replaced, unchanged, coarser or left out."""
     out = recipe.schema.names_by_role(Role.IDENTIFIER)
     parts = {
         "Replaced": [name for name in recipe.released if name not in out],
@@ -84,7 +84,7 @@ def variables_by_fate(recipe: Recipe) -> dict[str, list[str]]:
 
 
 def release_overview(recipe: Recipe, datasets: int, records: int | None = None) -> str:
-    """Return how many datasets of how many records, and which variables are replaced, unchanged and left out."""
+    """Return the number of datasets and records, and which variables are replaced, unchanged, coarser or left out."""
     tables = count_noun(datasets, f"{recipe.origin} dataset") + (
         f" of {count_records(records)}" if records is not None else ""
     )
@@ -102,7 +102,7 @@ def thresholds_sentence(verdicts: Sequence[Verdict]) -> str:
 
 
 def _unmet_text(verdict: Verdict) -> str:
-    """Return ``Re-identified with certainty: 3 % of the people, limit at most 1 %``."""
+    """Return a threshold that is not met: ``Re-identified with certainty: 3 % of the people, limit at most 1 %``."""
     found = "not computed" if verdict.observed is None else observed_text(verdict)
     why = f" (undecided: {verdict.reason})" if verdict.outcome == "undecided" else ""
     return f"{label_of(verdict)}: {found}, limit {limit_text(verdict.bound, verdict.limit, verdict.value)}{why}"
@@ -116,10 +116,11 @@ def summary_lines(
     decision: ReleaseDecision | None = None,
     limits: Mapping[Question, float | None] = NO_LIMITS,
 ) -> list[str]:
-    """Return what is released, whether thresholds are met, how the four questions are answered, epsilon beside the evidence, and the
-    reason for the release.
+    """Return the summary of a release, a sentence in each line.
 
-    ``limits`` are those from which the gate blocks what answers a question, where a policy has its own.
+    It has what is released, whether thresholds are met, what answers the questions about risk, epsilon with the
+    evidence, and the reason for the release. ``going`` is the sentence about what is released; ``limits`` are the
+    gate's, where a policy has its own.
     """
     found = list(rows)
     lines = [
@@ -136,5 +137,5 @@ def summary_lines(
 
 
 def utc_time_text(seconds: float | None) -> str:
-    """Return a time in UTC; a dash for none."""
+    """Return a time in UTC, from seconds since 1970; a dash for none."""
     return "-" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")

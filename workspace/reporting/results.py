@@ -1,7 +1,4 @@
-"""Measurements as tables: numbers beside the confidential data, sweeps, verdicts, published figures, rows of single datasets.
-
-Studies whose curves are drawn together have tables of every measure of each curve along the axis, and of the points that keep the limits.
-"""
+"""Measurements as tables: results beside the confidential data, sweeps, answers of studies, verdicts, published values."""
 
 from __future__ import annotations
 
@@ -40,13 +37,14 @@ from .words import (
 )
 
 STUDY_USE_PARAMETERS = ("variable", "model")
-"""Parameters that name a use of a study (``Axis.uses``)."""
+"""Parameters that distinguish uses of a study (``Axis.uses``)."""
 NO_PUBLISHED_FIGURES: Mapping[int, float] = MappingProxyType({})
 
 
 def joint_curve_tables(method: Method, rows: Sequence[Row]) -> list[DisplayTable]:
-    """Return the table of limits, then a table for every heading under which measures are drawn along the axis."""
+    """Return the tables of a study whose curves are drawn together: limits first, then measures by heading."""
     asked = study_limit_table(method, rows)
+    # a plane of one measure against another has no further numbers
     planes = [one for one in draw_planes(method, rows) if not one.plane.across]
     headings = dict.fromkeys(one.plane.heading for one in planes)
     tables = [level_table(method, h, [one for one in planes if one.plane.heading == h]) for h in headings]
@@ -54,13 +52,13 @@ def joint_curve_tables(method: Method, rows: Sequence[Row]) -> list[DisplayTable
 
 
 def study_answer_text(method: Method, row: Row) -> str:
-    """Return the answer of a study in its own words: ``From epsilon 5 on it is within the limit``."""
+    """Return the answer of a study as a sentence: ``From epsilon 5 on it is within the limit``."""
     output = method.output(row.measure)
     return output.study.no_answer_text if row.value is None else output.study.sentence.format(value=row.value)
 
 
 def study_limit_table(method: Method, rows: Iterable[Row]) -> DisplayTable | None:
-    """Return a line for every curve and limit: the point of the axis that keeps it, and reservations. None without limits."""
+    """Return for each curve and limit the point of the axis that keeps it; None where no limit was asked about."""
     axis = method.study.axis
     assert axis is not None
     told = [row for row in rows if row.level is None and "of" in row.params]
@@ -92,7 +90,7 @@ def study_limit_table(method: Method, rows: Iterable[Row]) -> DisplayTable | Non
 
 
 def level_table(method: Method, heading: str, planes: Sequence[DrawnPlane]) -> DisplayTable:
-    """Return a line for every measure and curve, a column a point of the axis; on a page the intervals too."""
+    """Return a line for each measure and curve, with a column for each point of the axis."""
     axis = method.study.axis
     assert axis is not None
     levels = sorted({row.level for one in planes for row in one.rows if row.level is not None})
@@ -108,6 +106,7 @@ def level_table(method: Method, heading: str, planes: Sequence[DrawnPlane]) -> D
 
 
 def _level_lines(method: Method, plane: DrawnPlane, levels: Sequence[float]) -> list[DisplayRow]:
+    """Return the lines of one measure: its curves, and its baseline."""
     axis = method.study.axis
     assert axis is not None
     title = plane.panel.title
@@ -123,6 +122,7 @@ def _level_lines(method: Method, plane: DrawnPlane, levels: Sequence[float]) -> 
 
 
 def _value_with_interval_cell(row: Row | None) -> DisplayCell | str:
+    """Return a value as a cell, on a page with its interval; empty without a row."""
     if row is None:
         return ""
     band = interval_text(row.lower, row.upper)
@@ -145,8 +145,9 @@ ROW_COLUMNS = (
 
 
 def row_cells(row: Row, apart: SettingsByMethod = NO_SETTINGS) -> dict[str, str]:
-    """Return a row's cells by column; settings that are equal in all rows of its study are left out."""
+    """Return the cells of a row by column."""
     uses = apart.get(row.method_key, {})
+    # parameters that name the use stand in the title of its sweep
     hidden = () if row.level is None else STUDY_USE_PARAMETERS
     params = {name: value for name, value in row.params.items() if name in uses or name not in hidden}
     return {
@@ -164,7 +165,7 @@ def row_cells(row: Row, apart: SettingsByMethod = NO_SETTINGS) -> dict[str, str]
 def dataset_rows_table(
     rows: Iterable[Row], apart: SettingsByMethod = NO_SETTINGS, *, keys: bool = False
 ) -> DisplayTable:
-    """Return the rows of single datasets, with the reason where one was not computed."""
+    """Return the rows of single datasets, with the reason where a value was not computed."""
     shown = [column for column in ROW_COLUMNS if column.name not in ("interval", "baseline", "status")]
     cells = [
         (*(values[column.name] for column in shown), row.reason, row.key if keys else "")
@@ -182,10 +183,7 @@ def result_table(
     *,
     keys: bool = False,
 ) -> DisplayTable:
-    """Return one line a number: the confidential data's value beside the release's, with its interval and baseline.
-
-    The published figure stands beside each, where the recipe quotes one, and its ratio to it. With ``keys`` the key ends the line.
-    """
+    """Return a line for each number: the confidential data's value, and the release's with interval and baseline."""
     pairs: dict[tuple[object, ...], dict[bool, Row]] = {}
     for row in rows:
         pairs.setdefault(row.series, {})[row.dataset == "confidential"] = row
@@ -216,6 +214,7 @@ def result_table(
 def _result_line(
     own: Row | None, released: Row | None, published: Sequence[PublishedFigure], apart: SettingsByMethod
 ) -> list[DisplayCell | str]:
+    """Return the cells of a number of the confidential data and of the release, either of which may be missing."""
     row = released or own
     assert row is not None
     uses = apart.get(row.method_key, {})
@@ -237,11 +236,12 @@ def _result_line(
 
 
 def _level_text(level: float | None) -> str:
+    """Return the level of a sweep as text; empty for None."""
     return "" if level is None else number(level)
 
 
 def _value_and_published(row: Row | None, published: Sequence[PublishedFigure]) -> tuple[str, str, str]:
-    """Return a row's value, the published figure beside it, and the ratio of the two."""
+    """Return the value of a row, the published figure for it, and the ratio of the two, as texts."""
     if row is None:
         return "", "", ""
     value = row.status if row.value is None else number(row.value)
@@ -255,51 +255,53 @@ def row_output(row: Row) -> Output | None:
 
 
 def row_axis(row: Row) -> Axis | None:
-    """Return the axis of the row's study."""
+    """Return the axis of a row's study; None for other rows."""
     method = method_by_key(row.method_key)
     return None if method is None else method.study.axis
 
 
 def row_title(row: Row) -> str:
-    """Return the short name of the row's measure, for the head of a column."""
+    """Return the short name of a row's measure, for the heading of a column."""
     output = row_output(row)
     return (output and output.short) or measure_name(row.key)
 
 
 def is_variance_share(row: Row) -> bool:
-    """Return whether the row is a share of the variance behind another number's interval."""
+    """Return whether a row is a share of the variance behind the interval of another number."""
     return "of" in row.params
 
 
 def interval_variance_shares(rows: Iterable[Row]) -> dict[tuple[str, float], tuple[float, ...]]:
-    """Return, for each measure and level of one study, the shares of the variance behind its interval, where all are known."""
+    """Return the shares of the variance behind intervals of one study, by measure and level, where all are known."""
     found: dict[tuple[str, float], list[float | None]] = {}
     for row in rows:
         if is_variance_share(row) and row.level is not None:
             found.setdefault((str(row.params["of"]), row.level), []).append(row.value)
     known = {place: tuple(share for share in shares if share is not None) for place, shares in found.items()}
+    # shares of a whole are misleading where one is missing
     return {place: shares for place, shares in known.items() if len(shares) == len(found[place])}
 
 
 def is_of_answering_study(row: Row) -> bool:
-    """Return whether the row is of a study that summarises its points in answers."""
+    """Return whether a row belongs to a study that summarises its points in answers."""
     method = method_by_key(row.method_key) if row.family == "studies" else None
     return method is not None and bool(method.answer_outputs)
 
 
 def group_sweeps(rows: Iterable[Row]) -> list[list[Row]]:
-    """Group rows into sweeps: rows of one method, target and settings."""
+    """Group rows into sweeps, which have one method, target and settings."""
     found: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
+        # "of" names the number whose variance a row is a share of, not a setting
         settings = {key: value for key, value in row.params.items() if key != "of"}
         found.setdefault((row.method, row.target, json.dumps(settings, sort_keys=True)), []).append(row)
     return list(found.values())
 
 
 def sweep_table(rows: Sequence[Row], apart: SettingsByMethod = NO_SETTINGS) -> DisplayTable:
-    """Return one sweep: a line a level, confidential data and release side by side for every measure.
+    """Return a line for each level of a sweep: every measure of the confidential data and of the release.
 
-    On a page their intervals too, and the shares of the variance behind the release's.
+    On a page the intervals follow, and the shares of the variance behind those of the release.
     """
     shares, first = interval_variance_shares(rows), rows[0]
     measures = {row.measure: row_title(row) for row in rows if not is_variance_share(row)}
@@ -323,6 +325,7 @@ def sweep_table(rows: Sequence[Row], apart: SettingsByMethod = NO_SETTINGS) -> D
 
 
 def _sweep_columns(measure: str, title: str, spare: int) -> list[DisplayColumn]:
+    """Return the columns of one measure of a sweep."""
     return [
         DisplayColumn(f"{measure} own", title, align="right", drop_order=spare, full_title=f"{measure}, confidential"),
         DisplayColumn(f"{measure} own interval", "interval", align="right", page_only=True),
@@ -333,7 +336,7 @@ def _sweep_columns(measure: str, title: str, spare: int) -> list[DisplayColumn]:
 
 
 def _sweep_title(row: Row, apart: SettingsByMethod) -> str:
-    """Return the variable and model of a sweep, and the settings that distinguish it in its run."""
+    """Return the variable and model of a sweep, and the settings that distinguish it within its run."""
     axis = row_axis(row)
     naming = axis.uses if axis else ()
     uses = apart.get(row.method_key, {})
@@ -343,7 +346,10 @@ def _sweep_title(row: Row, apart: SettingsByMethod) -> str:
 
 
 def variance_shares_table(rows: Sequence[Row]) -> DisplayTable | None:
-    """Return the shares of datasets, noise and both in the variance behind each interval of a sweep; None where they are unknown."""
+    """Return the shares of datasets, noise and both in the variance behind each interval of a sweep.
+
+    None where they are unknown.
+    """
     found = interval_variance_shares(rows)
     measures = list(dict.fromkeys(measure for measure, _ in found))
     lines = [
@@ -357,13 +363,13 @@ def variance_shares_table(rows: Sequence[Row]) -> DisplayTable | None:
 
 
 def method_title(key: str) -> str:
-    """Return the title of a method; its key where this version does not have it."""
+    """Return the title of a method; its key where this version does not have the method."""
     method = method_by_key(key)
     return key if method is None else method.title
 
 
 class AnswerLike(Protocol):
-    """An answer of a study: a row without a level, or a ``StudyAnswer`` of a screen."""
+    """Protocol of an answer of a study: a row without a level, or a ``StudyAnswer`` of a screen."""
 
     @property
     def measure(self) -> str: ...
@@ -375,19 +381,20 @@ class AnswerLike(Protocol):
 
     @property
     def params(self) -> Mapping[str, Any]:
-        """Return the parameters that distinguish it from other answers of its measure."""
+        """Return the parameters that distinguish the answer from others of its measure."""
         ...
 
 
 def study_parts(
     method: Method, rows: Sequence[Row], published: Sequence[PublishedFigure] = ()
 ) -> list[DisplayTable | str]:
-    """Return the summary of a study: its answers, as sentences or in tables, and its points."""
+    """Return the sentences and tables that summarise a study."""
     if has_joint_curves(method):
         return [*joint_curve_tables(method, rows)]
     if method.study.lattice is not None:
         return lattice_parts(method, rows)
     found = [row for row in rows if row.level is None]
+    # by identity, since a row has parameters that cannot be hashed
     beside = {id(row): figure for row in found if (figure := published_value_for(row, published)) is not None}
     curve, by = (
         method.study.axis.curve if method.study.axis else "",
@@ -406,7 +413,10 @@ def study_parts(
 def curve_answers_table(
     method: Method, found: Sequence[AnswerLike], beside: Mapping[int, float] = NO_PUBLISHED_FIGURES
 ) -> DisplayTable | None:
-    """Return the answers for every curve of a study, a line each; ``beside`` has published figures by the answer's identity."""
+    """Return a line of answers for each curve of a study; None without answers by curve.
+
+    ``beside`` has published figures by the ``id`` of the answer.
+    """
     curve = method.study.axis.curve if method.study.axis else ""
     spread = {output.name: output.study.spread for output in method.answer_outputs}
     placed = {
@@ -430,13 +440,17 @@ def curve_answers_table(
 
 
 def _with_drop_order(column: DisplayColumn, spare: int) -> DisplayColumn:
+    """Return a column with another drop order."""
     return replace(column, drop_order=spare)
 
 
 def split_answers_table(
     method: Method, found: Sequence[AnswerLike], beside: Mapping[int, float] = NO_PUBLISHED_FIGURES
 ) -> DisplayTable | None:
-    """Return the answers that a study splits by a parameter, its values in columns, and the number of records behind each column."""
+    """Return the answers of a study by the values of the parameter that splits it, with the number of records of each.
+
+    None where the study has no such answers.
+    """
     split = method.study.split
     if split is None:
         return None
@@ -457,6 +471,7 @@ def _answers_table(
     beside: Mapping[int, float],
     title: str = "",
 ) -> DisplayTable:
+    """Return named lines of answers as a table, each answer with its published figure."""
     heads = [titles[0], *(head for each in titles[1:] for head in (each, "published"))]
     lines = []
     for name, answers in told:
@@ -468,6 +483,7 @@ def _answers_table(
 
 
 def _answer_sentence(row: Row, published: Sequence[PublishedFigure]) -> str:
+    """Return an answer of a study as a sentence, with its interval and its published figure."""
     if row.value is None:
         return sentence_of(row)
     _, figure, share = _value_and_published(row, published)
@@ -477,13 +493,14 @@ def _answer_sentence(row: Row, published: Sequence[PublishedFigure]) -> str:
 
 
 def study_points_table(rows: Sequence[Row]) -> DisplayTable | None:
-    """Return one line a point of a study: its level, its parameters, and its measures in every dataset that has them; None without rows."""
+    """Return a line for each point of a study: level, parameters, and measures by dataset. None without points."""
     rows = [row for row in rows if row.level is not None]
     if not rows:
         return None
     differing = {name: {json.dumps(row.params.get(name)) for row in rows} for row in rows for name in row.params}
     names = [name for name, values in differing.items() if len(values) > 1]
     computed = {row.measure for row in rows if row.value is not None}
+    # a measure that was computed in some rows needs no column for those without a value
     shown = [row for row in rows if row.value is not None or row.measure not in computed]
     columns = list(dict.fromkeys((row.measure, row.dataset) for row in shown))
     several = len({dataset for _, dataset in columns}) > 1
@@ -514,10 +531,10 @@ def verdict_table(
     *,
     keys: bool = False,
 ) -> DisplayTable:
-    """Return one line a verdict: its outcome, the number's human name, its value in people or its unit, and the limit in words.
+    """Return a line for each verdict: outcome, name of the number, observed value, and limit.
 
-    ``records`` is the number of confidential records. On a page the name has every setting, those in ``apart`` with their defaults.
-    With ``keys`` the key stands beside it.
+    ``records`` is the number of confidential records. On a page the names have all settings, those in ``apart`` with
+    their defaults. With ``keys`` the line ends with the measure's key.
     """
     columns = (
         DisplayColumn("verdict", "verdict"),
@@ -544,7 +561,7 @@ def verdict_table(
 
 
 def published_source_table(quoted: SourceTable) -> DisplayTable:
-    """Return the figures of one source: our value, the published figure and their ratio, for the confidential data and each run."""
+    """Return the figures of one published source, with our value and the ratio for each run and the confidential data."""
     titles = [
         "measure",
         "variable",
@@ -568,5 +585,6 @@ def published_source_table(quoted: SourceTable) -> DisplayTable:
 
 
 def _published_cells(cell: Quoted) -> tuple[str, str, str]:
+    """Return our value, the published figure and their ratio, as texts."""
     ours = "" if cell.ours is None else number(cell.ours)
     return (ours, "", "") if cell.published is None else (ours or "-", number(cell.published), number(cell.ratio))

@@ -1,4 +1,4 @@
-"""The result of a search in words: its finalists, which one may be released, or which limits prevent that."""
+"""Result of a search in words: its finalists, which of them passes, or which limits no finalist meets."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ MOST_RELAXATIONS = 3
 
 @dataclass(frozen=True)
 class SearchFinalist:
-    """A plan that was evaluated again on all records.
+    """Plan of a search that was evaluated again on all records.
 
-    run_id, label: its run and changes
+    run_id, label: its run and its changes
     verdicts: verdicts that hold for all finalists at once
     blocking_findings: checks of the gate that block
     search_utility: utility on the sample by which it was chosen
@@ -45,12 +45,13 @@ class SearchFinalist:
 
     @property
     def unmet_verdicts(self) -> tuple[Verdict, ...]:
+        """Return the verdicts on limits that are not met."""
         return tuple(verdict for verdict in self.verdicts if verdict.outcome != "met")
 
 
 @dataclass(frozen=True)
 class UtilityChange:
-    """A utility of the unchanged plan and of the winning finalist.
+    """Utility of the unchanged plan and of the winning finalist.
 
     key: its measure
     before, after: its values
@@ -65,11 +66,11 @@ class UtilityChange:
 
 @dataclass(frozen=True)
 class BlockingLimit:
-    """A limit that the nearest finalist does not meet.
+    """Limit that the nearest finalist does not meet.
 
     best_verdict: best verdict on it over all finalists
     n_missed: number of tried plans that miss it
-    n_plans: number of tried plans
+    n_plans: number of tried plans that it applies to
     """
 
     best_verdict: Verdict
@@ -86,7 +87,8 @@ class LimitRelaxation:
 
     @property
     def change_size(self) -> tuple[int, float]:
-        """Return how many limits change, and the largest change in units of the limit."""
+        """Return the number of limits that change, and the largest change relative to the limit."""
+        # relative to the limit, with a floor, since a limit may be 0
         return len(self.limits), max(abs(limit - one.limit) / max(abs(one.limit), 1e-9) for one, limit in self.limits)
 
 
@@ -98,10 +100,10 @@ class SearchOutcome:
     n_tried: number of plans that were tried
     n_failed: number of plans that could not be carried out
     has_ended: whether the search has ended
-    missed_limits: for each limit, how many of the plans that it applied to miss it, and how many these are
+    missed_limits: for each limit the number of plans that miss it, and of plans that it applies to
     minutes: time limit, where it was used up
-    not_begun, not_judged: looks and finalists that were left out then
-    gains: utilities of the winner against those of the unchanged plan
+    not_begun, not_judged: number of trials and finalists that were then left out
+    gains: utilities of the winner compared with those of the unchanged plan
     gate_answer: lines of the gate's answer for the winner
     """
 
@@ -135,7 +137,7 @@ class SearchOutcome:
         return min(self.finalists, key=lambda one: len(one.blocking_findings) + len(one.unmet_verdicts), default=None)
 
     def blocking_limits(self) -> list[BlockingLimit]:
-        """Return the limits that the nearest finalist does not meet, where no finalist passes."""
+        """Return the limits that the nearest finalist does not meet; none where a finalist passes."""
         if self.winner is not None or self.nearest_finalist is None:
             return []
         found = []
@@ -148,12 +150,13 @@ class SearchOutcome:
         return found
 
     def possible_relaxations(self) -> list[LimitRelaxation]:
-        """Return with which other limits finalists would pass where none does, the smallest change first; none for one that the gate blocks."""
+        """Return other limits with which finalists would pass, the smallest change first; none where a finalist passes."""
         if self.winner is not None:
             return []
         found = []
         for one in self.finalists:
             limits = [(verdict, verdict.limit_needed) for verdict in one.unmet_verdicts]
+            # no limit of a plan changes what the gate blocks
             if not one.blocking_findings and all(limit is not None for _, limit in limits):
                 found.append(
                     LimitRelaxation(one, tuple((verdict, limit) for verdict, limit in limits if limit is not None))
@@ -162,11 +165,12 @@ class SearchOutcome:
 
 
 def limit_identity(verdict: Verdict) -> LimitIdentity:
-    """Return the number and limit that a verdict is about, equal for all plans."""
+    """Return a key for the number and the limit of a verdict, equal for all plans."""
     return verdict.value, verdict.target, verdict.level, verdict.bound, verdict.limit, str(verdict.params)
 
 
 def finalist_cells(one: SearchFinalist) -> list[str]:
+    """Return the cells of a finalist, by the headings ``FINALIST_HEADS``."""
     met = len(one.verdicts) - len(one.unmet_verdicts)
     return [
         str(one.run_id),
@@ -181,17 +185,18 @@ def finalist_cells(one: SearchFinalist) -> list[str]:
 
 
 def finalists_table(found: SearchOutcome) -> DisplayTable:
+    """Return the table of the finalists."""
     return table_from_titles(FINALIST_HEADS, [finalist_cells(one) for one in found.finalists])
 
 
 def search_headline(found: SearchOutcome) -> str:
-    """Return how many plans were tried."""
+    """Return in a line how many plans were tried."""
     refused = f"; {found.n_failed} could not be carried out" if found.n_failed else ""
     return f"Search {found.search_id}: {count_noun(found.n_tried, 'plan')} looked at{refused}"
 
 
 def conclusion_lines(found: SearchOutcome) -> list[str]:
-    """Return which finalist passes, or which limits the nearest one does not meet, in lines."""
+    """Return which finalist passes, or which limits the nearest finalist does not meet."""
     lines = [time_limit_text(found)] if found.not_begun or found.not_judged else []
     if not found.finalists:
         return [*lines, "No plan could be carried out on all records."]
@@ -227,7 +232,7 @@ def conclusion_lines(found: SearchOutcome) -> list[str]:
 
 
 def utility_change_lines(found: SearchOutcome) -> list[str]:
-    """Return how the winner's utilities differ from the unchanged plan's, in a line; or that none is better by most measures."""
+    """Return how the winner's utilities differ from those of the unchanged plan."""
     start, winner = found.unchanged_finalist, found.winner
     if start is None:
         return []
@@ -240,12 +245,13 @@ def utility_change_lines(found: SearchOutcome) -> list[str]:
 
 
 def _utility_change_text(one: UtilityChange) -> str:
+    """Return a utility before and after: ``propensity score 0.12 -> 0.08``."""
     name = measure_name(one.key)
     return f"{name[:1].lower()}{name[1:]} {one.before:.3g} -> {one.after:.3g}"
 
 
 def time_limit_text(found: SearchOutcome) -> str:
-    """Return what a search left out since its minutes were used up."""
+    """Return what a search left out when its time was used up."""
     left = [
         f"{count_noun(count, what)} {'was' if count == 1 else 'were'} not {done}"
         for count, what, done in ((found.not_begun, "look", "begun"), (found.not_judged, "finalist", "judged"))
@@ -256,7 +262,7 @@ def time_limit_text(found: SearchOutcome) -> str:
 
 
 def relaxation_lines(found: SearchOutcome) -> list[str]:
-    """Return which limits would let which finalist pass, the smallest change first, in lines."""
+    """Return which limits would let which finalist pass, the smallest change first."""
     smallest = found.possible_relaxations()[:MOST_RELAXATIONS]
     if not smallest:
         return ["No other limit would let a finalist pass."] if found.nearest_finalist is not None else []
@@ -276,5 +282,6 @@ def round_limit_outward(bound: str, limit: float) -> float:
     if not limit or not math.isfinite(limit):
         return limit
     step = 10.0 ** (math.floor(math.log10(abs(limit))) - 2)
+    # 1e-9: the division may miss a whole number by its last digit
     whole = math.floor(limit / step + 1e-9) if bound == "min" else math.ceil(limit / step - 1e-9)
     return float(f"{whole * step:.12g}")

@@ -1,4 +1,4 @@
-"""The survey design of a recipe in words: which measures are weighted, and which count records alone."""
+"""Survey design of a recipe in words: which measures are weighted and which count records."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ NOT_WEIGHED = "unweighted: where a variable is the survey weight it speaks of th
 
 
 def weighted_form_text(method: Method) -> str:
-    """Return whether a measure of information has a weighted form; empty for other methods."""
+    """Return whether an information measure has a weighted form; empty for other methods."""
     if method.family not in INFORMATION:
         return ""
     return WEIGHED if method.measurement.survey_weighted else NOT_WEIGHED
 
 
 def survey_design_text(recipe: Recipe) -> str:
-    """Return the survey weight of a recipe, and which of its measures use it; empty without a survey weight."""
+    """Return the survey weight of a recipe and which of its measures use it; empty without a survey weight."""
     design = SurveyDesign.from_schema(recipe.schema)
     if design is None:
         return ""

@@ -1,4 +1,4 @@
-"""One table, however it is shown: built once as columns and rows of cells, drawn as text, as HTML, or on a grid of the app."""
+"""Tables as values: columns and rows of cells, drawn as text, as HTML, or on a grid of the app."""
 
 from __future__ import annotations
 
@@ -15,27 +15,28 @@ Align = Literal["left", "right"]
 COLUMN_GAP = 2
 """Cells between the columns of a line of text."""
 LEAST_WORDS_WIDTH = 12
-"""No column of words is made narrower, where it is wider."""
+"""Width below which no column of words is narrowed."""
 _SIGNS = {
     "pass": "✓", "fail": "✗", "not computed": "?",
     "met": "✓", "not met": "✗", "undecided": "~",
     "warn": "!", "block": "✗", "not checked": "?", "does not apply": "–",
 }  # fmt: skip
 DisplayRow = Sequence["DisplayCell | str"]
-"""The cells of a row, one a column."""
+"""Cells of a row, one for each column."""
 
 
 @dataclass(frozen=True, slots=True)
 class DisplayColumn:
-    """A column of a table.
+    """Column of a table.
 
     name: its key
     title: its heading
-    width: cells on a grid
+    width: its cells on a grid
     align: ``right`` for numbers
-    drop_order: order in which columns are left out where there is too little room, the lowest above 0 first; 0 for never
-    grow_order: on a grid the column with the lowest order above 0 takes the room that is left
-    full_title: heading on a page, where a line has little room for ``title``
+    drop_order: order in which columns are left out where there is too little room, the lowest above 0 first; 0 for
+        never
+    grow_order: on a grid the column with the lowest order above 0 takes the remaining room
+    full_title: heading on a page, where a line has too little room for it
     page_only: whether it is shown on pages only
     """
 
@@ -51,10 +52,10 @@ class DisplayColumn:
 
 @dataclass(frozen=True, slots=True)
 class DisplayCell:
-    """A cell with more than a text.
+    """Cell that has an outcome or a longer text on a page.
 
     text: its text
-    outcome: an outcome, which has a sign
+    outcome: outcome, whose sign is shown
     full_text: its text on a page
     """
 
@@ -70,10 +71,10 @@ def outcome_cell(outcome: str) -> DisplayCell:
 
 @dataclass(frozen=True)
 class DisplayTable:
-    """Columns and rows of cells, drawn as text, as HTML or on a grid of the app.
+    """Table of columns and rows of cells.
 
     columns: its columns
-    rows: its rows, with a cell a column
+    rows: its rows, each with a cell for each column
     title: heading
     full_title: heading on a page
     """
@@ -84,7 +85,7 @@ class DisplayTable:
     full_title: str = ""
 
     def select_columns(self, kept: Iterable[int]) -> DisplayTable:
-        """Return the table with some of its columns."""
+        """Return the table with the columns at these positions."""
         places = list(kept)
         return replace(
             self, columns=[self.columns[i] for i in places], rows=[[row[i] for i in places] for row in self.rows]
@@ -105,8 +106,10 @@ def table_from_titles(
     spare: Sequence[int] = (),
     title: str = "",
 ) -> DisplayTable:
-    """Make a table from the titles of its columns: those numbered in ``right`` are aligned right, those in ``spare`` are dropped in that
-    order.
+    """Create a table from the titles of its columns.
+
+    ``right`` are the positions of right-aligned columns; columns in ``spare`` are dropped in that order where there is
+    too little room.
     """
     flush, leaving = set(right), {place: order for order, place in enumerate(spare, start=1)}
     made = [
@@ -117,18 +120,21 @@ def table_from_titles(
 
 
 def _cell_text(cell: DisplayCell | str) -> str:
+    """Return the text of a cell."""
     return cell if isinstance(cell, str) else cell.text
 
 
 def format_table(table: DisplayTable, width: int | None = None) -> str:
-    """Write a table as columns of text in lines of at most ``width`` cells: columns are dropped, then words are folded.
+    """Return a table as lines of text of at most ``width`` cells.
 
-    Characters that are not printable are shown as a question mark: names come from untrusted files.
+    Where it is too wide, columns are dropped in their order, then words are folded. Unprintable characters become a
+    question mark.
     """
     table = table.without_empty_columns
     table = table.select_columns(i for i, column in enumerate(table.columns) if not column.page_only)
     lines = _text_lines(table)
     while width is not None and max(map(cell_width, lines)) > width:
+        # columns are dropped before any text is folded: a folded table is harder to read
         spare = [column.drop_order for column in table.columns if column.drop_order]
         if not spare:
             break
@@ -140,6 +146,7 @@ def format_table(table: DisplayTable, width: int | None = None) -> str:
 
 
 def _text_lines(table: DisplayTable, most: int | None = None) -> list[str]:
+    """Return the lines of a table, folded to ``most`` cells where it is given."""
     cells = [
         [_ascii_cell_text(cell) for cell in row] for row in ([column.title for column in table.columns], *table.rows)
     ]
@@ -158,12 +165,13 @@ def _text_lines(table: DisplayTable, most: int | None = None) -> list[str]:
         .rstrip()
         for line in cells
     ]
+    # a folded heading takes several lines
     lines.insert(heads, (" " * COLUMN_GAP).join("-" * width for width in widths))
     return lines
 
 
 def _narrow_widths(widths: Sequence[int], words: Sequence[bool], most: int) -> list[int]:
-    """Reduce the widths of columns of words, the widest first, until all fit into ``most`` or none is above ``LEAST_WORDS_WIDTH``."""
+    """Narrow the columns of words, the widest first, until all fit into ``most`` cells or none can be narrowed."""
     found = list(widths)
     while sum(found) + COLUMN_GAP * (len(found) - 1) > most:
         wide = [i for i, is_words in enumerate(words) if is_words and found[i] > LEAST_WORDS_WIDTH]
@@ -174,19 +182,21 @@ def _narrow_widths(widths: Sequence[int], words: Sequence[bool], most: int) -> l
 
 
 def _fold_row(cells: Sequence[str], widths: Sequence[int]) -> list[list[str]]:
-    """Return the lines of a row: a cell that is wider than its column continues below."""
+    """Return the lines of a row, whose cells continue below where they are wider than their column."""
     parts = [fold_text(cell, width) for cell, width in zip(cells, widths, strict=True)]
     return [[part[i] if i < len(part) else "" for part in parts] for i in range(max(map(len, parts)))]
 
 
 def _ascii_cell_text(cell: DisplayCell | str) -> str:
+    """Return the text of a cell with an ASCII sign for its outcome."""
     if isinstance(cell, DisplayCell) and cell.outcome:
         return f"{ASCII_MARKS[cell.outcome]} {replace_unprintable(cell.text)}"
+    # names come from untrusted files and could contain commands to the terminal
     return replace_unprintable(_cell_text(cell))
 
 
 def table_html(table: DisplayTable) -> Markup:
-    """Write the table as markup with every word; empty columns are left out, numbers are aligned right."""
+    """Return the table as HTML, with full texts and without empty columns."""
     table = table.without_empty_columns
     head = element(
         "tr", [element("th", c.full_title or c.title, scope="col", class_=_css_class(c)) for c in table.columns]
@@ -198,14 +208,14 @@ def table_html(table: DisplayTable) -> Markup:
 
 
 def _html_cells(columns: Sequence[DisplayColumn], row: DisplayRow) -> list[Markup]:
-    """Return the cells of a row; the first one is its heading."""
+    """Return the cells of a row as HTML; the first is the row's heading."""
     words = [full_cell_text(cell) for cell in row]
     rest = [element("td", one, class_=_css_class(column)) for one, column in zip(words[1:], columns[1:], strict=True)]
     return [element("th", words[0], scope="row"), *rest]
 
 
 def full_cell_text(cell: DisplayCell | str) -> str:
-    """Return all the words of a cell, with the sign of its outcome."""
+    """Return the full text of a cell, with the sign of its outcome."""
     if isinstance(cell, str):
         return cell
     words = cell.full_text or cell.text
@@ -213,6 +223,7 @@ def full_cell_text(cell: DisplayCell | str) -> str:
 
 
 def _css_class(column: DisplayColumn) -> str | None:
+    """Return the class of a column's cells: "number" for right-aligned ones."""
     return "number" if column.align == "right" else None
 
 
@@ -220,7 +231,7 @@ AnyColumn = TypeVar("AnyColumn", bound=DisplayColumn)
 
 
 def fit_columns(columns: Sequence[AnyColumn], width: int) -> tuple[AnyColumn, ...]:
-    """Return the columns on a grid of ``width`` cells: columns are dropped while it is too little, one that grows takes what is left."""
+    """Return the columns that fit into ``width`` cells of a grid; one of them grows into the remaining room."""
     kept = tuple(columns)
     for spare in sorted((column for column in kept if column.drop_order), key=lambda column: column.drop_order):
         if grid_width(kept) <= width:
@@ -232,12 +243,12 @@ def fit_columns(columns: Sequence[AnyColumn], width: int) -> tuple[AnyColumn, ..
 
 
 def grid_width(columns: Sequence[DisplayColumn]) -> int:
-    """Return the cells in a line of a grid: a blank at either end, ``COLUMN_GAP`` between columns."""
+    """Return the width of a grid's line in cells: a blank at either end, ``COLUMN_GAP`` between columns."""
     return sum(column.width for column in columns) + COLUMN_GAP * max(len(columns) - 1, 0) + 2
 
 
 def grid_value(value: object) -> object:
-    """Return a value as a grid shows it: an outcome with its sign."""
+    """Return a value as a grid shows it; an outcome has its sign."""
     if isinstance(value, DisplayCell):
         return f"{sign_for(value.outcome)} {value.text}" if value.outcome else value.text
     return value

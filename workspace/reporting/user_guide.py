@@ -1,4 +1,4 @@
-"""The page for users of released data: what the data are, how to analyse them, what they keep of the confidential data."""
+"""Guide for users of released data: what the data are, how to analyse them, what they keep of the confidential data."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ UTILITY_HEADS = ("measure", "of", "value", "interval", "without a difference", "
 
 @dataclass(frozen=True)
 class PublicRelease:
-    """What the public may know of a release.
+    """Public knowledge about a release.
 
     recipe: its recipe
     n_datasets, n_records: number of datasets, and of records of each
@@ -58,7 +58,7 @@ class PublicRelease:
 
     @property
     def figure_rows(self) -> list[Row]:
-        """Return the rows of the figures, as written."""
+        """Return the rows of the protected figures."""
         return [figure.row for figure in self.figures]
 
     @property
@@ -78,7 +78,7 @@ class PublicRelease:
 
     @property
     def title(self) -> str:
-        """Return the recipe's public title of the data, else a description."""
+        """Return the recipe's public title of the data, or a description where it has none."""
         kind = self.recipe.origin.capitalize()
         return (
             self.recipe.form.title
@@ -87,7 +87,7 @@ class PublicRelease:
 
 
 def user_guide_document(release: PublicRelease, figures: Sequence[Figure] = ()) -> Document:
-    """Write the page for users, with public figures where there are some."""
+    """Return the guide as a document, with public figures where there are some."""
     synthetic = release.recipe.origin == "synthetic"
     parts: list[DocumentPart] = [
         Chapter("What these data are", _description_parts(release)),
@@ -110,7 +110,7 @@ def user_guide_document(release: PublicRelease, figures: Sequence[Figure] = ()) 
 
 
 def describe_released_data(release: PublicRelease) -> str:
-    """Describe the data, and the origin of their values, in a few sentences."""
+    """Return what the data are and where their values come from, in a few sentences."""
     if release.recipe.origin == "synthetic":
         return (
             f"{_datasets_text(release)}. The values of {_names_text(release.replaced_variables)} are drawn from statistical models that were fitted to "
@@ -130,12 +130,13 @@ def describe_released_data(release: PublicRelease) -> str:
 
 
 def recoding_text(recipe: Recipe) -> str:
-    """Return the public rules by which values are coarser than the confidential ones; empty where they are not."""
+    """Return the public rules that made values coarser; empty without such rules."""
     said = "; ".join(f"{name}: {rule}" for name, rule in recipe.public_rules.items())
     return f" Values were made coarser by rules that are public ({said})." if said else ""
 
 
 def _description_parts(release: PublicRelease) -> list[DocumentPart]:
+    """Return the description of the data, the steps that made them, and the order of their rows."""
     recipe = release.recipe
     if recipe.origin == "synthetic":
         made = [[step.target, step.method.title, step.method.source] for step in recipe.synthesis]
@@ -158,15 +159,18 @@ def _description_parts(release: PublicRelease) -> list[DocumentPart]:
 
 
 def _datasets_text(release: PublicRelease) -> str:
+    """Return the number of datasets and of their records."""
     m = release.n_datasets
     return f"{count_noun(m, 'dataset')} of {count_noun(release.n_records, 'record')}{' each' * (m != 1)}"
 
 
 def _names_text(names: Sequence[str]) -> str:
+    """Return names as a list in words: ``age, sex and price``."""
     return ", ".join(names[:-1]) + " and " * (len(names) > 1) + names[-1] if names else "no variable"
 
 
 def _variables_table(release: PublicRelease) -> DisplayTable:
+    """Return the released variables and whether their values are replaced or coarser."""
     shown = {
         name: "replaced" if name in release.replaced_variables else "as it was"
         for name in (*release.replaced_variables, *release.kept_variables)
@@ -182,7 +186,7 @@ def _variables_table(release: PublicRelease) -> DisplayTable:
 
 
 def _combining_parts(release: PublicRelease) -> list[DocumentPart]:
-    """Return the combining rule in words, and worked out on the mean of a variable."""
+    """Return the combining rule in words, with a worked example on the mean of a variable."""
     m, example = release.n_datasets, release.example
     if m == 1:
         return [
@@ -191,6 +195,7 @@ def _combining_parts(release: PublicRelease) -> list[DocumentPart]:
                 "that another draw from the models would have given other values; one dataset cannot show by how much."
             )
         ]
+    # without a kept variable no value is real, so the rule for fully synthetic data applies
     rule = FULL_SYNTHESIS_RULE if not release.kept_variables else PARTIAL_SYNTHESIS_RULE
     parts: list[DocumentPart] = [
         BulletList(
@@ -227,7 +232,7 @@ def _combining_parts(release: PublicRelease) -> list[DocumentPart]:
 
 
 def _generalised_values_parts(release: PublicRelease) -> list[DocumentPart]:
-    """Return how generalised values are read, and an example on the mean of a variable."""
+    """Return how generalised values are analysed, with a worked example on the mean of a variable."""
     labels = [name for name in release.replaced_variables if name in release.recipe.generalised]
     means = [name for name in release.replaced_variables if name not in release.recipe.generalised]
     items = []
@@ -260,7 +265,7 @@ def _generalised_values_parts(release: PublicRelease) -> list[DocumentPart]:
 
 
 def _utility_parts(release: PublicRelease) -> list[DocumentPart]:
-    """Return how analyses of these data differ from analyses of the confidential ones, as far as a public figure tells."""
+    """Return how far analyses of the released data differ from those of the confidential data, by public figures."""
     measured_inside = any(step.method.family in INFORMATION_LOSS for step in release.recipe.measures)
     office = (
         "The data's keeper measured how well these data keep the confidential ones. Ask there before you rely on a result."
@@ -293,10 +298,12 @@ def _utility_parts(release: PublicRelease) -> list[DocumentPart]:
 
 
 def _row_name(row: Row) -> str:
+    """Return the name of a row's measure."""
     return measure_name(row.key)
 
 
 def utility_table(rows: Sequence[Row]) -> DisplayTable:
+    """Return the table of public utility figures."""
     lines: list[DisplayRow] = [
         [
             _row_name(row),
@@ -312,6 +319,7 @@ def utility_table(rows: Sequence[Row]) -> DisplayTable:
 
 
 def usage_limits(release: PublicRelease) -> list[str]:
+    """Return the sentences on what not to do with the data."""
     items = [
         "Do not try to find out who a record is about, and do not link the records with others about people.",
         "Do not take a single record, a smallest or largest value or a rare combination for a fact.",

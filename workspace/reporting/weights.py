@@ -1,4 +1,4 @@
-"""The weights of records: which have least influence on the models of a run, in a table and as JSON. As confidential as the data."""
+"""Weights of records, which limit their influence on models, as a table and as JSON. As confidential as the data."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ COLUMNS = (
     DisplayColumn("now", "risk now", 10, "right"),
 )
 MOST_NAMED = 8
-"""Records that are named in a line."""
+"""Number of records that are named in a line."""
+# risks are stored with seven digits
 LEAST_RISK_CHANGE = 1e-6
-"""Risks are stored with seven digits."""
+"""Difference from which a risk counts as changed."""
 LEGEND = """record: row of the confidential table, from 1
 weight: its influence on the models of this run, 1 for a record that says as much as any
 risk before: in the run that the weights were found by, or 1 over the records with the same known values; risk now: in this one, by the same measure
@@ -40,7 +41,8 @@ class RecordWeights:
     weighting: the recipe's weighting
     measure: key of the risk by which the weights were found
     weights: influence of each record on the models, (n,)
-    risk_now: risk in this run by the same measure, (n,), NaN where it was not measured; None where the run did not measure it
+    risk_now: risk in this run by the same measure, (n,), NaN where it was not measured; None where the run did not
+        measure it
     """
 
     run_id: int
@@ -51,17 +53,19 @@ class RecordWeights:
 
     @property
     def risk_before(self) -> NDArray[np.float64]:
-        """Return the risks by which the weights were found, (n,); 0 for records that were not attacked."""
+        """Return the risk of each record by which its weight was found, (n,); 0 for records that were not attacked."""
+        # a weight is 1 - strength * risk
         return (1 - self.weights) / self.weighting.strength
 
     @property
     def ranking(self) -> NDArray[np.intp]:
-        """Return the records of reduced weight, by weight, then by number."""
+        """Return the positions of the records with reduced weight, lowest weight first."""
         order = np.lexsort((np.arange(len(self.weights)), self.weights))
         return order[: int((self.weights < 1).sum())]
 
     @property
     def summary_text(self) -> str:
+        """Return the number of records with reduced weight, and the lowest and the mean weight."""
         less = self.weights < 1
         found = f"{self.weighting}: {int(less.sum()):,} of {count_noun(len(less), 'record')}"
         if not less.any():
@@ -74,7 +78,7 @@ class RecordWeights:
 
     @property
     def lowest_weights_text(self) -> str:
-        """Return the records of lowest weight in one line; empty where all weights are equal."""
+        """Return the records of lowest weight in one line; empty where no weight is reduced."""
         return ", ".join(f"{int(i) + 1} ({number(float(self.weights[i]))})" for i in self.ranking[:MOST_NAMED])
 
     @property
@@ -90,7 +94,7 @@ class RecordWeights:
 
 
 def weight_table(found: RecordWeights, top: int) -> DisplayTable:
-    """Return the ``top`` records of lowest weight."""
+    """Return the ``top`` records of lowest weight as a table."""
     columns = COLUMNS if found.risk_now is not None else COLUMNS[:-1]
     return DisplayTable(
         columns, [list(_weight_cells(found, int(i)).values())[: len(columns)] for i in found.ranking[:top]]
@@ -98,6 +102,7 @@ def weight_table(found: RecordWeights, top: int) -> DisplayTable:
 
 
 def _weight_cells(found: RecordWeights, i: int) -> dict[str, str]:
+    """Return the cells of record ``i``, counted from 0, by column."""
     now = found.risk_now
     return {
         "record": f"{i + 1}",
@@ -108,7 +113,7 @@ def _weight_cells(found: RecordWeights, i: int) -> dict[str, str]:
 
 
 def weights_object(found: RecordWeights, top: int) -> dict[str, Any]:
-    """Return the object that ``--json`` writes."""
+    """Return the object that ``--json`` writes about the ``top`` records of lowest weight."""
     now = found.risk_now
     return {
         "run": found.run_id,

@@ -1,4 +1,4 @@
-"""Texts for numbers, intervals, verdicts, bounds, families and parameters, the same on every screen, in every command and report."""
+"""Texts for numbers, intervals, verdicts, limits and parameters, the same on screens, in commands and in reports."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FAMILY_HEADINGS = {
     "risk": "Disclosure risk",
     "studies": "Studies",
 }
-"""The headings of the kinds of measures, in the order of display."""
+"""Headings of the families of measures, in the order of display."""
 DIRECTION_TEXTS = {
     "low": "lower is better",
     "high": "higher is better",
@@ -58,17 +58,17 @@ ASCII_MARKS = {
     "cursor": ">", "bar": "=", "track": "-", "limit": "|", "value": "#", "from": "[", "to": "]",
 }  # fmt: skip
 UNMET_OUTCOMES = ("not met", "undecided", "not computed")
-"""The outcomes other than ``met``, in the order in which they are counted."""
+"""Outcomes other than ``met``, in the order in which they are counted."""
 SettingsByMethod = Mapping[str, Mapping[str, Any]]
-"""By method key the settings in which its uses differ, each with its default."""
+"""Settings in which uses of a method differ, each with its default, by method key."""
 NO_SETTINGS: SettingsByMethod = MappingProxyType({})
 LEAST_NAME_CELLS = 7
-"""Cells of the beginning of a name that are left, however long what follows."""
+"""Cells of the beginning of a name that are kept, however long the rest is."""
 SEAL = "seal"
 
 
 def sign_for(name: str) -> str:
-    """Return the sign of a state or an outcome, in ASCII where SFUMATO_GLYPHS is ``ascii``."""
+    """Return the sign of a state or an outcome, in ASCII where the variable SFUMATO_GLYPHS is ``ascii``."""
     return (ASCII_MARKS if os.environ.get("SFUMATO_GLYPHS") == "ascii" else _MARKS)[name]
 
 
@@ -78,7 +78,7 @@ def percentages_text(shares: Sequence[float]) -> str:
 
 
 def duration_text(seconds: float | None) -> str:
-    """Return ``4.2 s``, ``3 min``, ``2 h 5 min``; a dash for none."""
+    """Return a duration: ``4.2 s``, ``3 min``, ``2 h 5 min``; a dash for None."""
     if seconds is None:
         return "-"
     if seconds < 60:
@@ -88,35 +88,35 @@ def duration_text(seconds: float | None) -> str:
 
 
 def interval_text(lower: float | None, upper: float | None) -> str:
-    """Return ``0.011 .. 0.015``, with as many digits as the value beside it, which must not seem to lie outside; empty without an interval
-    or width.
-    """
+    """Return an interval: ``0.011 .. 0.015``; empty without an interval or where its ends are equal."""
+    # as many digits as the value beside it, which must not seem to lie outside
     return "" if lower is None or upper is None or lower == upper else f"{number(lower)} .. {number(upper)}"
 
 
 def holdout_text(controls: int) -> str:
-    """Return how many records were held out, and what for; empty where none were."""
+    """Return the number of hold-out records and their purpose; empty for none."""
     return f"{count_noun(controls, 'hold-out record')}, kept from synthesis to calibrate attacks" if controls else ""
 
 
 def records_and_dropped_text(records: int, dropped: int | None = None) -> str:
-    """Return ``47,621 records; 1,221 dropped (missing values)``; ``20,190 person-years`` where records are not people."""
+    """Return the number of records and of dropped ones: ``47,621 records; 1,221 dropped (missing values)``."""
     return count_records(records) + (f"; {dropped:,} dropped (missing values)" if dropped else "")
 
 
 def outcome_text(outcome: str) -> str:
-    """Return a sign and a word, so that no colour is needed: ``✓ met``, ``~ undecided``."""
+    """Return an outcome with its sign, so that no colour is needed: ``✓ met``, ``~ undecided``."""
     return f"{sign_for(outcome)} {outcome}"
 
 
 def limit_text(bound: str, limit: float | str, value: str = "") -> str:
-    """Return a limit in the unit of measure ``value``, whose method is loaded: ``at most 2 %``, ``at least 5 records``.
+    """Return a limit in the unit of measure ``value``: ``at most 2 %``, ``at least 5 records``.
 
-    A ratio and an increase name the reference: the confidential data's own value unless the measure has a baseline for that,
-    ``at most 1.2 × before the release``. A text stays unchanged.
+    A ratio and an increase name their reference, ``at most 1.2 × before the release``: it is the confidential data's
+    own value unless the measure has another baseline. A text as limit stays unchanged.
     """
     text, against = limit if isinstance(limit, str) else limit_quantity(bound, limit, value), ""
     if bound in ("max_ratio", "max_increase") and value:
+        # imported late, since it loads methods, which most commands do not need
         from sfumato.engine.recipe.thresholds import baseline_words
 
         against = baseline_words(value)
@@ -126,7 +126,7 @@ def limit_text(bound: str, limit: float | str, value: str = "") -> str:
 
 
 def limit_quantity(bound: str, limit: float, value: str) -> str:
-    """Return a limit, or what is compared with it, in the unit of the bound: ``2 %``, ``5 records``, ``1.2``."""
+    """Return a number in the unit of a bound on measure ``value``: ``2 %``, ``5 records``, ``1.2``."""
     if bound == "max_ratio" or not value:
         return number(limit)
     from sfumato.engine.methods.labels import method_and_output, quantity_of
@@ -138,7 +138,7 @@ def limit_quantity(bound: str, limit: float, value: str) -> str:
 
 
 def observed_text(verdict: Verdict, records: int | None = None) -> str:
-    """Return what a verdict judges, in people or its unit: ``88 of 20,190 (0.44 %)``; a dash for none.
+    """Return the number that a verdict judges, in people or its unit: ``88 of 20,190 (0.44 %)``; a dash for none.
 
     ``records`` is the number of confidential records.
     """
@@ -154,7 +154,7 @@ def observed_text(verdict: Verdict, records: int | None = None) -> str:
 
 
 def judged_interval_text(verdict: Verdict) -> str:
-    """Return the interval that decided a verdict, in the unit of its limit: ``0.36 .. 0.52 %``; open above where it has no upper end."""
+    """Return the interval that decided a verdict: ``0.36 .. 0.52 %``, ``0.36 % or more``; empty where none did."""
     if verdict.lower is None:
         return ""
     from sfumato.engine.methods.labels import method_and_output
@@ -169,7 +169,7 @@ def judged_interval_text(verdict: Verdict) -> str:
 
 
 def outcome_tally_text(counts: Mapping[str, int], sign: Callable[[str], str] = sign_for) -> str:
-    """Return ``✓ 7 met``, ``✗ 2 of 7 not met, ~ 1 undecided``; empty without verdicts."""
+    """Return the number of verdicts by outcome: ``✓ 7 met``, ``✗ 2 of 7 not met, ~ 1 undecided``; empty for none."""
     total = sum(counts.values())
     said = [f"{sign(word)} {counts[word]}{{}} {word}" for word in UNMET_OUTCOMES if counts.get(word)]
     if not said:
@@ -178,7 +178,7 @@ def outcome_tally_text(counts: Mapping[str, int], sign: Callable[[str], str] = s
 
 
 def thresholds_text(verdicts: Sequence[Verdict]) -> str:
-    """Return ``all 3 thresholds are met``; ``1 of 3 thresholds is not met, 1 undecided``."""
+    """Return how many thresholds are met: ``all 3 thresholds are met``; ``1 of 3 thresholds is not met, 1 undecided``."""
     total = len(verdicts)
     counts = [(count, word) for word in UNMET_OUTCOMES if (count := sum(one.outcome == word for one in verdicts))]
     if not counts:
@@ -191,18 +191,19 @@ def thresholds_text(verdicts: Sequence[Verdict]) -> str:
 
 
 def method_key_of_measure(key: str) -> str:
-    """Return ``family.method`` of a measure's key."""
+    """Return the method's part of a measure's key: ``family.method``."""
     return key.rpartition(".")[0]
 
 
 def varying_settings(key: str, tables: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the settings in which uses of method ``key`` differ, each with its default; None where it has none."""
+    """Return the settings in which uses of a method differ, each with its default (None where it has none)."""
     names = dict.fromkeys(name for table in tables for name in table)
     found = [name for name in names if any(table.get(name) != tables[0].get(name) for table in tables)]
     return _settings_with_defaults(key, found) if found else {}
 
 
 def _settings_with_defaults(key: str, names: Sequence[str]) -> dict[str, Any]:
+    """Return the defaults of settings of a method, by name; None where a setting has no default."""
     from sfumato.engine.methods.registry import method_by_key
     from sfumato.engine.methods.spec import to_plain_value
 
@@ -213,7 +214,7 @@ def _settings_with_defaults(key: str, names: Sequence[str]) -> dict[str, Any]:
 
 
 def varying_settings_by_method(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> SettingsByMethod:
-    """Return the varying settings of each method in rows of several runs: pairs of method key and parameters."""
+    """Return the settings in which uses differ, from pairs of a method key and parameters."""
     tables: dict[str, list[Mapping[str, Any]]] = {}
     for key, params in rows:
         tables.setdefault(key, []).append(params)
@@ -222,7 +223,7 @@ def varying_settings_by_method(rows: Iterable[tuple[str, Mapping[str, Any]]]) ->
 
 @lru_cache(maxsize=64)
 def varying_settings_of_recipe(recipe_toml: str) -> SettingsByMethod:
-    """Return the varying settings of each method in the steps of a recipe. Methods that it uses once are not loaded."""
+    """Return the settings in which uses of a method differ within a recipe, given as TOML."""
     table = tomllib.loads(recipe_toml)
     steps = [*table.get("measure", []), *table.get("study", [])]
     given = [(str(step["method"]), {name: value for name, value in step.items() if name != "method"}) for step in steps]
@@ -230,14 +231,16 @@ def varying_settings_of_recipe(recipe_toml: str) -> SettingsByMethod:
 
 
 def _survey_design_last(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters with the survey design last: it is the same for many rows."""
+    """Return the parameters with the survey design last."""
+    # the design is the same for most rows, so it distinguishes least
     return dict(sorted(params.items(), key=lambda item: item[0] == SURVEY_SETTING))
 
 
 def params_text(params: Mapping[str, Any] | None, apart: Mapping[str, Any] = NO_SETTINGS) -> str:
-    """Return the parameters that distinguish a row: short ones, radii by variable, and settings in ``apart`` with their defaults.
+    """Return the parameters that distinguish a row from others of its measure.
 
-    ``apart`` are settings in which uses of the method differ; they are spelled out however long they are.
+    These are short parameters, radii by variable, and the settings in ``apart``, in which uses of the method differ,
+    with their defaults.
     """
     shown = _survey_design_last(
         {**{name: value for name, value in apart.items() if value is not None}, **(params or {})}
@@ -247,6 +250,7 @@ def params_text(params: Mapping[str, Any] | None, apart: Mapping[str, Any] = NO_
         f"{key} {value if _is_short_value(value) else spelled(value)}"
         for key, value in shown.items()
         if (key in apart and key != "radius" and value not in ([], {}, ""))
+        # confidence and combining rule tell how an interval was computed, not what it is about
         or (_is_short_value(value) and key not in ("radius", "confidence", "synthesis"))
     ]
     if isinstance(radius, Mapping):
@@ -255,30 +259,31 @@ def params_text(params: Mapping[str, Any] | None, apart: Mapping[str, Any] = NO_
 
 
 def _is_short_value(value: object) -> bool:
+    """Return whether a value is a text or a number."""
     return isinstance(value, (str, int, float)) and not isinstance(value, bool)
 
 
 def role_text(role: str) -> str:
-    """Return a variable's role in words: ``quasi-identifier`` for ``quasi_identifier``, or the older ``known``; ``survey weight``."""
+    """Return the role of a variable in words: ``quasi-identifier``, ``survey weight``."""
     if role == "weight":
         return "survey weight"
     return "quasi-identifier" if role in ("quasi_identifier", "known") else role
 
 
 def survey_weight_text(total: float | None, effect: float | None) -> str:
-    """Return the people that the records represent by a survey weight, and Kish's design effect."""
+    """Return the number of people that a survey weight represents, and Kish's design effect."""
     if total is None or effect is None:
         return "not all values are above 0, as survey weights are"
     return f"the records stand for {number(total)} people, design effect {number(effect)}"
 
 
 def target_text(target: str, params: Mapping[str, Any] | None, apart: Mapping[str, Any] = NO_SETTINGS) -> str:
-    """Return the target with its parameters: ``price, q 0.25``."""
+    """Return a target with its parameters: ``price, q 0.25``."""
     return ", ".join(part for part in (target, params_text(params, apart)) if part)
 
 
 def row_settings(key: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the parameters that distinguish a row of method ``key`` from others of its step (``own_params``)."""
+    """Return the parameters that distinguish a row from others of its step (``own_params``)."""
     from sfumato.engine.methods.labels import own_params
     from sfumato.engine.methods.registry import method_by_key
 
@@ -286,10 +291,10 @@ def row_settings(key: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def shorten_names(names: Iterable[str], width: int) -> dict[str, str]:
-    """Shorten each of several names to at most ``width`` cells; what stands in brackets is cut last.
+    """Shorten each of several names to at most ``width`` cells; different names stay different.
 
-    ``Least information kept, by original values`` becomes ``Least…original values`` where another name begins alike.
-    Different names stay different, if need be by a number at their end.
+    Text in brackets at the end is cut last. A name that begins like another keeps the part in which they differ:
+    ``Least information kept, by original values`` becomes ``Least…original values``.
     """
     whole = list(dict.fromkeys(names))
     parts = [_split_brackets(name) for name in whole]
@@ -304,6 +309,7 @@ def shorten_names(names: Iterable[str], width: int) -> dict[str, str]:
     taken: set[str] = set()
     for name in whole:
         text, place = found[name], 1
+        # names that are still equal get a number
         while text in taken:
             place += 1
             text = f"{_truncate(found[name], width - len(str(place)) - 1)}~{place}"
@@ -313,13 +319,13 @@ def shorten_names(names: Iterable[str], width: int) -> dict[str, str]:
 
 
 def _split_brackets(name: str) -> tuple[str, str]:
-    """Return a name without its last brackets, and these."""
+    """Return a name without the brackets at its end, and these."""
     head, bracket, rest = name.rpartition(" (")
     return (head, f" ({rest}") if bracket and name.endswith(")") else (name, "")
 
 
 def _shorten_name(head: str, rest: str, heads: Sequence[str], width: int) -> str:
-    """Shorten a name to at most ``width`` cells, its words before the brackets first, and so that they are not those of another head."""
+    """Shorten a name to at most ``width`` cells, its head before its brackets, and differently from other heads."""
     from .terminal_text import cell_width
 
     if cell_width(head + rest) <= width:
@@ -332,7 +338,7 @@ def _shorten_name(head: str, rest: str, heads: Sequence[str], width: int) -> str
 
 
 def _shorten_to_difference(name: str, rivals: Sequence[str], width: int) -> str:
-    """Shorten a name to a little of its beginning, and what follows where it differs from ``rivals``."""
+    """Shorten a name to a little of its beginning and the part in which it differs from ``rivals``."""
     same = max(_common_prefix_length(name, other) for other in rivals)
     rest = name[name.rfind(" ", 0, same + 1) + 1 :]
     start = name.removesuffix(rest)
@@ -342,14 +348,14 @@ def _shorten_to_difference(name: str, rivals: Sequence[str], width: int) -> str:
 
 
 def _common_prefix_length(first: str, second: str) -> int:
-    """Return how many letters at the beginning of two texts are equal."""
+    """Return the number of characters at the beginning of two texts that are equal."""
     return next(
         (at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
     )
 
 
 def _truncate(text: str, width: int, *, always: bool = False) -> str:
-    """Return the text in at most ``width`` cells, with an ellipsis in place of its end where it is longer, or ``always``."""
+    """Cut a text to at most ``width`` cells, with an ellipsis for its end; ``always`` also where it fits."""
     from .terminal_text import cell_width
 
     if cell_width(text) <= width and not always:
@@ -361,7 +367,7 @@ def _truncate(text: str, width: int, *, always: bool = False) -> str:
 
 
 def full_row_name(row: Any, apart: SettingsByMethod = NO_SETTINGS) -> str:
-    """Return the full name of a row, verdict or compared number, with the defaults of settings in which uses of its method differ."""
+    """Return the full name of a row, verdict or compared number, with the settings in which uses of its method differ."""
     from sfumato.engine.methods.labels import label_of
 
     uses = apart.get(method_key_of_measure(row.key), {})
@@ -369,20 +375,23 @@ def full_row_name(row: Any, apart: SettingsByMethod = NO_SETTINGS) -> str:
 
 
 def method_use_text(params: Mapping[str, Any] | None, apart: Mapping[str, Any]) -> str:
-    """Return which of several uses of a method a row is of: ``model cart, permutations 5``."""
+    """Return the settings that distinguish a use of a method: ``model cart, permutations 5``."""
     told = {name: (params or {}).get(name, default) for name, default in apart.items()}
     return ", ".join(f"{name} {spelled(value)}" for name, value in told.items() if value not in (None, [], {}, ""))
 
 
 def all_parameters(params: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
-    """Return every parameter, spelled out; for trees of values the number of values."""
+    """Return every parameter as a pair of its name and its value in full."""
     return [
         (key, _table_text(value) if isinstance(value, Mapping) else spelled(value)) for key, value in params.items()
     ]
 
 
 def _table_text(table: Mapping[str, object]) -> str:
+    """Return a table of values in a line; a list of paths by the number of its values."""
+
     def value_text(value: object) -> str:
+        """Return a value in full, or the number of values in a list of paths."""
         paths = isinstance(value, (list, tuple)) and value and all(isinstance(one, (list, tuple)) for one in value)
         return f"of {count_noun(len(value), 'value')}" if paths else spelled(value)  # type: ignore[arg-type]
 
@@ -390,8 +399,9 @@ def _table_text(table: Mapping[str, object]) -> str:
 
 
 def settings_text(params: Mapping[str, Any], apart: Mapping[str, Any] = NO_SETTINGS) -> str:
-    """Return every parameter in a line: ``radius: availability_365 5, price 5%; q 0.9``, those ``apart`` with their defaults, the survey
-    design last.
+    """Return every parameter in a line: ``radius: availability_365 5, price 5%; q 0.9``.
+
+    Settings in ``apart`` are added with their defaults.
     """
     told = _survey_design_last({**apart, **params})
     return "; ".join(
@@ -402,7 +412,7 @@ def settings_text(params: Mapping[str, Any], apart: Mapping[str, Any] = NO_SETTI
 
 
 def details_text(details: str) -> str:
-    """Return the details of an act without their JSON and without seals; unchanged where they are no JSON."""
+    """Return the details of an act as text, without seals; unchanged where they are not JSON."""
     try:
         found = json.loads(details)
         return ", ".join(f"{key} {_shortened_hash(str(value))}" for key, value in found.items() if key != SEAL)
@@ -411,5 +421,5 @@ def details_text(details: str) -> str:
 
 
 def _shortened_hash(value: str) -> str:
-    """Return the first digits of a hash; anything else, above all a reason, in full."""
+    """Return the beginning of a hash; any other value in full."""
     return value[:12] if _HASH.fullmatch(value) else value

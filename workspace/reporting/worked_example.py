@@ -1,4 +1,4 @@
-"""A worked example of an estimate from released datasets, computed on these datasets alone: nothing confidential enters it."""
+"""Worked example of an estimate from released datasets. It is computed from these datasets alone."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from .words import number
 
 Rule = Literal["partial", "full"]
 LEAST_DATASET_VALUES = 2
+"""Values that a dataset must have for the variance of their mean."""
 
 
 @dataclass(frozen=True)
 class CombinedMean:
-    """The mean of a variable on each of m datasets, combined by a rule.
+    """Mean of a variable in each of m datasets, combined by a rule.
 
     variable: its name
-    means, variances: mean on each dataset and its squared standard error
+    means, variances: mean in each dataset and its squared standard error
     rule: the combining rule
     combined: the combined estimate; None with one dataset, which cannot show how much datasets differ
     """
@@ -43,6 +44,7 @@ class CombinedMean:
 
     @property
     def dataset_table(self) -> DisplayTable:
+        """Return the mean and its standard error in each dataset."""
         lines = [
             [str(draw), number(mean), number(variance**0.5)]
             for draw, (mean, variance) in enumerate(zip(self.means, self.variances, strict=True), start=1)
@@ -51,11 +53,15 @@ class CombinedMean:
 
 
 def combined_mean(variable: str, columns: Sequence[Floats], rule: Rule) -> CombinedMean | None:
-    """Return the worked example on the values (n_l,) of a variable in each dataset, NaN where one is missing; None where too few have one."""
+    """Return the worked example for a variable whose values in each dataset are ``columns``, each (n_l,).
+
+    Missing values are NaN. None where a dataset has too few values.
+    """
     present = [values[np.isfinite(values)] for values in columns]
     if any(values.size < LEAST_DATASET_VALUES for values in present):
         return None
     means = tuple(float(values.mean()) for values in present)
+    # squared standard errors of the means, u in Reiter's rules
     variances = tuple(float(values.var(ddof=1)) / values.size for values in present)
     combine = combine_partial_synthesis if rule == "partial" else combine_full_synthesis
     return CombinedMean(variable, means, variances, rule, combine(means, variances) if len(means) > 1 else None)
@@ -79,9 +85,10 @@ class BoundedMean:
 
 
 def bounded_mean(variable: str, labels: Sequence[str | None], kind: Kind) -> BoundedMean | None:
-    """Return the worked example on the labels (n,) of a generalised variable; None where none is an interval with two ends."""
+    """Return the worked example for a generalised variable with these labels (n,); None without an interval."""
     ends = {label: parse_interval(label, kind) for label in set(labels) if label is not None}
     found = [ends[label] for label in labels if label is not None]
+    # an interval without an end, such as [65, oo), has no bound of the mean
     closed = [one for one in found if one is not None and np.isfinite([one.low, one.high]).all()]
     if not closed:
         return None

@@ -1,4 +1,4 @@
-"""The protected tables of a run that may be published, and which pairs of variables they keep."""
+"""Protected tables of a run that may be published, and the pairs of variables in them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from ..store.workspace import Workspace
 
 
 def read_approved_tables(workspace: Workspace, run: StoredRun) -> tuple[ApprovedTable, ...]:
-    """Return the approved tables of all synthesis steps; none of a step that publishes none, or that is not fitted yet."""
+    """Return the approved tables of all synthesis steps; none for a step that publishes none or is not fitted yet."""
     found: list[ApprovedTable] = []
     for step, fit in read_publishing_fits(workspace, run):
         if (give := step.method.synthesis.privacy.publishable_tables) is not None:
             data = run.recipe.recode_data(
                 workspace.read_stored_dataset(workspace.find_dataset(run.dataset_id))
+                # as in the fit, of which controls were no part
             ).without_controls
             found += give(fit, step.spec, step.targets, data)
     return tuple(found)
 
 
 def read_publishing_fits(workspace: Workspace, run: StoredRun) -> Iterator[tuple[RecipeStep, Fit]]:
-    """Yield the synthesis steps that may publish tables, and their stored fits; steps that are not fitted yet are left out."""
+    """Yield the synthesis steps that may publish tables, with their stored fits; without steps that are not fitted yet."""
     for item, step in enumerate(run.recipe.synthesis):
         if step.method.synthesis.privacy.publishable_tables is None:
             continue
@@ -38,6 +39,6 @@ def read_publishing_fits(workspace: Workspace, run: StoredRun) -> Iterator[tuple
 
 
 def pairs_in_approved_tables(workspace: Workspace, run: StoredRun) -> frozenset[frozenset[str]]:
-    """Return the pairs of variables that share one of these tables."""
+    """Return the pairs of variables that share an approved table."""
     tables = read_approved_tables(workspace, run)
     return frozenset(frozenset(pair) for one in tables for pair in combinations(one.variables, 2))

@@ -1,4 +1,4 @@
-"""The people whom an audit of a run has attacked, read from the workspace."""
+"""Targets of an audit by shadow releases, read from the workspace."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AREA, LOWER, UPPER = "audited_auc", "audited_lower", "audited_upper"
 
 
 def is_audit(measure: RecordMeasure) -> bool:
-    """Return whether the measure made shadow releases, and kept what distinguishes them."""
+    """Return whether a measure made shadow releases and stored the features that distinguish them."""
     method = method_by_key(measure.key)
     return (
         measure.combined_hash is not None
@@ -29,7 +29,10 @@ def is_audit(measure: RecordMeasure) -> bool:
 
 
 def read_audited_records(workspace: Workspace, measure: RecordMeasure, kept: int | None = None) -> list[AuditedRecord]:
-    """Read the targets of an audit, those that stand out most first; ``kept`` limits them to one record, numbered from 1. Raises DamagedTable."""
+    """Read the targets of an audit, those that are best recognised first.
+
+    ``kept`` limits them to one record, numbered from 1. Raises DamagedTable.
+    """
     assert measure.combined_hash is not None
     assert measure.guesses_hash is not None
     arrays = workspace.tables.read_arrays(measure.guesses_hash)
@@ -45,11 +48,12 @@ def read_audited_records(workspace: Workspace, measure: RecordMeasure, kept: int
         order = np.argsort(-np.abs(weights), kind="stable")
         area, lower, upper = (float(areas[name][place]) for name in (AREA, LOWER, UPPER))
         found.append(AuditedRecord(row + 1, area, lower, upper, tuple((names[k], float(weights[k])) for k in order)))
+    # by the lower limit: a high area with a wide interval may be chance
     return sorted(found, key=lambda one: (-one.lower, -one.auc, one.record))
 
 
 def read_audited_record(workspace: Workspace, measure: RecordMeasure, record: int) -> AuditedRecord:
-    """Read one target (its number from 1). Raises NotFound where it was not attacked."""
+    """Read one target, numbered from 1. Raises NotFound where the record was not attacked."""
     found = read_audited_records(workspace, measure, record)
     if not found:
         raise NotFound(f"record {record:,} was not asked about by {measure.place} {measure.key}")
@@ -57,24 +61,25 @@ def read_audited_record(workspace: Workspace, measure: RecordMeasure, record: in
 
 
 def audit_levers(measure: RecordMeasure) -> tuple[str, ...]:
-    """Return what to change where a target of the audit stands out."""
+    """Return what to change where a target of the audit is recognised."""
     method = method_by_key(measure.key)
     outputs = () if method is None else method.outputs
     return next((output.label.levers for output in outputs if output.risk.gate_reference), ())
 
 
 def audit_of_row(workspace: Workspace, run_id: int, row: Row) -> RecordMeasure | None:
-    """Return the audit that made a row; None where none did, or its run keeps no targets."""
+    """Return the audit that made a row; None where none did or the run stored no targets."""
     method = method_by_key(row.method_key)
     if method is None or not method.measurement.refits:
         return None
     recipe = find_run(workspace, run_id).recipe
     step = recipe.step_of_row(row.method_key, row.params)
+    # a recipe may use a method several times, with other settings
     own = (one for one in record_measures(workspace, run_id) if is_audit(one) and recipe.measures[one.position] is step)
     return next(own, None)
 
 
 def audited_records_of_row(workspace: Workspace, run_id: int, row: Row) -> list[AuditedRecord]:
-    """Return the targets of the audit that made a row; empty where none did."""
+    """Return the targets of the audit that made a row; none where none did."""
     measure = audit_of_row(workspace, run_id, row)
     return [] if measure is None else read_audited_records(workspace, measure)

@@ -1,4 +1,4 @@
-"""What an intruder believes of the records of a run, read from the workspace: of all together, and the guesses at one record.
+"""Beliefs of an intruder about the records of a run, and guesses at single records, read from the workspace.
 
 Values of the data are read only where they are requested.
 """
@@ -27,18 +27,18 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 def belief_measures(workspace: Workspace, run_id: int) -> list[RecordMeasure]:
-    """Return the measures of a run that have an intruder's beliefs, in the recipe's order."""
+    """Return the measures of a run that stored an intruder's beliefs, in the recipe's order."""
     return [measure for measure in record_measures(workspace, run_id) if is_belief_measure(measure)]
 
 
 def is_belief_measure(measure: RecordMeasure) -> bool:
-    """Return whether the measure has an intruder's beliefs before and after the release."""
+    """Return whether a measure stored an intruder's beliefs before and after the release."""
     method = method_by_key(measure.key)
     return measure.guesses_hash is not None and method is not None and method.measurement.beliefs is not None
 
 
 def read_beliefs(workspace: Workspace, run_id: int, measure: RecordMeasure) -> MeasureBeliefs:
-    """Read the beliefs about all attacked records. Raises NotFound, NotReady, DamagedTable."""
+    """Read the beliefs about all attacked records. Raises NotFound, NotReady and DamagedTable."""
     run, method = find_run(workspace, run_id), method_by_key(measure.key)
     if measure.guesses_hash is None or method is None or method.measurement.beliefs is None:
         raise NotReady(f"{measure.key} of run {run_id} keeps no beliefs of an intruder")
@@ -52,6 +52,7 @@ def read_beliefs(workspace: Workspace, run_id: int, measure: RecordMeasure) -> M
         and row.draw is None
         and run.recipe.step_of_row(row.method_key, row.params) is step
     ]
+    # rows with further parameters are about groups or about the first datasets
     base = row_params(method, {}, settings)
     whole = {row.measure: row for row in rows if row.params == base and not row.target}
     lacking = [n for n in (told.after, told.before, told.both, told.gained, told.lost, told.neither) if n not in whole]
@@ -90,10 +91,11 @@ def read_beliefs(workspace: Workspace, run_id: int, measure: RecordMeasure) -> M
 
 
 def _rows_by_group(rows: Sequence[Row], after: str, before: str, base: Mapping[str, Any]) -> dict[str, tuple[Row, Row]]:
-    """Return the rows after and before the release of each group; a group is named by the parameters beyond those of the step."""
+    """Return the rows after and before the release of each group of records."""
     found: dict[str, dict[str, Row]] = {}
     for row in rows:
         if row.measure in (after, before):
+            # a group is named by the parameters that the step itself does not have
             own = {name: value for name, value in row.params.items() if base.get(name) != value}
             found.setdefault(", ".join(f"{name} = {value}" for name, value in own.items()), {})[row.measure] = row
     return {name: (own[after], own[before]) for name, own in found.items() if len(own) == 2}
@@ -102,7 +104,10 @@ def _rows_by_group(rows: Sequence[Row], after: str, before: str, base: Mapping[s
 def read_record_guesses(
     workspace: Workspace, run_id: int, measure: RecordMeasure, record: int, *, with_values: bool
 ) -> RecordGuesses:
-    """Read the most likely guesses at one record (its number from 1). Raises NotFound where it was not attacked, DamagedTable."""
+    """Read the most likely guesses at one record, numbered from 1.
+
+    Raises NotFound where the record was not attacked, and DamagedTable.
+    """
     if measure.guesses_hash is None:
         raise NotReady(f"{measure.key} of run {run_id} keeps no guesses at records")
     run = find_run(workspace, run_id)
@@ -127,6 +132,7 @@ def read_record_guesses(
             all(_equal_or_both_missing(guessed[name][g], own[name]) for name in names),
             {name: plain_value(column.iloc[g]) for name, column in shown.items()} if with_values else None,
         )
+        # records with fewer guesses than others have NaN at the end
         for g in np.flatnonzero(~np.isnan(posterior))
     )
     of = read_risk_of_record(workspace, measure, record)
@@ -143,9 +149,10 @@ def read_record_guesses(
 
 
 def _equal_or_both_missing(guess: float, own: float) -> bool:
-    """Return whether a guess is the value itself; missing is a value too."""
+    """Return whether a guessed value is the true one; a missing value counts as a value."""
     return bool(guess == own or (np.isnan(guess) and np.isnan(own)))
 
 
 def _read_guess_arrays(workspace: Workspace, sha256: str) -> Arrays:
+    """Read the arrays of guesses at the attacked records, by name."""
     return workspace.tables.read_arrays(sha256)

@@ -1,4 +1,4 @@
-"""Variables of the confidential data beside those of every released dataset, read from the workspace's tables."""
+"""Values of variables in the confidential data and in every released dataset, read from the workspace."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def released_dataset_hashes(workspace: Workspace, run_id: int) -> Mapping[int, s
 def read_variable_values(
     workspace: Workspace, dataset_id: int, run: StoredRun | None, names: Sequence[str]
 ) -> dict[str, VariableValues]:
-    """Read some variables of a dataset, and of a run's release of it. Raises DamagedTable and NotFound."""
+    """Read variables of a dataset and of a run's release of it. Raises DamagedTable and NotFound."""
     stored = workspace.find_dataset(dataset_id)
     schema = Schema(tuple(variable for variable in stored.schema if variable.name in names))
     own = workspace.tables.read_microdata(stored.table_sha256, schema, stored.origin)
@@ -51,22 +51,25 @@ def read_variable_values(
 
 
 def point_sampling_streams(workspace: Workspace, dataset_id: int, run: StoredRun | None) -> Randomness | None:
-    """Return the streams that choose points of a dataset for a plot: from the key and seed of a run, without one from the workspace's key.
+    """Return the random streams that choose points for a plot, from the key and seed of a run.
 
-    None where there is no key, as in a workspace that is opened read-only.
+    Without a run they come from the workspace's key. None without a key, as in a workspace that is opened read-only.
     """
     try:
         key = workspace.read_workspace_key() if run is None else run_key(workspace.directory, run.key_fingerprint)
+    # the caller then draws points that differ each time, which is safe
     except NoKey:
         return None
     return Randomness(1 if run is None else run.seed, key, ("points", workspace.find_dataset(dataset_id).table_sha256))
 
 
 def _release_origin(recipe: Recipe) -> Origin:
+    """Return the origin of a recipe's released data."""
     return "anonymised" if recipe.anonymisation else "synthetic"
 
 
 def _withheld_reason(name: str, recipe: Recipe | None) -> str:
+    """Return why released values of a variable cannot be compared with the confidential ones; empty where they can."""
     if recipe is None:
         return "no run"
     if name in recipe.generalised:
@@ -75,15 +78,17 @@ def _withheld_reason(name: str, recipe: Recipe | None) -> str:
 
 
 def _variable_values(variable: Variable, own: Microdata, tables: Sequence[Microdata], withheld: str) -> VariableValues:
-    """Return the values of a variable; levels that were released as shares of the second of two become numbers in the confidential data too."""
+    """Return the values of a variable in the confidential data and in the released tables."""
     name = variable.name
     released = [] if withheld else tables
     kinds = [table.schema[name].kind for table in released]
     if any(kind.has_levels != variable.kind.has_levels for kind in kinds):
+        # a binary variable may be released as the share of its second level: then both sides are numbers
         variable = replace(variable, kind=Kind.CONTINUOUS, labels={}, levels=())
     if not variable.kind.has_levels:
         return VariableValues(variable, own.numbers(name), tuple(t.numbers(name) for t in released), (), withheld)
     found = [[str(level) for level in table.column(name).cat.categories] for table in (own, *released)]
+    # each table has only the levels that occur in it, so the same code means another level in each
     levels = tuple(dict.fromkeys(level for one in found for level in one))
     codes = [
         _recode_levels(table.numbers(name), one, levels) for table, one in zip((own, *released), found, strict=True)
@@ -92,7 +97,8 @@ def _variable_values(variable: Variable, own: Microdata, tables: Sequence[Microd
 
 
 def _recode_levels(codes: Floats, own: Sequence[str], levels: Sequence[str]) -> Floats:
-    """Recode codes of a table's ``own`` levels as positions among all ``levels``."""
+    """Recode codes (n,) of a table's ``own`` levels as positions among all ``levels``."""
     place = {level: i for i, level in enumerate(levels)}
+    # the last entry is for the code of a missing value
     moved = np.array([*(place[level] for level in own), np.nan])
     return moved[np.where(np.isnan(codes), len(own), codes).astype(np.intp)]

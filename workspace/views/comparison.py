@@ -1,4 +1,4 @@
-"""Two runs side by side, on the same data unless the user allows any."""
+"""Comparison of two runs, on the same data unless the user allows other data."""
 
 from __future__ import annotations
 
@@ -40,16 +40,18 @@ class RunComparison:
 
     @property
     def run_numbers(self) -> tuple[int, int]:
+        """Return the numbers of the two runs."""
         return self.runs[0].id, self.runs[1].id
 
     @property
     def run_labels(self) -> tuple[str, str]:
-        """Return ``run 3``, ``run 5``."""
+        """Return the two runs as ``run 3`` and ``run 5``."""
         first, second = self.run_numbers
         return f"run {first}", f"run {second}"
 
     @property
     def headline(self) -> str:
+        """Return a sentence that names the two runs and their data."""
         names = [f"run {run.id} ({run.label}, m = {run.recipe.m}, seed {run.seed})" for run in self.runs]
         each = [f"{count_noun(data.records, 'record')} of {data.name}" for data in self.datasets]
         on = (
@@ -88,6 +90,7 @@ class RunComparison:
 
 
 def _run_to_dict(run: StoredRun, data: StoredDataset) -> dict[str, Any]:
+    """Return the object that ``--json`` writes about one run."""
     return {
         "run": run.id,
         "title": run.title,
@@ -120,9 +123,10 @@ def compare_runs(workspace: Workspace, first: int | str, second: int | str, *, a
 
 
 def _have_same_records(runs: tuple[StoredRun, StoredRun], datasets: tuple[StoredDataset, StoredDataset]) -> bool:
-    """Return whether both runs are on the same table, or chose the same records of the same file for other variables."""
+    """Return whether both runs are on the same table, or on the same records of a file with other variables."""
     if datasets[0].table_sha256 == datasets[1].table_sha256:
         return True
+    # a random sample is the same only by the same seed and key
     chosen = [
         (data.source_sha256, data.records, run.recipe.data.where, run.recipe.data.sample, run.recipe.data.holdout,
          run.recipe.data.is_random and (run.seed, run.key_fingerprint))
@@ -132,7 +136,7 @@ def _have_same_records(runs: tuple[StoredRun, StoredRun], datasets: tuple[Stored
 
 
 def _describe_run_data(run: StoredRun, data: StoredDataset) -> str:
-    """Return ``run 3: 10,000 records of listings.csv (sha256 1a2b3c4d, where "price > 0", a sample with seed 7)``."""
+    """Return the data of a run: ``run 3: 10,000 records of listings.csv (sha256 1a2b3c4d, where "price > 0", ...)``."""
     source = run.recipe.data
     parts = [f"sha256 {data.source_sha256[:8]}"]
     parts += [f'where "{source.where}"'] if source.where else []

@@ -1,4 +1,4 @@
-"""How records comply with the constraints of a plan or a recipe, and which other rules all of them comply with."""
+"""Compliance of records with the constraints of a plan, and other rules that all records comply with."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def evaluate_rules(data: Microdata, schema: Schema, *, search: bool) -> RulesView:
-    """Evaluate a schema's constraints on a table; with ``search`` also find other rules that all its records comply with. Raises BadInput."""
+    """Evaluate the constraints of a schema on a table. Raises BadInput.
+
+    With ``search`` other rules that all records comply with are added.
+    """
     from sfumato.engine.constraints.evaluation import check_constraint_levels, count_compliance
     from sfumato.engine.constraints.mining import mine_constraints
 
@@ -36,6 +39,7 @@ def evaluate_rules(data: Microdata, schema: Schema, *, search: bool) -> RulesVie
         if suggested.constraint.rule in known:
             continue
         name, number = suggested.constraint.name, 2
+        # a found rule must not replace a declared one of the same name
         while name in taken:
             name, number = f"{suggested.constraint.name}_{number}", number + 1
         taken.add(name)
@@ -44,7 +48,7 @@ def evaluate_rules(data: Microdata, schema: Schema, *, search: bool) -> RulesVie
 
 
 def evaluate_rules_of_text(workspace: Workspace, dataset_id: int, toml: str, *, search: bool) -> RulesView:
-    """Evaluate the constraints of a plan's text on the stored records that it is for. Raises BadInput and DamagedTable."""
+    """Evaluate the constraints in the text of a plan on its stored records. Raises BadInput and DamagedTable."""
     from sfumato.engine.constraints.constraints import read_constraints
     from sfumato.engine.data.microdata import conform_to_schema
 
@@ -59,13 +63,19 @@ def evaluate_rules_of_text(workspace: Workspace, dataset_id: int, toml: str, *, 
 
 
 def evaluate_rules_of_plan(directory: Path, dataset_id: int, toml: str) -> RulesView:
-    """Evaluate the constraints of a plan and search for others, in a workspace that is not open: to be called in a process of its own."""
+    """Evaluate the constraints of a plan and search for others, in a workspace that is not open.
+
+    It is meant to be called in a subprocess.
+    """
     with Workspace.open(directory) as workspace:
         return evaluate_rules_of_text(workspace, dataset_id, toml, search=True)
 
 
 def evaluate_project_rules(directory: Path, project_id: int) -> RulesView | None:
-    """Evaluate the constraints of a project's plan on its newest records; None where it has none, or they cannot be read."""
+    """Evaluate the constraints of a project's plan on its newest records.
+
+    None where the plan has none or cannot be read.
+    """
     from ..plan.drafts import find_draft
 
     with Workspace.open(directory) as workspace:

@@ -1,8 +1,7 @@
-"""The variables of a project's data: what plan and database state about each at once, and the profiles of their values.
+"""Variables of a project's data: what plan and database state about them, and profiles of their values.
 
-``read_data_view`` and ``DataView.from_draft`` need SQL alone; ``profile_stored_columns`` reads the values of the requested columns, and
-numerical
-libraries are loaded for it.
+``read_data_view`` and ``DataView.from_draft`` need SQL alone. ``profile_stored_columns`` reads values and loads
+numerical libraries.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ if TYPE_CHECKING:
 
 
 READ_AT_ONCE = 20_000_000
-"""Number of values that are read at once: as many columns as have no more, at least one."""
+"""Number of values that are read at once, in whole columns, at least one."""
 
 
 @dataclass(frozen=True)
 class DatasetOutline:
-    """What the database knows of a dataset.
+    """Description of a dataset by the database.
 
     dataset_id, name: its number and name
     records, dropped: number of its records, and of records that were dropped
@@ -49,20 +48,21 @@ class DatasetOutline:
 
     @cached_property
     def reading_keys(self) -> Mapping[str, tuple[object, ...]]:
-        """Return how the values of each stored column were read: ``VariableLine.reading_key``."""
+        """Return the reading key of each stored column (``VariableLine.reading_key``)."""
         return {
             name: variable_reading_key(Variable.from_table(name, said, name)) for name, said in self.columns.items()
         }
 
 
 def variable_reading_key(variable: Variable) -> tuple[object, ...]:
-    """Return the settings by which the values of a variable are read; role and texts are not among them."""
+    """Return the settings by which the values of a variable are read."""
+    # without role and texts: an edit of these needs no new profile
     return variable.name, variable.kind, variable.bounds, variable.levels, variable.missing
 
 
 @dataclass(frozen=True)
 class VariableLine:
-    """A column of the file.
+    """Column of the file, as the plan and the database describe it.
 
     variable: the variable
     is_planned: whether the plan includes it
@@ -81,7 +81,7 @@ class VariableLine:
 
     @cached_property
     def reading_key(self) -> tuple[object, ...]:
-        """Return the settings by which its values are read. Lines with equal settings have the same values."""
+        """Return the settings by which its values are read; lines with equal keys have equal values."""
         return variable_reading_key(self.variable)
 
 
@@ -92,7 +92,7 @@ class ProfiledColumn:
     name: its name
     profile: the profile; None if it could not be made
     missing: share of the stored records without a value; None where that is not known
-    problem: why its records do not fit
+    problem: why its records do not fit the plan
     """
 
     name: str
@@ -103,7 +103,7 @@ class ProfiledColumn:
 
 @dataclass(frozen=True)
 class DataView:
-    """A plan, the data that it is for, and a line for every column of the file, in the order of the plan's text."""
+    """Plan with its data and a line for every column of the file, in the order of the plan's text."""
 
     draft: PlanDraft
     stored: DatasetOutline
@@ -113,7 +113,7 @@ class DataView:
 
     @classmethod
     def from_draft(cls, draft: PlanDraft, stored: DatasetOutline, before: DataView | None = None) -> DataView:
-        """Make the lines from a plan's text; columns that it cannot define are taken as they were stored.
+        """Create the view from a plan's text; columns that the plan does not define are taken as they were stored.
 
         Lines of the view ``before`` an edit are reused where the plan's text about their columns is unchanged.
         """
@@ -127,7 +127,7 @@ class DataView:
         return cls(draft, stored, tuple(lines), said.problem, said)
 
     def unchanged_lines(self, said: VariableTables) -> dict[str, VariableLine]:
-        """Return the lines, by name, for which a plan's text is unchanged."""
+        """Return the lines, by name, about whose columns the text of another plan states the same."""
         own = self.tables
         pairs = ((own.planned, said.planned), (own.excluded, said.excluded), (own.reasons, said.reasons))
         named = ((line.variable.name, line) for line in self.lines)
@@ -135,12 +135,12 @@ class DataView:
 
 
 def read_data_view(workspace: Workspace, draft: PlanDraft) -> DataView:
-    """Return what is known before the values are read."""
+    """Return the view of a plan's data, without reading values."""
     return DataView.from_draft(draft, read_dataset_outline(workspace, draft.dataset_id))
 
 
 def read_dataset_outline(workspace: Workspace, dataset_id: int) -> DatasetOutline:
-    """Read what the database knows of a dataset."""
+    """Read the description of a dataset from the database."""
     row = workspace.connection.execute(
         "SELECT name, records, dropped, schema FROM dataset WHERE id = ?", (dataset_id,)
     ).fetchone()
@@ -149,7 +149,7 @@ def read_dataset_outline(workspace: Workspace, dataset_id: int) -> DatasetOutlin
 
 
 def _variable_line(name: str, tables: VariableTables, stored: DatasetOutline) -> VariableLine:
-    """Return a column as the plan has it, included or as a comment; else as it was stored."""
+    """Return the line of a column, as the plan has it, included or commented out, otherwise as it was stored."""
     planned, out = tables.planned.get(name), tables.excluded.get(name)
     kept, missing = stored.columns.get(name), stored.missing_shares.get(name)
     variable, problem = None, ""
@@ -158,6 +158,7 @@ def _variable_line(name: str, tables: VariableTables, stored: DatasetOutline) ->
         try:
             variable = Variable.from_table(name, said, f"variables.{name}")
         except BadInput as error:
+            # a column that the plan leaves out may be defined wrongly without harm
             problem = "" if planned is None else str(error)
     if variable is None and kept is not None:
         variable = Variable.from_table(name, kept, f"variables.{name}")
@@ -171,9 +172,9 @@ def _variable_line(name: str, tables: VariableTables, stored: DatasetOutline) ->
 def profile_stored_columns(
     directory: Path, dataset_id: int, variables: tuple[Variable, ...]
 ) -> tuple[ProfiledColumn, ...]:
-    """Profile the values of some stored columns, read by the settings of ``variables``. Raises DamagedTable.
+    """Profile the values of stored columns, read by the settings of ``variables``. Raises DamagedTable.
 
-    The workspace need not be open: this is to be called in a process of its own.
+    It opens the workspace itself, since it is meant to be called in a subprocess.
     """
     with Workspace.open(directory, read_only=True) as workspace:
         dataset = workspace.find_dataset(dataset_id)
@@ -189,6 +190,7 @@ def profile_stored_columns(
 
 
 def _profile_stored_column(variable: Variable, data: Microdata, dropped: int) -> ProfiledColumn:
+    """Profile one stored column, read as the plan has it where its values allow that."""
     stored, name, problem = data.schema[variable.name], variable.name, ""
     own = data
     if not all(getattr(variable, part) == getattr(stored, part) for part in ("kind", "bounds", "levels", "missing")):
@@ -197,10 +199,12 @@ def _profile_stored_column(variable: Variable, data: Microdata, dropped: int) ->
         except BadInput as error:
             problem = str(error)
     found = profile_distribution(own, name)
+    # it is not known which column of a dropped record lacked a value
     return ProfiledColumn(name, found, None if dropped else 1 - found.records / len(data), problem)
 
 
 def _conform_to_variable(data: Microdata, variable: Variable) -> Microdata:
+    """Return the records with a valid value of a variable, read by its settings. Raises BadInput."""
     from sfumato.engine.data.microdata import conform_to_schema
 
     return conform_to_schema(data.frame[[variable.name]], Schema((variable,)), MissingPolicy.DROP)

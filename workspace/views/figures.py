@@ -1,4 +1,4 @@
-"""The figures of a run and of the runs beside it, read from the workspace."""
+"""Figures of a run and of the runs beside it, read from the workspace."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .results import read_result_rows
 DRAWN_DATASETS = 3
 MOST_BINS = 1000
 SHARE_WIDTH = 0.1
-"""The bins of a binary variable that was released as shares of its second level."""
+"""Width of the bins of a binary variable that was released as shares of its second level."""
 
 
 def draw_run_figures(
@@ -36,10 +36,10 @@ def draw_run_figures(
     *,
     public: bool = False,
 ) -> list[Figure]:
-    """Draw the figures of runs on the same data: distributions, pairs, intervals, sweeps and planes; the first run is the main one.
+    """Return the figures of runs on the same data: distributions, pairs, intervals, sweeps and planes.
 
-    ``datasets`` of each run are drawn; ``bin_widths`` are in the unit of the variable. ``public`` figures are the
-    distributions of the released data alone. Others are internal and marked so. Raises BadInput.
+    The first run is the main one. ``datasets`` of each run are drawn; ``bin_widths`` are in the unit of the variable.
+    ``public`` figures are the distributions of the released data alone; others are marked as internal. Raises BadInput.
     """
     names = release_names(runs)
     if public:
@@ -63,6 +63,7 @@ def draw_run_figures(
 
 
 def _pair_figures(workspace: Workspace, run: StoredRun) -> list[Figure]:
+    """Return the joint distributions of the first released variables of a run."""
     recipe = run.recipe
     columns = read_variable_values(workspace, run.dataset_id, run, recipe.released)
     chosen = [columns[name] for name in recipe.released if name in columns]
@@ -78,6 +79,7 @@ def _distribution_figures(
     *,
     public: bool,
 ) -> list[Figure]:
+    """Return the distributions of the released variables and of those with a bin width."""
     recipe = runs[0].recipe
     confidential = workspace.read_stored_dataset(workspace.find_dataset(runs[0].dataset_id))
     released = [
@@ -92,6 +94,7 @@ def _distribution_figures(
     for variable in variables:
         _check_bin_width(variable, confidential, bin_widths.get(variable.name))
     labels = frozenset().union(*(run.recipe.generalised for run in runs))
+    # generalised values are intervals and groups, which have no place among exact ones
     shown = [_drawn_variable(variable, runs) for variable in variables if variable.name not in labels]
     widths = {v.name: SHARE_WIDTH for v in shown if v.kind is not recipe.schema[v.name].kind and v.bounds == (0, 1)}
     return [
@@ -102,7 +105,10 @@ def _distribution_figures(
 def _align_level_codes(
     confidential: Microdata, released: Sequence[Sequence[Microdata]], runs: Sequence[StoredRun], *, public: bool
 ) -> tuple[Microdata, list[list[Microdata]]]:
-    """Return tables whose level codes mean the same where runs recode levels; if ``public``, without the exact values."""
+    """Return the tables with level codes that mean the same where runs recode levels.
+
+    If ``public``, the confidential table is recoded as the release is.
+    """
     recodes = [run.recipe.form.recode for run in runs]
     if public:
         for rules in recodes:
@@ -123,6 +129,7 @@ def _drawn_variable(variable: Variable, runs: Sequence[StoredRun]) -> Variable:
 
 
 def _check_bin_width(variable: Variable, confidential: Microdata, width: float | None) -> None:
+    """Raise BadInput where a bin width does not suit a variable."""
     if width is None:
         return
     place = f"--bin-width {variable.name}"
@@ -134,6 +141,7 @@ def _check_bin_width(variable: Variable, confidential: Microdata, width: float |
 
 
 def _read_released_dataset(workspace: Workspace, run: StoredRun, draw: int) -> Microdata:
+    """Read a released dataset of a finished run."""
     found = read_released_dataset(workspace, run.id, run.recipe, draw)
     assert found is not None
     return found

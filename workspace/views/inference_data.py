@@ -1,7 +1,4 @@
-"""A sampler's chains as ArviZ's ``InferenceData``, to diagnose or plot them with ArviZ, which is the extra ``arviz``.
-
-It is imported only here. Versions from 1 on have no ``InferenceData``, and are refused with what to install.
-"""
+"""Conversion of a sampler's chains to the ``InferenceData`` of ArviZ, an extra that is imported only here."""
 
 from __future__ import annotations
 
@@ -23,26 +20,28 @@ if TYPE_CHECKING:
 
 INSTALL = "install the extra: pip install 'sfumato[arviz]'"
 STATISTICS = {LOG_POSTERIOR: "lp"}
-"""What a density is called among ArviZ's statistics of a sample; others by their own name."""
+"""Names of densities among ArviZ's statistics of a sample; other densities keep their own name."""
 
 
 def import_arviz() -> Any:
-    """Return the library. Raises WorkspaceError where it is not installed, or is of a version without ``InferenceData``."""
+    """Return the module ArviZ. Raises WorkspaceError where it is not installed or has no ``InferenceData``."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # it announces version 1
             import arviz
     except ImportError:
         raise WorkspaceError(f"draws as InferenceData need ArviZ, which is not installed; {INSTALL}") from None
+    # versions from 1 on do not have it
     if not hasattr(arviz, "InferenceData"):
         raise WorkspaceError(f"ArviZ {arviz.__version__} has no InferenceData; {INSTALL}, which takes an earlier one")
     return arviz
 
 
 def read_target_chains(workspace: Workspace, run: StoredRun, target: str = "") -> tuple[RecipeStep, SamplerDraws]:
-    """Return the synthesis step that makes ``target`` and all draws of its chains; without a target, of the only step that kept any.
+    """Return the synthesis step that makes ``target``, and all draws of its chains.
 
-    Raises BadInput where no step makes it, or several kept chains; NotReady where the step kept none, with the reason.
+    Without a target the only step that kept chains is taken. Raises BadInput where no step makes the target or several
+    kept chains, and NotReady where the step kept none.
     """
     rows = workspace.connection.execute(
         "SELECT name, sha256 FROM artefact WHERE run_id = ? AND name LIKE 'chains/%'", (run.id,)
@@ -67,30 +66,30 @@ def read_target_chains(workspace: Workspace, run: StoredRun, target: str = "") -
 
 
 def _missing_chains_reason(workspace: Workspace, run: StoredRun, step: RecipeStep) -> str:
-    """Return why there are no chains: the method draws none, or the recipe does not keep them."""
+    """Return why a step has no chains: its method draws none, or the recipe does not keep them."""
     traces = {model.target: model.trace for model in read_traces(workspace, run.id)}
     trace = traces.get(step.target)
     return f"no convergence check; {trace.reason}" if isinstance(trace, NoTrace) else _keep_chains_hint(step)
 
 
 def _keep_chains_hint(step: RecipeStep | None) -> str:
-    """Return what to write in a recipe to keep chains."""
+    """Return how a recipe keeps chains."""
     if step is None or "keep_chains" not in {info.name for info in step.spec.params()}:
         return "a step of a method that draws chains keeps them where it says keep_chains = true"
     return f"say keep_chains = true in {step.place}, and run it again"
 
 
 def to_inference_data(chains: SamplerDraws, run_id: int, target: str) -> arviz.InferenceData:
-    """Return all draws as ``InferenceData``: a variable a parameter, (chain, draw), in the order of sampling.
+    """Return all draws as ``InferenceData``: a variable for each parameter, (chain, draw), in the order of sampling.
 
-    ``posterior`` and ``sample_stats`` have the steps after the burn-in, ``warmup_posterior`` and ``warmup_sample_stats`` those of it.
-    Chains count
-    from 0, draws from 0 in each group, as ArviZ counts.
+    ``posterior`` and ``sample_stats`` have the steps after the burn-in, ``warmup_posterior`` and
+    ``warmup_sample_stats`` those of the burn-in. Chains and draws of each group are numbered from 0, as in ArviZ.
     """
     library = import_arviz()
     density = STATISTICS.get(chains.density_name, chains.density_name)
 
     def split_chains(part: slice) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the values of each parameter, and the density, at some of the steps."""
         values = {name: chains.values[:, part, j] for j, name in enumerate(chains.parameters)}
         return values, {density: chains.density[:, part]}
 

@@ -1,4 +1,4 @@
-"""The records most at risk of a run, or one of them, with all that the measure has about them, as the command shows it."""
+"""Records of a run by risk, with all that a measure stored about them, for the command ``records``."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RecordsAtRisk:
-    """Some of the records most at risk.
+    """Records with the highest risk, or one chosen record.
 
     records: the ranked records
-    lines: risks of those that were requested
+    lines: risks of the requested records
     candidates_without: candidates without each variable, where records are matched
     values: their values, where they were requested
     beliefs: an intruder's beliefs about all records, where the measure has them
     guesses: guesses at the one record that was requested
-    audit_targets: targets of an audit, those that stand out most first
+    audit_targets: targets of an audit, those that are best recognised first
     """
 
     records: RankedRecords
@@ -60,10 +60,7 @@ def read_records_at_risk(
     *,
     with_values: bool,
 ) -> RecordsAtRisk:
-    """Read the ``top`` records most at risk, or one ``record`` (its number from 1).
-
-    Raises NotFound, NotReady, DamagedTable.
-    """
+    """Read the ``top`` records by risk, or one ``record``, numbered from 1. Raises NotFound, NotReady and DamagedTable."""
     run = find_run(workspace, run_id)
     chosen = select_measure(record_measures(workspace, run.id), measure, run.id)
     records = rank_records(workspace, run.id, chosen, draw, top)
@@ -77,6 +74,7 @@ def read_records_at_risk(
         values_of_records(workspace, run.id, numbers) if with_values else None,
         read_beliefs(workspace, run.id, records.measure) if told else None,
         read_record_guesses(workspace, run.id, records.measure, record, with_values=with_values)
+        # an audit stores features of releases in place of guesses at values
         if record is not None and records.measure.guesses_hash is not None and not is_audit(chosen)
         else None,
         read_audited_records(workspace, chosen, record)[: len(lines)] if is_audit(chosen) else (),

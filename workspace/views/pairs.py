@@ -1,4 +1,4 @@
-"""The pairs of variables that a run kept together in tables, read from the workspace."""
+"""Pairs of the synthesised variables of a run, read from the workspace."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from .results import read_result_rows
 
 
 def read_variable_pairs(workspace: Workspace, run_id: int) -> tuple[VariablePairs, Figure | None]:
-    """Return the pairs of the synthesised variables, and their triangle as a figure where a measure has numbers of pairs. Raises NotFound."""
+    """Return the pairs of the synthesised variables, and a heat map of them where a measure has values of pairs.
+
+    Raises NotFound.
+    """
     run = find_run(workspace, run_id)
     rows, kept = (
         [row for row in read_result_rows(workspace, run_id) if row.draw is None],

@@ -1,4 +1,4 @@
-"""Data quality as the screens show it: scores by column and measure with their limits, and which runs have any."""
+"""Data quality of a run: scores by column and measure with their limits."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ Scale = Literal["numbers", "categories", "table"]
 
 @dataclass(frozen=True, slots=True)
 class QualityMetric:
-    """A measure of data quality.
+    """Measure of data quality.
 
     name: its name
     column_key: key of its scores of columns; empty where it has none
     table_key: key of its score of all columns
-    scale: the kind of columns that it scores
-    default_limit: least score by default; None without a limit
+    scale: kind of columns that it scores
+    default_limit: smallest acceptable score by default; None without a limit
     """
 
     name: str
@@ -39,7 +39,7 @@ class QualityMetric:
 
 
 def quality_metrics(recipe: Recipe) -> list[QualityMetric]:
-    """Return every measure of data quality that scores columns or the whole table, those of a recipe first and in its order."""
+    """Return the measures of data quality that score columns or the whole table, those of a recipe first."""
     taken = [step.method.key for step in recipe.measures]
     methods = sorted(
         (method for method in registry().values() if method.family == "quality"),
@@ -47,6 +47,7 @@ def quality_metrics(recipe: Recipe) -> list[QualityMetric]:
     )
     found: dict[str, QualityMetric] = {}
     for method in methods:
+        # of two measures with one title that with a limit keeps it, the other is named by its key
         for metric in sorted(_metrics_of_method(method), key=lambda one: one.default_limit is None):
             name = metric.table_key if metric.name in found else metric.name
             found[name] = replace(metric, name=name)
@@ -54,6 +55,7 @@ def quality_metrics(recipe: Recipe) -> list[QualityMetric]:
 
 
 def _metrics_of_method(method: Method) -> Iterator[QualityMetric]:
+    """Yield the measures of data quality of one method."""
     for output in method.outputs:
         whole, limit = f"{method.key}.{output.name}", output.quality.limit.least if output.quality.limit else None
         if output.quality.minimum_of:
@@ -77,23 +79,24 @@ class QualityScore:
 
     @property
     def outcome(self) -> ScoreOutcome:
-        """Return the outcome; a value that was not computed does not meet a limit."""
+        """Return whether the score meets its limit."""
         if self.limit is None:
             return "no threshold"
         if self.value is None:
             return "not computed"
+        # a value that was not computed never meets a limit
         return "not met" if is_below(self.value, self.limit) else "met"
 
 
 @dataclass(frozen=True)
 class QualityBoard:
-    """Scores of data quality of one run.
+    """Data quality scores of one run.
 
     metrics: measures that the run computed
     columns: scored columns
     column_scores: scores by measure and column
     table_scores: scores by measure over all columns
-    expected_columns: measures with a limit that the kinds of the quasi-identifiers require, and for which columns
+    expected_columns: for each measure with a limit, the quasi-identifiers of its kind, which it should score
     """
 
     metrics: Sequence[QualityMetric]
@@ -104,7 +107,7 @@ class QualityBoard:
 
     @property
     def outcome(self) -> Literal["met", "not met", "not computed"]:
-        """Return whether the release meets minimum data quality: every limit, on every column and over all."""
+        """Return whether the release meets every limit of data quality."""
         outcomes = {score.outcome for score in self.scores_with_limit.values()}
         if "not met" in outcomes:
             return "not met"
@@ -112,7 +115,7 @@ class QualityBoard:
 
     @property
     def scores_with_limit(self) -> Mapping[str, QualityScore]:
-        """Return the scores that have a limit: of measures over all columns, and of columns with a limit of their own."""
+        """Return the scores that have a limit of their own, by name."""
         own = {
             f"{metric} of {column}": score
             for (metric, column), score in self.column_scores.items()
@@ -127,7 +130,7 @@ class QualityBoard:
 
     @property
     def unscored_columns(self) -> Sequence[tuple[str, str]]:
-        """Return the quasi-identifiers that a measure of the run leaves out: measure and column."""
+        """Return the quasi-identifiers that a measure should have scored and did not, as (measure, column)."""
         return [
             (name, column)
             for name, columns in self.expected_columns.items()
@@ -138,13 +141,13 @@ class QualityBoard:
 
 
 def has_quality_results(workspace: Workspace, run: StoredRun) -> bool:
-    """Return whether a run has measured data quality; false before it is done."""
+    """Return whether a finished run has measured data quality."""
     query = "SELECT EXISTS (SELECT 1 FROM result WHERE run_id = ? AND family = 'quality')"
     return run.state is RunState.DONE and bool(workspace.connection.execute(query, (run.id,)).fetchone()[0])
 
 
 def read_quality_board(workspace: Workspace, run_id: int) -> QualityBoard:
-    """Read the scores of a finished run with the recipe's limits, else those that the measures declare. Raises NotFound."""
+    """Read the scores of a finished run with the recipe's limits, or those of the measures. Raises NotFound."""
     run = find_run(workspace, run_id)
     recipe, known = run.recipe, _quasi_identifier_scales(run)
     thresholds, every = recipe.thresholds, quality_metrics(recipe)
@@ -168,14 +171,14 @@ def read_quality_board(workspace: Workspace, run_id: int) -> QualityBoard:
 
 
 def _columns_by_metric(every: Sequence[QualityMetric], known: Mapping[str, Scale]) -> dict[str, Sequence[str]]:
-    """Return the columns that each measure with a limit is for; an empty list for a measure of the whole table."""
+    """Return the columns that each measure with a limit should score; none for a measure of the whole table."""
     limited = [metric for metric in every if metric.default_limit is not None]
     columns = {m.name: [c for c, scale in known.items() if scale == m.scale] for m in limited}
     return {m.name: columns[m.name] for m in limited if columns[m.name] or m.scale == "table"}
 
 
 def _lowest_scores(workspace: Workspace, run_id: int) -> dict[tuple[str, str], tuple[float | None, str]]:
-    """Return value and reason by key and column; of several, as with other settings, the one without a value or the lowest."""
+    """Return the lowest score and its reason, by key and column, over uses of a measure with different settings."""
     rows = workspace.connection.execute(
         """SELECT family || '.' || result.method || '.' || measure AS key, target, value, reason
            FROM result JOIN task ON task.id = result.task_id
@@ -185,16 +188,20 @@ def _lowest_scores(workspace: Workspace, run_id: int) -> dict[tuple[str, str], t
     )
     found: dict[tuple[str, str], tuple[float | None, str]] = {}
     for row in rows:
+        # rows without a value come first: a score that failed once must not pass by another use
         found.setdefault((row["key"], row["target"]), (row["value"], row["reason"]))
     return found
 
 
 def _recipe_limit(thresholds: Sequence[Threshold], key: str, column: str) -> float | None:
+    """Return the recipe's limit on a score of a column; None where it has none."""
     limits = [one.limit for one in thresholds if one.value == key and one.bound == "min" and one.target in ("", column)]
+    # of several limits all have to be met
     return max(limits, default=None)
 
 
 def _quasi_identifier_scales(run: StoredRun) -> dict[str, Scale]:
+    """Return the scale of each compared quasi-identifier of a run."""
     from sfumato.engine.partition.pairs import NUMBERS, compared_quasi_identifiers
 
     recipe = run.recipe

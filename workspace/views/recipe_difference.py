@@ -1,4 +1,4 @@
-"""Differences between the plans of two runs, and between a plan that is edited and the run before it."""
+"""Differences between the plans of two runs, and between an edited plan and the run before it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def differences_between_runs(first: StoredRun, second: StoredRun) -> tuple[PlanDifference, ...]:
-    """Return the differences of the second run's recipe from the first's, in today's words where both can be read."""
+    """Return the differences of the second run's recipe from the first's."""
     try:
         return plan_differences(first.recipe.to_table(), second.recipe.to_table())
     except EngineError:  # a method of another package is gone
@@ -41,9 +41,13 @@ class ChangesSinceRun:
 
 
 def changes_since_newest_run(workspace: Workspace, draft: PlanDraft) -> ChangesSinceRun | None:
-    """Return the changes of a draft since the newest run; None for a project without a run. Raises BadInput where the plan is no recipe."""
+    """Return the changes of a draft since the newest run of its project.
+
+    None for a project without a run. Raises BadInput where the plan is no recipe.
+    """
     runs = list_runs(workspace, draft.project_id)
     beside = {other for run in runs for other in companion_ids(workspace, run.id)}
+    # companion runs were entered beside a run and may have another recipe than the project's plan
     newest = next((run for run in runs if run.id not in beside), None)
     if newest is None:
         return None
@@ -53,17 +57,19 @@ def changes_since_newest_run(workspace: Workspace, draft: PlanDraft) -> ChangesS
         newest.id,
         newest.name,
         plan_differences(_recipe_table(newest), Recipe.from_toml(draft.toml).to_table()),
+        # the file, not the table: the run may have sampled it, as its recipe states
         _source_hash(workspace, newest.dataset_id) != _source_hash(workspace, draft.dataset_id),
     )
 
 
 def _source_hash(workspace: Workspace, dataset_id: int) -> str | None:
-    """Return the hash of the file that a table was read from: a run may have sampled it, as its recipe states."""
+    """Return the hash of the file from which a dataset was read."""
     row = workspace.connection.execute("SELECT source_sha256 FROM dataset WHERE id = ?", (dataset_id,)).fetchone()
     return None if row is None else str(row[0])
 
 
 def _recipe_table(run: StoredRun) -> Mapping[str, Any]:
+    """Return a run's recipe as a table, as it was written where this version cannot read it."""
     try:
         return run.recipe.to_table()
     except EngineError:

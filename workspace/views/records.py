@@ -1,7 +1,7 @@
-"""Record by record: who is at risk in the releases of a run, which released records match, and which variable drives the risk.
+"""Risk of single records in a run's releases, the released records that match them, and what drives the risk.
 
-Values of the data are read only by ``values_of_records`` and ``values_of_dataset``; all others return record numbers and counts. Record
-number i is row i of the confidential table, counted from 1.
+Values of the data are read only by ``values_of_records`` and ``values_of_dataset``; all others return record numbers
+and counts. Record i is row i of the confidential table, counted from 1.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ _NAME = re.compile(rf"records/(\d+)/({CONFIDENTIAL}|{WHOLE}|\d+)")
 
 @dataclass(frozen=True)
 class RecordMeasure:
-    """A measure of a run that stored a risk for every record: its position in the recipe, and the hashes of its tables.
+    """Measure of a run that stored a risk for every record.
 
     position: position among the recipe's measures, from 0
     key, params: its key and parameters
-    draw_hashes: table of every released dataset, by number
-    confidential_hash: table of the confidential data scored themselves
-    combined_hash: table of all datasets together, where the measure combines them rather than averaging
-    guesses_hash: an intruder's guesses at single records
+    draw_hashes: hash of the table of every released dataset, by number
+    confidential_hash: hash of the table for the confidential data, released unchanged
+    combined_hash: hash of the table of all datasets together, where the measure combines them rather than averaging
+    guesses_hash: hash of an intruder's guesses at single records
     is_matching: whether released records are matched on variables that the intruder knows
-    ranking_hashes: stored rankings by dataset, None over all
+    ranking_hashes: hashes of stored rankings by dataset, None for all datasets together
     """
 
     position: int
@@ -74,12 +74,15 @@ class RecordMeasure:
 
     @property
     def place(self) -> str:
-        """Return ``measure[0]``, as recipes and messages count."""
+        """Return the place of the measure in its recipe: ``measure[0]``."""
         return f"measure[{self.position}]"
 
 
 def record_measures(workspace: Workspace, run_id: int) -> list[RecordMeasure]:
-    """Return the measures of a run that stored a risk for every record, in the recipe's order. Raises NotFound, DamagedTable."""
+    """Return the measures of a run that stored a risk for every record, in the recipe's order.
+
+    Raises NotFound and DamagedTable.
+    """
     recipe = find_run(workspace, run_id).recipe
     rows = workspace.connection.execute(
         """SELECT name, sha256 FROM artefact
@@ -90,7 +93,10 @@ def record_measures(workspace: Workspace, run_id: int) -> list[RecordMeasure]:
 
 
 def measures_from_artefacts(tables: TableStore, recipe: Recipe, left: Mapping[str, str]) -> list[RecordMeasure]:
-    """Return the measures of a recipe among stored artefacts, hashes by artefact name. Raises DamagedTable."""
+    """Return the measures of a recipe that are among stored artefacts, whose hashes are given by name.
+
+    Raises DamagedTable.
+    """
     by_measure: dict[int, dict[str, str]] = {}
     for name, sha256 in left.items():
         if named := _NAME.fullmatch(name):
@@ -112,11 +118,12 @@ def measures_from_artefacts(tables: TableStore, recipe: Recipe, left: Mapping[st
 
 
 def store_rankings(tables: TableStore, recipe: Recipe, left: Mapping[str, str], records: int) -> dict[str, str]:
-    """Store the rankings of all measures of a run over ``records`` records where they save time; return hashes by artefact name.
+    """Store rankings of the records of a run for all measures, over all datasets and in each.
 
-    Over all released datasets and in each. Raises DamagedTable.
+    Nothing is stored for tables that are ranked fast. Return the hashes by artefact name. Raises DamagedTable.
     """
     stored = {}
+    # smaller tables are ranked when they are shown
     for measure in measures_from_artefacts(tables, recipe, left) if records > MAX_RANKED else ():
         for draw in (None, *measure.draw_hashes):
             ranking = rank_stored_records(
@@ -127,6 +134,8 @@ def store_rankings(tables: TableStore, recipe: Recipe, left: Mapping[str, str], 
 
 
 def _is_matching(recipe: Recipe, item: int) -> bool:
+    """Return whether a measure of a recipe matches released records on known variables."""
+    # shadow releases are distinguished by features, not by matching
     if recipe.measures[item].method.measurement.refits:
         return False
     try:
@@ -136,9 +145,9 @@ def _is_matching(recipe: Recipe, item: int) -> bool:
 
 
 def select_measure(measures: Sequence[RecordMeasure], name: str = "", run_id: int = 0) -> RecordMeasure:
-    """Return the first measure with this key (``risk.identification``, or a part of it), or at this place (``measure[2]``).
+    """Return the first measure with this key (``risk.identification`` or a part of it) or place (``measure[2]``).
 
-    Without a name the first measure. Raises NotFound with the list, and NotReady without such a measure.
+    Without a name the first measure. Raises NotFound for an unknown name and NotReady without any measure.
     """
     if not measures:
         raise NotReady(
@@ -154,10 +163,10 @@ def select_measure(measures: Sequence[RecordMeasure], name: str = "", run_id: in
 
 @dataclass(frozen=True, eq=False)
 class RankedRecords:
-    """Records ranked by one measure, most at risk first, over all released datasets or in one.
+    """Records by falling risk, by one measure, over all released datasets or in one.
 
     run_id, measure: the run and the measure
-    draw: number of the dataset; None over all
+    draw: number of the dataset; None for all
     ranking: the ranking
     """
 
@@ -176,22 +185,22 @@ class RankedRecords:
 
     @property
     def n_attacked(self) -> int:
-        """Return how many records were attacked."""
+        """Return the number of attacked records."""
         return self.ranking.n_with_risk
 
     @property
     def n_datasets(self) -> int:
-        """Return over how many released datasets the risk is."""
+        """Return the number of released datasets that the risk covers."""
         return len(self.measure.draw_hashes) if self.draw is None else 1
 
     @property
     def attacked_text(self) -> str:
-        """Return how many records were attacked: ``400 records``, ``300 of 1,000 records``."""
+        """Return the number of attacked records in words: ``400 records``, ``300 of 1,000 records``."""
         return f"{f'{self.n_attacked:,} of ' if self.n_attacked < self.n_records else ''}{count_noun(self.n_records, 'record')}"
 
     @property
     def listing_text(self) -> str:
-        """Return ``400 records, most at risk first``, ``the 50,000 most at risk of 10,000,000 records``."""
+        """Return which records are listed: ``400 records, most at risk first``, ``the 50,000 most at risk of ...``."""
         if len(self) < self.n_attacked:
             return f"the {len(self):,} most at risk of {self.attacked_text}"
         return f"{self.attacked_text}, most at risk first"
@@ -206,7 +215,7 @@ class RankedRecords:
 
 
 def _record_line(record: int, r: int, risk: RecordRisk, own: RecordRisk | None) -> RecordLine:
-    """Return the risk of a record, a row from 0, whose risk is at index ``r``."""
+    """Return the risk of record ``record``, from 0, whose risk is at index ``r``."""
     return RecordLine(
         record + 1,
         float(risk.probability[r]),
@@ -221,10 +230,10 @@ def _record_line(record: int, r: int, risk: RecordRisk, own: RecordRisk | None) 
 def rank_records(
     workspace: Workspace, run_id: int, measure: RecordMeasure, draw: int | None = None, top: int = 0
 ) -> RankedRecords:
-    """Rank the records by risk: over all datasets together, on average where the measure does not combine them, or in dataset ``draw`` alone.
+    """Rank the records by risk over all datasets together, or in dataset ``draw`` alone.
 
-    All records are ranked in a table of no more than ``MOST_RANKED`` or ``top``, else as many as the larger of these. Raises NotFound
-    when there is no such dataset, DamagedTable.
+    At least ``top`` records and at least MAX_RANKED are ranked, or all of a smaller table. Raises NotFound where there
+    is no such dataset, and DamagedTable.
     """
     chosen = _averaged_hashes(measure, run_id, draw)
     stored = measure.ranking_hashes.get(draw)
@@ -238,15 +247,16 @@ def rank_records(
 
 
 def read_record_risks(workspace: Workspace, measure: RecordMeasure, draw: int | None = None) -> RecordRisk:
-    """Read the risk of every record, (n,), over all datasets together or in one. Raises NotFound, DamagedTable."""
+    """Read the risk of every record, (n,), over all datasets together or in one. Raises NotFound and DamagedTable."""
     return average_record_risk(
         [read_risk_arrays(workspace.tables, measure.key, sha256) for sha256 in _averaged_hashes(measure, 0, draw)]
     )
 
 
 def read_confidential_risks(workspace: Workspace, measure: RecordMeasure) -> RecordRisk | None:
-    """Read the risk of every record, (n,), if the confidential data were released unchanged; None where that was not measured. Raises
-    DamagedTable.
+    """Read the risk of every record, (n,), if the confidential data were released unchanged.
+
+    None where that was not measured. Raises DamagedTable.
     """
     if measure.confidential_hash is None:
         return None
@@ -254,7 +264,10 @@ def read_confidential_risks(workspace: Workspace, measure: RecordMeasure) -> Rec
 
 
 def read_record_line(workspace: Workspace, records: RankedRecords, record: int) -> RecordLine:
-    """Read the risk of one record (its number from 1), ranked or not. Raises NotFound where there is no such record, or it was not attacked."""
+    """Read the risk of one record, numbered from 1, ranked or not.
+
+    Raises NotFound where there is no such record or it was not attacked.
+    """
     measure = records.measure
     if not 1 <= record <= records.n_records:
         raise NotFound(f"there is no record {record}; the table has records 1 to {records.n_records:,}")
@@ -274,25 +287,26 @@ def read_record_line(workspace: Workspace, records: RankedRecords, record: int) 
 def read_risk_of_record(
     workspace: Workspace, measure: RecordMeasure, record: int, draw: int | None = None
 ) -> RecordRisk:
-    """Read the risk of one record (its number from 1), (1,), over all datasets together or in one. Raises NotFound, DamagedTable."""
+    """Read the risk of one record, numbered from 1, as arrays (1,). Raises NotFound and DamagedTable."""
     return _read_risk(workspace, measure, _averaged_hashes(measure, 0, draw), record)
 
 
 def _read_risk(workspace: Workspace, measure: RecordMeasure, hashes: Sequence[str], record: int) -> RecordRisk:
+    """Read the risk of one record, numbered from 1, averaged over stored tables."""
     return average_record_risk(
         [read_risk_arrays(workspace.tables, measure.key, sha256, [record - 1]) for sha256 in hashes]
     )
 
 
 def _averaged_hashes(measure: RecordMeasure, run_id: int, draw: int | None) -> list[str]:
-    """Return the hashes of the tables that a risk is the average of."""
+    """Return the hashes of the tables over which a risk is averaged."""
     if draw is not None:
         return [_draw_hash(measure, run_id, draw)]
     return list(measure.draw_hashes.values()) if measure.combined_hash is None else [measure.combined_hash]
 
 
 def riskiest_dataset(workspace: Workspace, measure: RecordMeasure, record: int) -> int:
-    """Return the released dataset in which a record (its number from 1) is most at risk; of equals the first."""
+    """Return the number of the released dataset in which a record has the highest risk; the first of equals."""
     risks = {
         draw: float(read_risk_of_record(workspace, measure, record, draw).probability[0])
         for draw in measure.draw_hashes
@@ -301,6 +315,7 @@ def riskiest_dataset(workspace: Workspace, measure: RecordMeasure, record: int) 
 
 
 def _draw_hash(measure: RecordMeasure, run_id: int, draw: int) -> str:
+    """Return the hash of the table of a dataset. Raises NotFound where the measure has none."""
     if draw not in measure.draw_hashes:
         known = f"{min(measure.draw_hashes)} to {max(measure.draw_hashes)}"
         raise NotFound(f"run {run_id} has no dataset {draw} measured by {measure.key}; there are {known}")
@@ -310,10 +325,9 @@ def _draw_hash(measure: RecordMeasure, run_id: int, draw: int) -> str:
 def find_risk_drivers(
     workspace: Workspace, records: RankedRecords, numbers: Sequence[int]
 ) -> LeaveOneOutCandidates | None:
-    """Count candidates of the chosen records (numbers from 1) with every variable known, and without each; None where a measure matches on
-    none.
+    """Count the candidates of chosen records, numbered from 1, with all known variables and without each of them.
 
-    Over the same released datasets as ``records``. Costs a pass over each of them for every record: for few records.
+    None where the measure does not match records. Raises NotFound and DamagedTable.
     """
     if not records.measure.is_matching:
         return None
@@ -322,6 +336,7 @@ def find_risk_drivers(
     names, radius = matched_variables(run.recipe, records.measure.position)
     confidential = run.recipe.recode_data(workspace.read_stored_dataset(workspace.find_dataset(run.dataset_id), names))
     releases = (_read_released_dataset(workspace, run, draw, names) for draw in draws)
+    # a pass over every release for each record, so only for few records
     return leave_one_out_candidates(confidential, releases, names, radius, [number - 1 for number in numbers])
 
 
@@ -331,9 +346,10 @@ class MatchingCandidates:
 
     record, draw: numbers of the record and of the dataset, from 1
     matching: row numbers of the matching records, from 1, ascending
-    match_radii: for every variable that the intruder knows, how near a match must be ("equal" without a radius)
+    match_radii: radius of a match for every variable that the intruder knows ("equal" without a radius)
     candidates_without: candidates without each variable
-    has_own_record: whether the record's own released record is among them; None where the origin of released records is not known
+    has_own_record: whether the record's own released record is among them; None where the origin of released records is
+        unknown
     """
 
     record: int
@@ -352,9 +368,9 @@ class MatchingCandidates:
 def find_candidates(
     workspace: Workspace, run_id: int, measure: RecordMeasure, record: int, draw: int
 ) -> MatchingCandidates:
-    """Find the released records of one dataset that match one record (its number from 1), and the effect of each variable.
+    """Find the released records of one dataset that match a record, numbered from 1, and the effect of each variable.
 
-    Raises NotFound when there is no such dataset or record.
+    Raises NotFound where there is no such dataset or record.
     """
     _draw_hash(measure, run_id, draw)
     run = find_run(workspace, run_id)
@@ -373,9 +389,10 @@ def find_candidates(
 def values_of_records(
     workspace: Workspace, run_id: int, numbers: Sequence[int], draw: int | None = None
 ) -> list[dict[str, str | int | float]]:
-    """Read every value of the chosen confidential records, or of those of released dataset ``draw``: confidential.
+    """Read all values of chosen records, confidential ones or those of released dataset ``draw``.
 
-    Dates and levels as text, a missing value as ``(no value)``. Raises NotFound when there is no such record.
+    The result is confidential. Dates and levels are texts, a missing value is ``(no value)``. Raises NotFound where
+    there is no such record.
     """
     run = find_run(workspace, run_id)
     if draw is None:
@@ -391,18 +408,19 @@ def values_of_records(
 def values_of_dataset(
     workspace: Workspace, dataset_id: int, numbers: Sequence[int]
 ) -> list[dict[str, str | int | float]]:
-    """Read every value of the chosen records of a dataset: confidential, in the form of ``values_of_records``. Raises NotFound."""
+    """Read all values of chosen records of a dataset, in the form of ``values_of_records``. Raises NotFound."""
     dataset = workspace.find_dataset(dataset_id)
     _check_record_numbers(numbers, dataset.records)
     return _plain_values(workspace.read_stored_dataset(dataset, rows=[number - 1 for number in numbers]))
 
 
 def _plain_values(table: Microdata) -> list[dict[str, str | int | float]]:
+    """Return the rows of a table as mappings of names to plain values."""
     return [{str(name): plain_value(value) for name, value in row.items()} for row in table.frame.to_dict("records")]
 
 
 def plain_value(value: Any) -> str | int | float:
-    """Return a value of the data as commands and screens write it: dates and levels as text, missing as ``(no value)``."""
+    """Return a value as commands and screens write it: dates and levels as text, missing as ``(no value)``."""
     if pd.isna(value):
         return NO_VALUE
     if isinstance(value, (str, int, float)):
@@ -411,12 +429,14 @@ def plain_value(value: Any) -> str | int | float:
 
 
 def _check_record_numbers(numbers: Sequence[int], records: int) -> None:
+    """Raise NotFound where a table does not have one of the records."""
     for number in numbers:
         if not 1 <= number <= records:
             raise NotFound(f"there is no record {number}; the table has records 1 to {records:,}")
 
 
 def _read_released_dataset(workspace: Workspace, run: StoredRun, draw: int, names: Sequence[str]) -> Microdata:
+    """Read some variables of a released dataset. Raises NotFound."""
     found = read_released_dataset(workspace, run.id, run.recipe, draw, names)
     if found is None:
         raise _dataset_not_found(run, draw)
@@ -424,4 +444,5 @@ def _read_released_dataset(workspace: Workspace, run: StoredRun, draw: int, name
 
 
 def _dataset_not_found(run: StoredRun, draw: int) -> NotFound:
+    """Return the error for a dataset that a run does not have."""
     return NotFound(f"run {run.id} has no released dataset {draw}")

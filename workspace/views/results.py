@@ -1,4 +1,4 @@
-"""The results of a run as screens read them: filtered and sorted in SQL, a page at a time."""
+"""Results of a run, filtered and sorted in SQL and read a page at a time."""
 
 from __future__ import annotations
 
@@ -28,37 +28,39 @@ SORTS: Mapping[str, str] = {
     "value": "result.value IS NULL, result.value DESC, ",
     "status": "result.status = 'computed', ",
 }
-"""The orders in which results can be listed. ``failures``: first the series that a threshold fails, then those that one has no value of;
-the confidential data's row stays beside the others of its series.
+"""Orders of results, as the beginning of ``ORDER BY``, by name.
+
+``failures`` lists series that fail a threshold first, then those without a value for one; the confidential data's row
+stays beside the others of its series.
 """
 
 _BY_MEASURE = """CASE result.family WHEN 'synthesis' THEN -1 WHEN 'utility' THEN 0 WHEN 'quality' THEN 1 WHEN 'risk' THEN 2 ELSE 3 END, result.method,
                  min(result.id) OVER (PARTITION BY result.family, result.method, result.measure, result.target,
                                                    result.params, result.level),
                  result.dataset, result.draw, result.id"""
-"""What is the same number of different datasets stands together; breaks the ties of every other order."""
+"""Order that breaks the ties of all others: the same number of different datasets stands together."""
 
 
 SHARE_OF_BAND = """result.level IS NOT NULL AND instr(result.params, '"of":') > 0
                    AND json_extract(result.params, '$.of') IS NOT NULL"""
-"""Of a row: it says what the interval ``of`` another measure is made of, and is no curve of its own."""
+"""Condition for rows that are shares of the variance behind the interval of another measure."""
 _KEY = "(result.family || '.' || result.method || '.' || result.measure)"
 _TEXT = """lower(result.family || '.' || result.method || '.' || result.measure || ' ' || result.target || ' '
            || result.dataset || ' ' || result.status || ' ' || result.params)"""
 MOST_SELECTIONS = 24
+"""Number of selections whose order is kept."""
 
 
 @dataclass(frozen=True)
 class ResultSelection:
-    """Which results of a run are listed, in which order.
+    """Selection and order of the results of a run.
 
     run_id: the run
     with_draws: whether rows of single datasets are included
-    filter_text: words that must all occur in the row or its human name; ``!word`` must not
+    filter_text: words that must all occur in the row or in its human name; ``!word`` must not
     sort: a key of ``SORTS``
 
-    Shares of variance stand beside the intervals of a sweep; they come as rows with ``with_draws``, or when ``filter_text`` asks for a
-    share.
+    Shares of variance are included with ``with_draws``, or where ``filter_text`` asks for a share.
     """
 
     run_id: int
@@ -68,14 +70,14 @@ class ResultSelection:
 
 
 def has_averages(workspace: Workspace, run_id: int) -> bool:
-    """Return whether the run's rows have been combined; before that there are only rows of single datasets."""
+    """Return whether the rows of a run have been averaged; before that it has rows of single datasets only."""
     query = """SELECT EXISTS (SELECT 1 FROM result JOIN task ON task.id = result.task_id
                               WHERE result.run_id = ? AND task.kind = 'combine')"""
     return bool(workspace.connection.execute(query, (run_id,)).fetchone()[0])
 
 
 def _selection_condition(workspace: Workspace, selection: ResultSelection) -> tuple[str, list[object]]:
-    """Return the condition of a selection, and the values it binds."""
+    """Return the SQL condition of a selection, and the values it binds."""
     kind = "=" if has_averages(workspace, selection.run_id) else "<>"
     conditions = ["result.run_id = ?", f"task.kind {kind} 'combine'"]
     bound: list[object] = [selection.run_id]
@@ -95,7 +97,7 @@ def _selection_condition(workspace: Workspace, selection: ResultSelection) -> tu
 
 
 def _measure_names(workspace: Workspace, run_id: int) -> dict[str, str]:
-    """Return the human names of a run's numbers by key, in small letters."""
+    """Return the human names of a run's measures by key, in lower case."""
     from sfumato.engine.methods.labels import measure_name  # it loads methods
 
     found = workspace.connection.execute(f"SELECT DISTINCT {_KEY} FROM result WHERE run_id = ?", (run_id,))
@@ -121,7 +123,7 @@ def read_selected_ids(workspace: Workspace, selection: ResultSelection) -> array
 
 
 def _ordered_query(workspace: Workspace, selection: ResultSelection, columns: str) -> tuple[str, list[object]]:
-    """Return the query of a selection in its order, and the values it binds."""
+    """Return the SQL query of a selection in its order, and the values it binds."""
     where, bound = _selection_condition(workspace, selection)
     order, first, beside, places = SORTS[selection.sort], "", "", list[object]()
     if selection.sort == FAILURES:
@@ -133,6 +135,7 @@ def _ordered_query(workspace: Workspace, selection: ResultSelection, columns: st
             same = " AND ".join(
                 f"unmet.{name} = result.{name}" for name in ("family", "method", "measure", "target", "params")
             )
+            # IS, unlike =, is true for two missing levels
             beside = f"LEFT JOIN unmet ON {same} AND unmet.level IS result.level"
             places = [value for one in unmet for value in (*one.database_key, WORST_FIRST.index(one.outcome))]
     query = f"""{first}SELECT {columns} FROM result JOIN task ON task.id = result.task_id {beside} WHERE {where}
@@ -142,11 +145,11 @@ def _ordered_query(workspace: Workspace, selection: ResultSelection, columns: st
 
 @dataclass(frozen=True, slots=True)
 class JudgedSeries:
-    """A series of results with verdicts.
+    """Series of results with verdicts.
 
     database_key: its columns in the database
     series: ``Row.series``
-    outcome: the worst outcome of its verdicts
+    outcome: worst outcome of its verdicts
     """
 
     database_key: tuple[str, str, str, str, str, float | None]
@@ -159,6 +162,7 @@ def read_judged_series(workspace: Workspace, run_id: int) -> list[JudgedSeries]:
     verdicts = read_verdicts(workspace, run_id)
     measures = list({verdict.value.rpartition(".")[2] for verdict in verdicts})
     targets = list({verdict.target for verdict in verdicts})
+    # the text of the parameters too, by which the database joins verdicts to rows
     query = f"""SELECT {_COLUMNS}, result.params AS written FROM result JOIN task ON task.id = result.task_id
                 WHERE result.run_id = ? AND result.draw IS NULL AND result.dataset <> 'confidential' AND task.kind = 'combine'
                       AND result.measure IN ({_placeholders(measures)}) AND result.target IN ({_placeholders(targets)})
@@ -186,14 +190,16 @@ def _placeholders(values: Sequence[object]) -> str:
 
 
 def read_rows_by_id(workspace: Workspace, numbers: Sequence[int]) -> list[Row]:
-    """Read the rows of these ids, in their order."""
+    """Read the rows with these database ids, in their order."""
     query = f"SELECT {_COLUMNS}, result.id AS number FROM result WHERE result.id IN ({_placeholders(numbers)})"
+    # SQL returns rows of IN (...) in an order of its own
     found = {row["number"]: row for row in workspace.connection.execute(query, list(numbers))}
     return [_stored_row(found[number]) for number in numbers if number in found]
 
 
 @raise_damaged_record("a result row")
 def _stored_row(found: sqlite3.Row) -> Row:
+    """Return a stored row, checked for the types of its fields."""
     given = {name: found[name] for name in _ROW_FIELDS}
     row = Row(**{**given, "params": parse_json_table(found["params"])})
     check_texts(row.family, row.method, row.measure, row.target, row.dataset, row.unit, row.status, row.reason)
@@ -203,28 +209,29 @@ def _stored_row(found: sqlite3.Row) -> Row:
 
 
 def read_raw_rows(workspace: Workspace, run_id: int) -> list[Row]:
-    """Read the rows that measures and studies stored, in the order of the plan: what ``combine`` starts from."""
+    """Read the rows that measures and studies stored, before they are averaged, in the order of the plan."""
     return _read_rows(workspace, "task.kind <> 'combine'", run_id)
 
 
 def read_result_rows(workspace: Workspace, run_id: int) -> list[Row]:
-    """Read the finished rows of a run, averages included, in a fixed order; before it has ended, the rows so far."""
+    """Read the finished rows of a run, averages included; before it has ended, the rows so far."""
     return _read_rows(workspace, "task.kind = 'combine'", run_id) or read_raw_rows(workspace, run_id)
 
 
 def read_study_averages(workspace: Workspace, run_id: int) -> list[Row]:
-    """Read the averages and answers of the studies of a finished run, in a fixed order."""
+    """Read the averages and answers of the studies of a finished run."""
     return _read_rows(workspace, "task.kind = 'combine' AND result.family = 'studies' AND result.draw IS NULL", run_id)
 
 
 def read_account_and_risks(workspace: Workspace, run_id: int) -> list[Row]:
-    """Read the averages of a finished run's privacy account and risks, in a fixed order."""
+    """Read the averages of the privacy account and the risks of a finished run."""
     return _read_rows(
         workspace, "task.kind = 'combine' AND result.family IN ('synthesis', 'risk') AND result.draw IS NULL", run_id
     )
 
 
 def _read_rows(workspace: Workspace, which: str, run_id: int) -> list[Row]:
+    """Read the rows of a run that meet a condition, in the order of its tasks."""
     rows = workspace.connection.execute(
         f"""SELECT {_COLUMNS} FROM result JOIN task ON task.id = result.task_id
             WHERE result.run_id = ? AND {which} ORDER BY result.task_id, result.id""",
@@ -234,15 +241,16 @@ def _read_rows(workspace: Workspace, which: str, run_id: int) -> list[Row]:
 
 
 def read_verdicts(workspace: Workspace, run_id: int) -> list[Verdict]:
-    """Read the verdicts of a finished run in the order of its thresholds."""
+    """Read the verdicts of a finished run, in the order of its thresholds."""
     rows = workspace.connection.execute("SELECT verdict FROM verdict WHERE run_id = ? ORDER BY position", (run_id,))
     return [_stored_verdict(row[0]) for row in rows]
 
 
 @raise_damaged_record("a verdict")
 def _stored_verdict(text: str) -> Verdict:
-    """Read a stored verdict; its words may be those of an earlier version, and are what was sealed."""
+    """Return a stored verdict, checked for the types of its fields."""
     table = parse_json_table(text)
+    # an earlier version may have written other words, which are what was sealed
     verdict = Verdict(**{**table, "outcome": current_outcome(str(table.get("outcome")))})
     check_texts(verdict.value, verdict.target, verdict.bound, verdict.outcome, verdict.reason)
     check_numbers(verdict.level, verdict.limit, verdict.observed, verdict.margin, verdict.lower, verdict.upper)
@@ -252,7 +260,7 @@ def _stored_verdict(text: str) -> Verdict:
 
 
 def row_of_verdict(workspace: Workspace, run_id: int, verdict: Verdict) -> Row | None:
-    """Read the row of the results that a verdict is about; None where the run has no such row."""
+    """Read the row that a verdict is about; None where the run has no such row."""
     family, _, name = verdict.value.partition(".")
     method, _, measure = name.rpartition(".")
     query = f"""SELECT {_COLUMNS} FROM result JOIN task ON task.id = result.task_id
@@ -260,12 +268,13 @@ def row_of_verdict(workspace: Workspace, run_id: int, verdict: Verdict) -> Row |
                       AND result.target = ? AND result.level IS ? AND result.draw IS NULL
                       AND result.dataset <> 'confidential' AND task.kind = 'combine' ORDER BY result.id"""
     named = (run_id, family, method, measure, verdict.target, verdict.level)
+    # parameters are compared as values, since equal ones may be written differently as JSON
     rows = [_stored_row(found) for found in workspace.connection.execute(query, named)]
     return next((row for row in rows if verdict.params in (None, row.params)), None)
 
 
 def read_series_rows(workspace: Workspace, run_id: int, row: Row) -> list[Row]:
-    """Read the finished rows of one series of a run: the confidential data's, the average and each dataset's, ``row`` among them."""
+    """Read the finished rows of the series of a row: confidential data, average and each dataset."""
     query = f"""SELECT {_COLUMNS} FROM result JOIN task ON task.id = result.task_id
                 WHERE result.run_id = ? AND result.family = ? AND result.method = ? AND result.measure = ?
                       AND result.target = ? AND result.level IS ? AND task.kind = 'combine'
@@ -276,7 +285,7 @@ def read_series_rows(workspace: Workspace, run_id: int, row: Row) -> list[Row]:
 
 
 def verdicts_of_row(workspace: Workspace, run_id: int, row: Row) -> list[Verdict]:
-    """Return the verdicts of a finished run about a row, matched as by ``row_of_verdict``; none on confidential data or a single dataset."""
+    """Return the verdicts about a row; none for confidential data or a single dataset."""
     if row.draw is not None or row.dataset == "confidential":
         return []
     near = [
@@ -289,7 +298,7 @@ def verdicts_of_row(workspace: Workspace, run_id: int, row: Row) -> list[Verdict
 
 
 def read_diagnostics(workspace: Workspace, run_id: int) -> list[Diagnostic]:
-    """Read every fitted model's statistics in the order of the plan."""
+    """Read the statistics of every fitted model, in the order of the plan."""
     rows = workspace.connection.execute(
         "SELECT name, parameter, value, rule, passed, target FROM diagnostic WHERE run_id = ? ORDER BY id", (run_id,)
     )
@@ -300,6 +309,7 @@ def read_diagnostics(workspace: Workspace, run_id: int) -> list[Diagnostic]:
 def _stored_diagnostic(
     name: str, parameter: str, value: float | None, rule: str, passed: int | None, target: str
 ) -> Diagnostic:
+    """Return a stored statistic, checked for the types of its fields."""
     check_texts(name, parameter, rule, target)
     check_numbers(value)
     check_integers(passed)
@@ -307,9 +317,9 @@ def _stored_diagnostic(
 
 
 class SortedResultIds:
-    """Cache of the row ids of the last selections, in their order, safe for several threads.
+    """Cache of the sorted row ids of recent selections, safe for several threads.
 
-    They hold until the run proceeds: make another one then.
+    They are valid until the run proceeds; then a new cache is needed.
     """
 
     def __init__(self) -> None:
@@ -318,9 +328,10 @@ class SortedResultIds:
         self._lock = Lock()
 
     def row_ids(self, workspace: Workspace, selection: ResultSelection) -> array[int]:
-        """Return the database ids of the rows of a selection. A second caller waits while they are sorted."""
+        """Return the database ids of the rows of a selection; a second caller waits for the first."""
         with self._lock:
             kept = self._kept.get(selection)
+            # sorted outside the lock, so that other selections need not wait
             promised = kept or Future()
             self._kept[selection] = promised
             self._kept.move_to_end(selection)
@@ -331,6 +342,7 @@ class SortedResultIds:
                 promised.set_result(read_selected_ids(workspace, selection))
             except Exception as error:  # noqa: BLE001  (who else waits is told the same)
                 with self._lock:
+                    # a selection that failed may be asked for again
                     self._kept.pop(selection, None)
                 promised.set_exception(error)
         return promised.result()
@@ -348,7 +360,7 @@ class SortedResultIds:
         return read_rows_by_id(workspace, self.row_ids(workspace, selection)[offset : offset + limit])
 
     def sort_ahead(self, workspace: Workspace, selection: ResultSelection, unwanted: Callable[[], bool]) -> None:
-        """Sort in every other way that is a key away, the likeliest first, until it is ``unwanted``."""
+        """Sort the selections that are one key away, the likeliest first, until ``unwanted`` returns true."""
         for other in _neighbouring_selections(selection):
             if unwanted():
                 return
@@ -356,6 +368,7 @@ class SortedResultIds:
 
 
 def _neighbouring_selections(selection: ResultSelection) -> Iterator[ResultSelection]:
+    """Yield the selections that differ in the order, and then in single datasets."""
     names = list(SORTS)
     at = names.index(selection.sort)
     yield from (replace(selection, sort=name) for name in (*names[at + 1 :], *names[:at]))

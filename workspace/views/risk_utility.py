@@ -1,4 +1,4 @@
-"""The risk-utility map: every finished run of a project, by two of the numbers that were measured on their releases."""
+"""Risk-utility map: the finished runs of a project by two of the numbers measured on their releases."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ..store.workspace import Workspace
 
 @dataclass(frozen=True)
 class MapAxis:
-    """A number by which runs can be placed.
+    """Number by which runs can be placed.
 
     key, target, level: its measure, variable and level
     params: its parameters as JSON
-    goal: low, high, one or none: which way is better
+    goal: low, high, one or none: which direction is better
     unit: its unit
     varying_settings: settings, with their defaults, in which the numbers of its method differ
     """
@@ -38,6 +38,7 @@ class MapAxis:
 
     @property
     def settings(self) -> Mapping[str, Any]:
+        """Return the parameters of the number."""
         found: Mapping[str, Any] = json.loads(self.params)
         return found
 
@@ -53,11 +54,11 @@ class MapCoordinate:
 
 @dataclass(frozen=True, slots=True)
 class MapPoint:
-    """A run on two axes.
+    """Run on two axes.
 
     run_id, title: the run
     x, y: its coordinates
-    is_efficient: whether no other run is better on one and as good on the other; None without goals
+    is_efficient: whether no other run is better on one axis and as good on the other; None where an axis has no goal
     """
 
     run_id: int
@@ -74,7 +75,7 @@ class RiskUtilityMap:
     run_titles: titles by run
     axes: numbers by which runs can be placed
     coordinates: coordinate of each run, by axis
-    confidential_values: the confidential data's own value, by axis
+    confidential_values: value of the confidential data, by axis
     baselines: baseline of each run's number, by axis
     """
 
@@ -85,8 +86,9 @@ class RiskUtilityMap:
     baselines: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
 
     def reference_value(self, axis: MapAxis, run_id: int) -> float | None:
-        """Return the reference of a ``max_ratio`` or ``max_increase``: the baseline where the output declares so, else the confidential
-        data's value.
+        """Return the reference of a ``max_ratio`` or ``max_increase``; None where it is unknown.
+
+        It is the baseline where the measure declares so, otherwise the confidential data's value.
         """
         from sfumato.engine.recipe.thresholds import baseline_words
 
@@ -96,7 +98,7 @@ class RiskUtilityMap:
 
     @cached_property
     def most_shared_axes(self) -> tuple[MapAxis, MapAxis]:
-        """Return the risk and the utility that most runs have together, the first of several; any number where a family has none."""
+        """Return the risk and the utility that most runs have in common; any number where a family has none."""
         risks, utilities = (
             [axis for axis in self.axes if axis.key.startswith(f"{family}.")] or [self.axes[0]]
             for family in ("risk", "utility")
@@ -117,6 +119,7 @@ class RiskUtilityMap:
 
 
 def _efficient_marks(values: Sequence[tuple[float, float]], goals: tuple[str, str]) -> Sequence[bool | None]:
+    """Return which pairs of values are non-dominated; None for each where a number has no better direction."""
     if "none" in goals or not values:
         return [None] * len(values)
     import numpy as np
@@ -138,10 +141,7 @@ def finished_run_ids(workspace: Workspace, project_id: int) -> tuple[int, ...]:
 
 
 def read_risk_utility_map(workspace: Workspace, project_id: int) -> RiskUtilityMap:
-    """Read every number that was measured on the releases of a project's runs, in the order of measures of the oldest run.
-
-    Slow the first time, since methods are loaded for their goals.
-    """
+    """Read every number measured on the releases of a project's runs, in the order of the oldest run's measures."""
     rows = workspace.connection.execute(
         """SELECT run.id, run.title, result.family || '.' || result.method || '.' || result.measure AS key, result.target,
                   result.params, result.level, result.unit, result.dataset = 'confidential' AS own, result.value,
@@ -174,18 +174,21 @@ def read_risk_utility_map(workspace: Workspace, project_id: int) -> RiskUtilityM
 
 
 def computing_parameters(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a number without those that only select which rows a run has."""
+    """Return the parameters of a number without those that only filter the rows of a run."""
     from sfumato.engine.execution.comparison import filter_settings
 
     return {name: value for name, value in params.items() if name not in filter_settings(method)}
 
 
+# many rows have the same parameters, and each would parse them as JSON again
 @lru_cache(maxsize=256)
 def _computing_parameters_json(method: str, params: str) -> str:
+    """Return the computing parameters of a number, from JSON to JSON."""
     return json.dumps(computing_parameters(method, json.loads(params)), sort_keys=True)
 
 
 def _measure_goal(key: str) -> str:
+    """Return which direction of a measure is better; "none" for an unknown measure."""
     from sfumato.engine.methods.registry import method_by_key
 
     method, _, measure = key.rpartition(".")

@@ -1,4 +1,4 @@
-"""A run at a glance: its data, changes of its recipe since the run before, its phases, and unmet thresholds."""
+"""Details of a run: its data, changes of its recipe since the run before, its phases, and unmet thresholds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .results import read_verdicts
 
 @dataclass(frozen=True, slots=True)
 class TaskPhase:
-    """The tasks of one kind.
+    """Tasks of a run of one kind.
 
     kind: the kind
     n_tasks, n_done: number of tasks, and of finished ones
@@ -33,7 +33,7 @@ class TaskPhase:
 
 @dataclass(frozen=True)
 class RunDetail:
-    """A run, its dataset, and its details.
+    """Details of a run.
 
     run_id: the run
     dataset_name, records: name and number of records of its data
@@ -68,7 +68,7 @@ class RunDetail:
 
 
 def read_run_detail(workspace: Workspace, run_id: int) -> RunDetail:
-    """Read all details of a run at once. Raises NotFound."""
+    """Read all details of a run. Raises NotFound."""
     run = find_run(workspace, run_id)
     name, records = workspace.connection.execute(
         "SELECT name, records FROM dataset WHERE id = ?", (run.dataset_id,)
@@ -102,24 +102,28 @@ def read_run_detail(workspace: Workspace, run_id: int) -> RunDetail:
 
 
 def _verdict_names(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
+    """Return the human names of verdicts."""
     from sfumato.engine.methods.labels import labels_of  # it loads methods, which takes the app longer than to start
 
     return tuple(labels_of(verdicts))
 
 
 def _weight_lines(workspace: Workspace, run_id: int) -> tuple[str, ...]:
+    """Return how the records of a run are weighted, in lines."""
     from .weights import record_weight_lines  # it reads recipes, which takes the app longer than to start
 
     return record_weight_lines(workspace, run_id)
 
 
 def _count_controls(workspace: Workspace, run_id: int) -> int:
+    """Return the number of hold-out records of a run."""
     from ..store.artefacts import count_control_records  # it reads tables, which takes the app longer than to start
 
     return count_control_records(workspace, run_id)
 
 
 def _redrawn_text(workspace: Workspace, run_id: int) -> str:
+    """Return the records that were redrawn for constraints, in a sentence."""
     from ..reporting.constraints import redraws_sentence
     from ..store.redraw_counts import read_redraws  # it reads tables, which takes the app longer than to start
 
@@ -127,6 +131,7 @@ def _redrawn_text(workspace: Workspace, run_id: int) -> str:
 
 
 def _read_phases(workspace: Workspace, run_id: int) -> tuple[TaskPhase, ...]:
+    """Read the tasks of a run by kind, in the order of the plan."""
     rows = workspace.connection.execute(
         """SELECT kind, count(*), sum(state = 'done'), coalesce(sum(seconds), 0.0), coalesce(max(peak_bytes), 0)
            FROM task WHERE run_id = ? GROUP BY kind ORDER BY min(id)""",

@@ -1,4 +1,4 @@
-"""Results of a run's studies along their axes, as screens read them."""
+"""Results of a run's studies along their axes."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ _Shares = Mapping[tuple[object, ...], tuple[float, ...]]
 
 @dataclass(frozen=True)
 class StudyCurve:
-    """One measure of a study along its levels, for one dataset.
+    """Measure of a study along its levels, for one dataset.
 
     key, measure, target, params, dataset: what is measured
     levels: the levels, (n,)
     values, lower, upper: values and intervals, (n,), None where not computed
-    variance_shares: shares of the variance behind each interval, one for each of the study's ``share_of_band``; empty where unknown
+    variance_shares: shares of the variance behind each interval, (n,), one for each of the study's ``share_of_band``;
+        empty where unknown
     """
 
     key: str
@@ -46,14 +47,17 @@ class StudyCurve:
     lower: tuple[float | None, ...]
     upper: tuple[float | None, ...]
     variance_shares: tuple[tuple[float, ...] | None, ...] = ()
-    """What makes the variance behind each interval, a share for each of the study's ``share_of_band``; empty where nothing says."""
+    """What makes the variance behind each interval, a share for each of the study's ``share_of_band``; empty where
+    nothing says.
+    """
 
 
 def read_study_curves(workspace: Workspace, run_id: int) -> list[StudyCurve]:
     """Read the curves of a run's studies that have no answers.
 
-    Before the averages are there, the mean of the rows so far, without intervals.
+    Before the rows are averaged, the means of the rows so far are returned, without intervals.
     """
+    # once averaged a group has a single row, of which avg is the value
     combined = has_averages(workspace, run_id)
     which = "task.kind = 'combine' AND result.draw IS NULL" if combined else "task.kind <> 'combine'"
     ends = ("lower", "upper") if combined else ("NULL", "NULL")
@@ -77,7 +81,7 @@ def read_study_curves(workspace: Workspace, run_id: int) -> list[StudyCurve]:
 
 
 def _measures_without_curve(workspace: Workspace, run_id: int) -> list[str]:
-    """Return the measures of a run's studies that are no curves: intermediate ones, and all of a study that has answers."""
+    """Return the keys of a run's study measures that are no curves: intermediate ones, and all of studies with answers."""
     keys = workspace.connection.execute(
         "SELECT DISTINCT family || '.' || method FROM result WHERE run_id = ? AND level IS NOT NULL", (run_id,)
     )
@@ -91,7 +95,7 @@ def _measures_without_curve(workspace: Workspace, run_id: int) -> list[str]:
 
 
 def _read_variance_shares(workspace: Workspace, run_id: int) -> _Shares:
-    """Read the shares for every measure, study, dataset and level that has them."""
+    """Read the shares of variance by measure, study, dataset and level."""
     rows = workspace.connection.execute(
         f"SELECT target, params, dataset, level, value FROM result WHERE run_id = ? AND {SHARE_OF_BAND} ORDER BY id",
         (run_id,),
@@ -106,11 +110,13 @@ def _read_variance_shares(workspace: Workspace, run_id: int) -> _Shares:
 
 
 def _complete_shares(found: Mapping[_Place, Sequence[float | None]]) -> dict[_Place, tuple[float, ...]]:
+    """Return the shares of the places for which all are known."""
     known = {place: tuple(share for share in shares if share is not None) for place, shares in found.items()}
     return {place: shares for place, shares in known.items() if len(shares) == len(found[place])}
 
 
 def _study_curve(name: tuple[str, ...], points: Sequence[sqlite3.Row], shares: _Shares) -> StudyCurve:
+    """Return the curve of stored points, by rising level."""
     key, measure, target, text, dataset = name
     params = json.loads(text)
     rising = sorted(points, key=lambda row: row["level"])
@@ -126,7 +132,10 @@ def _study_curve(name: tuple[str, ...], points: Sequence[sqlite3.Row], shares: _
 
 @dataclass(frozen=True, slots=True)
 class StudyAnswer:
-    """An answer from the points of a study together: a value, or the reason why it is missing; ``params`` distinguish answers of a measure."""
+    """Answer of a study from all its points: a value, or the reason why it is missing.
+
+    ``params`` distinguish answers of one measure.
+    """
 
     measure: str
     value: float | None
@@ -136,14 +145,14 @@ class StudyAnswer:
 
 @dataclass(frozen=True)
 class StudyResult:
-    """A study with answers.
+    """Result of a study that has answers.
 
     method, settings: the study and its settings
     points: points of its axis, ascending, (n,)
     values: values by curve and measure, (n,), None for no value
-    least_values: least values that are enough, by measure
+    least_values: smallest values that are enough, by measure
     answers: its answers
-    rows: its averages and answers, where its curves are drawn together, or it has a lattice of subsets
+    rows: its averages and answers, where its curves are drawn together or it has a lattice of subsets
     """
 
     method: Method
@@ -156,19 +165,21 @@ class StudyResult:
 
     @property
     def axis(self) -> Axis:
+        """Return the axis of the study."""
         assert self.method.study.axis is not None
         return self.method.study.axis
 
     @property
     def curve_names(self) -> Sequence[str]:
-        """Return its curves: what is scored, or one without a name."""
+        """Return the names of its curves; one empty name where it has a single curve."""
         return list(dict.fromkeys(curve for curve, _ in self.values))
 
     def curve_outputs(self, curve: str = "") -> list[Output]:
+        """Return the measures that a curve has values of."""
         return [output for output in self.method.curve_outputs if (curve, output.name) in self.values]
 
     def find_answer(self, measure: str, curve: str = "", **params: Any) -> StudyAnswer | None:
-        """Return the answer of a measure for a curve, with these parameters; None if it has no answer."""
+        """Return the answer of a measure for a curve, with these parameters; None without one."""
         wanted = {**params, self.axis.curve: curve} if self.axis.curve and curve else params
         for one in self.answers:
             if one.measure == measure and all(one.params.get(name) == value for name, value in wanted.items()):
@@ -176,7 +187,7 @@ class StudyResult:
         return None
 
     def answer_on_axis(self, curve: str = "") -> StudyAnswer | None:
-        """Return the answer that is a point of the axis."""
+        """Return the answer that is a point of the axis; None without one."""
         names = [output.name for output in self.method.answer_outputs if output.study.on_axis]
         return self.find_answer(names[0], curve) if names else None
 
@@ -212,10 +223,12 @@ def read_studies(workspace: Workspace, run_id: int) -> list[StudyResult]:
 
 
 def _is_shown_by_rows(step: RecipeStep) -> bool:
+    """Return whether a study is shown by its rows: with joint curves, or with a lattice of subsets."""
     return has_joint_curves(step.method) or step.method.study.lattice is not None
 
 
 def _is_row_of_step(recipe: Recipe, step: RecipeStep, row: Row) -> bool:
+    """Return whether a row comes from this step of a recipe."""
     return row.method_key == step.method.key and recipe.step_of_row(row.method_key, row.params) is step
 
 
@@ -223,6 +236,7 @@ _Stored = tuple[str, float | None, StudyAnswer]
 
 
 def _study_result(method: Method, spec: Spec, rows: Sequence[_Stored]) -> StudyResult:
+    """Return the result of a study from its stored points and answers."""
     axis = method.study.axis
     assert axis is not None
     found: dict[tuple[str, str], dict[float, float | None]] = {}
@@ -242,6 +256,6 @@ def _study_result(method: Method, spec: Spec, rows: Sequence[_Stored]) -> StudyR
 
 
 def has_study_answers(workspace: Workspace, run: StoredRun) -> bool:
-    """Return whether a study of a run has answers; false before it is done."""
+    """Return whether a study of a finished run has answers."""
     query = "SELECT EXISTS (SELECT 1 FROM result WHERE run_id = ? AND family = 'studies' AND level IS NULL)"
     return run.state is RunState.DONE and bool(workspace.connection.execute(query, (run.id,)).fetchone()[0])

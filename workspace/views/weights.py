@@ -1,6 +1,7 @@
-"""The weights of a run's records: which had most risk before or stand out in the data, so that they get less influence, and their risk now.
+"""Weights of a run's records, which limit the influence of records at risk, and their risk now.
 
-Record numbers and weights alone, no values of the data; but weights reveal who was at risk, so they are internal.
+Only record numbers and weights are read, no values of the data; but weights reveal who was at risk, so they are
+internal.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .records import read_record_risks, record_measures, select_measure
 
 
 def read_record_weights(workspace: Workspace, run_id: int | str) -> RecordWeights:
-    """Read the weights of a run's records, and their risk now where the run has measured it by the same method.
+    """Read the weights of a run's records, and their present risk where the run measured it by the same method.
 
     Raises NotFound, DamagedTable, and NotReady where the run does not weight records.
     """
@@ -47,7 +48,7 @@ def _weighting_measure_key(workspace: Workspace, run_id: int, name: str) -> str:
 
 
 def record_weight_lines(workspace: Workspace, run_id: int) -> tuple[str, ...]:
-    """Return how many records of a run have a reduced weight, and which least, in lines; none where records are not weighted."""
+    """Return how many records have a reduced weight, and the lowest, in lines; none for a run without weights."""
     run = find_run(workspace, run_id)
     sha256 = weights_hash(workspace, run.id) if run.recipe.weights is not None else ""
     if run.recipe.weights is None or not sha256:

@@ -1,6 +1,7 @@
-"""Released datasets as files of SPSS, Stata and SAS: codes as they came, with their labels and kinds of missing value beside them.
+"""Released datasets as files of SPSS, Stata and SAS: codes with their labels, and kinds of missing value.
 
-What was written is read again and compared with what was to be written, before it is released.
+Each file is read again after writing and compared with the dataset, so that a limit of a program changes no released
+value unnoticed.
 """
 
 from __future__ import annotations
@@ -25,10 +26,19 @@ from ..raw_tables import RawTable
 from ..sources import SourceFile
 
 MAX_MISSING_LETTERS = 26
+"""Number of kinds of missing value that Stata and SAS can name by a letter."""
 
 
 class WrittenColumn:
-    """Column to be written: values, labels, missing codes of SPSS or letters of Stata, kinds of SAS, and a format."""
+    """Column in the form that the writer of a statistical program takes.
+
+    values: values, (n,); missing ones are NaN, empty texts or letters of Stata
+    labels: labels of values and of kinds of missing value, by code
+    ranges: missing codes of SPSS, and ranges of them
+    letters: letters of Stata's kinds of missing value
+    tags: kinds of SAS's missing values, (n,)
+    format: date format of the program, empty for other columns
+    """
 
     def __init__(self, values: pd.Series) -> None:
         self.values = values
@@ -100,6 +110,8 @@ def write_labelled_file(out: OutputTable, rules: FileRules) -> bytes:
             f"the datasets are no {rules.title} file: {_writer_error_text(error)}; choose another --format"
         ) from None
     pattern, stamp = rules.stamps
+    # the time of writing is replaced, so that a dataset has the same bytes each time; only in the header,
+    # since values may look like a time
     content = pattern.sub(stamp, content[:4096]) + content[4096:]
     if rules.finish is not None:
         content = rules.finish(content, columns)
@@ -123,6 +135,7 @@ def _common_options(columns: Columns, variables: Mapping[str, Variable], rules: 
 def _written_column(
     values: pd.Series, variable: Variable, out: OutputTable, named: Sequence[str], rules: FileRules
 ) -> WrittenColumn:
+    """Return a column with its codes, labels and kinds of missing value in the form that the program has room for."""
     if variable.kind is Kind.DATE and pd.api.types.is_datetime64_any_dtype(values.dtype):
         return _date_column(values, rules)
     if isinstance(values.dtype, pd.CategoricalDtype):
@@ -142,13 +155,17 @@ def _written_column(
     if named:
         kinds = out.kinds
         own_kinds = kinds[variable.name] if variable.name in kinds else pd.Series([None] * len(values), dtype="object")
+        # a kind belongs to a missing value: one beside a value would overwrite it
         own_kinds = own_kinds.where(column.values.isna().to_numpy(), None)
         rules.with_kinds(column, variable, own_kinds, named, rules)
     return column
 
 
 def missing_letters(named: Sequence[str]) -> dict[str, str]:
-    """Return the letter of each kind of missing value: its own, or for codes of SPSS a, b and so on in their order."""
+    """Return the letter of each kind of missing value.
+
+    Kinds such as ``.a`` keep their own letter; codes of SPSS get a, b and so on, in the order of the numbers.
+    """
     if all(len(kind) == 2 and kind[0] == "." for kind in named):
         return {kind: kind[1].lower() for kind in named}
     ordered = sorted(
@@ -158,7 +175,7 @@ def missing_letters(named: Sequence[str]) -> dict[str, str]:
 
 
 def declared_missing_codes(variable: Variable, codes: Sequence[str]) -> list[Any]:
-    """Return the missing codes, and ranges of them, that these kinds belong to."""
+    """Return those missing codes of a variable, and ranges of them, that cover some of the given codes."""
     found: list[Any] = []
     for code in variable.missing:
         limits = parse_code_range(code)
@@ -170,6 +187,7 @@ def declared_missing_codes(variable: Variable, codes: Sequence[str]) -> list[Any
 
 
 def _text_column(values: pd.Series, variable: Variable, levels: Sequence[str], rules: FileRules) -> WrittenColumn:
+    """Return a column of texts, with labels where the program can label texts. Raises NotReleased for too long a text."""
     texts = values.astype("object").where(values.notna(), "")
     longest = max((len(str(text).encode()) for text in levels), default=0)
     if longest > rules.longest_text:
@@ -181,7 +199,9 @@ def _text_column(values: pd.Series, variable: Variable, levels: Sequence[str], r
 
 
 def _date_column(values: pd.Series, rules: FileRules) -> WrittenColumn:
+    """Return a column of dates as counts of the program's unit since its epoch."""
     seconds = (values - pd.Timestamp(rules.epoch)).dt.total_seconds()
+    # a format of dates would hide times of day
     whole = bool((seconds.dropna() % 86_400 == 0).all())
     name, unit = rules.day if whole else rules.moment
     column = WrittenColumn(seconds / 86_400 * unit if whole else seconds * unit)
@@ -190,7 +210,7 @@ def _date_column(values: pd.Series, rules: FileRules) -> WrittenColumn:
 
 
 def is_plain_number(text: str) -> bool:
-    """Return whether a level or a code is a number in its plain spelling, which it will have again when it is read."""
+    """Return whether a text is a number in the spelling in which it will be read again."""
     try:
         return f"{float(text):.15g}" == text and np.isfinite(float(text))
     except ValueError:
@@ -198,21 +218,25 @@ def is_plain_number(text: str) -> bool:
 
 
 def _is_missing_code(code: str, variable: Variable) -> bool:
+    """Return whether a code is one of the variable's missing codes or lies in a range of them."""
     limits = [(float(one), float(one)) if parse_code_range(one) is None else parse_code_range(one) for one in variable.missing if parse_code_range(one) or is_plain_number(str(one))]  # fmt: skip
     return any(ends is not None and ends[0] <= float(code) <= ends[1] for ends in limits)
 
 
 def _parse_code(code: str) -> float | int:
+    """Return the number of a code, as an integer where it is whole."""
     number = float(code)
     return int(number) if number.is_integer() else number
 
 
 def truncate_to_bytes(text: str, max_bytes: int) -> str:
     """Truncate a label to at most ``max_bytes`` bytes; the codebook has all of it."""
+    # "ignore" drops a character that the cut has split
     return text.encode()[:max_bytes].decode("utf-8", "ignore")
 
 
 def _writer_error_text(error: Exception) -> str:
+    """Return what the writer says is wrong, or a sentence that quotes no value."""
     import pyreadstat
 
     told = isinstance(error, pyreadstat.ReadstatError | pyreadstat.PyreadstatError)
@@ -220,8 +244,9 @@ def _writer_error_text(error: Exception) -> str:
 
 
 def capture_written_file(write: Callable[[str], None]) -> bytes:
-    """Return the bytes that a function writes to a path: where the system can, that of a file without a name in memory."""
+    """Return the bytes that a function writes to a path, without a file on a disk where the system allows it."""
     if hasattr(os, "memfd_create"):
+        # what is not released yet leaves no file on a disk
         with os.fdopen(os.memfd_create("dataset", os.MFD_CLOEXEC), "rb") as file:
             write(f"/proc/self/fd/{file.fileno()}")
             file.seek(0)
@@ -233,7 +258,7 @@ def capture_written_file(write: Callable[[str], None]) -> bytes:
 
 
 def _check_written_file(content: bytes, columns: Columns, rules: FileRules) -> None:
-    """Raise NotReleased unless a reader finds the values and the kinds of missing value that were to be written."""
+    """Raise NotReleased unless reading the file returns the values and kinds of missing value that were written."""
     found = rules.read(SourceFile("", content))
     wrong = [
         name for name, one in columns.items() if name not in found.names or not _same_column(found, name, one, rules)
@@ -244,30 +269,32 @@ def _check_written_file(content: bytes, columns: Columns, rules: FileRules) -> N
 
 
 def _same_column(found: RawTable, name: str, column: WrittenColumn, rules: FileRules) -> bool:
+    """Return whether a column that was read equals the one that was to be written."""
     ((_, read),), given = found.iterate_columns([name]), column.values
     if column.format:
         unit = rules.day if column.format == rules.day[0] else rules.moment
         scale = unit[1] / (86_400 if unit is rules.day else 1)
         numbers = (read - pd.Timestamp(rules.epoch)).dt.total_seconds() * scale
+        # counts of seconds are floats, whose last digits a conversion to dates may change
         return bool(np.array_equal(np.rint(numbers), np.rint(given), equal_nan=True))
     if pd.api.types.is_numeric_dtype(read.dtype):
         numbers = pd.to_numeric(given, errors="coerce")
         same = _equal_numbers(read.to_numpy(dtype=float), numbers.to_numpy(dtype=float), rules)
         return same and (rules.kinds_are_codes or _same_missing_kinds(found, name, column))
+    # these formats pad texts with blanks, so trailing ones are lost
     return bool((read.fillna("").map(str) == given.fillna("").map(str).str.rstrip(" ")).all())
 
 
 def _equal_numbers(read: np.ndarray, given: np.ndarray, rules: FileRules) -> bool:
-    """Return whether numbers read equal those given.
-
-    SAS's numbers have at least 53 bits of IBM's floating point, of which up to three may be zeros at the front.
-    """
+    """Return whether numbers that were read equal those that were written."""
+    # SAS transport files have IBM floating point: 56 bits, of which up to three may be zeros at the front
     if not rules.is_exact:
         return bool(np.allclose(read, given, rtol=1e-14, atol=0, equal_nan=True))
     return bool(np.array_equal(read, given, equal_nan=True))
 
 
 def _same_missing_kinds(found: RawTable, name: str, column: WrittenColumn) -> bool:
+    """Return whether the kinds of missing value that were read are those that were to be written."""
     there = found.tags[name] if found.tags is not None and name in found.tags else None
     if column.tags is not None:
         wanted: list[str | None] = [None if tag is None else str(tag) for tag in column.tags]

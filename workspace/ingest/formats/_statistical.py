@@ -17,22 +17,26 @@ from sfumato.engine.data.missing_codes import format_code_range
 from ..raw_tables import ColumnDescription, RawTable
 
 FALLBACK_ENCODING = "WINDOWS-1252"
+"""Encoding tried where the one that the file declares cannot decode its text."""
 MICROSECONDS = {"day": 86_400_000_000, "second": 1_000_000, "millisecond": 1_000}
 MAX_DAYS = 3_000_000
+"""Number of days from an epoch up to which a count can be a date: about the year 9800."""
 FALLBACK_NOTE = "text is not in the encoding that the file says; it was read as Windows-1252"
 
 
 @dataclass(frozen=True, kw_only=True)
 class StatisticalProgram:
-    """How files of a statistical program are read.
+    """Description of how files of a statistical program are read.
 
     reader: reader of pyreadstat
-    epoch: date from which it counts
-    unit: returns what a column of a format counts from ``epoch``, empty where it holds no dates
+    epoch: date from which the program counts
+    unit: returns the unit in which a column of a given format counts from ``epoch``; empty where the column has no
+        dates
     has_kinds: pyreadstat returns kinds of missing value
-    kinds_are_letters: these are letters, of which labels may be too
-    kinds_of_missing: finds those that it does not return, (n,) by name, from content and number of records
-    fixed_encoding: the encoding is not to be set
+    kinds_are_letters: kinds of missing value are letters, which may have labels
+    kinds_of_missing: finds kinds that pyreadstat does not return, (n,) by name, from the content and the number of
+        records
+    fixed_encoding: the reader takes no encoding
     notes: remarks on each file
     """
 
@@ -60,6 +64,7 @@ def read_statistical_file(content: bytes, program: StatisticalProgram) -> RawTab
         unit = program.unit(str(about.original_variable_types.get(name) or ""))
         if unit:
             values, missing = _dates_from_counts(values, missing, about, name, unit, program.epoch)
+        # these programs have no missing texts: an empty one stands for it
         columns[name] = values.where(values != "") if _is_text_column(values) else values
         if tag is not None:
             tags[name] = tag
@@ -73,8 +78,11 @@ def read_statistical_file(content: bytes, program: StatisticalProgram) -> RawTab
 
 
 def _read_with_fallback(content: bytes, program: StatisticalProgram) -> tuple[pd.DataFrame, Any, tuple[str, ...]]:
+    """Read a file in the encoding that it declares, or else in Windows-1252 with a note about it."""
+    # converted by _dates_from_counts, since missing codes may stand among the dates
     options: dict[str, Any] = {"disable_datetime_conversion": True}
     if program.has_kinds:
+        # without it every kind of missing value is read as the same NaN
         options["user_missing"] = True
     try:
         return *program.reader(BytesIO(content), **options), ()
@@ -85,11 +93,15 @@ def _read_with_fallback(content: bytes, program: StatisticalProgram) -> tuple[pd
 
 
 def _is_text_column(values: pd.Series) -> bool:
+    """Return whether a column has texts."""
     return values.dtype == object or pd.api.types.is_string_dtype(values.dtype)
 
 
 def _split_missing_kinds(values: pd.Series, about: Any, name: str) -> tuple[pd.Series, pd.Series | None]:
-    """Return the numbers of a column (n,) of Stata or SAS, and the kinds of its missing values where some have one."""
+    """Separate the numbers of a column (n,) of Stata or SAS from the kinds of its missing values.
+
+    The kinds are None where no value has one.
+    """
     kinds: Sequence[str] = (about.missing_user_values or {}).get(name, ())
     if not kinds or about.readstat_variable_types.get(name) == "string":
         return values, None
@@ -98,6 +110,7 @@ def _split_missing_kinds(values: pd.Series, about: Any, name: str) -> tuple[pd.S
 
 
 def _declared_missing(about: Any, name: str, tags: pd.Series | None) -> tuple[str | float, ...]:
+    """Return the missing codes and ranges of a column, or the kinds of missing value that occur in it."""
     if tags is not None:
         return tuple(sorted(map(str, tags.dropna().unique())))
     found: list[str | float] = []
@@ -108,11 +121,12 @@ def _declared_missing(about: Any, name: str, tags: pd.Series | None) -> tuple[st
 
 
 def _whole_number_code(code: str | float) -> str | float:
+    """Return a code as an integer where it is whole."""
     return code if isinstance(code, str) else int(code) if float(code).is_integer() else float(code)
 
 
 def _labels_by_code(labels: Mapping[Any, Any], program: StatisticalProgram) -> dict[str, str]:
-    """Return labels by the text of the code that they are of; a kind of missing value by its name, ``.a``."""
+    """Return the labels of values by the text of their code, and those of kinds of missing value by their name, ``.a``."""
     found = {}
     for code, label in labels.items():
         tagged = isinstance(code, str) and program.kinds_are_letters
@@ -124,9 +138,13 @@ def _labels_by_code(labels: Mapping[Any, Any], program: StatisticalProgram) -> d
 def _dates_from_counts(
     values: pd.Series, missing: tuple[str | float, ...], about: Any, name: str, unit: str, epoch: str
 ) -> tuple[pd.Series, tuple[str | float, ...]]:
-    """Return dates (n,) from counts of a unit since the epoch, without missing codes among them; the counts where some are no dates."""
+    """Convert counts of a unit since the epoch to dates (n,), without the missing codes among them.
+
+    Where some counts are too large for a date, the counts are returned unchanged.
+    """
     numbers = pd.to_numeric(values, errors="coerce").astype("float64")
     for limits in (about.missing_ranges or {}).get(name, ()):
+        # a code such as 99999999 would become a date
         numbers = numbers.mask(numbers.between(limits["lo"], limits["hi"]))
     if (numbers.abs() * (MICROSECONDS[unit] / MICROSECONDS["day"]) > MAX_DAYS).any():
         return values, missing

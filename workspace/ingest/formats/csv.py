@@ -1,4 +1,4 @@
-"""Files of text: CSV, TSV and their kin. Which signs they use is found by ``dialects``, or said by the recipe."""
+"""Text files: CSV, TSV and their kin. Their signs are detected by ``dialects`` or declared in the recipe."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from ..sources import SourceFile
 
 CELLS_PER_WRITE = 100_000
-"""Cells that are written in one way: moments of which none has a time of day as dates. By pandas' own default, which files have had."""
+"""Number of cells that pandas writes at a time."""
 BLOCK_CHUNKS = 10
-"""Number of such chunks that are text at a time."""
+"""Number of such chunks that are in memory as text at a time."""
 
 
 def read_csv_table(source: SourceFile, request: ReadRequest) -> RawTable:
@@ -39,7 +39,7 @@ def read_csv_table(source: SourceFile, request: ReadRequest) -> RawTable:
 
 
 def write_csv_file(out: OutputTable) -> bytes:
-    """Write a CSV file in which no text is a formula to a spreadsheet program."""
+    """Write a CSV file in which no text is a formula to a spreadsheet program. Raises NotReleased for ambiguous names."""
     from io import BytesIO
 
     import pandas as pd
@@ -54,6 +54,8 @@ def write_csv_file(out: OutputTable) -> bytes:
     plain = pd.DataFrame({name: _neutralise_formulas(frame[name], str(name)) for name in frame}, copy=False).rename(
         columns=plain_cell
     )
+    # pandas drops the time of day where a whole chunk has none, so the size of chunks is part of the bytes;
+    # it is the default by which earlier files were written
     at_once, sink = max(1, CELLS_PER_WRITE // max(1, plain.shape[1])), BytesIO()
     for rows in [*row_blocks(len(plain), 1, BLOCK_CHUNKS * at_once)] or [slice(0)]:
         some = plain.iloc[rows].to_csv(index=False, header=not rows.start, lineterminator="\n", chunksize=at_once)
@@ -62,9 +64,11 @@ def write_csv_file(out: OutputTable) -> bytes:
 
 
 def _neutralise_formulas(values: pd.Series, name: str) -> pd.Series:
+    """Return a column whose texts a spreadsheet program does not take for formulas."""
     import pandas as pd
 
     if isinstance(values.dtype, pd.CategoricalDtype):
+        # two levels that become one would merge records of different values
         cells = [plain_cell(str(level)) for level in values.cat.categories]
         if len(set(cells)) < len(cells):
             raise NotReleased(

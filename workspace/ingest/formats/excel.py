@@ -1,7 +1,6 @@
 """Sheets of Excel files (.xlsx). Untrusted: the bytes.
 
-Of a file the values are read that cells show: no formula is computed, no link followed. In a released one texts that look like formulas
-are texts, and the bytes are the same each time.
+The values that cells show are read; no formula is computed and no link followed.
 """
 
 from __future__ import annotations
@@ -29,17 +28,19 @@ if TYPE_CHECKING:
 
 MAX_SHEET_ROWS = 1_048_576
 MAX_SHEET_COLUMNS = 16_384
-"""Variables that a sheet has room for."""
+"""Most columns of a sheet."""
 MAX_CELL_TEXT = 32_767
 FIXED_TIMESTAMP = (1980, 1, 1, 0, 0, 0)
-"""Time of writing of a released file and its parts: the same for all, since it does not concern the readers."""
+"""Time of writing of a released file and of its parts: the same for all, so that a dataset has the same bytes each
+time.
+"""
 _DATES = re.compile(rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*")
 ERROR_CELLS = frozenset({"#N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"})
-"""Texts that a cell shows if its formula has no value."""
+"""Texts that a cell shows where its formula has no value."""
 
 
 def read_sheet(source: SourceFile, request: ReadRequest) -> RawTable:
-    """Read the table of one sheet, the first unless one is named: names in its first row that holds something.
+    """Read the table of one sheet, by default the first; its first row that is not empty has the names.
 
     Raises BadInput, and what zipfile and openpyxl raise.
     """
@@ -51,6 +52,7 @@ def read_sheet(source: SourceFile, request: ReadRequest) -> RawTable:
     with zipfile.ZipFile(BytesIO(content)) as archive:
         if "xl/workbook.xml" not in archive.namelist():
             raise BadInput("", "{name} is a zip archive, not a table; unpack it")
+        # before openpyxl, which unpacks whole parts into memory
         check_archive(archive)
     book = openpyxl.load_workbook(BytesIO(content), read_only=True, data_only=True, keep_links=False)
     try:
@@ -61,6 +63,7 @@ def read_sheet(source: SourceFile, request: ReadRequest) -> RawTable:
             near = near_miss_hint(sheet, names) or f"; sheets: {', '.join(names)}"
             raise BadInput("data.sheet", f'{{name}} has no sheet "{sheet}"{near}')
         chosen = book.worksheets[names.index(sheet) if sheet else 0]
+        # a sheet may declare dimensions that are too small, or huge
         chosen.reset_dimensions()
         rows = _sheet_rows(chosen.iter_rows(values_only=True))
     finally:
@@ -75,9 +78,11 @@ def read_sheet(source: SourceFile, request: ReadRequest) -> RawTable:
 
 
 def _sheet_rows(cells: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Return the rows of a sheet from the first to the last that is not empty. Raises BadInput for too large a sheet."""
     rows: list[tuple[Any, ...]] = []
     places = 0
     for number, row in enumerate(cells, start=1):
+        # empty cells count too: one cell far to the right makes every row as wide
         places += len(row)
         if number > MAX_SHEET_ROWS:
             raise BadInput("", f"{{name}} has more than {MAX_SHEET_ROWS:,} rows, which no sheet has")
@@ -91,6 +96,7 @@ def _sheet_rows(cells: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 
 def _sheet_table(rows: list[tuple[Any, ...]]) -> tuple[pd.DataFrame, int]:
+    """Return the table of rows whose first is the header, and the number of cells that show an error."""
     import pandas as pd
 
     header, body = list(rows[0]), rows[1:]
@@ -121,13 +127,15 @@ def _sheet_table(rows: list[tuple[Any, ...]]) -> tuple[pd.DataFrame, int]:
 
 
 def _sheet_text(cell: object) -> str:
+    """Return the text of a cell; a whole number has no decimals."""
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
 def _sheet_column(values: list[Any]) -> pd.Series:
-    """Return numbers, dates or truth values where all cells are such; text where they are mixed."""
+    """Return a column as numbers, dates or truth values where all cells are of that type, otherwise as text."""
     import pandas as pd
 
+    # the exact type, since a bool is an int to isinstance
     kinds = {type(cell) for cell in values if cell is not None}
     if not kinds:
         return pd.Series([None] * len(values), dtype="object")
@@ -159,6 +167,7 @@ def write_sheet(out: OutputTable) -> bytes:
     columns = [_sheet_cells(frame[name]) for name in frame]
 
     def text(value: str) -> WriteOnlyCell:
+        """Return a cell that holds a text. Raises NotReleased where the text is too long."""
         if len(value) > MAX_CELL_TEXT:
             raise NotReleased("a text is too long for a cell of a sheet; choose another --format")
         cell = WriteOnlyCell(sheet, value)
@@ -188,6 +197,7 @@ def _sheet_cells(values: pd.Series) -> list[object]:
 
 
 def _remove_dates(content: bytes) -> bytes:
+    """Replace the times of writing in a file by a fixed one."""
     sink = BytesIO()
     with zipfile.ZipFile(BytesIO(content)) as given, zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as made:
         for entry in given.infolist():
@@ -196,6 +206,7 @@ def _remove_dates(content: bytes) -> bytes:
                 part = _DATES.sub(rb"\g<1>1980-01-01T00:00:00Z", part)
             about = zipfile.ZipInfo(entry.filename, FIXED_TIMESTAMP)
             about.compress_type, about.external_attr = zipfile.ZIP_DEFLATED, entry.external_attr
+            # rewritten part by part, since the archive has a time for each part too
             made.writestr(about, part)
     return sink.getvalue()
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def read_parquet(source: SourceFile, request: ReadRequest) -> RawTable:
-    """Return the table of a file whose columns are read on demand. Raises BadInput."""
+    """Return the table of a Parquet file, whose columns are read on demand. Raises BadInput."""
     from ..raw_tables import RawTable
     from ..text_files import check_header
     from ._arrow_columns import check_column_types, column_titles
@@ -40,12 +40,14 @@ class _ParquetColumns:
     place: str
 
     def read_columns(self, names: Sequence[str], max_bytes: int) -> dict[str, ColumnBuffer]:
+        """Read the first columns of these names, as many as ``max_bytes`` hold, at least one. Raises BadInput."""
         from ..raw_tables import ColumnBuffer
 
         found: dict[str, ColumnBuffer] = {}
         size = 0
         with self.open_parquet() as file:
             for name in names:
+                # metadata of pandas could make a column the index, and so hide it
                 values = file.read([name]).select([name]).to_pandas(ignore_metadata=True)[name]
                 found[name] = ColumnBuffer(values)
                 size += found[name].n_bytes
@@ -70,6 +72,7 @@ class _ParquetColumns:
 
 
 def write_parquet(out: OutputTable) -> bytes:
+    """Write the dataset as a Parquet file."""
     from io import BytesIO
 
     import pyarrow.parquet as pq

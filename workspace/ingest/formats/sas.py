@@ -20,12 +20,13 @@ _SECONDS = re.compile(r"(DATETIME|E8601DT|B8601DT|IS8601DT|DATEAMPM|NLDATM|MDYAM
 
 
 def sas_date_unit(form: str) -> str:
-    """Return what a column of this format counts from the epoch; empty where it holds no dates."""
+    """Return the unit in which a column of this format counts from the epoch; empty where the column has no dates."""
     form = form.upper()
     return "second" if _SECONDS.fullmatch(form) else "day" if _DAYS.fullmatch(form) else ""
 
 
 def read_sas(source: SourceFile, _asked: ReadRequest | None = None) -> RawTable:
+    """Read the table of a SAS file. Raises what pyreadstat raises."""
     import pyreadstat
 
     from ._statistical import StatisticalProgram, read_statistical_file

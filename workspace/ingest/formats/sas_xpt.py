@@ -1,6 +1,4 @@
-"""Transport files of SAS (.xpt): kinds of missing value are .A to .Z and ._, in the positions that ``sas_transport`` finds. Untrusted: the
-bytes.
-"""
+"""Transport files of SAS (.xpt), whose kinds of missing value are .A to .Z and ._. Untrusted: the bytes."""
 
 from __future__ import annotations
 
@@ -25,6 +23,7 @@ _STAMP = re.compile(rb"\d\d[A-Z]{3}\d\d:\d\d:\d\d:\d\d")
 
 
 def read_transport(source: SourceFile, _asked: ReadRequest | None = None) -> RawTable:
+    """Read the table of a SAS transport file. Raises what pyreadstat raises."""
     import pyreadstat
 
     from ..sas_transport import read_missing_kinds
@@ -41,6 +40,7 @@ def read_transport(source: SourceFile, _asked: ReadRequest | None = None) -> Raw
 
 
 def write_transport(out: OutputTable) -> bytes:
+    """Write the dataset as a SAS transport file. Raises NotReleased where the format has no room for it."""
     from ._labelled import FileRules, write_labelled_file
 
     rules = FileRules(
@@ -49,6 +49,7 @@ def write_transport(out: OutputTable) -> bytes:
         day=("YYMMDD10.", 1.0),
         moment=("DATETIME20.", 1.0),
         longest_title=255,
+        # labels of values stand in a catalogue of formats, not in a transport file
         longest_label=0,
         longest_text=32_767,
         longest_note=40,
@@ -56,6 +57,7 @@ def write_transport(out: OutputTable) -> bytes:
         with_kinds=_add_sas_kinds,
         write=_write_transport_bytes,
         read=read_transport,
+        # pyreadstat can neither write nor read kinds of missing value here
         finish=_insert_sas_kinds,
         is_exact=False,
     )
@@ -65,6 +67,7 @@ def write_transport(out: OutputTable) -> bytes:
 def _add_sas_kinds(
     column: WrittenColumn, _variable: Variable, kinds: pd.Series, named: Sequence[str], _rules: FileRules
 ) -> None:
+    """Set the kinds of SAS's missing values in a column."""
     import numpy as np
 
     from ._labelled import missing_letters
@@ -76,12 +79,13 @@ def _add_sas_kinds(
 def _write_transport_bytes(
     frame: pd.DataFrame, columns: Columns, _variables: Mapping[str, Variable], common: dict[str, Any]
 ) -> bytes:
-    """Write a file of version 5 where it has room for names, titles and texts, else of version 8."""
+    """Write a file of version 5 where it has room for names, titles and texts, otherwise of version 8."""
     import pyreadstat
 
     from ._labelled import capture_written_file
 
     titles = common["column_labels"].values()
+    # limits of version 5 (TS-140): names of 8 characters, titles of 40, texts of 200 bytes
     short = all(len(name) <= 8 and name.isupper() for name in columns) and all(len(title) <= 40 for title in titles)
     texts = (one.values for one in columns.values() if one.values.dtype == object)
     narrow = all(len(str(text).encode()) <= 200 for column in texts for text in column.unique())
@@ -90,6 +94,7 @@ def _write_transport_bytes(
 
 
 def _insert_sas_kinds(content: bytes, columns: Columns) -> bytes:
+    """Replace missing numbers in the bytes of a file by those of their kinds."""
     from ..sas_transport import write_missing_kinds
 
     tags = {name: one.tags for name, one in columns.items() if one.tags is not None}

@@ -1,4 +1,4 @@
-"""Files of SPSS (.sav, .zsav): kinds of missing value are codes among the values, declared one by one or as ranges. Untrusted: the bytes."""
+"""Files of SPSS (.sav, .zsav), whose kinds of missing value are codes among the values. Untrusted: the bytes."""
 
 from __future__ import annotations
 
@@ -17,17 +17,21 @@ if TYPE_CHECKING:
     from ..sources import SourceFile
     from ._labelled import Columns, FileRules, WrittenColumn
 
+# SPSS counts seconds from the eve of the Gregorian calendar
 EPOCH = "1582-10-14"
 _DATES = re.compile(r"(DATE|ADATE|EDATE|SDATE|JDATE|DATETIME|YMDHMS)\d*(\.\d+)?")
+# the header has the day and time of writing from byte 92 on, after record type, product name,
+# layout, case size, compression, weight, number of cases and bias
 _STAMP = re.compile(rb"(?<=\A.{92})[ \d]\d [A-Z][a-z]{2} \d\d\d\d:\d\d:\d\d", re.DOTALL)
 
 
 def spss_date_unit(form: str) -> str:
-    """Return what a column of this format counts from the epoch; empty where it holds no dates."""
+    """Return the unit in which a column of this format counts from the epoch; empty where the column has no dates."""
     return "second" if _DATES.fullmatch(form.upper()) else ""
 
 
 def read_spss(source: SourceFile, _asked: ReadRequest | None = None) -> RawTable:
+    """Read the table of an SPSS file. Raises what pyreadstat raises."""
     import pyreadstat
 
     from ._statistical import StatisticalProgram, read_statistical_file
@@ -39,6 +43,7 @@ def read_spss(source: SourceFile, _asked: ReadRequest | None = None) -> RawTable
 
 
 def write_spss(out: OutputTable) -> bytes:
+    """Write the dataset as an SPSS file. Raises NotReleased where the format has no room for it."""
     from ._labelled import FileRules, write_labelled_file
 
     rules = FileRules(
@@ -63,6 +68,7 @@ def write_spss(out: OutputTable) -> bytes:
 def _add_spss_codes(
     column: WrittenColumn, variable: Variable, kinds: pd.Series, named: Sequence[str], rules: FileRules
 ) -> None:
+    """Put missing codes in place of missing values in a column, with their labels and declarations."""
     from ._labelled import declared_missing_codes, is_plain_number, truncate_to_bytes
 
     codes = [kind for kind in named if is_plain_number(kind)]
@@ -79,6 +85,7 @@ def _add_spss_codes(
 def _write_spss_bytes(
     frame: pd.DataFrame, columns: Columns, variables: Mapping[str, Variable], common: dict[str, Any]
 ) -> bytes:
+    """Write the bytes of an SPSS file with pyreadstat."""
     import pyreadstat
 
     from sfumato.engine.data.schema import Kind

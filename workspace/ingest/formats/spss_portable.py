@@ -15,11 +15,13 @@ NO_KINDS = "an SPSS portable file is read with all its missing codes as one kind
 
 
 def is_portable(head: bytes) -> bool:
-    """Return whether the file begins as a portable file does; its lines may end anywhere."""
+    """Return whether bytes are the beginning of an SPSS portable file."""
+    # the format has lines of 80 characters, which may break anywhere, even within the signature
     return b"SPSSPORT" in head.replace(b"\r", b"").replace(b"\n", b"") and b"PORT" in head[:200]
 
 
 def read_portable(source: SourceFile, _asked: ReadRequest | None = None) -> RawTable:
+    """Read the table of an SPSS portable file. Raises what pyreadstat raises."""
     import pyreadstat
 
     from ._statistical import StatisticalProgram, read_statistical_file

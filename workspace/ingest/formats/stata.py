@@ -1,4 +1,4 @@
-"""Files of Stata (.dta): kinds of missing value are .a to .z. Untrusted: the bytes."""
+"""Files of Stata (.dta), whose kinds of missing value are .a to .z. Untrusted: the bytes."""
 
 from __future__ import annotations
 
@@ -18,24 +18,29 @@ if TYPE_CHECKING:
     from ._labelled import Columns, FileRules, WrittenColumn
 
 EPOCH = "1960-01-01"
+# the first byte of files of Stata 12 and before is the number of the format, 103 to 115
 _OLD_VERSIONS = range(0x67, 0x74)
+# the byte 0x11 is the length of the time of writing, 17 characters
 _STAMP = re.compile(rb"(?<=<timestamp>\x11)[ \d]\d [A-Z][a-z]{2} \d{4} \d\d:\d\d")
 
 
 def is_stata(head: bytes) -> bool:
-    """Return whether the file begins as one of version 13 or later does, or as an older one."""
+    """Return whether bytes are the beginning of a Stata file, of version 13 or later or of an older one."""
     old = len(head) > 4 and head[0] in _OLD_VERSIONS and head[1] in (1, 2) and head[2:4] == b"\x01\x00"
     return old or head.startswith(b"<stata_dta>")
 
 
 def _stata_date_unit(form: str) -> str:
+    """Return the unit in which a column of this format counts from the epoch; empty where the column has no dates."""
     plain = form.removeprefix("%").removeprefix("-")
     if plain.startswith(("td", "d")):
         return "day"
+    # a %tc format without a day or a year shows a time of day, not a date
     return "millisecond" if plain.startswith("tc") and (plain == "tc" or set("YyDd") & set(plain[2:])) else ""
 
 
 def read_stata(source: SourceFile, _asked: ReadRequest | None = None) -> RawTable:
+    """Read the table of a Stata file. Raises what pyreadstat raises."""
     import pyreadstat
 
     from ._statistical import StatisticalProgram, read_statistical_file
@@ -46,6 +51,7 @@ def read_stata(source: SourceFile, _asked: ReadRequest | None = None) -> RawTabl
 
 
 def write_stata(out: OutputTable) -> bytes:
+    """Write the dataset as a Stata file. Raises NotReleased where the format has no room for it."""
     from ._labelled import FileRules, write_labelled_file
 
     rules = FileRules(
@@ -68,10 +74,12 @@ def write_stata(out: OutputTable) -> bytes:
 def _add_stata_letters(
     column: WrittenColumn, variable: Variable, kinds: pd.Series, named: Sequence[str], rules: FileRules
 ) -> None:
+    """Put letters in place of missing values that have a kind, with the labels of these kinds."""
     from ._labelled import missing_letters, truncate_to_bytes
 
     letters = missing_letters(named)
     of_each = kinds.map(letters.get, na_action="ignore")
+    # SAS's ._ has no counterpart in Stata
     own = {kind: letter for kind, letter in letters.items() if letter != "_"}
     column.letters = sorted(own.values())
     labels = {letter: variable.labels.get(kind) for kind, letter in own.items()}
@@ -85,11 +93,13 @@ def _add_stata_letters(
 def _write_stata_bytes(
     frame: pd.DataFrame, columns: Columns, _variables: Mapping[str, Variable], common: dict[str, Any]
 ) -> bytes:
+    """Write the bytes of a Stata file with pyreadstat."""
     import pyreadstat
 
     from ._labelled import capture_written_file
 
     letters = {name: one.letters for name, one in columns.items() if one.letters}
+    # Stata can label whole numbers only
     whole = {
         name: one.labels
         for name, one in columns.items()
