@@ -92,15 +92,20 @@ def _round_edges(low: float, high: float, most: int, *, whole: bool) -> Floats:
 
 def _level_bins(column: VariableValues, most: int) -> AxisBins:
     """Return a bin for each level and for missing values, of many the most frequent and one for the others."""
-    labels = [column.variable.labels.get(level, level) for level in column.levels]
-    if any(np.isnan(values).any() for values in (column.confidential, *column.released)):
-        labels.append(NO_VALUE)
+    labels = _level_labels(column)
     names = (
         tuple(labels)
         if len(labels) <= most
         else (*(labels[i] for i in _most_frequent_levels(column, most)), "other levels")
     )
     return AxisBins(np.arange(len(names) + 1, dtype=np.float64) - 0.5, names)
+
+
+def _level_labels(column: VariableValues) -> list[str]:
+    """Return the labels of the levels, and after them that of missing values where there are any."""
+    labels = [column.variable.labels.get(level, level) for level in column.levels]
+    has_missing = any(np.isnan(values).any() for values in (column.confidential, *column.released))
+    return [*labels, NO_VALUE] if has_missing else labels
 
 
 def _most_frequent_levels(column: VariableValues, most: int) -> list[int]:
@@ -127,7 +132,7 @@ def _bin_of_records(column: VariableValues, values: Floats, bins: AxisBins, wind
     """Return the bin of each record, (n,); -1 where it is in none."""
     if bins.names:
         codes, total = _level_codes(column, values), len(column.levels) + 1
-        if len(bins) >= len(column.levels):
+        if len(_level_labels(column)) <= window.most_bins:
             return codes
         kept = _most_frequent_levels(column, window.most_bins)
         return np.array([kept.index(i) if i in kept else len(kept) for i in range(total)])[codes]

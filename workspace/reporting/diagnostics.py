@@ -255,14 +255,14 @@ def _verdict_cell(line: ConvergenceLine) -> DisplayCell | str:
 def convergence_text(line: ParameterConvergence) -> str:
     """Return all statistics of a parameter in a line: ``R-hat 1.003 · bulk ESS 812 · tail ESS 790 · ✓ within limits``."""
     sizes = "ESS of the weights" if line.parameter == ALL_PARAMETERS else "bulk ESS"
-    named = (
-        ("accepted", line.acceptance and f"{line.acceptance:.0%}"),
-        ("Pareto k", line.pareto_k and f"{line.pareto_k:.2f}"),
-        ("R-hat", line.r_hat and f"{line.r_hat:.4f}"),
-        (sizes, line.bulk and f"{line.bulk:,.0f}"),
-        ("tail ESS", line.tail and f"{line.tail:,.0f}"),
+    numbers = (
+        ("accepted", line.acceptance, ".0%"),
+        ("Pareto k", line.pareto_k, ".2f"),
+        ("R-hat", line.r_hat, ".4f"),
+        (sizes, line.bulk, ",.0f"),
+        ("tail ESS", line.tail, ",.0f"),
     )
-    words = [f"{name} {text}" for name, text in named if text]
+    words = [f"{name} {value:{form}}" for name, value, form in numbers if value is not None]
     return " · ".join([*words, *_judgement_texts(line)])
 
 

@@ -236,6 +236,9 @@ def test_an_unconverged_model_is_flagged_and_a_converged_one_is_not():
     )
     good = [one for one in statistics if one.parameter != "beta"]
     assert convergence_summary(convergence_lines(good, {}, {}), {}) == "1 parameter of 1 model: ✓ all within limits"
+    assert "accepted 0%" in convergence_text(ParameterConvergence("y", "", acceptance=0.0)), (
+        "nothing accepted is said too"
+    )
     assert "✗" not in convergence_text(ParameterConvergence("y", "alpha", 1.001, 900, 850))
 
 

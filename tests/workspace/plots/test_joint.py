@@ -85,6 +85,17 @@ def test_numbers_stand_beside_levels_and_many_levels_are_put_together():
     assert found.shares.sum(axis=0) == pytest.approx([0.2, 0.2, 0.1, 0.5])
 
 
+def test_as_many_levels_as_bins_leave_no_bin_for_missing_values():
+    levels = tuple("abcd")
+    x = column("x", [0, 0, 1, 1, 2, 3, np.nan, np.nan, np.nan, 2], kind=Kind.CATEGORICAL, levels=levels)
+    found = joint_distribution(x, column("y", np.arange(10)), BinWindow(4), BinWindow(5)).confidential
+    assert (found.x.names[-1], len(found.x.names)) == ("other levels", 4)
+    shares = dict(zip(found.x.names, found.shares.sum(axis=0), strict=True))
+    assert shares["(no value)"] == pytest.approx(0.3)
+    assert shares["other levels"] == pytest.approx(1 - sum(shares[name] for name in found.x.names[:-1]))
+    assert shares["a"] == pytest.approx(0.2)
+
+
 def test_the_difference_is_the_mean_of_the_released_less_the_confidential():
     x = column("x", [0, 0, 1, 1], [0, 1, 1, 1], [1, 1, 1, 1])
     y = column("y", [0, 1, 0, 1], [0, 1, 0, 1], [0, 1, 0, 1])
