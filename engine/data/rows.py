@@ -57,7 +57,7 @@ class DistinctNumbers:
 
 
 def distinct_codes(numbers: Array) -> DistinctNumbers:
-    """Number the values of a column (n,) in ascending order; NaN is one value, the last.
+    """Return numbers of the values of a column (n,) in ascending order; NaN is one value, the last.
 
     The result is that of ``np.unique`` with ``return_inverse``, computed faster.
     """
@@ -151,7 +151,7 @@ def first_records(groups: Integers, count: int) -> Integers:
 
 
 def number_groups(columns: Sequence[Sequence[Values]], records: Sequence[int]) -> tuple[list[Integers], int]:
-    """Number the groups of records that agree on all columns, from 0 by first appearance.
+    """Assign numbers to the groups of records that agree on all columns, from 0 by first appearance.
 
     Tables follow each other in order of appearance. Without columns there is one group. A missing value equals another
     missing value and nothing else.

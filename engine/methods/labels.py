@@ -114,7 +114,7 @@ def _make_unique(rows: Sequence[LabelledNumber], names: Sequence[str]) -> list[s
 
 
 def _number_series_by_name(names: Sequence[str], series: Sequence[str]) -> dict[str, dict[str, int]]:
-    """Number the series that share a name from 1, in their order, by name."""
+    """Assign numbers to the series that share a name from 1, in their order, by name."""
     found: dict[str, dict[str, int]] = {}
     for name, one in zip(names, series, strict=True):
         found.setdefault(name, {}).setdefault(one, len(found[name]) + 1)

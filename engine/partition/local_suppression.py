@@ -239,7 +239,7 @@ class _PatternTable:
 
 
 def _number_equal_rows(rows: Integers, others: Integers) -> tuple[tuple[Integers, Integers], int]:
-    """Number rows (r, d) and others (o, d), the same number for rows that are equal in all columns.
+    """Assign numbers to rows (r, d) and others (o, d), the same number for rows that are equal in all columns.
 
     Returns the numbers of both, (r,) and (o,), and how many different ones there are.
     """

@@ -242,7 +242,7 @@ def _highest_chosen_ancestor(parents: Sequence[Integers], chosen: Integers) -> I
 
 
 def _renumber_classes(leaves: Integers) -> Integers:
-    """Number the classes from 0 in the order of the leaves' numbers; -1 stays."""
+    """Assign numbers to the classes from 0 in the order of the leaves' numbers; -1 stays."""
     occurs = np.bincount(leaves[leaves >= 0]) > 0
     return np.where(leaves >= 0, (np.cumsum(occurs) - 1)[leaves], -1)
 
