@@ -82,10 +82,10 @@ def profile_distribution(data: Microdata, name: str) -> DistributionProfile:
     bins = min(MAX_BINS, math.ceil(2 * len(rising) ** (1 / 3)))
     width = round_bin_width(float(rising[-1] - rising[0]), bins, whole=whole)
     # edges are multiples of the width: one at the smallest value would show it
-    first, last = (math.floor(end / width) for end in (rising[0], rising[-1]))
+    first, last = _bin_numbers(rising[[0, -1]], width).tolist()
     counts = np.zeros(last - first + 1, dtype=np.intp)
     for rows in blocks:
-        counts += np.bincount(np.floor(rising[rows] / width).astype(np.int64) - first, minlength=len(counts))
+        counts += np.bincount(_bin_numbers(rising[rows], width) - first, minlength=len(counts))
     starts = tuple(((first + np.arange(len(counts))) * width).tolist())
     shown, withheld = _withhold_small_counts(counts)
     quantiles = tuple(zip(QUANTILES, np.quantile(rising, QUANTILES).tolist(), strict=True))
@@ -95,6 +95,15 @@ def profile_distribution(data: Microdata, name: str) -> DistributionProfile:
     return DistributionProfile(
         name, len(numbers), distinct, shown, withheld, (), starts, width, quantiles, mean, sd, *weights
     )
+
+
+def _bin_numbers(values: NDArray[np.float64], width: float) -> NDArray[np.int64]:
+    """Return the number of the bin of each value, (n,): bin i holds the values from i widths to below i + 1 widths."""
+    import numpy as np
+
+    numbers = np.floor(values / width)
+    # A quotient that was rounded up to a whole number lies in the bin below: a tiny negative value is below 0.
+    return (numbers - (numbers * width > values)).astype(np.int64)
 
 
 def _weight_statistics(numbers: NDArray[np.float64]) -> tuple[float | None, float | None]:
@@ -117,7 +126,8 @@ def round_bin_width(span: float, bins: int, *, whole: bool) -> float:
 
     At least 1 for whole numbers.
     """
-    if span <= 0:
+    # A span of the smallest numbers there are, divided, is 0, which has no logarithm.
+    if span / bins <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(span / bins))
     width = next(step * power for step in (1, 2, 5, 10, 20) if step * power * bins >= span)

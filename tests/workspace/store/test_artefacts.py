@@ -121,7 +121,7 @@ def test_same_bytes_from_two_processes_and_after_an_interruption(done, tmp_path)
 def test_a_trace_is_small(done):
     for name, sha256 in hashes(done).items():
         if name.startswith("trace/"):
-            assert done.tables.path(sha256).stat().st_size < 200_000
+            assert done.tables.path_of(sha256).stat().st_size < 200_000
 
 
 @pytest.mark.slow

@@ -77,7 +77,7 @@ print("ready", flush=True)
 while not start.exists():
     time.sleep(0.001)
 workspace = Workspace.create(directory)
-with workspace.writing():
+with workspace.write_transaction():
     workspace.ensure_project(sys.argv[3])
 print(workspace.connection.execute("PRAGMA journal_mode").fetchone()[0])
 """
