@@ -19,7 +19,7 @@ _NARROW = re.compile("[ -~\u00a1-\u00ac\u00ae-\u02ff–…›\u2500-\u259f\u2800
 
 def is_narrow(text: str) -> bool:
     """Return whether every character certainly takes one cell: western letters, lines, blocks and braille."""
-    return text.isascii() or _NARROW(text) is not None
+    return (text.isascii() and text.isprintable()) or _NARROW(text) is not None
 
 
 def cut_text(text: str, width: int, ellipsis: str = "…") -> str:

@@ -223,12 +223,12 @@ class _Silent:
 
     def __init__(self) -> None:
         self.names: set[str] = set()
-        self.talk = self
+        self.conversation = self
 
     def say(self, text: str) -> None:
         return
 
-    def list(self, lines: Sequence[str]) -> None:
+    def print_numbered(self, lines: Sequence[str]) -> None:
         return
 
     def choose(self, question: str, names: Sequence[str], *more: object) -> int:
