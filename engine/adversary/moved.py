@@ -48,7 +48,7 @@ class _AdditiveColumn:
 
     @classmethod
     def from_values(cls, name: str, own: Floats, made: Floats, *, is_date: bool) -> _AdditiveColumn:
-        """Create the column from numbers or days of both tables, (n,) and (r,)."""
+        """Create the column: logarithms of numbers above 0, or days, of both tables, (n,) and (r,), and the rounding of each row."""
         exact = np.full(len(made), EXACT / 2)
         if is_date:
             return cls(name, own, made, exact)

@@ -73,6 +73,7 @@ def undeclared_variables(schema: Schema, names: tuple[str, ...], bins: Mapping[s
 
 
 def _declared_ends(variable: Variable) -> DeclaredRange:
+    """Return the range that the recipe declares: its ends, None where open, and whether values are whole numbers."""
     return DeclaredRange(variable.lower, variable.upper, variable.kind in (Kind.COUNT, Kind.DATE))
 
 

@@ -86,7 +86,7 @@ class SeedPool:
 
     @property
     def told(self) -> str:
-        """Return the text of the pool in result rows: only size and hash of a file."""
+        """Return what result rows say of the pool: its kind, or size and hash of a public file."""
         return (
             f"public, {count_noun(self.records, 'record')}, SHA-256 {self.sha256}"
             if self.kind == "public"

@@ -396,7 +396,7 @@ class ClassAllocation:
 
 @dataclass(frozen=True, eq=False)
 class ChainDraws:
-    """Draws of the parameters from all chains, and label-free quantities of each sweep.
+    """Kept draws of the parameters, one ``MixtureParameters`` each, and label-free quantities of every sweep.
 
     kept: as many parameters as were requested
     sweep, chain: sweep and chain of each of them, numbered from 1, (draws,)

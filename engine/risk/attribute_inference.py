@@ -469,7 +469,7 @@ class _AttackTables:
         constant = chance_of_constant_guess(what, offered, len(rows))
 
         def chance_without_release(side: int, attacked: Microdata) -> Floats:
-            """Return the probability of a right guess from the half of the controls without the record."""
+            """Return for each attacked record, (a,), the probability of a right guess learnt from the half of the controls without it."""
             found = np.full(len(attacked), np.nan)
             for half, learned in enumerate(self.halves):
                 at = np.flatnonzero(self.of_half[side] == half)

@@ -80,7 +80,7 @@ class ProjectStage:
 
 @lru_cache(maxsize=8)
 def stage_of_plan(toml: str) -> PlanStage | None:
-    """Return the completeness of a plan; None if its text cannot be read."""
+    """Return whether a plan has roles, and its numbers of makers, measures and thresholds; None for an unreadable text."""
     try:
         table = tomllib.loads(toml)
     except tomllib.TOMLDecodeError:

@@ -367,7 +367,7 @@ class ResultsPane(RunPane, SplitView):
             self.read(query, self.ResultSelected)
 
     def detail_query(self) -> DetailQuery | None:
-        """Return the query for the explanation of the row under the cursor."""
+        """Return the identity of the row under the cursor and the query that explains it; None without rows."""
         opened, grid = self._opened, self.query_one(Grid)
         if opened is None or self.line is None or not grid.row_count:
             return None

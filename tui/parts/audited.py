@@ -85,7 +85,7 @@ class AuditedTargetDialog(Dialog[None]):
         return next((place for place, one in enumerate(self._targets) if one.record == self._record), 0)
 
     def on_resize(self) -> None:
-        """Lay the text out for the new width."""
+        """Redraw the title and the facts about the audited target at the new width."""
         # The width of the text is known only after the layout.
         self.call_after_refresh(self._draw_target)
 

@@ -330,7 +330,7 @@ def _added_variables_lever(besides: Sequence[Mapping[str, Any]]) -> SearchLever:
     names = [str(step["target"]) for step in besides]
 
     def option(count: int) -> LeverOption:
-        """Return the option that synthesises the first ``count`` kept variables."""
+        """Return the option of a lever that synthesises the first ``count`` kept variables."""
 
         def change(table: RecipeTable) -> None:
             """Add their steps before those of the plan."""
@@ -353,7 +353,7 @@ def _method_lever(step: RecipeStep, others: Sequence[Mapping[str, Any]]) -> Sear
     (name,) = step.targets
 
     def option(given: Mapping[str, Any]) -> LeverOption:
-        """Return the option that replaces the step by ``given``."""
+        """Return the option of a lever that replaces the step by the one step ``given``."""
 
         def change(table: RecipeTable) -> None:
             table["synthesis"] = [dict(given) if one.get("target") == name else one for one in table["synthesis"]]

@@ -206,7 +206,7 @@ class RankedRecords:
         return f"{self.attacked_text}, most at risk first"
 
     def lines(self, offset: int, limit: int) -> list[RecordLine]:
-        """Return the records of ranks ``offset`` to ``offset + limit - 1``, from 0."""
+        """Return a ``RecordLine`` for each record of ranks ``offset`` to ``offset + limit - 1``, the riskiest first, from 0."""
         found = self.ranking
         return [
             _record_line(int(found.records[r]), r, found.risk, found.confidential_risk)
