@@ -46,9 +46,9 @@ def test_an_audit_that_is_stopped_between_blocks_goes_on_with_those_that_are_lef
     begun: list[int] = []
 
     def interrupted(tables: Any, order: Any, report: Callable[[Progress], None], key: bytes) -> queue.TaskResult:
-        begun.append(order.held.task_id)
+        begun.append(order.lease.task_id)
         if len(begun) == 3:  # two blocks are done
-            stop_run(workspace, order.held.run_id, RunState.INTERRUPTED)
+            stop_run(workspace, order.lease.run_id, RunState.INTERRUPTED)
         return plain(tables, order, report, key)
 
     monkeypatch.setattr(run_task, "PROGRESS_SECONDS", 0.0)

@@ -36,12 +36,12 @@ directory, data, recipe, dies_at = sys.argv[1:]
 recipe = Recipe.from_toml(Path(recipe).read_text())
 source = SourceFile("simulated.csv", Path(data).read_bytes())
 run = PreparedRun(recipe, source, conform_to_schema(read_frame(source, recipe.schema), recipe.schema))
-entered = [runs._enter_tasks]
+entered = [runs._insert_tasks]
 def dying(*arguments):
     entered.append(entered[0](*arguments))
     if len(entered) - 1 == int(dies_at):
         os.kill(os.getpid(), signal.SIGKILL)
-runs._enter_tasks = dying
+runs._insert_tasks = dying
 enter_with_companions(Workspace.open(Path(directory)), run, [run, run])
 """
 

@@ -88,7 +88,7 @@ def test_an_error_comes_back_and_the_process_stays(two: ProcessPool) -> None:
 def test_processes_do_not_outlive_a_worker_that_is_killed() -> None:
     script = (
         "import os, time\nfrom sfumato.workspace.jobs.pool import ProcessPool\np = ProcessPool(1)\n"
-        "print(p.submit(os.getpid).result(), flush=True)\np.submit(time.sleep, 60)\ntime.sleep(60)"
+        "print(p.submit_task(os.getpid).result(), flush=True)\np.submit_task(time.sleep, 60)\ntime.sleep(60)"
     )
     worker = subprocess.Popen(
         [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

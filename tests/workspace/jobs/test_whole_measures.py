@@ -23,7 +23,7 @@ from sfumato.workspace.views.results import read_result_rows
 pytestmark = pytest.mark.slow
 BLOCKS = 8
 PATIENCE = 60.0
-WORK = "import sys; from pathlib import Path; from sfumato.workspace.jobs.worker import work; work(Path(sys.argv[1]), idle=0)"
+WORK = "import sys; from pathlib import Path; from sfumato.workspace.jobs.worker import run_worker; run_worker(Path(sys.argv[1]), idle=0)"
 
 
 def entered(workspace: Workspace) -> int:

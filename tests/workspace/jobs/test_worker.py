@@ -104,7 +104,7 @@ def test_released_files_of_another_tool_are_scored(
 ) -> None:
     recipe = small_recipe(synthesis=[], release={"m": 3, "seed": 7, "released": ["visits", "income"]})
     given = [(SourceFile(f"{i}.csv", b""), release) for i, release in enumerate(expected.releases)]
-    run_id = run_recipe(workspace, recipe, small_data, "original.csv", b"", given=given)
+    run_id = run_recipe(workspace, recipe, small_data, "original.csv", b"", external_datasets=given)
     assert read_result_rows(workspace, run_id) == list(
         execute_run(recipe, small_data, expected.releases, key=PUBLIC).rows
     )
