@@ -40,7 +40,9 @@ OWN_KEYS = {name: key for name, key in TABS.items() if key.startswith("f")} | {
     "quality": "f9", "planes": "f10", "limits": "f11", "audit": "f12", "statistics": "ctrl+g",
 }  # fmt: skip
 """Keys that ``keys.toml`` gives to acts that have none, so that they can be pressed."""
-START = "import sys; from pathlib import Path; from sfumato.tui.app.app import launch_app; launch_app(Path(sys.argv[1]))"
+START = (
+    "import sys; from pathlib import Path; from sfumato.tui.app.app import launch_app; launch_app(Path(sys.argv[1]))"
+)
 _ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z$]|\x1b[()][0-9A-B]")
 _PRIVATE = re.compile(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]|\x1b\[\?[0-9;]*\$p|\x1b[P_^\]][^\x1b\x07]*(?:\x1b\\\\|\x07)")
 """Requests that pyte would print instead of passing over."""
