@@ -443,5 +443,5 @@ class _ProtectionSearch:
         return self._count_unprotected_rows(self._total_row_keys(forms))
 
     def _count_unprotected_rows(self, rows: Keys) -> int:
-        """Count the unprotected people given the row keys, (n,)."""
+        """Count the people in classes that the limits do not protect, by the keys of their rows, (n,)."""
         return self.limits.count_unprotected_in(distinct_key_counts(rows)[1])

@@ -106,6 +106,7 @@ class MicroaggregationSpec(AnonymisationSpec):
 
     @property
     def limits(self) -> Limits:
+        """Return the class limits that the method promises: ``k`` records."""
         return Limits(k=self.k)
 
     def check(self, schema: Schema, place: str) -> None:

@@ -116,6 +116,7 @@ class FormName(click.ParamType[str]):
         return click.Choice(writable_forms())
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name of a format of released data that was typed. Raises click's BadParameter for another."""
         return self._format_choice().convert(value, param, ctx)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:

@@ -466,7 +466,7 @@ def _equal_toml_values(one: object, other: object) -> bool:
 
 
 def _toml_type(value: object) -> type:
-    """Return the TOML type of a value; tomlkit's items have those of plain values."""
+    """Return the Python class of a value as TOML tells types apart; tomlkit's items have those of plain values."""
     return next(
         (kind for kind in (bool, int, float, str, datetime, date, time) if isinstance(value, kind)), type(value)
     )

@@ -164,7 +164,7 @@ def explanation_title(key: str) -> str:
 
 @dataclass(frozen=True)
 class MeasureDescription:
-    """Description of a measure by its method.
+    """What a method says of its measure: title, meaning, goal, source and defaults.
 
     title: title of the method
     meaning: definition of the measure

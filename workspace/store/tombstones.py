@@ -24,7 +24,7 @@ TOMBSTONE_KEY = "tombstone"
 
 @dataclass(frozen=True, slots=True)
 class RecordHmacs:
-    """A column of HMACs of the confidential records, (n,), and the variables that it is of.
+    """Variables behind a stored column of HMACs of the confidential records; the HMACs themselves lie beside it.
 
     names: variables that they are of
     kinds: kinds of these

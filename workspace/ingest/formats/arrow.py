@@ -31,7 +31,7 @@ def read_arrow(source: SourceFile, request: ReadRequest) -> RawTable:
 
 
 def write_arrow(out: OutputTable) -> bytes:
-    """Write the dataset as an Arrow file."""
+    """Return the bytes of the dataset as an Arrow file."""
     from io import BytesIO
 
     import pyarrow as pa

@@ -150,7 +150,7 @@ def _sheet_column(values: list[Any]) -> pd.Series:
 
 
 def write_sheet(out: OutputTable) -> bytes:
-    """Write the dataset as an Excel file. Raises NotReleased where a sheet has no room for the columns."""
+    """Return the bytes of the dataset as an Excel file. Raises NotReleased where a sheet has no room for the columns."""
     import openpyxl
     from openpyxl.cell import WriteOnlyCell
     from openpyxl.utils.exceptions import IllegalCharacterError

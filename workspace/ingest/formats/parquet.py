@@ -72,7 +72,7 @@ class _ParquetColumns:
 
 
 def write_parquet(out: OutputTable) -> bytes:
-    """Write the dataset as a Parquet file."""
+    """Return the bytes of the dataset as a Parquet file."""
     from io import BytesIO
 
     import pyarrow.parquet as pq

@@ -40,7 +40,7 @@ def read_transport(source: SourceFile, _asked: ReadRequest | None = None) -> Raw
 
 
 def write_transport(out: OutputTable) -> bytes:
-    """Write the dataset as a SAS transport file. Raises NotReleased where the format has no room for it."""
+    """Return the bytes of the dataset as a SAS transport file. Raises NotReleased where the format has no room for it."""
     from ._labelled import FileRules, write_labelled_file
 
     rules = FileRules(

@@ -43,7 +43,7 @@ def read_spss(source: SourceFile, _asked: ReadRequest | None = None) -> RawTable
 
 
 def write_spss(out: OutputTable) -> bytes:
-    """Write the dataset as an SPSS file. Raises NotReleased where the format has no room for it."""
+    """Return the bytes of the dataset as an SPSS file. Raises NotReleased where the format has no room for it."""
     from ._labelled import FileRules, write_labelled_file
 
     rules = FileRules(

@@ -51,7 +51,7 @@ def read_stata(source: SourceFile, _asked: ReadRequest | None = None) -> RawTabl
 
 
 def write_stata(out: OutputTable) -> bytes:
-    """Write the dataset as a Stata file. Raises NotReleased where the format has no room for it."""
+    """Return the bytes of the dataset as a Stata file. Raises NotReleased where the format has no room for it."""
     from ._labelled import FileRules, write_labelled_file
 
     rules = FileRules(
