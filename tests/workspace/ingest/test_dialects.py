@@ -124,12 +124,19 @@ DIALECTS = {
     "tab, UTF-16 without a mark": Dialect("\t", encoding="utf-16-le"),
     "bar": Dialect("|"),
     "bar, thousands": Dialect("|", ".", ","),
+    "bar, decimal comma": Dialect("|", ","),
     "blanks": Dialect(" ", towns=PLAIN, always=True),
     "comma, ? for missing": Dialect(missing="?"),
     "semicolon, NA for missing": Dialect(";", ",", missing="NA", doubted=("missing",)),
     "tab, points for missing": Dialect("\t", missing="."),
     "comma, plain ASCII, N/A": Dialect(towns=PLAIN, missing="N/A", doubted=("missing",)),
 }
+
+
+def test_a_semicolon_goes_before_a_bar_where_both_split_alike_and_it_is_asked() -> None:
+    found = detect_text_format("".join(f"{i};{i + 1}|{i + 2};{i + 3}|x\n" for i in range(20)).encode())
+    assert found.format.delimiter == ";"
+    assert "delimiter" in {reason.key for reason in found.doubtful_settings}
 
 
 @pytest.mark.parametrize("name", DIALECTS)
