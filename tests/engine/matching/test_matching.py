@@ -61,7 +61,8 @@ def tables(draw, most_keys: int = 3, most_windows: int = 4):
     if draw(st.booleans()):
         n_released = n
     levels = st.sampled_from(["a", "b", None])
-    numbers = st.integers(0, 6).map(float) | st.just(math.nan) | st.floats(0, 6)
+    # A percentage of the smallest numbers rounds to 0, so that an open radius would leave a value out of its own.
+    numbers = st.integers(0, 6).map(float) | st.just(math.nan) | st.floats(0, 6, allow_subnormal=False)
 
     def column(values, size):
         return draw(st.lists(values, min_size=size, max_size=size))

@@ -126,7 +126,7 @@ async def test_sizes_are_drawn_with_limits_and_the_answer(sit, two, size):
         assert "study 2/2: k = 3" in await seat.press("right_square_bracket")
         text = await seat.press("t")
         assert "✗ " in text or "✓ " in text
-        assert f"› {int(studies_of(two, FOUND)[1].on_axis().value)}" in text
+        assert f"› {int(studies_of(two, FOUND)[1].answer_on_axis().value)}" in text
         await seat.press("t")
         assert isinstance(seat.app.focused, Plot)
         assert not isinstance((await seat.press("q"), seat.app.screen)[1], StudyDialog)
