@@ -53,6 +53,15 @@ class SinglePaintScreen(Screen[ScreenResult]):
         if not is_on(SINGLE_PAINT) or self is self.app.screen or size != self._compositor.size:
             super()._screen_resized(size, *others)
 
+    def _compositor_refresh(self) -> None:
+        """Paint what has changed, or wait until the app has ended its batch of changes."""
+        if is_on(SINGLE_PAINT) and self.app._batch_count:
+            # Textual would draw the picture, forget what has changed and drop the picture. As this screen repaints only
+            # what has changed, a part that nothing changes later would then stay blank.
+            self.set_timer(PAINT_SECONDS, self._compositor_refresh)
+        else:
+            super()._compositor_refresh()
+
     def refresh(
         self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
     ) -> SinglePaintScreen[ScreenResult]:

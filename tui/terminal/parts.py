@@ -51,6 +51,8 @@ SINGLE_PAINT = TextualPart(
         "textual.screen:Screen._on_screen_resume": "self event",
         "textual.screen:Screen._on_screen_suspend": "self",
         "textual.screen:Screen._screen_resized": "self size",
+        "textual.screen:Screen._compositor_refresh": "self",
+        "textual.app:App.batch_update": "self",
         "textual._compositor:Compositor": "",
         "textual.events:ScreenResume": "refresh_styles",
     },

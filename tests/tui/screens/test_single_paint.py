@@ -1,10 +1,12 @@
 """A screen that comes is laid out for the terminal and painted whole once, and still follows every change of size."""
 
+import asyncio
+
 import pytest
 from textual._styles_cache import StylesCache
 
 from sfumato.tui.session.state import AppState, save_state
-from sfumato.tui.terminal.painting import SinglePaintScreen, _raw_lines_type
+from sfumato.tui.terminal.painting import PAINT_SECONDS, SinglePaintScreen, _raw_lines_type
 from sfumato.tui.terminal.parts import RAW_LINES, is_on
 
 pytestmark = pytest.mark.usefixtures("drawing")
@@ -100,3 +102,39 @@ async def test_a_screen_knows_from_the_start_how_wide_it_is(sit, built_data, no_
         await seat.pilot.resize_terminal(120 if width != 120 else 80, 40)
         await seat.press("shift")
         assert [one for one in seat.app.screen.classes if one in ("-narrow", "-normal", "-wide")] != [name]
+
+
+async def changes_left_to_paint(seat, monkeypatch):
+    """Return the changed regions, and what is drawn once the batch ends, when a screen would paint within a batch."""
+    screen, pictures = seat.app.screen, []
+    show = type(seat.app)._display
+    monkeypatch.setattr(
+        type(seat.app), "_display", lambda app, *picture: (pictures.append(app._batch_count), show(app, *picture))
+    )
+    with seat.app.batch_update():
+        screen._compositor._dirty_regions.add(screen.region)
+        screen._compositor_refresh()
+        left = set(screen._compositor._dirty_regions)
+    pictures.clear()
+    await asyncio.sleep(10 * PAINT_SECONDS)
+    return left, pictures
+
+
+@pytest.mark.parts
+@pytest.mark.slow
+async def test_a_picture_that_falls_into_a_batch_of_changes_is_painted_after_it(sit, built_data, no_worker, monkeypatch):
+    async with sit(built_data, size=(80, 24)) as seat:
+        await seat.press("shift")
+        left, pictures = await changes_left_to_paint(seat, monkeypatch)
+        assert left and 0 in pictures
+        assert not seat.app.screen._compositor._dirty_regions
+
+
+@pytest.mark.parts
+@pytest.mark.slow
+async def test_the_toolkit_forgets_a_picture_that_falls_into_a_batch(sit, built_data, no_worker, monkeypatch):
+    monkeypatch.delattr(SinglePaintScreen, "_compositor_refresh")
+    async with sit(built_data, size=(80, 24)) as seat:
+        await seat.press("shift")
+        left, pictures = await changes_left_to_paint(seat, monkeypatch)
+        assert not left and not pictures
