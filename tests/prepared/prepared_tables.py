@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
+from sfumato.engine.statistics.gower import GowerDistance
 
 HOUSEHOLD_PLAN: dict[str, Any] = {
     "title": "Household survey",
@@ -65,3 +66,17 @@ def household_survey(regions: tuple[str, str] = ("north", "south")) -> pd.DataFr
     visits = rng.poisson(4, 90)
     income = np.exp(rng.normal(7 + 0.05 * visits, 0.4, 90))
     return pd.DataFrame({"region": rng.choice(regions, 90), "visits": visits, "income": income})
+
+
+MIXED_DISTANCE = GowerDistance(
+    ("a", "b", "c"), 50, {"a": {"x": 0, "y": 1}}, {"b": np.arange(50.0), "c": np.arange(50.0)}
+)
+"""Distance of records with a variable of two levels and two of 50 ranks each."""
+
+
+def mixed_places(n: int, seed: int) -> np.ndarray:
+    """Draw n records as the mixed distance reads them, with ties and missing values, (n, 3)."""
+    rng = np.random.default_rng(seed)
+    drawn = np.column_stack([rng.integers(-2, 2, n), rng.integers(0, 101, n), rng.integers(0, 21, n) * 5]).astype(float)
+    drawn[rng.random(n) < 0.1, 1] = -1
+    return drawn

@@ -21,6 +21,7 @@ from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.visible_text import replace_unprintable
 
 from ..keys.own_keys import current_key
+from ..plan.plan import mapping_or_empty
 
 ROLES = frozenset({"quasi_identifier", "known", "sensitive"})
 MAKERS = ("synthesis", "anonymisation")
@@ -85,8 +86,8 @@ def stage_of_plan(toml: str) -> PlanStage | None:
         table = tomllib.loads(toml)
     except tomllib.TOMLDecodeError:
         return None
-    variables = _mapping_or_empty(table.get("variables")).values()
-    release = _mapping_or_empty(table.get("release"))
+    variables = mapping_or_empty(table.get("variables")).values()
+    release = mapping_or_empty(table.get("release"))
     measured = _count_steps(table, "measure") + _count_steps(table, "study")
     makers = sum(_count_steps(table, section) for section in MAKERS) + ("released" in release)
     roles = any(isinstance(one, Mapping) and one.get("role") in ROLES for one in variables)
@@ -100,11 +101,6 @@ def _same_table(one: str, other: str) -> bool:
         return tomllib.loads(one) == tomllib.loads(other)
     except tomllib.TOMLDecodeError:
         return False
-
-
-def _mapping_or_empty(value: object) -> Mapping[str, Any]:
-    """Return a mapping unchanged, and an empty one for any other value."""
-    return value if isinstance(value, Mapping) else {}
 
 
 def _count_steps(table: Mapping[str, Any], section: str) -> int:

@@ -158,7 +158,7 @@ class EditQueue(EditsPlan):
 
 def run_plan_text(view: PlanView, cost: str = "") -> str:
     """Describe what a run would compute, and its privacy cost, if any."""
-    release = _mapping_or_empty(view.table.get("release"))
+    release = mapping_or_empty(view.table.get("release"))
     counts = [
         (len(view.table.get(section, [])), name)
         for section, name in (("measure", "measure"), ("study", "study"), ("threshold", "threshold"))
@@ -168,13 +168,13 @@ def run_plan_text(view: PlanView, cost: str = "") -> str:
     if not view.table.get("anonymisation"):
         m = release.get("m", 20)
         parts.insert(0, f"{count_noun(m, 'dataset')}")
-    weights = _mapping_or_empty(view.table.get("weights"))
+    weights = mapping_or_empty(view.table.get("weights"))
     less = f"Records at risk in run {value_text(weights.get('run'))} have less influence." if weights else ""
     doubts = " ".join(f"{sign_for('warn')} {said}." for said in view.threshold_warnings)
     return " ".join(filter(None, (f"{', '.join(parts)}.", less, cost, doubts, "It keeps running if you quit.")))
 
 
-def _mapping_or_empty(value: object) -> Mapping[str, Any]:
+def mapping_or_empty(value: object) -> Mapping[str, Any]:
     """Return a mapping unchanged, and an empty one for any other value."""
     return value if isinstance(value, Mapping) else {}
 
@@ -725,7 +725,7 @@ class PlanTab(EditQueue):
 
         from .rules import RulesDialog
 
-        said = _mapping_or_empty(self._view.table.get("constraints"))
+        said = mapping_or_empty(self._view.table.get("constraints"))
 
         def apply_rules(found: dict[str, Any] | None) -> None:
             """Put the changed rules into the plan."""

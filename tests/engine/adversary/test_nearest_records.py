@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from prepared_tables import MIXED_DISTANCE, mixed_places
 
 from sfumato.engine.adversary import nearest_records as module
 from sfumato.engine.adversary.density import NeighbourDistances
@@ -86,25 +87,15 @@ def test_a_bound_that_is_too_near_misses_records(monkeypatch: pytest.MonkeyPatch
         search(monkeypatch, "all", 6, 0, piece=64)
 
 
-MIXED = GowerDistance(("a", "b", "c"), 50, {"a": {"x": 0, "y": 1}}, {"b": np.arange(50.0), "c": np.arange(50.0)})
-
-
-def places(n: int, seed: int) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    found = np.column_stack([rng.integers(-2, 2, n), rng.integers(0, 101, n), rng.integers(0, 21, n) * 5]).astype(float)
-    found[rng.random(n) < 0.1, 1] = -1
-    return found
-
-
 @pytest.mark.parametrize("k", [1, 3, 40])
 def test_the_nearest_are_those_of_a_full_search(k: int) -> None:
-    own, other = places(60, 3), places(200, 4)
-    apart = np.sort(MIXED.pairwise_distances(own, other), axis=1)
-    found = NeighbourDistances.from_places(MIXED, own, other, k)
+    own, other = mixed_places(60, 3), mixed_places(200, 4)
+    apart = np.sort(MIXED_DISTANCE.pairwise_distances(own, other), axis=1)
+    found = NeighbourDistances.from_places(MIXED_DISTANCE, own, other, k)
     assert found.distances.tolist() == apart[:, :k].tolist()
     assert found.n_within.tolist() == (apart <= apart[:, k - 1 : k]).sum(axis=1).tolist()
-    near = NearestRecords.from_places(MIXED, own, other, k)
-    check_nearest_records(near, own, other, MIXED.pairwise_distances(own, other), k)
+    near = NearestRecords.from_places(MIXED_DISTANCE, own, other, k)
+    check_nearest_records(near, own, other, MIXED_DISTANCE.pairwise_distances(own, other), k)
 
 
 @pytest.mark.parametrize(("r", "k"), [(5, 5), (30, 4), (1000, 10), (1003, 1)])

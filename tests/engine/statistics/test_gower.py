@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from prepared_tables import schema_of
+from prepared_tables import MIXED_DISTANCE, mixed_places, schema_of
 
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
@@ -147,24 +147,14 @@ def test_order_of_variables_and_unit_of_numbers_change_nothing(
     assert distances(*scaled) == pytest.approx(distances(ours, theirs), abs=1e-6)
 
 
-MIXED = GowerDistance(("a", "b", "c"), 50, {"a": {"x": 0, "y": 1}}, {"b": np.arange(50.0), "c": np.arange(50.0)})
-
-
-def places(n: int, seed: int) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    found = np.column_stack([rng.integers(-2, 2, n), rng.integers(0, 101, n), rng.integers(0, 21, n) * 5]).astype(float)
-    found[rng.random(n) < 0.1, 1] = -1
-    return found
-
-
 def test_subsets_add_up_the_distances_of_their_variables() -> None:
-    own, other = places(70, 1), places(90, 2)
+    own, other = mixed_places(70, 1), mixed_places(90, 2)
     subsets = np.array([[True, True, True], [True, False, False], [False, True, True]])
-    rough = SubsetGowerDistances.from_gower(MIXED)
+    rough = SubsetGowerDistances.from_gower(MIXED_DISTANCE)
     found = np.empty((3, 70, 90))
     for rows, k, apart in rough.iterate_blocks(rough.round_places(own), rough.round_places(other), subsets):
         found[k, rows] = apart
     for k, chosen in enumerate(subsets):
-        names = tuple(n for n, inside in zip(MIXED.names, chosen, strict=True) if inside)
-        exact = GowerDistance(names, 50, MIXED.levels, {}).pairwise_distances(own[:, chosen], other[:, chosen])
-        assert found[k] * MIXED.unit_distance == pytest.approx(exact, abs=0.01)
+        names = tuple(n for n, inside in zip(MIXED_DISTANCE.names, chosen, strict=True) if inside)
+        exact = GowerDistance(names, 50, MIXED_DISTANCE.levels, {}).pairwise_distances(own[:, chosen], other[:, chosen])
+        assert found[k] * MIXED_DISTANCE.unit_distance == pytest.approx(exact, abs=0.01)
