@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from keyed_workspace import KEY
+from prepared_workspaces import set_back_before_seals
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.recipe.recipe import Recipe
@@ -204,6 +205,7 @@ def test_one_that_stood_beside_another_may_be_deleted(sealed: Workspace, small: 
     assert wrong(sealed) == ""
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_is_sealed_task_by_task(sealed: Workspace, small: tuple[Recipe, Microdata]) -> None:
     requeue_run(sealed, 2)
     assert wrong(sealed) == ""
@@ -287,6 +289,7 @@ def outside(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_policy_may_name_a_key_outside(
     sealed: Workspace, outside: Path, small: tuple[Recipe, Microdata], tmp_path: Path
 ) -> None:
@@ -321,6 +324,7 @@ def test_a_sealing_key_lies_outside_and_is_there(sealed: Workspace, name: str) -
         assert opened.sealer
 
 
+@pytest.mark.slow
 def test_the_gate_warns_of_a_policy_that_has_changed_since(sealed: Workspace) -> None:
     assert findings(sealed)["policy_since_run"] == "pass"
     (sealed.directory / "policy.toml").write_text("smallest_cell = 1\n")
@@ -339,10 +343,9 @@ def findings(workspace: Workspace) -> dict[str, str]:
     }
 
 
-def test_runs_of_an_earlier_version_say_so_and_are_no_error(
-    sealed: Workspace, before_seals: Callable[[Workspace], None]
-) -> None:
-    before_seals(sealed)
+@pytest.mark.slow
+def test_runs_of_an_earlier_version_say_so_and_are_no_error(sealed: Workspace) -> None:
+    set_back_before_seals(sealed)
     with Workspace.open(sealed.directory) as opened:
         assert [row.act for row in audit_rows(opened.connection)][-1] == "seals begun"
         found = verify_workspace(opened)

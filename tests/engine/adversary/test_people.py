@@ -123,6 +123,7 @@ def test_the_probability_of_the_members_found_is_that_of_all_ways_to_hold_out(
     assert holdout_probability(of_members, n, shown - of_members, c) == pytest.approx(np.mean(seen))
 
 
+@pytest.mark.slow
 def test_whole_copies_of_ten_people_are_found_and_ten_others_are_not() -> None:
     """No hold-out of a fifth shows ten people: it holds none of them with probability .11. Rows alone do, and the hold-out agrees."""
     incomes = np.random.default_rng(7).permutation(np.arange(1000, 9000, dtype=float))
@@ -181,6 +182,7 @@ def test_of_releases_without_a_leak_at_most_the_level_is_found() -> None:
     assert np.mean(np.array(least) <= CONTENT_LEVEL) <= 0.04
 
 
+@pytest.mark.slow
 def test_order_and_names_change_nothing() -> None:
     release = with_copies(40)
     shuffled = release.sample(frac=1, random_state=5)

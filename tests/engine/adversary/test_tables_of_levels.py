@@ -78,6 +78,7 @@ def test_regressions_beside_kept_keys_equal_records_by_chance(of: str, tables: i
     )
 
 
+@pytest.mark.slow
 def test_a_copy_beside_kept_keys_is_one_and_half_a_copy_blocks() -> None:
     """The negative control."""
     rng = np.random.default_rng(42)
@@ -111,6 +112,7 @@ def rarest_of(own: pd.DataFrame, k: int) -> pd.DataFrame:
     return own.iloc[np.argsort(score.to_numpy(), kind="stable")[:k]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exchanged", [False, True])
 def test_rare_people_spread_over_five_datasets_are_seen_by_the_hold_out_alone(exchanged: bool) -> None:
     """Exchanged: the hold-out people are those of whom copies are there."""

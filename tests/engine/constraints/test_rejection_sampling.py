@@ -298,6 +298,7 @@ def test_a_recipe_with_constraints_is_written_as_it_was_read() -> None:
     assert (again.form.redraws, again.form.unmet) == (9, "keep")
 
 
+@pytest.mark.slow
 def test_a_threshold_may_be_of_one_rule_or_of_all() -> None:
     value = "utility.constraint_violations.broken_records"
     data = table(recipe(SUM))
@@ -384,6 +385,7 @@ def test_numbers_are_rounded_to_twelve_digits_whatever_their_size() -> None:
     assert np.isinf(round_significant(np.array([np.inf]))).all()
 
 
+@pytest.mark.slow
 def test_a_joint_step_that_makes_records_anew_is_held_to_constraints_too() -> None:
     rng = np.random.default_rng(1)
     a = rng.choice(["x", "y", "z"], 300)

@@ -53,6 +53,7 @@ async def test_state_is_written_on_every_change(sit, directory):
         assert not list(directory.glob(f"{FILE}.*"))
 
 
+@pytest.mark.slow
 async def test_leaving_the_project_is_remembered(sit, directory):
     async with sit(directory, "enter", "q"):
         assert load_state(directory).project is None
@@ -91,6 +92,7 @@ def test_a_damaged_state_is_no_obstacle(tmp_path, text):
     assert load_state(tmp_path) == AppState()
 
 
+@pytest.mark.slow
 async def test_a_tab_of_another_version_is_not_believed(sit, directory):
     save_state(directory, AppState(project=1, tab="gone"))
     async with sit(directory) as seat:

@@ -32,6 +32,7 @@ def text_area(seat):
     return seat.app.screen.query_one(TomlText)
 
 
+@pytest.mark.slow
 async def test_the_steps_stand_beside_the_text(sit, built_data, size):
     async with sit(built_data, size=size, tab="plan") as seat:
         assert "✓ run 4 is this plan; R runs it again" in seat.text
@@ -377,6 +378,7 @@ async def test_the_plan_is_edited_with_the_users_own_editor(sit, built_data, mon
         assert "seed = = 7" not in seat.app.screen.query_one(TomlText).text
 
 
+@pytest.mark.slow
 async def test_without_an_editor_the_plan_says_how_to_name_one(sit, built_data, monkeypatch):
     for name in ("VISUAL", "EDITOR"):
         monkeypatch.delenv(name, raising=False)

@@ -27,6 +27,7 @@ def head(seat):
     return seat.text.splitlines()[3]
 
 
+@pytest.mark.slow
 async def test_a_sweep_is_drawn_with_both_data(sit, directory, size):
     async with sit(directory, size=size, tab="sweep") as seat:
         assert "study 1/2: visits, log_normal, income ±5% · expected_match_risk 1/8" in head(seat)
@@ -55,6 +56,7 @@ async def test_m_and_brackets_go_through_measures_and_studies(sit, directory):
         assert "study 1/2" in head(seat)
 
 
+@pytest.mark.slow
 async def test_the_cursor_reads_values_in_their_own_unit_on_both_scales(sit, directory):
     async with sit(directory, "home", tab="sweep") as seat:
         said = seat.reading

@@ -66,6 +66,7 @@ def findings(draw: st.DrawFn) -> tuple[Finding, ...]:
 WAIVERS = st.lists(st.sampled_from((*KEYS, "*")), max_size=3, unique=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(findings(), WAIVERS)
 def test_the_answer_is_never_greener_than_the_gate(found: tuple[Finding, ...], waived: list[str]) -> None:
@@ -106,6 +107,7 @@ def test_the_sentence_counts_what_the_records_are() -> None:
     assert "120 people" in answer_from_examination(Examination(1, "0", (found,)), PLAIN, Policy(), 120).sentence
 
 
+@pytest.mark.slow
 def test_a_release_that_the_gate_cannot_examine_may_not_leave(
     workspace: Workspace, finished: Callable[..., int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

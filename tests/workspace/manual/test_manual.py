@@ -122,6 +122,7 @@ def places(questions: Sequence[tuple[str, tuple[str, ...]]]) -> list[int]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("questions", "first", "three"), [(NEWCOMERS, 28, 32), (LATER, 17, 19)], ids=["before", "later"]
 )
@@ -134,6 +135,7 @@ def test_a_newcomer_finds_the_answer_first_or_among_three(
     assert sum(place <= 3 for place in found) >= three
 
 
+@pytest.mark.slow
 def test_without_the_weight_of_headings_fewer_answers_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """The negative control of the test above."""
     monkeypatch.setattr(search, "FIELDS", search.FIELDS | {"heading": (0.0, 0.75)})
