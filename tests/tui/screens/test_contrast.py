@@ -68,13 +68,19 @@ def test_the_ratio_is_that_of_the_standard():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "size", [(80, 24), pytest.param((200, 60), marks=[pytest.mark.sizes, pytest.mark.again])], ids=str
+    ("size", "every"),
+    [
+        pytest.param((80, 24), 3, id="(80, 24)"),
+        pytest.param((80, 24), 1, id="(80, 24)-all", marks=pytest.mark.study),
+        pytest.param((200, 60), 1, id="(200, 60)", marks=[pytest.mark.sizes, pytest.mark.again]),
+    ],
 )
-async def test_text_stands_out_on_every_screen_in_every_theme(sit, built_data, size):
+async def test_text_stands_out_on_every_screen_in_every_theme(sit, built_data, size, every):
+    """Each screen in a third of the themes, the next one in another third; among the studies all of them."""
     found, themes = {}, list(LEAST.items())
     async with sit(built_data, tab="runs", size=size) as seat:
         project = seat.app.screen
-        for name, keys in SCREENS.items():
+        for at, (name, keys) in enumerate(SCREENS.items()):
             while len(seat.app.screen_stack) > 2:
                 await seat.app.pop_screen()
             if seat.app.screen is project:
@@ -83,11 +89,12 @@ async def test_text_stands_out_on_every_screen_in_every_theme(sit, built_data, s
                 await seat.app.open_project(1, 1, "runs")
                 project = seat.app.screen
             await seat.press("shift", *keys)
-            for theme, least in themes:
+            for theme, least in themes[at % every :: every]:
                 seat.app.theme = theme
                 await seat.pilot.pause()
                 found |= dict.fromkeys(faint(seat.app, least), f"{name}, {theme}")
-            themes.reverse()  # the next screen begins with the theme that is there: another costs more than a screen
+            if every == 1:
+                themes.reverse()  # the next screen begins with the theme that is there: another costs more than a screen
     assert found == {}, "\n".join(f"{where}: {text}" for text, where in found.items())
 
 
