@@ -40,7 +40,13 @@ def test_no_seed_is_found_from_the_order_of_the_rows(ce: pd.DataFrame, releasing
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "step", "alone"),
-    [("ce.csv", TREES, False), ("ce.csv", LINEAR, False), ("ce.csv", LINEAR, True), ("Airbnb", TREES, False)],
+    [
+        ("ce.csv", TREES, False),
+        ("ce.csv", LINEAR, False),
+        ("ce.csv", LINEAR, True),
+        # trees of other data: keys and comparisons are those of the first
+        pytest.param("Airbnb", TREES, False, marks=pytest.mark.study),
+    ],
 )
 def test_no_guess_at_a_value_is_confirmed(
     name: str, step: dict[str, object], alone: bool, ce: pd.DataFrame, listings: pd.DataFrame, releasing: Release

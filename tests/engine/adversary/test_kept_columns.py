@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.engine.adversary import kept_columns
@@ -114,6 +114,7 @@ def test_without_a_column_all_records_are_one_class() -> None:
     assert CombinationSizes.from_cells({}, (), 0).average_risk == 0
 
 
+@settings(max_examples=25)
 @given(n=st.integers(12, 150), seed=st.integers(0, 9), names=SUBSETS, limits=st.sampled_from(LIMITS))
 @pytest.mark.slow
 def test_each_lever_s_number_is_that_of_the_recoded_table(

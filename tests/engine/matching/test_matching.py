@@ -81,7 +81,7 @@ def as_arrays(keys, windows) -> tuple[list[ExactKey], list[WindowKey]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(tables())
 def test_equals_the_double_loop(table) -> None:
     keys, windows, n, n_released = table

@@ -11,7 +11,7 @@ from sfumato.engine.errors import NotConverged
 from sfumato.engine.methods.results import ChainTrace
 from sfumato.engine.methods.run import Progress, legacy_state
 from sfumato.engine.posterior.ensemble import sample_emcee
-from sfumato.engine.posterior.laplace import sample_laplace
+from sfumato.engine.posterior.laplace import PosteriorDraws, sample_laplace
 from sfumato.engine.posterior.zero_inflated_poisson import ZeroInflatedPoisson
 
 
@@ -84,10 +84,16 @@ def test_ensemble_and_laplace_agree() -> None:
     np.testing.assert_allclose(posterior.theta.std(axis=0) / laplace.std(axis=0), 1, atol=0.1)
 
 
-@pytest.mark.slow
-def test_diagnostics_cover_every_parameter() -> None:
+@pytest.fixture(scope="module")
+def ensemble_draws() -> tuple[ZeroInflatedPoisson, PosteriorDraws]:
+    """A model and its draws by the ensemble, for all that is looked at in one."""
     model = problem(200, 6)
-    posterior = sample_emcee(model, 10, np.random.default_rng(5), silent)
+    return model, sample_emcee(model, 4000, np.random.default_rng(5), silent)
+
+
+@pytest.mark.slow
+def test_diagnostics_cover_every_parameter(ensemble_draws: tuple[ZeroInflatedPoisson, PosteriorDraws]) -> None:
+    model, posterior = ensemble_draws
     by_parameter = {(found.name, found.parameter): found for found in posterior.diagnostics}
     for name in model.names:
         assert by_parameter["r_hat", name].passed
@@ -95,7 +101,7 @@ def test_diagnostics_cover_every_parameter() -> None:
         assert by_parameter["tail_effective_sample_size", name].passed
         assert by_parameter["autocorrelation_time", name].value > 0
     assert 0 < by_parameter["acceptance", "all parameters"].value < 1
-    assert posterior.theta.shape == (10, 5)
+    assert posterior.theta.shape == (4000, 5)
 
 
 def test_statistics_are_of_the_parameters_and_not_of_white_coordinates() -> None:
@@ -108,9 +114,10 @@ def test_statistics_are_of_the_parameters_and_not_of_white_coordinates() -> None
 
 
 @pytest.mark.slow
-def test_the_trace_is_of_the_parameters_and_every_step() -> None:
-    model = problem(200, 6)
-    posterior = sample_emcee(model, 4000, np.random.default_rng(5), silent)
+def test_the_trace_is_of_the_parameters_and_every_step(
+    ensemble_draws: tuple[ZeroInflatedPoisson, PosteriorDraws],
+) -> None:
+    model, posterior = ensemble_draws
     trace = posterior.trace
     assert isinstance(trace, ChainTrace)
     assert trace.parameters == (*model.names, "log posterior")

@@ -175,7 +175,7 @@ def test_too_few_controls_are_said() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("controls", [40, 80, 194])
+@pytest.mark.parametrize("controls", [40, pytest.param(80, marks=pytest.mark.study), 194])
 def test_what_is_added_has_its_level_where_one_control_is_taken_for_a_record(controls: int) -> None:
     """Of fewer than a hundred scored controls one may reach the limit; a release of other people then excludes 0 no more often."""
     found = []

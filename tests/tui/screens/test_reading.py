@@ -45,7 +45,9 @@ async def test_a_file_of_another_encoding_is_asked_about_and_read_as_is_said(sit
     assert said == {"encoding": "windows-1252", "delimiter": ";", "decimal": ","}
 
 
-@pytest.mark.parametrize("width", [80, 120, 160, 200])
+@pytest.mark.parametrize(
+    "width", [80, pytest.param(120, marks=pytest.mark.study), pytest.param(160, marks=pytest.mark.study), 200]
+)
 async def test_the_first_rows_are_as_wide_as_there_is_room_and_none_goes_on_in_the_next_line(
     sit, empty, tmp_path, width
 ):

@@ -312,7 +312,7 @@ NUMBER_FORMATS = [
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data(), st.sampled_from(NUMBER_FORMATS), st.sampled_from(["\n", "\r\n", "\r"]), st.booleans(), st.booleans())
 def test_what_a_column_is_does_not_depend_on_where_its_values_stand(
     data: st.DataObject, form: TextFormat | None, ends: str, levels: bool, whole: bool

@@ -115,7 +115,7 @@ def valid_tables() -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("number", "at_least"), [(96, 20), pytest.param(NEAR, AT_LEAST, marks=pytest.mark.study)], ids=["some", "all"]
+    ("number", "at_least"), [(48, 10), pytest.param(NEAR, AT_LEAST, marks=pytest.mark.study)], ids=["some", "all"]
 )
 def test_recipes_near_to_valid_ones_are_carried_out_or_refused_with_one_message(
     tmp_path: Path, confidential: Microdata, number: int, at_least: int

@@ -49,6 +49,11 @@ def test_the_demo_is_released_without_a_waiver(keyed: Workspace, tmp_path: Path)
     }  # fmt: skip
     assert {"unmet_thresholds", "kept_keys", "membership_evidence", "extremes", "own_values"} <= checks(found, "pass")
     write_run_release(keyed, run_id, tmp_path / "out")
+
+
+@pytest.mark.study
+def test_of_the_demo_without_smoothing_the_largest_index_is_to_be_judged(keyed: Workspace) -> None:
+    """What the demo is protected by; that the check of extremes warns of a value that leaves, ``test_gate`` shows of a small table."""
     _, without = examined(keyed, "randhie", None, ["release.m=2", "synthesis[6].smoothing=false"])
     # Trees without smoothing donate the largest index, one family's: a single value is to be judged, since a draw may show it by chance.
     assert "extremes" in checks(without, "warn")
