@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from sfumato.engine.data.schema import Kind, Role, Variable
 
+from .number_signs import write_padded_digits
+
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
@@ -45,12 +47,14 @@ class ColumnProfile:
     distinct: number of distinct values
     exclusion_reasons: why the column does not enter the project: it may be an identifier, has no value, or is not
         wanted
+    question: the other reading of its values that remains, and the option that chooses it; empty where there is none
     """
 
     variable: Variable
     missing: int
     distinct: int
     exclusion_reasons: tuple[str, ...] = ()
+    question: str = ""
 
     @property
     def is_included(self) -> bool:
@@ -86,7 +90,7 @@ def _profile_column(name: str, values: pd.Series, about: ColumnDescription) -> C
     """Guess the kind, the missing codes and the role of one column, and count its values."""
     from sfumato.engine.data.missing_codes import mask_missing_codes
 
-    from .identifiers import identifier_reasons
+    from .identifiers import identifier_reasons, is_named_as_code
 
     as_read = Variable(name, Kind.CATEGORICAL, missing=about.missing)
     records = len(values)
@@ -106,8 +110,30 @@ def _profile_column(name: str, values: pd.Series, about: ColumnDescription) -> C
     # a column with labelled values is a classification, however many values it has
     why = () if labelled_values(about, codes) else identifier_reasons(name, present, having)
     if why and kind in (Kind.CATEGORICAL, Kind.COUNT):
-        return ColumnProfile(replace(variable, kind=Kind.CATEGORICAL, role=Role.IDENTIFIER), missing, distinct, why)
-    return ColumnProfile(variable, missing, distinct)
+        return ColumnProfile(replace(variable, role=Role.IDENTIFIER), missing, distinct, why)
+    if kind is Kind.COUNT and not about.labels and _has_one_length(present) and is_named_as_code(name):
+        kind = Kind.CATEGORICAL
+        question = f"digits of one length are read as codes; --as {name}=count reads them as numbers"
+        return ColumnProfile(replace(variable, kind=kind), missing, distinct, question=question)
+    return ColumnProfile(variable, missing, distinct, question=_remaining_question(name, present, kind, having))
+
+
+def _has_one_length(present: pd.Series) -> bool:
+    """Return whether whole numbers (k,) all have the same number of digits, at least two."""
+    return bool(present.min() >= 10) and len(f"{present.min():.0f}") == len(f"{present.max():.0f}")
+
+
+def _remaining_question(name: str, present: pd.Series, kind: Kind, records: int) -> str:
+    """Return what the values (k,) of a column may be besides its kind, with the option that says so."""
+    from .identifiers import is_named_as_code
+
+    # numbers of many lengths are magnitudes: numbers of persons or firms fill one length
+    if kind is Kind.COUNT and MAX_CODE_LEVELS < present.nunique() == records and _has_one_length(present):
+        return f"every record has a number of its own; if it names the record, --leave-out {name}"
+    many = kind is Kind.CATEGORICAL and present.nunique() > MAX_CODE_LEVELS
+    if many and not is_named_as_code(name) and write_padded_digits(map(str, present)):
+        return f"leading zeros are kept, so the values are codes; --as {name}=count reads them as numbers"
+    return ""
 
 
 def _distinct_values(values: pd.Series) -> tuple[pd.Series, NDArray[np.intp] | None]:
@@ -213,6 +239,9 @@ def _kind_from_values(present: pd.Series, distinct: int) -> Kind:
         return Kind.COUNT if whole and present.min() >= 0 else Kind.CONTINUOUS
     if pd.api.types.is_datetime64_any_dtype(present):
         return Kind.DATE
+    # 0101 and 20190731 would be read as dates of a compact ISO form; digits with leading zeros are codes
+    if write_padded_digits(map(str, present)):
+        return Kind.CATEGORICAL
     # parsing all texts of a long column as dates takes too long to be a guess
     some = pd.Series(present.unique()[:1000]).astype("str")
     dates = pd.to_datetime(some, errors="coerce", format="ISO8601", utc=True)
