@@ -35,6 +35,12 @@ NO_ANSWER = re.compile(
     r"sans réponse|ne sait pas|non réponse|non concerné|no sabe|no contesta|ns/nc|no procede",
     re.IGNORECASE,
 )
+MAX_SIGNS = 10
+"""Most distinct texts among numbers that are taken for signs of no value; a column of numbers has more distinct ones."""
+MAX_SIGN_LENGTH = 24
+MAX_SIGN_SHARE = 0.3
+"""Largest share of the records with a value that signs among numbers may have."""
+SUPPRESSED = "*"
 NO_VALUE = "no record has a value"
 
 
@@ -48,6 +54,7 @@ class ColumnProfile:
     exclusion_reasons: why the column does not enter the project: it may be an identifier, has no value, or is not
         wanted
     question: the other reading of its values that remains, and the option that chooses it; empty where there is none
+    signs: texts among its values that are taken for missing values, unless the owner says that it has levels
     """
 
     variable: Variable
@@ -55,6 +62,7 @@ class ColumnProfile:
     distinct: int
     exclusion_reasons: tuple[str, ...] = ()
     question: str = ""
+    signs: tuple[str, ...] = ()
 
     @property
     def is_included(self) -> bool:
@@ -89,6 +97,7 @@ def records_with_missing(raw: RawTable, columns: Sequence[ColumnProfile]) -> NDA
 def _profile_column(name: str, values: pd.Series, about: ColumnDescription) -> ColumnProfile:
     """Guess the kind, the missing codes and the role of one column, and count its values."""
     from sfumato.engine.data.missing_codes import mask_missing_codes
+    from sfumato.engine.data.spelling import read_numbers
 
     from .identifiers import identifier_reasons, is_named_as_code
 
@@ -100,6 +109,12 @@ def _profile_column(name: str, values: pd.Series, about: ColumnDescription) -> C
     codes = (*about.missing, *_no_answer_codes(present, about))
     if len(codes) > len(about.missing):
         present = mask_missing_codes(values, replace(as_read, missing=codes)).dropna()
+    signs = () if about.labels else _signs_of_no_value(present, times)
+    if signs:
+        codes = (*codes, *signs)
+        present = present[~present.isin(signs)]
+        if SUPPRESSED not in signs or len(signs) > 1 or _are_numbers(present):
+            present = read_numbers(present)
     distinct = int(present.nunique())
     kind = _kind_from_labels(present, distinct, about) or _kind_from_values(present, distinct)
     variable = Variable(name, kind, labels=non_blank_labels(about.labels), missing=codes, title=about.title)
@@ -115,7 +130,52 @@ def _profile_column(name: str, values: pd.Series, about: ColumnDescription) -> C
         kind = Kind.CATEGORICAL
         question = f"digits of one length are read as codes; --as {name}=count reads them as numbers"
         return ColumnProfile(replace(variable, kind=kind), missing, distinct, question=question)
-    return ColumnProfile(variable, missing, distinct, question=_remaining_question(name, present, kind, having))
+    question = _remaining_question(name, present, kind, having)
+    if signs:
+        shown = ", ".join(f'"{sign}"' for sign in signs)
+        levels = " and the rest for numbers" if kind in (Kind.COUNT, Kind.CONTINUOUS) else ""
+        verb, noun, them = (
+            ("is", "a missing value", "it a level") if len(signs) == 1 else ("are", "missing values", "them levels")
+        )
+        question = f"{shown} {verb} taken for {noun}{levels}; --as {name}=categorical makes {them}"
+    return ColumnProfile(variable, missing, distinct, question=question, signs=signs)
+
+
+def _are_numbers(present: pd.Series) -> bool:
+    """Return whether all texts (k,) write numbers."""
+    from sfumato.engine.data.spelling import read_numbers
+
+    return bool(len(present)) and bool(read_numbers(present).notna().all())
+
+
+def _signs_of_no_value(present: pd.Series, times: NDArray[np.intp] | None) -> tuple[str, ...]:
+    """Return the texts of a column that break its type: a few short ones among numbers, and ``*`` for suppressed cells.
+
+    ``present`` are the values (n,), or the distinct ones (k,) with the number of records of each in ``times``.
+    """
+    import numpy as np
+    import pandas as pd
+
+    from sfumato.engine.data.spelling import read_numbers
+
+    if pd.api.types.is_numeric_dtype(present.dtype) or pd.api.types.is_datetime64_any_dtype(present.dtype):
+        return ()
+    texts = present.astype("str").drop_duplicates()
+    if len(texts) < 2 or write_padded_digits(text for text in texts if text.isdigit()):
+        return ()
+    is_number = read_numbers(texts).notna()
+    breaking = texts[~is_number].tolist()
+    suppressed = (SUPPRESSED,) if SUPPRESSED in breaking else ()
+    few = len(breaking) <= MAX_SIGNS < int(is_number.sum()) and max(map(len, breaking), default=0) <= MAX_SIGN_LENGTH
+    if not breaking or not few:
+        return suppressed
+    if times is None:
+        shown = present.astype("str").isin(breaking)
+        records, of_them = len(present), int(shown.sum())
+    else:
+        counts = times[present.index]
+        records, of_them = int(counts.sum()), int(counts[np.flatnonzero(present.isin(breaking).to_numpy())].sum())
+    return tuple(breaking) if of_them <= MAX_SIGN_SHARE * records else suppressed
 
 
 def _has_one_length(present: pd.Series) -> bool:

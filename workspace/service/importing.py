@@ -88,7 +88,10 @@ class ImportSelection:
         if (name in self.keep or name in kinds) and role is Role.IDENTIFIER:
             column = replace(column, variable=replace(column.variable, role=Role.OTHER), exclusion_reasons=())
         if name in kinds:
-            column = replace(column, variable=replace(column.variable, kind=kinds[name]), question="")
+            codes = column.variable.missing
+            if kinds[name].has_levels:
+                codes = tuple(code for code in codes if code not in column.signs)
+            column = replace(column, variable=replace(column.variable, kind=kinds[name], missing=codes), question="")
         return replace(column, question="") if name in self.keep else column
 
 
