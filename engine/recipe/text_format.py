@@ -16,6 +16,7 @@ from ..errors import BadInput
 DELIMITERS: Final = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "blanks", ":": "colon"}
 QUOTES: Final = ('"', "'", "")
 DECIMALS: Final = (".", ",")
+HEADER_CELLS: Final = ("", "first_missing", "last_missing", "one_more")
 THOUSANDS: Final = ("", ",", ".", " ", "'")
 NO_CHARACTERS: Final = {"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined", "utf-7", "mbcs", "oem"}
 """Codecs of Python that are no encodings of a file."""
@@ -62,7 +63,11 @@ class TextFormat(Section):
     delimiter: " " is any run of blanks and tabs
     thousands: " " is any kind of blank, "'" any apostrophe
     header: False where no line has names, and the columns are called column_1, column_2, …
+    header_cells: how the line of names differs from the rows: "first_missing" as R writes names of rows, "last_missing"
+        where each row ends with a separator, "one_more" where only the line of names does
     skip: lines above the table
+    skip_below: records below the names that are none: questions, units, import codes
+    footer: lines below the table: totals, sources
     trim: whether blanks around a cell are ignored
     missing: texts that stand for a missing value in any column; an empty cell always does
     """
@@ -78,6 +83,11 @@ class TextFormat(Section):
     skip: Annotated[int, Param("lines above the table", ge=0, le=1000)] = 0
     trim: Annotated[bool, Param("whether blanks around cells do not count")] = False
     missing: Annotated[tuple[str, ...], Param("what stands for no value")] = ()
+    header_cells: Annotated[
+        str, Param("how the line of names differs from the rows", parse=_parse_one_of(HEADER_CELLS))
+    ] = ""
+    skip_below: Annotated[int, Param("lines below the names that are no records", ge=0, le=100)] = 0
+    footer: Annotated[int, Param("lines below the table", ge=0, le=1000)] = 0
 
     @classmethod
     def from_table(cls, table: object, place: str = "data.format") -> TextFormat:
@@ -90,6 +100,9 @@ class TextFormat(Section):
             raise BadInput(f"{place}.thousands", f'"{self.thousands}" is the decimal sign; say which of the two it is')
         if self.decimal == self.delimiter and not self.quote:
             raise BadInput(f"{place}.decimal", f'"{self.decimal}" separates the columns; say which of the two it is')
+        for key in ("header_cells", "skip_below"):
+            if getattr(self, key) and not self.header:
+                raise BadInput(f"{place}.{key}", "a file without names has no line of names; leave it out")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "missing", tuple(dict.fromkeys(self.missing)))

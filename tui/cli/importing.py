@@ -17,7 +17,7 @@ from sfumato.workspace.reporting.words import records_and_dropped_text
 from sfumato.workspace.service.importing import ImportSelection, preview_file
 from sfumato.workspace.visible_text import replace_unprintable
 
-from ..session.importing import import_in_process, left_out_lines
+from ..session.importing import column_remarks, import_in_process
 from ..session.places import remember_workspace
 from .options import chosen_workspace, report_workspace_at_end, table_text, terminal_width
 
@@ -35,14 +35,14 @@ def preview_text(file: str, format_settings: Mapping[str, Any], selection: Impor
             table_text(first_rows_table(found.detection, terminal_width())),
         ]
         parts += undecided_lines(found.detection)
-    parts += [table_text(_columns_table(found.columns)), "\n".join(left_out_lines(found.columns))]
+    parts += [table_text(_columns_table(found.columns)), "\n".join(column_remarks(found.columns))]
     return "\n\n".join(filter(None, parts))
 
 
 def _columns_table(columns: Sequence[ColumnProfile]) -> DisplayTable:
     """Return the columns of a file as a table, with titles where any column has one."""
     lines = [
-        [p.variable.name, p.variable.kind.value, "" if p.is_included else "left out", f"{p.missing:,}", f"{p.distinct:,}", replace_unprintable(p.variable.title)]
+        [p.variable.name, p.variable.kind.value, "left out" if not p.is_included else "?" if p.question else "", f"{p.missing:,}", f"{p.distinct:,}", replace_unprintable(p.variable.title)]
         for p in columns
     ]  # fmt: skip
     titled = any(p.variable.title for p in columns)
@@ -78,7 +78,7 @@ def import_and_describe(
         ),
         *([] if found.detection is None else undecided_lines(found.detection)),
         table_text(_columns_table(found.columns)),
-        *filter(None, ["\n".join(left_out_lines(found.columns))]),
+        *filter(None, ["\n".join(column_remarks(found.columns))]),
         "Kinds are guesses. Correct them and give each column its role in a recipe: quasi-identifier, sensitive or other.",
     ]
     if recipe_file is None:

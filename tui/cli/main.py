@@ -194,7 +194,9 @@ def import_file(
 
     from .importing import import_and_describe, preview_text
 
-    what = ImportSelection(*(said.pop(name) for name in ("sheet", "where", "sample", "only", "leave_out", "keep")))
+    what = ImportSelection(
+        *(said.pop(name) for name in ("sheet", "where", "sample", "only", "leave_out", "keep", "kinds"))
+    )
 
     form = {key: value for key, value in said.items() if value not in (None, ())}
     form |= {"missing": list(form["missing"])} if "missing" in form else {}

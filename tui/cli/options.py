@@ -137,6 +137,8 @@ def add_text_format_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--quote", metavar="SIGN", help="What stands around cells that hold separators."),
         click.option("--header/--no-header", default=None, help="Whether the first line holds names."),
         click.option("--skip", type=int, metavar="LINES", help="Lines that stand before the table."),
+        click.option("--skip-below", type=int, metavar="LINES", help="Lines below the names that are no records."),
+        click.option("--footer", type=int, metavar="LINES", help="Lines that stand below the table."),
         click.option("--trim/--no-trim", default=None, help="Whether blanks around a cell do not count."),
         click.option("--missing", multiple=True, metavar="CODE", help="What stands for no value. Repeatable."),
     )
@@ -155,6 +157,9 @@ def add_selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--only", multiple=True, metavar="COLUMN", help="Bring in this column and no other. Repeatable."),
         click.option("--leave-out", multiple=True, metavar="COLUMN", help="Leave this column out. Repeatable."),
         click.option("--keep", multiple=True, metavar="COLUMN", help="Bring it in though it may be an identifier."),
+        click.option(
+            "--as", "kinds", multiple=True, metavar="COLUMN=KIND", help="Say a column's kind: zip=categorical."
+        ),
     )
     for option in reversed(options):
         command = option(command)

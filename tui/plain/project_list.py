@@ -63,7 +63,7 @@ def import_a_file(session: PlainSession) -> None:
     from sfumato.workspace.reporting.words import records_and_dropped_text
     from sfumato.workspace.service.importing import EVERYTHING
 
-    from ..session.importing import import_in_process, left_out_lines
+    from ..session.importing import column_remarks, import_in_process
 
     talk = session.conversation
     file = talk.ask("Which file?", "a path", _check_path_exists)
@@ -82,7 +82,7 @@ def import_a_file(session: PlainSession) -> None:
                 f"{column.variable.kind}, {count_noun(column.missing, 'missing value')}, {column.distinct:,} different"
             )
             talk.say(f"{column.variable.name}: {about}.")
-    talk.print_lines(left_out_lines(found.columns))
+    talk.print_lines(column_remarks(found.columns))
     session.open_project(next(one for one in list_project_summaries(session.workspace) if one.id == found.project_id))
     talk.say("Kinds are guesses. Data corrects them and gives each variable a role; then Plan drafts the steps.")
 

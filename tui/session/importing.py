@@ -1,4 +1,4 @@
-"""Import of a file in a process of its own, and the reasons why columns were left out."""
+"""Import of a file in a process of its own, and remarks on how its columns were read."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from sfumato.workspace.service.importing import ImportResult, ImportSelection, i
 from sfumato.workspace.visible_text import replace_unprintable
 
 
-def left_out_lines(columns: Sequence[ColumnProfile]) -> list[str]:
-    """Return why columns are left out, a line each, and how to include those that may be identifiers."""
+def column_remarks(columns: Sequence[ColumnProfile]) -> list[str]:
+    """Return what is open about columns and why some are left out, a line each, with the option that decides."""
+    open_questions = [column for column in columns if column.is_included and column.question]
     out = [column for column in columns if not column.is_included]
-    lines = [
+    lines = [replace_unprintable(f"? {column.variable.name}: {column.question}") for column in open_questions]
+    lines += [
         replace_unprintable(f"{column.variable.name}: left out; {', '.join(column.exclusion_reasons)}")
         for column in out
     ]

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from sfumato.engine.data.schema import Kind, Role, Variable
 
+from .number_signs import write_padded_digits
+
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
@@ -33,6 +35,12 @@ NO_ANSWER = re.compile(
     r"sans réponse|ne sait pas|non réponse|non concerné|no sabe|no contesta|ns/nc|no procede",
     re.IGNORECASE,
 )
+MAX_SIGNS = 10
+"""Most distinct texts among numbers that are taken for signs of no value; a column of numbers has more distinct ones."""
+MAX_SIGN_LENGTH = 24
+MAX_SIGN_SHARE = 0.3
+"""Largest share of the records with a value that signs among numbers may have."""
+SUPPRESSED = "*"
 NO_VALUE = "no record has a value"
 
 
@@ -45,12 +53,16 @@ class ColumnProfile:
     distinct: number of distinct values
     exclusion_reasons: why the column does not enter the project: it may be an identifier, has no value, or is not
         wanted
+    question: the other reading of its values that remains, and the option that chooses it; empty where there is none
+    signs: texts among its values that are taken for missing values, unless the owner says that it has levels
     """
 
     variable: Variable
     missing: int
     distinct: int
     exclusion_reasons: tuple[str, ...] = ()
+    question: str = ""
+    signs: tuple[str, ...] = ()
 
     @property
     def is_included(self) -> bool:
@@ -85,8 +97,9 @@ def records_with_missing(raw: RawTable, columns: Sequence[ColumnProfile]) -> NDA
 def _profile_column(name: str, values: pd.Series, about: ColumnDescription) -> ColumnProfile:
     """Guess the kind, the missing codes and the role of one column, and count its values."""
     from sfumato.engine.data.missing_codes import mask_missing_codes
+    from sfumato.engine.data.spelling import read_numbers
 
-    from .identifiers import identifier_reasons
+    from .identifiers import identifier_reasons, is_named_as_code
 
     as_read = Variable(name, Kind.CATEGORICAL, missing=about.missing)
     records = len(values)
@@ -96,6 +109,12 @@ def _profile_column(name: str, values: pd.Series, about: ColumnDescription) -> C
     codes = (*about.missing, *_no_answer_codes(present, about))
     if len(codes) > len(about.missing):
         present = mask_missing_codes(values, replace(as_read, missing=codes)).dropna()
+    signs = () if about.labels else _signs_of_no_value(present, times)
+    if signs:
+        codes = (*codes, *signs)
+        present = present[~present.isin(signs)]
+        if SUPPRESSED not in signs or len(signs) > 1 or _are_numbers(present):
+            present = read_numbers(present)
     distinct = int(present.nunique())
     kind = _kind_from_labels(present, distinct, about) or _kind_from_values(present, distinct)
     variable = Variable(name, kind, labels=non_blank_labels(about.labels), missing=codes, title=about.title)
@@ -106,8 +125,75 @@ def _profile_column(name: str, values: pd.Series, about: ColumnDescription) -> C
     # a column with labelled values is a classification, however many values it has
     why = () if labelled_values(about, codes) else identifier_reasons(name, present, having)
     if why and kind in (Kind.CATEGORICAL, Kind.COUNT):
-        return ColumnProfile(replace(variable, kind=Kind.CATEGORICAL, role=Role.IDENTIFIER), missing, distinct, why)
-    return ColumnProfile(variable, missing, distinct)
+        return ColumnProfile(replace(variable, role=Role.IDENTIFIER), missing, distinct, why)
+    if kind is Kind.COUNT and not about.labels and _has_one_length(present) and is_named_as_code(name):
+        kind = Kind.CATEGORICAL
+        question = f"digits of one length are read as codes; --as {name}=count reads them as numbers"
+        return ColumnProfile(replace(variable, kind=kind), missing, distinct, question=question)
+    question = _remaining_question(name, present, kind, having)
+    if signs:
+        shown = ", ".join(f'"{sign}"' for sign in signs)
+        levels = " and the rest for numbers" if kind in (Kind.COUNT, Kind.CONTINUOUS) else ""
+        verb, noun, them = (
+            ("is", "a missing value", "it a level") if len(signs) == 1 else ("are", "missing values", "them levels")
+        )
+        question = f"{shown} {verb} taken for {noun}{levels}; --as {name}=categorical makes {them}"
+    return ColumnProfile(variable, missing, distinct, question=question, signs=signs)
+
+
+def _are_numbers(present: pd.Series) -> bool:
+    """Return whether all texts (k,) write numbers."""
+    from sfumato.engine.data.spelling import read_numbers
+
+    return bool(len(present)) and bool(read_numbers(present).notna().all())
+
+
+def _signs_of_no_value(present: pd.Series, times: NDArray[np.intp] | None) -> tuple[str, ...]:
+    """Return the texts of a column that break its type: a few short ones among numbers, and ``*`` for suppressed cells.
+
+    ``present`` are the values (n,), or the distinct ones (k,) with the number of records of each in ``times``.
+    """
+    import numpy as np
+    import pandas as pd
+
+    from sfumato.engine.data.spelling import read_numbers
+
+    if pd.api.types.is_numeric_dtype(present.dtype) or pd.api.types.is_datetime64_any_dtype(present.dtype):
+        return ()
+    texts = present.astype("str").drop_duplicates()
+    if len(texts) < 2 or write_padded_digits(text for text in texts if text.isdigit()):
+        return ()
+    is_number = read_numbers(texts).notna()
+    breaking = texts[~is_number].tolist()
+    suppressed = (SUPPRESSED,) if SUPPRESSED in breaking else ()
+    few = len(breaking) <= MAX_SIGNS < int(is_number.sum()) and max(map(len, breaking), default=0) <= MAX_SIGN_LENGTH
+    if not breaking or not few:
+        return suppressed
+    if times is None:
+        shown = present.astype("str").isin(breaking)
+        records, of_them = len(present), int(shown.sum())
+    else:
+        counts = times[present.index]
+        records, of_them = int(counts.sum()), int(counts[np.flatnonzero(present.isin(breaking).to_numpy())].sum())
+    return tuple(breaking) if of_them <= MAX_SIGN_SHARE * records else suppressed
+
+
+def _has_one_length(present: pd.Series) -> bool:
+    """Return whether whole numbers (k,) all have the same number of digits, at least two."""
+    return bool(present.min() >= 10) and len(f"{present.min():.0f}") == len(f"{present.max():.0f}")
+
+
+def _remaining_question(name: str, present: pd.Series, kind: Kind, records: int) -> str:
+    """Return what the values (k,) of a column may be besides its kind, with the option that says so."""
+    from .identifiers import is_named_as_code
+
+    # numbers of many lengths are magnitudes: numbers of persons or firms fill one length
+    if kind is Kind.COUNT and MAX_CODE_LEVELS < present.nunique() == records and _has_one_length(present):
+        return f"every record has a number of its own; if it names the record, --leave-out {name}"
+    many = kind is Kind.CATEGORICAL and present.nunique() > MAX_CODE_LEVELS
+    if many and not is_named_as_code(name) and write_padded_digits(map(str, present)):
+        return f"leading zeros are kept, so the values are codes; --as {name}=count reads them as numbers"
+    return ""
 
 
 def _distinct_values(values: pd.Series) -> tuple[pd.Series, NDArray[np.intp] | None]:
@@ -213,6 +299,9 @@ def _kind_from_values(present: pd.Series, distinct: int) -> Kind:
         return Kind.COUNT if whole and present.min() >= 0 else Kind.CONTINUOUS
     if pd.api.types.is_datetime64_any_dtype(present):
         return Kind.DATE
+    # 0101 and 20190731 would be read as dates of a compact ISO form; digits with leading zeros are codes
+    if write_padded_digits(map(str, present)):
+        return Kind.CATEGORICAL
     # parsing all texts of a long column as dates takes too long to be a guess
     some = pd.Series(present.unique()[:1000]).astype("str")
     dates = pd.to_datetime(some, errors="coerce", format="ISO8601", utc=True)

@@ -23,6 +23,14 @@ from .number_signs import WHOLE_NUMBER, detect_number_signs, looks_like_number
 SAMPLE_BYTES = 1 << 18
 SAMPLE_ROWS = 400
 MAX_PREAMBLE_ROWS = 30
+ROW_NAMES = "row_names"
+"""Name of the first column where the line of names has none for it, as R writes tables."""
+MAX_LINES_BELOW = 3
+MIN_ROWS_TO_COMPARE = 10
+MAX_FOOTER_LINES = 40
+TOTAL_WORDS = re.compile(
+    r"(?:grand |sub)?totals?|all|sum|gesamt|insgesamt|summe|ensemble|totaal|totale|suma|razem", re.IGNORECASE
+)
 # the mark of UTF-32-LE begins with that of UTF-16-LE, so it is tried first
 BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -90,12 +98,12 @@ class DetectedFormat:
 
 
 def detect_text_format(
-    content: bytes, given_keys: Mapping[str, Any] | None = None, text_class: str = ""
+    content: bytes, given_keys: Mapping[str, Any] | None = None, text_class: str = "", tail: bytes = b""
 ) -> DetectedFormat:
     """Detect how bytes write a table; keys of ``[data.format]`` that the owner has set are taken as given.
 
     Where ``content`` is only the beginning of a file, ``text_class`` describes the whole file: "ascii", "utf-8" or
-    "other". A key that cannot be detected keeps its default and is marked as doubtful. Raises BadInput for a wrong key.
+    "other". ``tail`` are the last lines of the file, among which lines below the table are looked for. A key that cannot be detected keeps its default and is marked as doubtful. Raises BadInput for a wrong key.
     """
     asked = TextFormat.from_table(given_keys or {})
     known = {key: _given_setting(key, getattr(asked, key)) for key in given_keys or {}}
@@ -109,12 +117,23 @@ def detect_text_format(
     given = (known["delimiter"].value if "delimiter" in known else "") or (line.group(1) if line else "")
     delimiter, quote, rows, starts = _detect_separator(lines, given, known["quote"].value if "quote" in known else None)
     preamble = 0 if "skip" in known else _preamble_rows(rows)
+    uneven = known.get("header_cells")
+    if uneven is None and "header" not in known:
+        preamble, uneven = _detect_header_cells(rows, preamble, is_fixed="skip" in known)
     table, skip = rows[preamble:], first + (starts[preamble] if preamble else 0)
-    header = known.get("header") or _detect_header(table)
+    if uneven is not None and uneven.value:
+        header = SettingReason("header", "yes", "a line of words stands above the rows")
+        table = [_even_names(table[0], uneven.value), *table[1:]]
+    else:
+        header = known.get("header") or _detect_header(table)
     body = table[1:] if header.value == "yes" else table
     names = (
         table[0] if body is not table and table else [f"column_{i + 1}" for i in range(len(table[0]) if table else 0)]
     )
+    names = number_repeated_names([name.strip() for name in names])
+    below = known.get("skip_below") or _detect_lines_below(body if header.value == "yes" else [])
+    body = body[int(below.value) :]
+    footer = known.get("footer") or _detect_footer(tail, encoding.value, delimiter.value, quote.value, len(names))
     columns = [[row[j].strip() for row in body if j < len(row)] for j in range(len(names))]
     codes, missing = _detect_missing_codes(columns, names)
     if "missing" in known:
@@ -131,12 +150,20 @@ def detect_text_format(
         reasons.append(known.get("skip") or SettingReason("skip", str(skip), why))
     if trim.value == "yes":
         reasons.append(trim)
+    reasons += [reason for reason in (uneven, below, footer) if reason is not None and reason.value not in ("", "0")]
     found = TextFormat(
-        encoding.value, delimiter.value, quote.value, signs[0].value, signs[1].value, header.value == "yes", skip, trim.value == "yes", codes
+        encoding.value, delimiter.value, quote.value, signs[0].value, signs[1].value, header.value == "yes", skip, trim.value == "yes", codes,
+        "" if uneven is None else uneven.value, int(below.value), int(footer.value),
     )  # fmt: skip
     shown = tuple(tuple(cell.strip() if found.trim else cell for cell in row) for row in body[:20])
     # what text_files reads without a format: the separator that is most frequent in the first line
-    usual = not known and not skip and found == TextFormat(delimiter=max(",\t;|", key=lines.partition("\n")[0].count))
+    one_line = not any("\n" in cell for cell in (table[0] if table else []))
+    usual = (
+        one_line
+        and not known
+        and not skip
+        and found == TextFormat(delimiter=max(",\t;|", key=lines.partition("\n")[0].count))
+    )
     return DetectedFormat(found, tuple(reasons), tuple(name.strip() for name in names), shown, usual)
 
 
@@ -380,6 +407,11 @@ def _detect_header(rows: list[list[str]]) -> SettingReason:
         return SettingReason(
             "header", "yes", "values of the first line do not occur again; all columns are text", ("no",)
         )
+    filled = [cell for cell in first if cell]
+    words = 2 * len(filled) > len(first) and not any(map(_is_number_or_date, filled))
+    # names may stand twice or be missing, where words stand above numbers
+    if words and any(has and cell for cell, has in zip(first, typed, strict=True)):
+        return SettingReason("header", "yes", "the first line has words where others have numbers or dates")
     if any(has and _is_number_or_date(cell) for cell, has in zip(first, typed, strict=True)):
         # wide tables name columns by years: 1990, 1991
         years = all(re.fullmatch(r"(19|20)\d\d", cell) for cell in first if _is_number_or_date(cell)) and len(
@@ -391,6 +423,103 @@ def _detect_header(rows: list[list[str]]) -> SettingReason:
     if len(set(first)) < len(first) - first.count("") + bool(first.count("")):
         return SettingReason("header", "no", "the first line has a value twice", ("yes",))
     return SettingReason("header", "yes", "the first line is not like the others", ("no",))
+
+
+def _detect_header_cells(rows: list[list[str]], preamble: int, *, is_fixed: bool) -> tuple[int, SettingReason | None]:
+    """Find a line of names that has one cell fewer or more than the rows; return its row, and how it differs.
+
+    Return ``preamble`` and None where the names are as many as the columns. With ``is_fixed`` the owner has said where
+    the table begins.
+    """
+    at = 0 if is_fixed else preamble - 1
+    if at < 0 or len(rows) < at + 3 or _detect_header(rows[at + 1 :]).value == "yes":
+        return preamble, None
+    cells, body = [cell.strip() for cell in rows[at]], rows[at + 1 :]
+    usual = len(body[0])
+    words = cells[:-1] if len(cells) == usual + 1 and not cells[-1] else cells
+    if not all(words) or any(map(_is_number_or_date, words)) or len(set(words)) < len(words):
+        return preamble, None
+    if len(words) == usual and len(cells) == usual + 1:
+        why = "the line of names ends with a separator, the rows do not"
+        return at, SettingReason("header_cells", "one_more", why)
+    if len(words) == usual - 1 and not any(row[-1].strip() for row in body if len(row) == usual):
+        why = "each row ends with a separator, the line of names does not"
+        return at, SettingReason("header_cells", "last_missing", why)
+    if len(words) == usual - 1:
+        why = f"the line of names has {usual - 1} cells and each row {usual}: the first column names the rows, as R writes"
+        return at, SettingReason("header_cells", "first_missing", why)
+    return preamble, None
+
+
+def _even_names(cells: Sequence[str], header_cells: str) -> list[str]:
+    """Return a name for each column from a line of names that has one fewer or more."""
+    if header_cells == "one_more":
+        return list(cells[:-1])
+    return [ROW_NAMES, *cells] if header_cells == "first_missing" else [*cells, ""]
+
+
+def _detect_lines_below(body: list[list[str]]) -> SettingReason:
+    """Count the records below the names that are unlike all others: questions, units, import codes of a survey."""
+    none, others = SettingReason("skip_below", "0", "the first record is like the others"), body[MAX_LINES_BELOW:]
+    if len(others) < MIN_ROWS_TO_COMPARE:
+        return none
+    columns = [[row[j].strip() for row in others if j < len(row) and row[j].strip()] for j in range(len(body[0]))]
+    typed = [bool(column) and sum(map(_is_number_or_date, column)) > 0.8 * len(column) for column in columns]
+    levels = [set(column) if 2 * len(set(column)) <= len(column) else None for column in columns]
+    count = 0
+    for row in body[:MAX_LINES_BELOW]:
+        cells = [cell.strip() for cell in row]
+        # a column of free text says nothing; a word among numbers may be a sign of no value, so two columns must agree
+        compared = [
+            (cell and not _is_number_or_date(cell) and cell not in MISSING_WORDS) if is_typed else cell not in seen
+            for cell, is_typed, seen in zip(cells, typed, levels, strict=False)
+            if is_typed or (seen is not None and cell)
+        ]
+        if len(compared) < 2 or not all(compared) or not any(typed):
+            break
+        count += 1
+    if not count:
+        return none
+    return SettingReason("skip_below", str(count), "what stands there is unlike all records below", ("0",))
+
+
+def _detect_footer(tail: bytes, encoding: str, delimiter: str, quote: str, columns: int) -> SettingReason:
+    """Count the last lines that are no records: blank ones, notes, sources, and a total above them."""
+    none = SettingReason("footer", "0", "the last line is like the others")
+    if encoding.startswith(("utf-16", "utf-32")) or delimiter == " " or columns < 2:
+        return none
+    lines = tail.decode(encoding, "replace").splitlines()[-MAX_FOOTER_LINES:]
+    count, total = 0, False
+    for line in reversed(lines):
+        # a quotation mark alone is the middle of a cell of several lines
+        if quote and line.count(quote) % 2:
+            return none
+        cells = next(split_rows([line], delimiter, quote, skip_blanks=False), []) if line.strip() else []
+        total = bool(cells) and TOTAL_WORDS.fullmatch(cells[0].strip()) is not None
+        if len(cells) == columns and not total:
+            break
+        count += 1
+        if total:
+            break
+    # blank lines alone are no rows to any reader; where no line is like a row, the table is not what it seems
+    if count == len(lines) or not any(line.strip() for line in lines[len(lines) - count :]):
+        return none
+    why = "a total and what stands below it" if total else "what stands there has other columns than the table"
+    return SettingReason("footer", str(count), why, ("0",) if total else ())
+
+
+def number_repeated_names(header: Sequence[str]) -> list[str]:
+    """Return names of columns that all differ: ``age``, ``age_2``, and ``column_3`` for the third, which has none."""
+    found: list[str] = []
+    for place, own_name in enumerate(header, start=1):
+        # a name of several lines could not be shown, nor typed
+        name = " ".join(own_name.splitlines()) or f"column_{place}"
+        number, distinct = 1, name
+        while distinct in found or (number > 1 and distinct in header):
+            number += 1
+            distinct = f"{name}_{number}"
+        found.append(distinct)
+    return found
 
 
 def _is_number_or_date(cell: str) -> bool:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import glob
+import gzip
 import importlib.resources
 import os
 import re
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pandas as pd
@@ -28,11 +31,14 @@ from .file_formats import FileFormat, ReadRequest, recognise_format, sheet_forma
 from .filters import find_records_where
 from .foreign_files import read_in_subprocess
 from .holdout import add_holdout_column, check_holdout_column, draw_screening_records, split_off_controls
-from .limits import bounded_memory, large_file_bytes
+from .limits import allowed_read_bytes, bounded_memory, large_file_bytes
 from .raw_tables import RawTable
 from .sampling import conform_sampled_values, draw_sample
 from .sources import OpenedFile, SourceFile
 
+GZIP_SIGNATURE = b"\x1f\x8b"
+GZIP_MEMORY_PARTS = 4
+"""Part of the memory for reading a file that a packed one may unpack to is one of so many."""
 STATSMODELS_DATASETS = {"randhie", "anes96", "fair"}
 # conforming copies the columns, so only a few at a time are in memory twice
 CELLS_PER_CONFORM = 1 << 20
@@ -56,9 +62,12 @@ def find_source(file: str, recipe_folder: Path | None = None, place: str = "data
         opened = os.fdopen(open_plain(path, follow=True), "rb")
         size = os.fstat(opened.fileno()).st_size
         # /proc/self/fd, by which Arrow reopens the file, does not exist on every system
-        if size > large_file_bytes() and (stays := OpenedFile(opened)).path.exists():
+        packed = opened.peek(2)[:2] == GZIP_SIGNATURE
+        if not packed and size > large_file_bytes() and (stays := OpenedFile(opened)).path.exists():
             return SourceFile(name, stays)
         with opened, bounded_memory(size, path.name, place):
+            if packed:
+                return SourceFile(name.removesuffix(".gz"), _unpack_gzip(opened, size, name, place))
             return SourceFile(name, opened.read())
     except StrangeFile as error:
         raise BadInput(place, f'"{file}" is {error.kind}, not a table') from None
@@ -67,6 +76,21 @@ def find_source(file: str, recipe_folder: Path | None = None, place: str = "data
         raise BadInput(place, f'no such file "{file}"; give the right path{other}') from None
     except OSError as error:
         raise BadInput(place, f'"{file}" cannot be read: {os.strerror(error.errno or 0)}') from None
+
+
+def _unpack_gzip(opened: IO[bytes], size: int, name: str, place: str) -> bytes:
+    """Return what a gzip file of ``size`` bytes packs. Raises BadInput where it is damaged or unpacks to too much."""
+    # a few kilobytes may unpack to more than the memory: parsing what is unpacked takes several times its size
+    most = allowed_read_bytes(size) // GZIP_MEMORY_PARTS
+    try:
+        content = gzip.GzipFile(fileobj=opened).read(most + 1)
+    except (EOFError, zlib.error, OSError):
+        raise BadInput(place, f'"{name}" is a damaged gzip file; pack it again, or give the unpacked file') from None
+    if len(content) > most:
+        raise BadInput(
+            place, f'"{name}" unpacks to more than {most >> 20:,} MiB; unpack it, and give the unpacked file'
+        )
+    return content
 
 
 def expand_file_patterns(names: Sequence[str], place: str) -> list[str]:
@@ -130,8 +154,13 @@ def text_head(file: Path) -> bytes:
     """
     handle = open_plain(file, follow=True)
     with os.fdopen(handle, "rb") as opened:
-        head = opened.read(SAMPLE_BYTES)
-        more = bool(opened.read(1))
+        packed = opened.peek(2)[:2] == GZIP_SIGNATURE
+        text: IO[bytes] = gzip.GzipFile(fileobj=opened) if packed else opened  # type: ignore[assignment]
+        try:
+            head = text.read(SAMPLE_BYTES)
+            more = bool(text.read(1))
+        except (EOFError, zlib.error, gzip.BadGzipFile):
+            return b""
     if recognise_format(head).describes_itself:
         return b""
     if more and b"\0" in head[:4]:  # UTF-16 or UTF-32, whose characters may end within an end of line

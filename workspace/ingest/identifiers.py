@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -20,6 +21,11 @@ FREE_TEXT_WORDS = 5
 """Median number of words from which a text is free text."""
 MIN_DISTINCT_SHARE = 0.1
 """Distinct values per record from which a column that is named like an identifier is suspected."""
+
+SERIAL_SPAN = 1.5
+"""Range of whole numbers, in records, up to which numbers that all differ count the records."""
+MIN_SERIAL_DIGITS = 7
+"""Digits from which whole numbers that all differ and all have as many digits are taken for numbers of records."""
 
 VALUE_FORMS = (
     (re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+"), "most values are written like e-mail addresses"),
@@ -103,6 +109,36 @@ NAME_WORDS: Mapping[str, frozenset[str]] = {
 }
 
 
+CODE_WORDS = frozenset(
+    [
+        "code",
+        "codes",
+        "zip",
+        "zipcode",
+        "zcta",
+        "plz",
+        "postcode",
+        "postal",
+        "postleitzahl",
+        "fips",
+        "nuts",
+        "isco",
+        "nace",
+        "naics",
+        "sic",
+        "icd",
+        "lau",
+        "ags",
+    ]
+)
+"""Words of a name that say that digits of one length are a code of a classification."""
+
+
+def is_named_as_code(name: str) -> bool:
+    """Return whether a column's name says that its values are codes of a classification, such as postal codes."""
+    return not CODE_WORDS.isdisjoint(words_of_name(name))
+
+
 def suspected_identifiers(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
     """Return the columns of a table (n, k) that may identify a record, with the reasons."""
     found = {str(name): identifier_reasons(str(name), frame[name].dropna()) for name in frame.columns}
@@ -127,16 +163,28 @@ def identifier_reasons(name: str, present: pd.Series, n_present: int | None = No
     )
     # measurements with decimals may all differ without identifying anybody beyond the file
     whole = not number or bool((present % 1 == 0).all())
-    if len(different) == records and whole:
+    if len(different) == records and whole and (not number or _number_records(different)):
         found.append("every record has a value of its own")
     elif whole and len(different) >= MIN_DISTINCT_SHARE * records:
         found += [
             why
             for why, words in NAME_WORDS.items()
             # a number is not somebody's name
-            if words & set(_words_of_name(name)) and not (number and "names" in why)
+            if words & set(words_of_name(name)) and not (number and "names" in why)
         ]
     return tuple(found)
+
+
+def _number_records(different: Any) -> bool:
+    """Return whether whole numbers that all differ (n,) number the records, rather than measure something.
+
+    Numbers of records follow each other with few gaps, or have one length that is filled up from the start, as numbers
+    of persons do. Magnitudes such as turnover differ in every record of a small file too, but are spread over lengths.
+    """
+    low, high = float(min(different)), float(max(different))
+    if high - low < SERIAL_SPAN * len(different):
+        return True
+    return low >= 10 ** (MIN_SERIAL_DIGITS - 1) and len(f"{low:.0f}") == len(f"{high:.0f}")
 
 
 def _reasons_by_form(texts: list[str], different: int, records: int) -> list[str]:
@@ -149,6 +197,6 @@ def _reasons_by_form(texts: list[str], different: int, records: int) -> list[str
     return found
 
 
-def _words_of_name(name: str) -> list[str]:
+def words_of_name(name: str) -> list[str]:
     """Split a name into lower-case words: ``hostName``, ``host_name`` and ``Host name`` give host and name."""
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-zà-ÿ]+|\d+", name)]

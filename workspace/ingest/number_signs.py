@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 WHOLE_NUMBER = r"[+-]?\d+"
@@ -39,6 +39,16 @@ class NumberSigns:
     columns: int
     other_decimals: tuple[str, ...]
     other_thousands: tuple[str, ...]
+
+
+def write_padded_digits(texts: Iterable[str]) -> bool:
+    """Return whether all texts are digits, and some begin with a zero that a number would lose, such as 01001."""
+    padded = False
+    for text in texts:
+        if not (text.isascii() and text.isdigit()):
+            return False
+        padded |= len(text) > 1 and text[0] == "0"
+    return padded
 
 
 def looks_like_number(cell: str) -> bool:

@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 
 PIECE_BYTES = 1 << 22
 SOURCE_HEAD_BYTES = 1 << 23
+SOURCE_TAIL_BYTES = 1 << 16
 MINUS_ZERO = re.compile(rb"-(?<![0-9A-Za-z]-)0+(?![0-9.eE])")
 """Bytes that may be a cell ``-0``."""
+LEADING_ZERO = re.compile(rb"(?<![0-9A-Za-z.+:/-])0[0-9]")
+"""Bytes that may begin a cell such as ``01001``."""
 OPEN_FILES_FOLDER = Path("/proc/self/fd")
 """Folder in which the system lists the files that a process has open."""
 
@@ -36,6 +39,7 @@ class ByteSurvey:
     has_null_bytes: some byte is 0
     has_line_feeds: some line ends with a line feed
     may_have_minus_zero: a cell may be ``-0``, which is 0 in a column of whole numbers and -0.0 in others
+    may_have_leading_zeros: a cell may be a code such as ``01001``, which a number would not keep
     """
 
     is_utf8: bool = True
@@ -43,6 +47,7 @@ class ByteSurvey:
     has_null_bytes: bool = False
     has_line_feeds: bool = False
     may_have_minus_zero: bool = False
+    may_have_leading_zeros: bool = False
 
 
 @dataclass
@@ -55,6 +60,7 @@ class ByteScanner:
     _zeros: bool = False
     _lines: bool = False
     _minus_zero: bool = False
+    _leading_zero: bool = False
     _last: bytes = b""
 
     def scan_piece(self, piece: bytes) -> None:
@@ -67,7 +73,9 @@ class ByteScanner:
         self._zeros |= b"\0" in piece
         self._lines |= b"\n" in piece
         # with the last byte before, since a piece may end between the sign and the 0
-        self._minus_zero = self._minus_zero or MINUS_ZERO.search(self._last + piece) is not None
+        joined = self._last + piece
+        self._minus_zero = self._minus_zero or MINUS_ZERO.search(joined) is not None
+        self._leading_zero = self._leading_zero or LEADING_ZERO.search(joined) is not None
         self._last = piece[-1:] or self._last
 
     def _decode(self, piece: bytes, *, final: bool = False) -> None:
@@ -81,7 +89,7 @@ class ByteScanner:
         """Return the survey once all bytes have been scanned."""
         if self._utf8:
             self._decode(b"", final=True)
-        return ByteSurvey(self._utf8, self._plain, self._zeros, self._lines, self._minus_zero)
+        return ByteSurvey(self._utf8, self._plain, self._zeros, self._lines, self._minus_zero, self._leading_zero)
 
 
 def survey_bytes(pieces: Iterable[bytes]) -> ByteSurvey:
@@ -164,6 +172,13 @@ class SourceFile:
         """Return the bytes that decide how the file is read: all, or the whole lines among the first SOURCE_HEAD_BYTES."""
         head = self._read_at(0, SOURCE_HEAD_BYTES)
         return head if self.size <= len(head) else head[: head.rfind(b"\n") + 1] or head
+
+    @property
+    def tail(self) -> bytes:
+        """Return the last bytes, at most SOURCE_TAIL_BYTES, from the beginning of a line."""
+        start = max(0, self.size - SOURCE_TAIL_BYTES)
+        tail = self._read_at(start, SOURCE_TAIL_BYTES)
+        return tail[tail.find(b"\n") + 1 :] if start else tail
 
     @cached_property
     def _hash_and_survey(self) -> tuple[str, ByteSurvey]:

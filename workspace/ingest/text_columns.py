@@ -8,7 +8,7 @@ all together. Nothing is written to a disk.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from sfumato.engine.data.distinct_values import NO_VALUE_CODE, factorize_column
 from sfumato.engine.recipe.text_format import TextFormat
 
 from .file_formats import ReadRequest
+from .number_signs import write_padded_digits
 from .raw_tables import ColumnBuffer, RawTable
 from .sources import SOURCE_HEAD_BYTES, SourceFile
 from .text_files import (
@@ -49,6 +50,7 @@ class _ColumnParts:
     kinds: "whole", "real", "flag", "text", "empty" where no record has a value, or "other"
     is_sure: no part could have been read otherwise within the whole column, judged by its own values
     has_zero: a whole number is 0
+    is_whole: all numbers are whole
     n_bytes: bytes of the parts
     """
 
@@ -57,6 +59,7 @@ class _ColumnParts:
     is_sure: bool = True
     """No part may have been read otherwise within the whole, as far as its own values say."""
     has_zero: bool = False
+    is_whole: bool = True
     n_bytes: int = 0
 
     def add_part(self, values: pd.Series) -> None:
@@ -87,6 +90,7 @@ class _ColumnParts:
 
     def _note_whole_numbers(self, present: NDArray[Any], *, maybe_whole: bool) -> None:
         """Note whether whole numbers of a block could have other values when they are read as floats."""
+        self.is_whole &= maybe_whole
         if maybe_whole and len(present):
             # a larger whole number loses digits if another block makes the column one of floats
             self.is_sure &= bool(present.min() > -EXACT_FLOAT_LIMIT) and bool(present.max() < EXACT_FLOAT_LIMIT)
@@ -188,6 +192,7 @@ class TextColumns:
     known_format: format of the recipe, None without one
     levels: columns that stay text
     place: recipe key at which an error is reported
+    keeps_zeros: columns of digits of which some have a leading zero stay text too, as codes
     """
 
     source: SourceFile
@@ -197,6 +202,7 @@ class TextColumns:
     known_format: TextFormat | None
     levels: frozenset[str]
     place: str
+    keeps_zeros: bool = False
 
     def read_columns(self, names: Sequence[str], max_bytes: int) -> dict[str, ColumnBuffer]:
         """Read the first columns of these names, as many as ``max_bytes`` hold, at least one. Raises BadInput."""
@@ -212,10 +218,12 @@ class TextColumns:
         found: dict[str, ColumnBuffer] = {}
         again: list[str] = []
         codes = any(_is_float_text(code) for code in form.missing)
+        may_be_codes = self.keeps_zeros and self.text.survey.may_have_leading_zeros
         parts = self._read_parts(names, most_bytes, as_text=self.levels)
         for name in list(parts):
-            held = parts.pop(name).join_parts(minus_zero=self.text.survey.may_have_minus_zero, codes=codes)
-            if held is None:
+            part = parts.pop(name)
+            held = part.join_parts(minus_zero=self.text.survey.may_have_minus_zero, codes=codes)
+            if held is None or (may_be_codes and part.is_whole and part.kinds & {"whole", "real"}):
                 again.append(name)
             else:
                 found[name] = self._convert_column(name, held)
@@ -244,11 +252,18 @@ class TextColumns:
             quoted = csv_writer.WriteOptions(include_header=False, quoting_style="all_valid")
             csv_writer.write_csv(pa.table({"cell": held.texts}), cells, quoted)
             levels = set(self.levels)
+            if self.keeps_zeros and self._has_padded_digits(held.texts):
+                levels.add(name)
             meant = parse_column(
                 cells.getvalue().to_pybytes(), self.source.name, name, self._given_format(), levels, self.place
             )
             found[name] = _column_from_codes(held.codes, meant)
         return found
+
+    def _has_padded_digits(self, texts: pa.Array) -> bool:
+        """Return whether the distinct texts (k,) that are no missing codes are digits, and some begin with a zero."""
+        cells = (text.strip() if self.text.form.trim else text for text in texts.to_pylist())
+        return write_padded_digits(cell for cell in cells if cell and cell not in self.text.form.missing)
 
     def _given_format(self) -> TextFormat | None:
         """Return the format that splits the text, None where the recipe has no format."""
@@ -321,7 +336,10 @@ def read_text_table(source: SourceFile, request: ReadRequest) -> RawTable:
     form, place = request.form, request.place
     text = prepare_text(source.iterate_pieces, source.name, form or TextFormat(), place, source.survey)
     known = text.form if form else None
-    header, separator = read_header(text.first_lines(SOURCE_HEAD_BYTES), source.name, known, place)
+    header, separator, notes = read_header(text.first_lines(SOURCE_HEAD_BYTES), source.name, known, place)
     check_rows(pa.PythonFile(text.open(), mode="r"), source.name, len(header), separator, text.form.quote, place)
     levels = frozenset(columns_with_levels(request.schema))
-    return RawTable.from_reader(TextColumns(source, text, tuple(header), separator, known, levels, place), header)
+    # a schema says what is a number; without one a column that would lose zeros is one of codes
+    codes = request.schema is None
+    columns = TextColumns(source, text, tuple(header), separator, known, levels, place, codes)
+    return replace(RawTable.from_reader(columns, header), notes=notes)

@@ -21,7 +21,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.text_format import TextFormat
 from sfumato.engine.wording import count_noun
 
-from .dialects import split_rows
+from .dialects import number_repeated_names, split_rows
 from .limits import MAX_COLUMNS
 from .number_signs import parse_number
 
@@ -36,13 +36,27 @@ def columns_with_levels(schema: Schema | None) -> set[str]:
     return {v.name for v in schema if v.kind.has_levels} if schema is not None else set()
 
 
-def read_header(content: bytes, name: str, form: TextFormat | None, place: str) -> tuple[list[str], str]:
-    """Return the names of the columns and the separator from the beginning of a file in UTF-8. Raises BadInput."""
+def read_header(
+    content: bytes, name: str, form: TextFormat | None, place: str
+) -> tuple[list[str], str, tuple[str, ...]]:
+    """Return the names of the columns, the separator, and remarks on the names, from the beginning of a file in UTF-8.
+
+    Raises BadInput.
+    """
     header, separator = (
         _header_by_format(content, name, form, place) if form else _header_of_first_line(content, name, place)
     )
-    check_header(header, name, place)
-    return header, separator
+    distinct = header
+    if looks_like_header([column for column in header if column]):
+        distinct = number_repeated_names(header)
+    check_header(distinct, name, place)
+    renamed = [
+        f'"{old}" is "{new}"'
+        for old, new in zip(header, distinct, strict=True)
+        if old and " ".join(old.splitlines()) != new
+    ]
+    remark = f"names that stand twice have a number: {', '.join(renamed)}"
+    return distinct, separator, (remark,) if renamed else ()
 
 
 def parse_column(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.text_format import TextFormat
 
+from .dialects import ROW_NAMES
 from .sources import ByteSurvey, survey_bytes
 from .text_files import comma_format, not_utf8_error, rewrite_with_commas, split_lines, wrong_encoding_error
 
@@ -98,6 +99,10 @@ def prepare_text(raw: Pieces, name: str, form: TextFormat, place: str, file_surv
         steps.append(lambda some: (piece.replace(b"\r", b"\n") for piece in some))
     if form.skip:
         steps.append(lambda some: _skip_lines(some, form.skip))
+    if form.footer:
+        steps.append(lambda some: _drop_last_lines(some, form.footer))
+    if form.header_cells or form.skip_below:
+        steps.append(lambda some: _mend_header(some, form))
     if form.delimiter == " ":
         steps.append(lambda some: rewrite_with_commas(split_lines(some), name, form, place))
 
@@ -144,3 +149,50 @@ def _skip_lines(pieces: Iterator[bytes], skip: int) -> Iterator[bytes]:
             left -= bool(ended)
         if not left and rest:
             yield rest
+
+
+def _drop_last_lines(pieces: Iterator[bytes], count: int) -> Iterator[bytes]:
+    """Yield bytes without the last ``count`` lines."""
+    kept = b""
+    for piece in pieces:
+        kept += piece
+        # the last line may have no line feed, so one more line than is dropped has to wait
+        end = len(kept)
+        for _ in range(count + 1):
+            end = kept.rfind(b"\n", 0, max(end, 0))
+        if end > 0:
+            yield kept[: end + 1]
+            kept = kept[end + 1 :]
+    lines = kept.splitlines(keepends=True)
+    yield b"".join(lines[: max(0, len(lines) - count)])
+
+
+def _mend_header(pieces: Iterator[bytes], form: TextFormat) -> Iterator[bytes]:
+    """Yield bytes whose line of names has a name for each column, without the records below it that are none."""
+    head, records = b"", [b""]
+    for piece in pieces:
+        head += piece
+        records = _first_records(head, form, 1 + form.skip_below)
+        if len(records) > 1 + form.skip_below:
+            break
+    names, sign = records[0].rstrip(b"\r\n"), form.delimiter.encode()
+    if form.header_cells == "first_missing":
+        names = ROW_NAMES.encode() + sign + names
+    elif form.header_cells == "last_missing":
+        names += sign
+    elif form.header_cells == "one_more":
+        names = names.removesuffix(sign)
+    yield names + b"\n"
+    yield from records[1 + form.skip_below :]
+    yield from pieces
+
+
+def _first_records(head: bytes, form: TextFormat, count: int) -> list[bytes]:
+    """Return the first ``count`` records of bytes, and the rest as last item; fewer where the bytes have fewer."""
+    records, start, at, quote = [], 0, 0, form.quote.encode()
+    while len(records) < count and (at := head.find(b"\n", at) + 1):
+        # a line feed within quotes belongs to a cell
+        if not quote or head.count(quote, start, at) % 2 == 0:
+            records.append(head[start:at])
+            start = at
+    return [*records, head[start:]]

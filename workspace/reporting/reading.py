@@ -13,7 +13,10 @@ SETTING_NAMES = {
     "decimal": "decimal sign",
     "thousands": "sign of thousands",
     "missing": "missing codes",
+    "header_cells": "names and columns",
     "skip": "lines above the table",
+    "skip_below": "lines below the names",
+    "footer": "lines below the table",
     "trim": "blanks around cells left out",
 }
 SIGN_NAMES = {"\t": "tab", " ": "blank", "": "none"}
@@ -74,5 +77,6 @@ def undecided_line(one: SettingReason) -> str:
     others = "; ".join(map(visible_sign, one.alternatives))
     how = {"header": "--no-header or --header", "missing": "--missing CODE"}.get(one.key, f"--{one.key} SIGN")
     how = how.replace("SIGN", "NAME") if one.key == "encoding" else how
+    how = f"--{one.key.replace('_', '-')} LINES" if one.key in ("skip_below", "footer") else how
     may_be = others if one.key == "missing" else f"may be {others}"
     return f"? {SETTING_NAMES[one.key]}: {visible_sign(one.value) or 'none'} is taken, {may_be}; {how} says which"

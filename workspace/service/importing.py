@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.engine.data.schema import MissingPolicy, Role, Schema
+from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema
 from sfumato.engine.errors import BadInput, near_miss_hint
 
 from ..ingest.columns import ColumnProfile, profile_columns, records_with_missing
@@ -36,6 +36,7 @@ class ImportSelection:
     only: the only columns to import, if any are named
     leave_out: columns to leave out
     keep: columns to import although they may be identifiers
+    kinds: ``COLUMN=KIND`` of columns whose kind the owner of the file says
     """
 
     sheet: str = ""
@@ -44,6 +45,7 @@ class ImportSelection:
     only: tuple[str, ...] = ()
     leave_out: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
 
     def data_source(self, file: str, missing: MissingPolicy, form: TextFormat | None) -> DataSource:
         """Return the ``[data]`` table of a recipe that reads the same part. Raises BadInput."""
@@ -59,20 +61,38 @@ class ImportSelection:
         Raises BadInput for a column that does not exist.
         """
         names = [column.variable.name for column in columns]
-        for option, asked in (("--only", self.only), ("--leave-out", self.leave_out), ("--keep", self.keep)):
+        kinds = self._kinds_by_column()
+        for option, asked in (
+            ("--only", self.only), ("--leave-out", self.leave_out), ("--keep", self.keep), ("--as", tuple(kinds)),
+        ):  # fmt: skip
             for name in asked:
                 if name not in names:
                     raise BadInput(option, f'no column "{name}"{near_miss_hint(name, names)}')
-        return tuple(map(self._apply_to_column, columns))
+        return tuple(self._apply_to_column(column, kinds) for column in columns)
 
-    def _apply_to_column(self, column: ColumnProfile) -> ColumnProfile:
+    def _kinds_by_column(self) -> dict[str, Kind]:
+        """Return the kinds that the owner says, by column. Raises BadInput for what is no kind."""
+        found = {}
+        for text in self.kinds:
+            name, sign, kind = text.rpartition("=")
+            if not sign or kind not in set(Kind):
+                raise BadInput("--as", f'"{text}" is not COLUMN=KIND; kinds are {", ".join(Kind)}')
+            found[name] = Kind(kind)
+        return found
+
+    def _apply_to_column(self, column: ColumnProfile, kinds: Mapping[str, Kind]) -> ColumnProfile:
         """Return the column as selected: left out with a reason, kept although it may identify, or unchanged."""
         name, role = column.variable.name, column.variable.role
         if name in self.leave_out or (self.only and name not in self.only):
             return replace(column, exclusion_reasons=("not asked for",))
-        if name in self.keep and role is Role.IDENTIFIER:
-            return replace(column, variable=replace(column.variable, role=Role.OTHER), exclusion_reasons=())
-        return column
+        if (name in self.keep or name in kinds) and role is Role.IDENTIFIER:
+            column = replace(column, variable=replace(column.variable, role=Role.OTHER), exclusion_reasons=())
+        if name in kinds:
+            codes = column.variable.missing
+            if kinds[name].has_levels:
+                codes = tuple(code for code in codes if code not in column.signs)
+            column = replace(column, variable=replace(column.variable, kind=kinds[name], missing=codes), question="")
+        return replace(column, question="") if name in self.keep else column
 
 
 EVERYTHING = ImportSelection()
@@ -148,7 +168,7 @@ def read_source(
         form = TextFormat.from_table(format_settings) if format_settings else None
         return read_table(source, place="FILE", form=form, sheet=selection.sheet), None
     head = source.head
-    detection = detect_text_format(head, format_settings, source.text_class)
+    detection = detect_text_format(head, format_settings, source.text_class, source.tail)
     # Text has no NUL, except in encodings of 16 and 32 bits: such a file is of another kind than its name says.
     binary = b"\0" in head[:65536] and not detection.format.encoding.startswith(("utf-16", "utf-32"))
     form = None if detection.is_default or binary else detection.format

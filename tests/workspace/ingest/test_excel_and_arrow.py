@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import datetime as dt
 import zipfile
+from collections.abc import Callable
+from decimal import Decimal
 from io import BytesIO
 from typing import Any
 
 import openpyxl
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from sfumato.engine.data.schema import Kind, Role, Variable
+from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.ingest.file_formats import OutputTable, format_by_name, recognise_format
+from sfumato.workspace.ingest.files import read_table
 from sfumato.workspace.ingest.raw_tables import RawTable
 from sfumato.workspace.ingest.read_foreign import read_foreign_table
+from sfumato.workspace.ingest.sources import SourceFile
 
 FRAME = pd.DataFrame(
     {
@@ -131,7 +136,7 @@ def test_hostile_archives_are_refused() -> None:
     table, sink = pa.table({"x": [[1, 2], [3]]}), BytesIO()
     with pa.ipc.new_file(sink, table.schema) as nested:
         nested.write_table(table)
-    with pytest.raises(BadInput, match=r"column 1 of .* holds list values"):
+    with pytest.raises(BadInput, match=r'column "x" of .* holds list values'):
         read(sink.getvalue())
 
 
@@ -142,3 +147,51 @@ def zipped(parts: dict[str, bytes]) -> bytes:
         for name, content in parts.items():
             archive.writestr(name, content)
     return sink.getvalue()
+
+
+ODD_COLUMNS = {
+    "time": pa.array([1, 2, 3, 4], pa.time64("us")),
+    "duration": pa.array([1, 2, 3, 4], pa.duration("s")),
+    "list": pa.array([[1], [2], [3], [4]]),
+    "bytes": pa.array([b"a", b"b", b"c", b"d"]),
+}
+
+
+def parquet_of(columns: dict[str, pa.Array]) -> bytes:
+    sink = BytesIO()
+    pq.write_table(pa.table(columns), sink)
+    return sink.getvalue()
+
+
+def arrow_of(columns: dict[str, pa.Array]) -> bytes:
+    sink, table = BytesIO(), pa.table(columns)
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("written_as", [parquet_of, arrow_of])
+@pytest.mark.parametrize("odd", ODD_COLUMNS)
+def test_a_column_without_single_values_is_left_out_by_its_name_and_the_others_are_read(
+    written_as: Callable[[dict[str, pa.Array]], bytes], odd: str
+) -> None:
+    content = written_as({"age": pa.array([20, 31, 42, 53]), odd: ODD_COLUMNS[odd], "sex": pa.array(list("fmfm"))})
+    found = read_table(SourceFile("types.parquet", content))
+    assert found.names == ("age", "sex")
+    assert [f'column "{odd}" of' in note for note in found.notes] == [True]
+
+
+def test_a_column_without_single_values_that_a_recipe_names_is_refused() -> None:
+    content = parquet_of({"age": pa.array([20, 31, 42, 53]), "time": ODD_COLUMNS["time"]})
+    schema = Schema((Variable("time", Kind.CATEGORICAL),))
+    with pytest.raises(BadInput, match=r'column "time" of .* holds time64'):
+        read_table(SourceFile("types.parquet", content), schema)
+
+
+@pytest.mark.parametrize("written_as", [parquet_of, arrow_of])
+def test_decimal_numbers_are_numbers(written_as: Callable[[dict[str, pa.Array]], bytes]) -> None:
+    amounts = [Decimal("12.50"), None, Decimal("-3.25"), Decimal("0.00")]
+    content = written_as({"amount": pa.array(amounts, pa.decimal128(9, 2)), "n": pa.array([1, 2, 3, 4])})
+    found = read_table(SourceFile("types.parquet", content)).frame["amount"]
+    assert found.dtype == "float64"
+    assert found.dropna().tolist() == [12.5, -3.25, 0.0]

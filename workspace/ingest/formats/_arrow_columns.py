@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pyarrow as pa
 
 from sfumato.engine.errors import BadInput
@@ -24,16 +26,32 @@ def column_titles(schema: pa.Schema) -> dict[str, ColumnDescription]:
     }
 
 
-def check_column_types(schema: pa.Schema, name: str, place: str) -> None:
-    """Raise BadInput for columns whose cells are no single values; ``name`` is the file's, quoted."""
+def readable_columns(
+    schema: pa.Schema, name: str, place: str, needed: Collection[str] = ()
+) -> tuple[list[str], tuple[str, ...]]:
+    """Return the columns whose cells are single values, and a remark on each other one; ``name`` is the file's, quoted.
+
+    Raises BadInput where a ``needed`` column, or every column, has cells of another type.
+    """
+    remarks = {}
     for number, field in enumerate(schema, start=1):
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         if pa.types.is_nested(kind) or not any(is_it(kind) for is_it in READABLE_TYPE_TESTS):
-            raise BadInput(
-                place,
-                f"column {number} of {name} holds {str(kind).partition('<')[0]} values; a table has one number, text or "
-                "date a cell: convert the column, or leave it out",
+            shown = f'"{field.name}"' if field.name.isprintable() else str(number)
+            remarks[field.name] = (
+                f"column {shown} of {name} holds {str(kind).partition('<')[0]} values; a table has one number, text or date a cell"
             )
+    readable = [column for column in schema.names if column not in remarks]
+    wrong = next((column for column in remarks if not readable or column in needed), None)
+    if wrong is not None:
+        raise BadInput(place, f"{remarks[wrong]}: convert the column, or leave it out")
+    return readable, tuple(f"{remark}: it is left out" for remark in remarks.values())
+
+
+def convert_decimals(table: pa.Table) -> pa.Table:
+    """Return a table whose decimal numbers, which pandas would take for texts, are floats."""
+    fields = [field.with_type(pa.float64()) if pa.types.is_decimal(field.type) else field for field in table.schema]
+    return table.cast(pa.schema(fields, table.schema.metadata))
 
 
 def to_arrow_table(out: OutputTable) -> pa.Table:

@@ -18,16 +18,16 @@ def read_arrow(source: SourceFile, request: ReadRequest) -> RawTable:
     import pyarrow as pa
 
     from ..raw_tables import RawTable
-    from ._arrow_columns import check_column_types, column_titles
+    from ._arrow_columns import column_titles, convert_decimals, readable_columns
 
     content = source.content
     opened = pa.ipc.open_file(content) if content.startswith(FILE_SIGNATURE) else pa.ipc.open_stream(content)
     with opened as reader:
-        check_column_types(reader.schema, source.name, request.place)
-        table = reader.read_all()
+        names, remarks = readable_columns(reader.schema, source.name, request.place)
+        table = convert_decimals(reader.read_all().select(names))
     # offsets in a damaged file could point outside its buffers
     table.validate(full=True)
-    return RawTable.from_frame(table.to_pandas(ignore_metadata=True), column_titles(table.schema))
+    return RawTable.from_frame(table.to_pandas(ignore_metadata=True), column_titles(table.schema), notes=remarks)
 
 
 def write_arrow(out: OutputTable) -> bytes:

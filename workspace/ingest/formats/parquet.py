@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sfumato.engine.errors import BadInput
@@ -22,14 +22,15 @@ def read_parquet(source: SourceFile, request: ReadRequest) -> RawTable:
     """Return the table of a Parquet file, whose columns are read on demand. Raises BadInput."""
     from ..raw_tables import RawTable
     from ..text_files import check_header
-    from ._arrow_columns import check_column_types, column_titles
+    from ._arrow_columns import column_titles, readable_columns
 
     columns = _ParquetColumns(source, request.place)
     with columns.open_parquet() as file:
         schema = file.schema_arrow
         check_header(schema.names, source.name, request.place)
-        check_column_types(schema, f'"{source.name}"', request.place)
-    return RawTable.from_reader(columns, schema.names, column_titles(schema))
+        needed = () if request.schema is None else request.schema.names
+        names, remarks = readable_columns(schema, f'"{source.name}"', request.place, needed)
+    return replace(RawTable.from_reader(columns, names, column_titles(schema)), notes=remarks)
 
 
 @dataclass(frozen=True)
@@ -42,13 +43,14 @@ class _ParquetColumns:
     def read_columns(self, names: Sequence[str], max_bytes: int) -> dict[str, ColumnBuffer]:
         """Read the first columns of these names, as many as ``max_bytes`` hold, at least one. Raises BadInput."""
         from ..raw_tables import ColumnBuffer
+        from ._arrow_columns import convert_decimals
 
         found: dict[str, ColumnBuffer] = {}
         size = 0
         with self.open_parquet() as file:
             for name in names:
                 # metadata of pandas could make a column the index, and so hide it
-                values = file.read([name]).select([name]).to_pandas(ignore_metadata=True)[name]
+                values = convert_decimals(file.read([name]).select([name])).to_pandas(ignore_metadata=True)[name]
                 found[name] = ColumnBuffer(values)
                 size += found[name].n_bytes
                 if size >= max_bytes:
