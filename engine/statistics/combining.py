@@ -57,7 +57,7 @@ ALLOWED_DIFFERENCE, SMALL_DIFFERENCE = 3.3, 0.25
 ONE_DATASET = "one dataset alone does not show how much datasets differ, which the interval of the combination needs"
 TOO_FEW = "show too little of how much datasets differ; release {needed} or more, or as many rows as records"
 ANONYMISED = "values of an anonymised table are coarser by rules that no combining rule describes"
-SHARED_ERROR = "all datasets share this error, and no combining rule sees it"
+SHARED_ERROR = "all datasets share this error, which no combining rule sees"
 RECORD_WEIGHTS = "some records had less influence on the models, so estimates are not of the same population"
 CLUSTERED = "no combining rule describes records that depend on each other"
 
@@ -101,7 +101,7 @@ def combining_rule(provenance: ReleaseProvenance) -> CombiningRule:
     if provenance.origin == "anonymised":
         raise NotComputable(ANONYMISED)
     if provenance.shared_errors:
-        raise NotComputable(f"{'; '.join(provenance.shared_errors)}: {SHARED_ERROR}")
+        raise NotComputable(f"{' and '.join(provenance.shared_errors)}, so {SHARED_ERROR}")
     if provenance.has_record_weights:
         raise NotComputable(RECORD_WEIGHTS)
     if provenance.units and not provenance.has_survey_design:
@@ -155,7 +155,7 @@ class CombinedEstimate(MeanWithVariance):
         # Small differences are no reason to withhold an interval, however many datasets show them.
         smallest = SMALL_DIFFERENCE**2 * self.confidential_variance
         allowed = max(ALLOWED_DIFFERENCE**2 * self.drawing_variance, smallest)
-        return (self.estimate - confidential) ** 2 > allowed * (1 + _ROUNDING_SHARE) + np.spacing(confidential**2)
+        return bool((self.estimate - confidential) ** 2 > allowed * (1 + _ROUNDING_SHARE) + np.spacing(confidential**2))
 
 
 def combine_datasets(

@@ -90,7 +90,7 @@ TRIES = 100
 """Times that records are drawn again which have an impossible combination."""
 
 
-NOISE_IN_TABLES = "noise was added to the tables once (noisy_mean and noisy_share have intervals that include it)"
+NOISE_IN_TABLES = "noise was added to the tables once"
 ROUNDED_TABLES = "counts were rounded once, to multiples of {limit}"
 OF_BINS = "each number is taken for the middle of its bin, which the interval says nothing of"
 MOST_SHARES = 20

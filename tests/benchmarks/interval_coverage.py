@@ -1,0 +1,370 @@
+"""Coverage of 95 % intervals from released datasets, by how the datasets were made, beside the rules of earlier versions.
+
+    python tests/benchmarks/interval_coverage.py [--repetitions 400] [--lines TEXT] [--seed 1] [--csv FILE]
+
+Each line draws a sample of a population whose values are known, releases it by a recipe of the product, and counts how often the
+product's interval covers: 400 times, so that a coverage has a standard error of 1.1 points. Columns: n_syn / n, the number of
+datasets, the estimand, the coverage, the share of repetitions without an interval, and as controls that must fail somewhere the
+rules before: T_p = u + b/m (Reiter 2003), T_f = (1 + 1/m) b - u with the adjusted variance where it is negative (Raghunathan,
+Reiter & Rubin 2003), and the mean of the u alone where there is one dataset. Of noisy margins they are those of the m datasets,
+and of noisy_share and noisy_mean the normal interval.
+
+The program ends with status 1 if a coverage is outside .93 to .97 by more than chance explains.
+
+``--noisy-shares`` counts instead how often ``noisy_share`` covers, for 50, 200 and 2,000 records, rho .015, 3 and 20.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import logit
+from scipy.stats import norm, t
+from threadpoolctl import threadpool_limits
+
+from sfumato.engine.data.arrays import Floats
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
+from sfumato.engine.execution.tasks import execute_run
+from sfumato.engine.margins.consistency import MeasuredMargin
+from sfumato.engine.margins.domain import Domain
+from sfumato.engine.margins.intervals import estimate_noisy_mean
+from sfumato.engine.methods.results import Fit
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.recipe import Recipe
+
+LOWEST, HIGHEST, LEVEL = 0.93, 0.97, 0.95
+Z = float(norm.isf((1 - LEVEL) / 2))
+RECORDS, BINARY_RECORDS = 200, 400
+FEW_RECORDS, NOISES, SHARES = (50, 200, 2000), (0.015, 3.0, 20.0), (0.02, 0.1, 0.3, 0.5)
+
+NUMBERS = {"x": {"kind": "continuous"}, "y": {"kind": "continuous"}}
+OF_NUMBERS = {"method": "utility.interval_overlap", "means": ["y"], "models": ["y ~ x"]}
+TRUTH_OF_NUMBERS = {"mean": 2.0, "intercept": 1.5, "x": 0.5}
+ANSWERS = {name: {"kind": "binary", "levels": ["0", "1"]} for name in ("a", "b")}
+OF_ANSWERS = {"method": "utility.interval_overlap", "means": ["b"], "models": ["logit: b ~ a"]}
+TRUTH_OF_ANSWERS = {"mean": 0.45, "intercept": float(logit(0.3)), "a=1": float(logit(0.6) - logit(0.3))}
+X_TREE, Y_TREE = {"target": "x", "method": "cart"}, {"target": "y", "method": "cart", "predictors": ["x"]}
+X_LINE = {"target": "x", "method": "linear_regression", "prior_sd": 100.0}
+Y_LINE = {"target": "y", "method": "linear_regression", "predictors": ["x"], "prior_sd": 100.0}
+
+Interval = tuple[float, float] | None
+
+
+def numbers_sample(rng: np.random.Generator) -> pd.DataFrame:
+    """x ~ N(1, 1) and y ~ N(1.5 + x / 2, 1)."""
+    x = rng.normal(1, 1, RECORDS)
+    return pd.DataFrame({"x": x, "y": 1.5 + x / 2 + rng.normal(size=RECORDS)})
+
+
+def answers_sample(rng: np.random.Generator) -> pd.DataFrame:
+    """a is 1 for half of the population, b for 30 % without and 60 % with it; c is 0 to 19, each as often."""
+    a = rng.integers(0, 2, BINARY_RECORDS)
+    b = rng.random(BINARY_RECORDS) < np.where(a, 0.6, 0.3)
+    return pd.DataFrame({"a": a.astype(str), "b": b.astype(int).astype(str), "c": rng.integers(0, 20, BINARY_RECORDS)})
+
+
+def given_datasets(data: Microdata, m: int, ratio: float, rng: np.random.Generator) -> list[Microdata]:
+    """Datasets of another program: x kept, as often as the ratio says or of some records, and y by a line fitted once."""
+    x, y = data.numbers("x"), data.numbers("y")
+    slope, intercept = np.polyfit(x, y, 1)
+    sigma = float(np.sqrt(np.sum((y - intercept - slope * x) ** 2) / (len(x) - 2)))
+    found = []
+    for _ in range(m):
+        kept = np.tile(x, int(ratio)) if ratio >= 1 else rng.choice(x, int(ratio * len(x)), replace=False)
+        drawn = intercept + slope * kept + sigma * rng.normal(size=len(kept))
+        found.append(Microdata(data.schema, pd.DataFrame({"x": kept, "y": drawn}), "synthetic"))
+    return found
+
+
+@dataclass(frozen=True)
+class Line:
+    """One way to make a release.
+
+    name: what it is called
+    recipe: table of its recipe, without variables and measure
+    m: datasets
+    ratio: n_syn / n
+    answers: whether the population is that of the answers, not of the numbers
+    is_given: whether another program makes the datasets
+    """
+
+    name: str
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+    m: int = 5
+    ratio: float = 1.0
+    answers: bool = False
+    is_given: bool = False
+
+    def to_recipe(self) -> Recipe:
+        release: dict[str, Any] = {"m": self.m}
+        if self.ratio != 1 and not self.is_given:
+            release["records"] = int(BINARY_RECORDS * self.ratio)
+        if self.is_given:
+            release["released"] = ["y"]
+        variables: dict[str, Any] = dict(ANSWERS if self.answers else NUMBERS)
+        if any("c" in step["target"] for step in self.recipe.get("synthesis", [])):
+            variables["c"] = {"kind": "count", "bounds": [0, 19]}
+        measure = OF_ANSWERS if self.answers else OF_NUMBERS
+        return Recipe.from_table({"variables": variables, "release": release, "measure": [measure], **self.recipe})
+
+    @property
+    def truths(self) -> dict[str, float]:
+        return TRUTH_OF_ANSWERS if self.answers else TRUTH_OF_NUMBERS
+
+    @property
+    def is_full(self) -> bool:
+        made = {name for step in self.recipe.get("synthesis", []) for name in step["target"]}
+        return {"a", "b"} <= made or {"x", "y"} <= made
+
+
+def lines() -> Iterator[Line]:
+    """Every line of the table; the slow ones last."""
+    for m in (1, 2, 5):
+        yield from lines_of_datasets(m)
+    relations = {"target": ["x", "y"], "method": "marginal_bootstrap"}
+    yield Line("full, relations lost", {"synthesis": [relations]}, 5)
+    for epsilon in (0.5, 2.0, 10.0):
+        step = {"target": ["a", "b", "c"], "method": "margins", "epsilon": epsilon, "margins": ["a : b"]}
+        yield Line(
+            f"margins, epsilon {epsilon:g}", {"synthesis": [{**step, "bins": {"c": "width 5"}}]}, 5, answers=True
+        )
+    step = {"target": ["a", "b"], "method": "margins", "limit": 10, "margins": ["a : b"]}
+    yield Line("margins, rounded", {"synthesis": [step]}, 5, answers=True)
+    yield from lines_of_datasets(20)
+
+
+def lines_of_datasets(m: int) -> Iterator[Line]:
+    """The lines of m datasets."""
+    yield Line("partial, regression", {"synthesis": [Y_LINE]}, m)
+    yield Line("partial, tree", {"synthesis": [Y_TREE]}, m)
+    yield Line("full, regressions", {"synthesis": [X_LINE, Y_LINE]}, m)
+    yield Line("full, trees", {"synthesis": [X_TREE, Y_TREE]}, m)
+    proper = [{**X_TREE, "proper": True}, {**Y_TREE, "proper": True}]
+    yield Line("full, trees of bootstrap samples", {"synthesis": proper}, m)
+    yield Line("full, tree and regression", {"synthesis": [X_TREE, Y_LINE]}, m)
+    for ratio, size in ((4.0, "larger"), (0.25, "smaller")):
+        for parameters in ("drawn", "mle"):
+            step = {"target": ["a", "b"], "method": "sequential_logistic", "parameters": parameters}
+            yield Line(f"full, {size}, logits {parameters}", {"synthesis": [step]}, m, ratio, answers=True)
+        yield Line(f"partial, {size}, of another program", m=m, ratio=ratio, is_given=True)
+
+
+def partial_rule(q: Floats, u: Floats, ratio: float) -> Interval:
+    """Reiter's T_p = u + b/m."""
+    m, b = len(q), float(np.var(q, ddof=1))
+    total = u.mean() + b / m
+    degrees = (m - 1) * (total / (b / m)) ** 2 if b else np.inf
+    return _interval(q, total, degrees)
+
+
+def full_rule(q: Floats, u: Floats, ratio: float) -> Interval:
+    """T_f = (1 + 1/m) b - u; where it is negative or has less than one degree of freedom, n_syn / n times u."""
+    m, b = len(q), float(np.var(q, ddof=1))
+    total = (1 + 1 / m) * b - u.mean()
+    degrees = (m - 1) * (1 - u.mean() / ((1 + 1 / m) * b)) ** 2 if total > 0 else 0.0
+    return _interval(q, total, degrees) if degrees >= 1 else _interval(q, ratio * u.mean(), np.inf)
+
+
+def naive_rule(q: Floats, u: Floats, ratio: float) -> Interval:
+    """The datasets as if they had been collected."""
+    return _interval(q, u.mean(), np.inf)
+
+
+def _interval(q: Floats, total: float, degrees: float) -> Interval:
+    half = t.isf((1 - LEVEL) / 2, degrees) * np.sqrt(total)
+    return float(q.mean() - half), float(q.mean() + half)
+
+
+OLD_RULES: dict[str, Callable[[Floats, Floats, float], Interval]] = {
+    "T_p": partial_rule,
+    "T_f": full_rule,
+    "u": naive_rule,
+}
+
+
+@dataclass
+class Count:
+    """Intervals of one estimand.
+
+    covering, intervals, repetitions: how many cover, of how many, of how many repetitions
+    old: how many cover by each earlier rule
+    reason: why the last repetition without an interval has none
+    """
+
+    covering: int = 0
+    intervals: int = 0
+    repetitions: int = 0
+    old: dict[str, int] = field(default_factory=dict)
+    reason: str = ""
+
+    def add(self, interval: Interval, truth: float, reason: str = "") -> None:
+        self.repetitions += 1
+        if interval is None:
+            self.reason = reason
+            return
+        self.intervals += 1
+        self.covering += interval[0] <= truth <= interval[1]
+
+    def add_old(self, name: str, interval: Interval, truth: float) -> None:
+        self.old[name] = self.old.get(name, 0) + int(interval is not None and interval[0] <= truth <= interval[1])
+
+    @property
+    def coverage(self) -> float:
+        return self.covering / self.intervals if self.intervals else float("nan")
+
+    @property
+    def error(self) -> float:
+        """Three binomial standard errors of a coverage of 95 %."""
+        return 3 * float(np.sqrt(LEVEL * (1 - LEVEL) / self.intervals)) if self.intervals else 0.0
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the coverage is that of a 95 % interval within chance, or nearly no repetition has an interval."""
+        if self.intervals < self.repetitions / 20:
+            return True
+        return LOWEST - self.error * 2 / 3 < self.coverage < HIGHEST + self.error * 2 / 3
+
+
+def coverage_of_line(line: Line, repetitions: int, seed: int) -> dict[str, Count]:
+    """The counts of every estimand of a line."""
+    recipe, found = line.to_recipe(), {name: Count() for name in line.truths}
+    for repetition in range(repetitions):
+        rng = np.random.default_rng([seed, repetition])
+        frame = (answers_sample if line.answers else numbers_sample)(rng)
+        data = conform_to_schema(frame[list(recipe.schema.names)], recipe.schema)
+        given = given_datasets(data, line.m, line.ratio, rng) if line.is_given else ()
+        result = execute_run(replace(recipe, seed=repetition), data, given, key=PUBLIC)
+        for row in result.rows:
+            if row.method == "interval_overlap" and row.measure == "estimate" and row.dataset == "synthetic":
+                name = row.params.get("term", "mean")
+                if row.draw is None:
+                    found[name].add(_row_interval(row), line.truths[name], row.reason)
+        _add_old_rules(line, result.rows, found)
+        for fit in result.fits.values():
+            _add_noisy_rows(result.rows, fit, found)
+    return found
+
+
+def _row_interval(row: Row) -> Interval:
+    return None if row.lower is None or row.upper is None else (row.lower, row.upper)
+
+
+def _add_old_rules(line: Line, rows: Sequence[Row], found: dict[str, Count]) -> None:
+    """Count the intervals of earlier versions, from the rows of single datasets."""
+    own = [row for row in rows if row.method == "interval_overlap" and row.draw is not None]
+    for name in line.truths:
+        q, u = (
+            np.array(
+                [row.value for row in own if row.measure == measure and row.params.get("term", "mean") == name],
+                dtype=np.float64,
+            )
+            for measure in ("estimate", "standard_error")
+        )
+        for said in ("u",) if line.m == 1 else ("T_p", "T_f"):
+            found[name].add_old(said, OLD_RULES[said](q, u**2, line.ratio), line.truths[name])
+
+
+def _add_noisy_rows(rows: Sequence[Row], fit: Fit, found: dict[str, Count]) -> None:
+    """Count the intervals by the noisy counts themselves, of the share of b and the mean of c."""
+    for row in rows:
+        if row.measure == "noisy_share" and (row.target, row.params.get("level")) == ("b", "1"):
+            name, truth, at, values = "noisy_share of b", 0.45, 1, np.array([0.0, 1.0])
+        elif row.measure == "noisy_mean":
+            # [0, 5), [5, 10), [10, 15) and [15, 19] of whole numbers
+            name, truth, at, values = "noisy_mean of c", 9.5, 2, np.array([2.0, 7.0, 12.0, 17.0])
+        else:
+            continue
+        found.setdefault(name, Count()).add(_row_interval(row), truth, row.reason)
+        counts, sigma = np.asarray(fit.arrays[f"margin/{at}"]), float(fit.arrays[f"sigma/{at}"][0])
+        total = counts.sum()
+        mean = float(values @ counts / total)
+        noise = sigma**2 * float(((values - mean) ** 2).sum()) / total**2
+        spread = float(np.maximum(counts, 0) @ (values - mean) ** 2) / total**2
+        half = Z * np.sqrt(noise + spread)
+        found[name].add_old("normal", (mean - half, mean + half), truth)
+
+
+def coverage_of_noisy_share(share: float, records: int, rho: float, releases: int, seed: int) -> tuple[float, float]:
+    """Coverage of the score interval of a share of three levels by noisy counts, and of the normal one before."""
+    rng, sigma = np.random.default_rng([seed, records, int(rho * 1000)]), 1 / np.sqrt(2 * rho)
+    chances = np.array([share, (1 - share) / 2, (1 - share) / 2])
+    hits = np.zeros(2)
+    for _ in range(releases):
+        table = rng.multinomial(records, chances) + np.rint(rng.normal(0, sigma, 3))
+        margin = MeasuredMargin((0,), table.astype(np.float64), float(sigma))
+        try:
+            found = estimate_noisy_mean(Domain((3,)), [margin], (0,), np.array([1.0, 0.0, 0.0]))
+        except ZeroDivisionError:  # no interval, and none before
+            hits += 1
+            continue
+        half = Z * np.hypot(found.noise_error, found.sampling_error)
+        hits += (found.lower <= share <= found.upper, abs(found.value - share) <= half)
+    return float(hits[0] / releases), float(hits[1] / releases)
+
+
+def print_noisy_shares(releases: int, seed: int) -> bool:
+    """Print the coverage of ``noisy_share``; return whether all are at least .93 within chance."""
+    print(f"{'share':>6}{'records':>9}{'rho':>7}{'coverage':>10}{'normal':>9}")
+    lowest = 1.0
+    for share in SHARES:
+        for records in FEW_RECORDS:
+            for rho in NOISES:
+                new, old = coverage_of_noisy_share(share, records, rho, releases, seed)
+                lowest = min(lowest, new)
+                print(f"{share:6g}{records:9d}{rho:7g}{new:10.3f}{old:9.3f}", flush=True)
+    print(f"lowest coverage: {lowest:.3f}")
+    return lowest >= LOWEST
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repetitions", type=int, default=400)
+    parser.add_argument("--lines", default="", help="only lines whose name has this text")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--csv", type=Path)
+    parser.add_argument("--noisy-shares", action="store_true")
+    given = parser.parse_args()
+    if given.noisy_shares:
+        return 0 if print_noisy_shares(1500, given.seed) else 1
+    table, is_right = [], True
+    print(f"{'line':<36}{'k':>5}{'m':>4} {'estimand':<18}{'coverage':>9}{'none':>6}  earlier rules")
+    with threadpool_limits(limits=1):
+        for line in lines():
+            if given.lines not in line.name:
+                continue
+            begun = time.perf_counter()
+            found = coverage_of_line(line, given.repetitions, given.seed)
+            for name, count in found.items():
+                none = 1 - count.intervals / count.repetitions
+                old = "  ".join(f"{said} {hits / count.repetitions:.3f}" for said, hits in count.old.items())
+                is_right &= count.is_right
+                remark = "" if count.is_right else "  OUTSIDE"
+                shown = f"{count.coverage:9.3f}" if count.intervals else f"{'-':>9}"
+                print(
+                    f"{line.name:<36}{line.ratio:5g}{line.m:4d} {name:<18}{shown}{none:6.2f}  {old}{remark}", flush=True
+                )
+                table.append([line.name, line.ratio, line.m, name, count.coverage, none, old, count.reason])
+            reasons = {count.reason for count in found.values() if count.intervals < count.repetitions / 20}
+            for reason in sorted(reasons):
+                print(f"    {reason}")
+            print(f"    {time.perf_counter() - begun:.0f} s", flush=True)
+    if given.csv:
+        with given.csv.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["line", "k", "m", "estimand", "coverage", "without_interval", "earlier_rules", "reason"])
+            writer.writerows(table)
+    return 0 if is_right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
