@@ -2,8 +2,9 @@
 
     python tests/benchmarks/interval_coverage.py [--repetitions 400] [--lines TEXT] [--seed 1] [--csv FILE]
 
-Each line draws a sample of a population whose values are known, releases it by a recipe of the product, and counts how often the
-product's interval covers: 400 times, so that a coverage has a standard error of 1.1 points. Columns: n_syn / n, the number of
+Each line draws a sample of a population whose values are known, makes 20 datasets by a recipe of the product, and counts how often
+the product's interval from the first 1, 2, 5 and 20 of them covers: 400 times, so that a coverage has a standard error of 1.1
+points. Estimates and variances of single datasets are computed here, in closed form. Columns: n_syn / n, the number of
 datasets, the estimand, the coverage, the share of repetitions without an interval, and as controls that must fail somewhere the
 rules before: T_p = u + b/m (Reiter 2003), T_f = (1 + 1/m) b - u with the adjusted variance where it is negative (Raghunathan,
 Reiter & Rubin 2003), and the mean of the u alone where there is one dataset. Of noisy margins they are those of the m datasets,
@@ -32,15 +33,21 @@ from scipy.stats import norm, t
 from threadpoolctl import threadpool_limits
 
 from sfumato.engine.data.arrays import Floats
+from sfumato.engine.data.intervals import Range
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
-from sfumato.engine.execution.tasks import execute_run
+from sfumato.engine.data.provenance import ReleaseProvenance
+from sfumato.engine.errors import NotComputable
+from sfumato.engine.execution.combining import OTHER_THAN_CONFIDENTIAL
+from sfumato.engine.execution.tasks import draw_dataset, fit_model, fit_rows
 from sfumato.engine.margins.consistency import MeasuredMargin
 from sfumato.engine.margins.domain import Domain
 from sfumato.engine.margins.intervals import estimate_noisy_mean
 from sfumato.engine.methods.results import Fit
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.provenance import release_provenance
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.statistics.combining import combine_datasets
 
 LOWEST, HIGHEST, LEVEL = 0.93, 0.97, 0.95
 Z = float(norm.isf((1 - LEVEL) / 2))
@@ -48,10 +55,8 @@ RECORDS, BINARY_RECORDS = 200, 400
 FEW_RECORDS, NOISES, SHARES = (50, 200, 2000), (0.015, 3.0, 20.0), (0.02, 0.1, 0.3, 0.5)
 
 NUMBERS = {"x": {"kind": "continuous"}, "y": {"kind": "continuous"}}
-OF_NUMBERS = {"method": "utility.interval_overlap", "means": ["y"], "models": ["y ~ x"]}
 TRUTH_OF_NUMBERS = {"mean": 2.0, "intercept": 1.5, "x": 0.5}
 ANSWERS = {name: {"kind": "binary", "levels": ["0", "1"]} for name in ("a", "b")}
-OF_ANSWERS = {"method": "utility.interval_overlap", "means": ["b"], "models": ["logit: b ~ a"]}
 TRUTH_OF_ANSWERS = {"mean": 0.45, "intercept": float(logit(0.3)), "a=1": float(logit(0.6) - logit(0.3))}
 X_TREE, Y_TREE = {"target": "x", "method": "cart"}, {"target": "y", "method": "cart", "predictors": ["x"]}
 X_LINE = {"target": "x", "method": "linear_regression", "prior_sd": 100.0}
@@ -91,72 +96,80 @@ class Line:
     """One way to make a release.
 
     name: what it is called
-    recipe: table of its recipe, without variables and measure
-    m: datasets
+    steps: tables of its synthesis steps; none where another program makes the datasets
     ratio: n_syn / n
-    answers: whether the population is that of the answers, not of the numbers
-    is_given: whether another program makes the datasets
+    datasets: numbers of datasets
     """
 
     name: str
-    recipe: Mapping[str, Any] = field(default_factory=dict)
-    m: int = 5
+    steps: tuple[Mapping[str, Any], ...] = ()
     ratio: float = 1.0
-    answers: bool = False
-    is_given: bool = False
+    datasets: tuple[int, ...] = (1, 2, 5, 20)
 
-    def to_recipe(self) -> Recipe:
-        release: dict[str, Any] = {"m": self.m}
-        if self.ratio != 1 and not self.is_given:
-            release["records"] = int(BINARY_RECORDS * self.ratio)
-        if self.is_given:
+    def to_recipe(self, m: int) -> Recipe:
+        release: dict[str, Any] = {"m": m}
+        if not self.steps:
             release["released"] = ["y"]
-        variables: dict[str, Any] = dict(ANSWERS if self.answers else NUMBERS)
-        if any("c" in step["target"] for step in self.recipe.get("synthesis", [])):
+        elif self.ratio != 1:
+            release["records"] = int(BINARY_RECORDS * self.ratio)
+        variables: dict[str, Any] = dict(ANSWERS if self.has_answers else NUMBERS)
+        if any("c" in step["target"] for step in self.steps):
             variables["c"] = {"kind": "count", "bounds": [0, 19]}
-        measure = OF_ANSWERS if self.answers else OF_NUMBERS
-        return Recipe.from_table({"variables": variables, "release": release, "measure": [measure], **self.recipe})
+        measure = [] if self.steps else [{"method": "utility.ecdf"}]
+        return Recipe.from_table(
+            {"variables": variables, "release": release, "synthesis": [*self.steps], "measure": measure}
+        )
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether the population is that of the answers, not of the numbers."""
+        return any("a" in step["target"] for step in self.steps)
 
     @property
     def truths(self) -> dict[str, float]:
-        return TRUTH_OF_ANSWERS if self.answers else TRUTH_OF_NUMBERS
-
-    @property
-    def is_full(self) -> bool:
-        made = {name for step in self.recipe.get("synthesis", []) for name in step["target"]}
-        return {"a", "b"} <= made or {"x", "y"} <= made
+        return TRUTH_OF_ANSWERS if self.has_answers else TRUTH_OF_NUMBERS
 
 
 def lines() -> Iterator[Line]:
-    """Every line of the table; the slow ones last."""
-    for m in (1, 2, 5):
-        yield from lines_of_datasets(m)
-    relations = {"target": ["x", "y"], "method": "marginal_bootstrap"}
-    yield Line("full, relations lost", {"synthesis": [relations]}, 5)
+    """Every line of the table."""
     for epsilon in (0.5, 2.0, 10.0):
         step = {"target": ["a", "b", "c"], "method": "margins", "epsilon": epsilon, "margins": ["a : b"]}
-        yield Line(
-            f"margins, epsilon {epsilon:g}", {"synthesis": [{**step, "bins": {"c": "width 5"}}]}, 5, answers=True
-        )
+        yield Line(f"margins, epsilon {epsilon:g}", ({**step, "bins": {"c": "width 5"}},), datasets=(5,))
     step = {"target": ["a", "b"], "method": "margins", "limit": 10, "margins": ["a : b"]}
-    yield Line("margins, rounded", {"synthesis": [step]}, 5, answers=True)
-    yield from lines_of_datasets(20)
-
-
-def lines_of_datasets(m: int) -> Iterator[Line]:
-    """The lines of m datasets."""
-    yield Line("partial, regression", {"synthesis": [Y_LINE]}, m)
-    yield Line("partial, tree", {"synthesis": [Y_TREE]}, m)
-    yield Line("full, regressions", {"synthesis": [X_LINE, Y_LINE]}, m)
-    yield Line("full, trees", {"synthesis": [X_TREE, Y_TREE]}, m)
-    proper = [{**X_TREE, "proper": True}, {**Y_TREE, "proper": True}]
-    yield Line("full, trees of bootstrap samples", {"synthesis": proper}, m)
-    yield Line("full, tree and regression", {"synthesis": [X_TREE, Y_LINE]}, m)
+    yield Line("margins, rounded", (step,), datasets=(5,))
+    yield Line("full, relations lost", ({"target": ["x", "y"], "method": "marginal_bootstrap"},), datasets=(5,))
+    for ratio, size in ((4.0, "larger"), (0.25, "smaller")):
+        yield Line(f"partial, {size}, of another program", ratio=ratio)
+    yield Line("partial, regression", (Y_LINE,))
+    yield Line("partial, tree", (Y_TREE,))
+    yield Line("full, regressions", (X_LINE, Y_LINE))
+    yield Line("full, trees", (X_TREE, Y_TREE))
+    yield Line("full, trees of bootstrap samples", ({**X_TREE, "proper": True}, {**Y_TREE, "proper": True}))
+    yield Line("full, tree and regression", (X_TREE, Y_LINE))
     for ratio, size in ((4.0, "larger"), (0.25, "smaller")):
         for parameters in ("drawn", "mle"):
             step = {"target": ["a", "b"], "method": "sequential_logistic", "parameters": parameters}
-            yield Line(f"full, {size}, logits {parameters}", {"synthesis": [step]}, m, ratio, answers=True)
-        yield Line(f"partial, {size}, of another program", m=m, ratio=ratio, is_given=True)
+            yield Line(f"full, {size}, logits {parameters}", (step,), ratio)
+
+
+def estimates_of_table(frame: pd.DataFrame) -> tuple[Floats, Floats]:
+    """Estimates and variances (3,) of the mean of the response and of the coefficients, in the order of the truths."""
+    if "a" in frame:
+        a, b = (frame[name].to_numpy() == "1" for name in ("a", "b"))
+        counts = np.array([[np.sum((a == i) & (b == j)) for j in (0, 1)] for i in (0, 1)], dtype=np.float64)
+        share, odds, noise = b.mean(), np.log(counts[:, 1] / counts[:, 0]), (1 / counts).sum(axis=1)
+        return np.array([share, odds[0], odds[1] - odds[0]]), np.array(
+            [share * (1 - share) / (len(b) - 1), noise[0], noise.sum()]
+        )
+    x, y = frame["x"].to_numpy(), frame["y"].to_numpy()
+    n, centred = len(x), x - x.mean()
+    slope = float(centred @ y / (centred @ centred))
+    intercept = float(y.mean() - slope * x.mean())
+    sigma2 = float(np.sum((y - intercept - slope * x) ** 2) / (n - 2))
+    of_slope = sigma2 / float(centred @ centred)
+    return np.array([y.mean(), intercept, slope]), np.array(
+        [y.var(ddof=1) / n, sigma2 / n + of_slope * x.mean() ** 2, of_slope]
+    )
 
 
 def partial_rule(q: Floats, u: Floats, ratio: float) -> Interval:
@@ -207,7 +220,7 @@ class Count:
     old: dict[str, int] = field(default_factory=dict)
     reason: str = ""
 
-    def add(self, interval: Interval, truth: float, reason: str = "") -> None:
+    def add(self, interval: Interval, reason: str, truth: float) -> None:
         self.repetitions += 1
         if interval is None:
             self.reason = reason
@@ -235,46 +248,54 @@ class Count:
         return LOWEST - self.error * 2 / 3 < self.coverage < HIGHEST + self.error * 2 / 3
 
 
-def coverage_of_line(line: Line, repetitions: int, seed: int) -> dict[str, Count]:
-    """The counts of every estimand of a line."""
-    recipe, found = line.to_recipe(), {name: Count() for name in line.truths}
+def coverage_of_line(line: Line, repetitions: int, seed: int) -> dict[tuple[int, str], Count]:
+    """The counts of a line by number of datasets and estimand."""
+    most, found = max(line.datasets), dict[tuple[int, str], Count]()
+    plan = line.to_recipe(most)
     for repetition in range(repetitions):
         rng = np.random.default_rng([seed, repetition])
-        frame = (answers_sample if line.answers else numbers_sample)(rng)
-        data = conform_to_schema(frame[list(recipe.schema.names)], recipe.schema)
-        given = given_datasets(data, line.m, line.ratio, rng) if line.is_given else ()
-        result = execute_run(replace(recipe, seed=repetition), data, given, key=PUBLIC)
-        for row in result.rows:
-            if row.method == "interval_overlap" and row.measure == "estimate" and row.dataset == "synthetic":
-                name = row.params.get("term", "mean")
-                if row.draw is None:
-                    found[name].add(_row_interval(row), line.truths[name], row.reason)
-        _add_old_rules(line, result.rows, found)
-        for fit in result.fits.values():
-            _add_noisy_rows(result.rows, fit, found)
+        recipe = replace(plan, seed=repetition)
+        sample = (answers_sample if line.has_answers else numbers_sample)(rng)
+        data = conform_to_schema(sample[list(recipe.schema.names)], recipe.schema)
+        fits = [fit_model(recipe, item, data, key=PUBLIC) for item in range(len(recipe.synthesis))]
+        datasets = (
+            [draw_dataset(recipe, draw, data, fits, key=PUBLIC) for draw in range(1, most + 1)]
+            if fits
+            else given_datasets(data, most, line.ratio, rng)
+        )
+        confidential = estimates_of_table(data.frame)[0]
+        q, u = (np.array(part) for part in zip(*(estimates_of_table(one.frame) for one in datasets), strict=True))
+        for m in line.datasets:
+            provenance = release_provenance(replace(plan, m=m), len(data), [len(one) for one in datasets[:m]])
+            for at, (name, truth) in enumerate(line.truths.items()):
+                count = found.setdefault((m, name), Count())
+                within = (0.0, 1.0) if line.has_answers and name == "mean" else (None, None)
+                count.add(*interval_of_datasets(q[:m, at], u[:m, at], provenance, confidential[at], within), truth)
+                for said in ("u",) if m == 1 else ("T_p", "T_f"):
+                    count.add_old(said, OLD_RULES[said](q[:m, at], u[:m, at], line.ratio), truth)
+        for item, fit in enumerate(fits):
+            _add_noisy_rows(fit_rows(recipe, item, fit, data), fit, most, found)
     return found
+
+
+def interval_of_datasets(
+    q: Floats, u: Floats, provenance: ReleaseProvenance, confidential: float, within: Range
+) -> tuple[Interval, str]:
+    """The product's interval, or why there is none."""
+    try:
+        found = combine_datasets(q, u, provenance)  # type: ignore[arg-type]
+    except NotComputable as error:
+        return None, error.reason
+    if found.differs_from(confidential):
+        return None, OTHER_THAN_CONFIDENTIAL
+    return found.interval(LEVEL, within), ""
 
 
 def _row_interval(row: Row) -> Interval:
     return None if row.lower is None or row.upper is None else (row.lower, row.upper)
 
 
-def _add_old_rules(line: Line, rows: Sequence[Row], found: dict[str, Count]) -> None:
-    """Count the intervals of earlier versions, from the rows of single datasets."""
-    own = [row for row in rows if row.method == "interval_overlap" and row.draw is not None]
-    for name in line.truths:
-        q, u = (
-            np.array(
-                [row.value for row in own if row.measure == measure and row.params.get("term", "mean") == name],
-                dtype=np.float64,
-            )
-            for measure in ("estimate", "standard_error")
-        )
-        for said in ("u",) if line.m == 1 else ("T_p", "T_f"):
-            found[name].add_old(said, OLD_RULES[said](q, u**2, line.ratio), line.truths[name])
-
-
-def _add_noisy_rows(rows: Sequence[Row], fit: Fit, found: dict[str, Count]) -> None:
+def _add_noisy_rows(rows: Sequence[Row], fit: Fit, m: int, found: dict[tuple[int, str], Count]) -> None:
     """Count the intervals by the noisy counts themselves, of the share of b and the mean of c."""
     for row in rows:
         if row.measure == "noisy_share" and (row.target, row.params.get("level")) == ("b", "1"):
@@ -284,14 +305,15 @@ def _add_noisy_rows(rows: Sequence[Row], fit: Fit, found: dict[str, Count]) -> N
             name, truth, at, values = "noisy_mean of c", 9.5, 2, np.array([2.0, 7.0, 12.0, 17.0])
         else:
             continue
-        found.setdefault(name, Count()).add(_row_interval(row), truth, row.reason)
+        count = found.setdefault((m, name), Count())
+        count.add(_row_interval(row), row.reason, truth)
         counts, sigma = np.asarray(fit.arrays[f"margin/{at}"]), float(fit.arrays[f"sigma/{at}"][0])
         total = counts.sum()
         mean = float(values @ counts / total)
         noise = sigma**2 * float(((values - mean) ** 2).sum()) / total**2
         spread = float(np.maximum(counts, 0) @ (values - mean) ** 2) / total**2
         half = Z * np.sqrt(noise + spread)
-        found[name].add_old("normal", (mean - half, mean + half), truth)
+        count.add_old("normal", (mean - half, mean + half), truth)
 
 
 def coverage_of_noisy_share(share: float, records: int, rho: float, releases: int, seed: int) -> tuple[float, float]:
@@ -344,19 +366,17 @@ def main() -> int:
                 continue
             begun = time.perf_counter()
             found = coverage_of_line(line, given.repetitions, given.seed)
-            for name, count in found.items():
+            for (m, name), count in sorted(found.items(), key=lambda one: one[0][0]):
                 none = 1 - count.intervals / count.repetitions
                 old = "  ".join(f"{said} {hits / count.repetitions:.3f}" for said, hits in count.old.items())
                 is_right &= count.is_right
                 remark = "" if count.is_right else "  OUTSIDE"
                 shown = f"{count.coverage:9.3f}" if count.intervals else f"{'-':>9}"
-                print(
-                    f"{line.name:<36}{line.ratio:5g}{line.m:4d} {name:<18}{shown}{none:6.2f}  {old}{remark}", flush=True
-                )
-                table.append([line.name, line.ratio, line.m, name, count.coverage, none, old, count.reason])
+                print(f"{line.name:<36}{line.ratio:5g}{m:4d} {name:<18}{shown}{none:6.2f}  {old}{remark}", flush=True)
+                table.append([line.name, line.ratio, m, name, count.coverage, none, old, count.reason])
             reasons = {count.reason for count in found.values() if count.intervals < count.repetitions / 20}
             for reason in sorted(reasons):
-                print(f"    {reason}")
+                print(f"    no interval: {reason}")
             print(f"    {time.perf_counter() - begun:.0f} s", flush=True)
     if given.csv:
         with given.csv.open("w", newline="") as file:
