@@ -38,7 +38,7 @@ from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.provenance import ReleaseProvenance
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.execution.combining import OTHER_THAN_CONFIDENTIAL
-from sfumato.engine.execution.tasks import draw_dataset, fit_model, fit_rows
+from sfumato.engine.execution.tasks import fit_model, fit_rows
 from sfumato.engine.margins.consistency import MeasuredMargin
 from sfumato.engine.margins.domain import Domain
 from sfumato.engine.margins.intervals import estimate_noisy_mean
@@ -63,6 +63,8 @@ X_LINE = {"target": "x", "method": "linear_regression", "prior_sd": 100.0}
 Y_LINE = {"target": "y", "method": "linear_regression", "predictors": ["x"], "prior_sd": 100.0}
 
 Interval = tuple[float, float] | None
+Columns = dict[str, Floats]
+"""Values of each variable of a table, (n,): numbers, or 0 and 1 of an answer."""
 
 
 def numbers_sample(rng: np.random.Generator) -> pd.DataFrame:
@@ -78,7 +80,7 @@ def answers_sample(rng: np.random.Generator) -> pd.DataFrame:
     return pd.DataFrame({"a": a.astype(str), "b": b.astype(int).astype(str), "c": rng.integers(0, 20, BINARY_RECORDS)})
 
 
-def given_datasets(data: Microdata, m: int, ratio: float, rng: np.random.Generator) -> list[Microdata]:
+def given_datasets(data: Microdata, m: int, ratio: float, rng: np.random.Generator) -> list[Columns]:
     """Datasets of another program: x kept, as often as the ratio says or of some records, and y by a line fitted once."""
     x, y = data.numbers("x"), data.numbers("y")
     slope, intercept = np.polyfit(x, y, 1)
@@ -86,8 +88,25 @@ def given_datasets(data: Microdata, m: int, ratio: float, rng: np.random.Generat
     found = []
     for _ in range(m):
         kept = np.tile(x, int(ratio)) if ratio >= 1 else rng.choice(x, int(ratio * len(x)), replace=False)
-        drawn = intercept + slope * kept + sigma * rng.normal(size=len(kept))
-        found.append(Microdata(data.schema, pd.DataFrame({"x": kept, "y": drawn}), "synthetic"))
+        found.append({"x": kept, "y": intercept + slope * kept + sigma * rng.normal(size=len(kept))})
+    return found
+
+
+def drawn_datasets(recipe: Recipe, data: Microdata, fits: Sequence[Fit], rng: np.random.Generator) -> list[Columns]:
+    """Datasets by the draw functions of the recipe's methods, without what else a run does with them."""
+    own = {name: data.numbers(name) for name in data.schema.names}
+    found = []
+    for draw in range(recipe.m):
+        columns, released = dict(own), data
+        for step, fit in zip(recipe.synthesis, fits, strict=True):
+            if step is not recipe.synthesis[0]:
+                before = {name: pd.Series(columns[name]) for name in recipe.synthesis[0].targets}
+                released = data.with_columns(before, "synthetic")
+            values = step.method.draw_targets(
+                fit, step.spec, step.targets, data, released, draw, rng, recipe.form.records
+            )
+            columns |= {name: np.asarray(one, dtype=np.float64) for name, one in values.items()}
+        found.append(columns)
     return found
 
 
@@ -152,16 +171,16 @@ def lines() -> Iterator[Line]:
             yield Line(f"full, {size}, logits {parameters}", (step,), ratio)
 
 
-def estimates_of_table(frame: pd.DataFrame) -> tuple[Floats, Floats]:
+def estimates_of_table(columns: Columns) -> tuple[Floats, Floats]:
     """Estimates and variances (3,) of the mean of the response and of the coefficients, in the order of the truths."""
-    if "a" in frame:
-        a, b = (frame[name].to_numpy() == "1" for name in ("a", "b"))
+    if "a" in columns:
+        a, b = columns["a"], columns["b"]
         counts = np.array([[np.sum((a == i) & (b == j)) for j in (0, 1)] for i in (0, 1)], dtype=np.float64)
         share, odds, noise = b.mean(), np.log(counts[:, 1] / counts[:, 0]), (1 / counts).sum(axis=1)
         return np.array([share, odds[0], odds[1] - odds[0]]), np.array(
             [share * (1 - share) / (len(b) - 1), noise[0], noise.sum()]
         )
-    x, y = frame["x"].to_numpy(), frame["y"].to_numpy()
+    x, y = columns["x"], columns["y"]
     n, centred = len(x), x - x.mean()
     slope = float(centred @ y / (centred @ centred))
     intercept = float(y.mean() - slope * x.mean())
@@ -251,6 +270,7 @@ class Count:
 def coverage_of_line(line: Line, repetitions: int, seed: int) -> dict[tuple[int, str], Count]:
     """The counts of a line by number of datasets and estimand."""
     most, found = max(line.datasets), dict[tuple[int, str], Count]()
+    response = "b" if line.has_answers else "y"
     plan = line.to_recipe(most)
     for repetition in range(repetitions):
         rng = np.random.default_rng([seed, repetition])
@@ -258,15 +278,11 @@ def coverage_of_line(line: Line, repetitions: int, seed: int) -> dict[tuple[int,
         sample = (answers_sample if line.has_answers else numbers_sample)(rng)
         data = conform_to_schema(sample[list(recipe.schema.names)], recipe.schema)
         fits = [fit_model(recipe, item, data, key=PUBLIC) for item in range(len(recipe.synthesis))]
-        datasets = (
-            [draw_dataset(recipe, draw, data, fits, key=PUBLIC) for draw in range(1, most + 1)]
-            if fits
-            else given_datasets(data, most, line.ratio, rng)
-        )
-        confidential = estimates_of_table(data.frame)[0]
-        q, u = (np.array(part) for part in zip(*(estimates_of_table(one.frame) for one in datasets), strict=True))
+        datasets = drawn_datasets(recipe, data, fits, rng) if fits else given_datasets(data, most, line.ratio, rng)
+        confidential = estimates_of_table({name: data.numbers(name) for name in data.schema.names})[0]
+        q, u = (np.array(part) for part in zip(*(estimates_of_table(one) for one in datasets), strict=True))
         for m in line.datasets:
-            provenance = release_provenance(replace(plan, m=m), len(data), [len(one) for one in datasets[:m]])
+            provenance = release_provenance(replace(plan, m=m), len(data), [len(one[response]) for one in datasets[:m]])
             for at, (name, truth) in enumerate(line.truths.items()):
                 count = found.setdefault((m, name), Count())
                 within = (0.0, 1.0) if line.has_answers and name == "mean" else (None, None)
