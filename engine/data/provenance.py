@@ -58,7 +58,7 @@ class ReleaseProvenance:
     units: variables that identify the person of several records
     has_survey_design: whether records represent a population by a survey weight or a design
     has_record_weights: whether some records had less influence on the fits
-    published: what is published beside the datasets, such as "protected tables"
+    published: what is published beside the datasets, of "protected tables" and "figures of utility"
     """
 
     origin: Literal["synthetic", "anonymised"]
@@ -91,6 +91,11 @@ class ReleaseProvenance:
     def shared_errors(self) -> tuple[str, ...]:
         """Return the distinct errors that all datasets share."""
         return tuple(dict.fromkeys(step.fit.shared_error for step in self.steps if step.fit.shared_error))
+
+    @property
+    def noisy_domain(self) -> tuple[str, ...]:
+        """Return the variables whose levels or range noise found."""
+        return tuple(name for step in self.steps for name in step.fit.noisy_domain)
 
     def select_datasets(self, draws: Sequence[int]) -> ReleaseProvenance:
         """Return the description of some of the datasets, numbered from 1."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sfumato.engine.data.provenance import ReleaseProvenance
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.labels import measure_name
 from sfumato.engine.methods.rows import Row
@@ -52,10 +53,15 @@ class PublicRelease:
     privacy: PrivacyPromise | None = None
 
     @property
+    def provenance(self) -> ReleaseProvenance:
+        """Return how the release came about."""
+        return release_provenance(self.recipe, self.n_records)
+
+    @property
     def combining_rule(self) -> CombiningRule | str:
         """Return the rule by which estimates of the datasets are combined, or why no rule covers."""
         try:
-            return combining_rule(release_provenance(self.recipe, self.n_records))
+            return combining_rule(self.provenance)
         except NotComputable as error:
             return error.reason
 
@@ -203,6 +209,11 @@ def _combining_parts(release: PublicRelease) -> list[DocumentPart]:
             Paragraph(
                 f"There is no 95 % interval that covers: {rule}. The standard errors of a dataset are too small, since they leave "
                 "out that another release would have given other values."
+                + (
+                    " Where protected tables are in the package, compute shares from these: their noise or rounding is stated."
+                    if "protected tables" in release.provenance.published
+                    else ""
+                )
             ),
         ]
     parts: list[DocumentPart] = [BulletList([*(steps if m > 1 else steps[1:]), _variance_text(release, rule)])]
@@ -341,6 +352,11 @@ def usage_limits(release: PublicRelease) -> list[str]:
         "Do not try to find out who a record is about, and do not link the records with others about people.",
         "Do not take a single record, a smallest or largest value or a rare combination for a fact.",
     ]
+    if noisy := release.provenance.noisy_domain:
+        items.append(
+            f"Do not take extremes of {_names_text(noisy)} for those of the population. Noise found their levels or ranges, and values "
+            "beyond them are left out."
+        )
     if release.recipe.origin == "synthetic":
         items.append(
             "Before a decision or a publication rests on a result, have it confirmed on the confidential data."

@@ -108,6 +108,8 @@ def test_noisy_tables_have_no_rule_and_requested_rows_a_factor_to_ask_for() -> N
     said = user_guide_document(released(noisy, (), names)).to_markdown()
     assert "no 95 % interval that covers: noise was added to the tables once, so all datasets share this error" in said
     assert "T = " not in said
+    assert "Where protected tables are in the package, compute shares from these" in said
+    assert "Do not take extremes of region, age and income for those of the population" in said
     exact = {"release": {"m": 5, "records": 400}, "synthesis": [{**step, "protection": "exact"}]}
     assert (
         "k is the number of rows for each confidential record"
