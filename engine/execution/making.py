@@ -24,6 +24,7 @@ from ..methods.results import Fit
 from ..methods.run import Progress, Randomness, Run, ignore_progress
 from ..partition.equivalence_classes import Limits, SensitiveColumn, class_sizes, equivalence_classes
 from ..partition.partial_matches import matching_sizes
+from ..recipe.provenance import release_provenance
 from ..recipe.recipe import Recipe
 from ..recipe.steps import RecipeStep
 
@@ -47,7 +48,10 @@ def fit_step_to_tables(
 ) -> list[Fit]:
     """Fit synthesis step ``item`` to several tables, each with streams of its own."""
     step = recipe.synthesis[item]
-    runs = [Run(one.generator("fit", item), report=report, records=recipe.form.records) for one in streams]
+    runs = [
+        Run(one.generator("fit", item), report=report, provenance=release_provenance(recipe, len(table)))
+        for one, table in zip(streams, tables, strict=True)
+    ]
     return step.method.fit_many([one.without_controls for one in tables], step.targets, step.spec, runs, recipe.m)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.microdata import Microdata
+from ..data.provenance import ReleaseProvenance
 from ..data.recoding import align_levels
 from ..design.survey import INFORMATION, add_unweighted_remark
 from ..errors import NotComputable
@@ -29,6 +30,7 @@ from ..methods.rows import Row, average_each_series, row_from_estimate, row_para
 from ..methods.run import Randomness, Run, ignore_progress
 from ..recipe.budget import privacy_accounts
 from ..recipe.data_source import HOW_TO_HOLD_OUT
+from ..recipe.provenance import release_provenance
 from ..recipe.recipe import Recipe
 from ..recipe.steps import RecipeStep
 from ..recipe.thresholds import Verdict, judge_thresholds
@@ -230,7 +232,11 @@ def fit_rows(recipe: Recipe, item: int, fit: Fit, confidential: Microdata) -> li
     if step.method.synthesis.privacy.fit_estimates is None:
         return []
     found = step.method.synthesis.privacy.fit_estimates(
-        fit, step.spec, step.targets, recipe.recode_data(confidential).without_controls
+        fit,
+        step.spec,
+        step.targets,
+        recipe.recode_data(confidential).without_controls,
+        release_provenance(recipe, len(confidential)),
     )
     return rows_of_measure(step.method, Measure(found), recipe.origin, None, settings=recipe.settings(step))
 
@@ -460,17 +466,16 @@ def _rows_at_point(
     return [row for own in tables for row in rows_of_measure(step.method, own[2], *own[:2], point, settings)]
 
 
-def combine_rows(recipe: Recipe, rows: Sequence[Row], records: int | None = None) -> tuple[list[Row], list[Verdict]]:
+def combine_rows(recipe: Recipe, rows: Sequence[Row], provenance: ReleaseProvenance) -> tuple[list[Row], list[Verdict]]:
     """Return all rows of a run, completed by combined datasets, baselines and study summaries, and the verdicts on
     them.
 
-    ``records`` is the number of confidential records, at which intervals of counts end. Rows of intermediate outputs
-    are dropped.
+    ``provenance`` says how the release came about. Rows of intermediate outputs are dropped.
     """
     methods = filter(None, map(method_by_key, dict.fromkeys(row.method_key for row in rows)))
     hidden = {f"{found.key}.{o.name}" for found in methods for o in found.outputs if o.intermediate}
     kept = [row for row in rows if row.key not in hidden]
-    combined = [row for row in combine_series(rows_with_draw(rows), records) if row.key not in hidden]
+    combined = [row for row in combine_series(rows_with_draw(rows), provenance) if row.key not in hidden]
     complete = with_confidential_baseline(
         [*(row for row in kept if row.draw is None), *combined, *rows_with_draw(kept)]
     )
@@ -487,7 +492,7 @@ def _study_summaries(recipe: Recipe, rows: Sequence[Row]) -> Iterator[Row]:
             yield from (replace(row, params=row_params(step.method, row.params, settings)) for row in rule(own))
 
 
-def combine_series(rows: Sequence[Row], records: int | None = None) -> list[Row]:
+def combine_series(rows: Sequence[Row], provenance: ReleaseProvenance) -> list[Row]:
     """Combine each series of each dataset into one row, by the method's own rule or else the average."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
     order: dict[tuple[Any, ...], int] = {}
@@ -501,10 +506,10 @@ def combine_series(rows: Sequence[Row], records: int | None = None) -> list[Row]
             continue
         if method.combine is not None:
             # A method's own rule uses the rows of its intermediate outputs too.
-            found += method.combine(group, records)
+            found += method.combine(group, provenance)
             continue
         hidden = {output.name for output in method.outputs if output.intermediate}
-        found += average_each_series([row for row in group if row.measure not in hidden], records)
+        found += average_each_series([row for row in group if row.measure not in hidden], provenance.records)
     return sorted(found, key=lambda row: order[row.dataset, *row.series])
 
 
@@ -557,7 +562,8 @@ def execute_run(
             rows.extend(gather_blocks(recipe, j, confidential, releases, parts)[1])
     for s, step in enumerate(recipe.studies):
         rows.extend(compute_study_points(recipe, s, step.spec.grid(), confidential, releases, report, key=key))
-    complete, verdicts = combine_rows(recipe, rows, len(confidential))
+    provenance = release_provenance(recipe, len(confidential), [len(one) for one in releases])
+    complete, verdicts = combine_rows(recipe, rows, provenance)
     targets = [step.target for step in recipe.synthesis]
     models = dict(zip(targets, fits, strict=True))
     notes = table.notes if table else ()

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 from typing import Any, cast
@@ -30,6 +30,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..data.arrays import Booleans, Floats, Integers
+from ..data.provenance import ReleaseProvenance
 from ..data.rows import distinct_rows
 from .domain import Clique, Domain, as_clique, drop_contained
 from .record_moves import MAX_WALKS, PublishedBounds, VariableGrouping, find_closed_groupings, list_groupings
@@ -80,20 +81,18 @@ class MarginAudit:
     names: tuple[str, ...] = ()
 
 
-def known_record_range(records: int, released: Iterable[int | None]) -> tuple[float, float]:
+def known_record_range(releases: Sequence[ReleaseProvenance]) -> tuple[float, float]:
     """Return the smallest and the largest number of confidential records that released numbers of rows leave possible.
 
     A dataset with as many rows as there are records shows the number. A number of rows that ends in zeros may be
     rounded to these: it leaves the numbers that are rounded to it, if the true one is among them. Another number says
     nothing.
 
-    Args:
-        records: the true number.
-        released: rows of a dataset of each release; None where a dataset has a row for each record.
+    ``releases`` are those of the same records that a reader holds.
     """
     low, high = 0.0, math.inf
-    for rows in released:
-        if rows is None or rows == records:
+    for records, rows in ((release.records, rows) for release in releases for rows in release.rows):
+        if rows == records:
             return float(records), float(records)
         unit = 1
         while rows and rows % (10 * unit) == 0:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..data.microdata import Microdata
+    from ..data.provenance import FitUncertainty, ReleaseProvenance
+    from ..data.schema import Schema
     from ..margins.linear_bounds import MarginAudit
     from .approved_tables import ApprovedTable
     from .privacy import NoAccount, PrivacyAccount
@@ -120,6 +122,16 @@ class CheckJointData(Protocol[S_contra]):
     def __call__(self, data: Microdata, targets: tuple[str, ...], spec: S_contra, place: str, /) -> None: ...
 
 
+class DescribeFit(Protocol[S_contra]):
+    """Function that returns how uncertain the fit of a step is, and how much of that its datasets show.
+
+    Combining rules follow from it (``sfumato.engine.statistics.combining``). A method that declares none gets no
+    interval of a single dataset.
+    """
+
+    def __call__(self, spec: S_contra, targets: tuple[str, ...], schema: Schema, /) -> FitUncertainty: ...
+
+
 class ComputeAccount(Protocol[S_contra]):
     """Function that returns the privacy cost of ``datasets`` of ``records`` drawn records each, before anything is
     drawn.
@@ -143,11 +155,12 @@ class PublishableTables(Protocol[S_contra]):
 class FitEstimates(Protocol[S_contra]):
     """Function that returns the estimates that a fit makes of the population, or of itself.
 
-    Their intervals include its noise; of ``data`` only the declarations are read.
+    Their intervals include its noise; of ``data`` only the declarations are read. ``provenance`` says how the records
+    were drawn from the population.
     """
 
     def __call__(
-        self, fit: Fit, spec: S_contra, targets: tuple[str, ...], data: Microdata, /
+        self, fit: Fit, spec: S_contra, targets: tuple[str, ...], data: Microdata, provenance: ReleaseProvenance, /
     ) -> tuple[Estimate, ...]: ...
 
 
@@ -336,11 +349,11 @@ class CombineDatasets(Protocol):
     """Function that combines the rows of the released datasets by a rule of the method, in place of the average.
 
     It gets all rows (``sfumato.engine.methods.rows.Row``) of single datasets that share dataset and level, including
-    those of ``intermediate`` outputs, and the number of confidential records. It returns one row with ``draw`` None for
-    each of their series.
+    those of ``intermediate`` outputs, and how the release came about. It returns one row with ``draw`` None for each of
+    their series.
     """
 
-    def __call__(self, rows: Sequence[Any], records: int | None, /) -> list[Any]: ...
+    def __call__(self, rows: Sequence[Any], provenance: ReleaseProvenance, /) -> list[Any]: ...
 
 
 class SummarisePoints(Protocol):

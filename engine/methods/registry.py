@@ -35,6 +35,7 @@ from .protocols import (  # fmt: skip
     CombineDatasets,
     ComputeAccount,
     ComputeStudyPoints,
+    DescribeFit,
     DrawJointTargets,
     DrawTarget,
     FitEstimates,
@@ -127,6 +128,7 @@ class SynthesisDeclaration:
     privacy: its privacy account and published tables
     release_model: model with which an intruder evaluates guesses at records
     bulk_fitting: its faster ways to fit many variables or tables
+    fit_uncertainty: describes how uncertain a fit is, and how much of that the datasets show
     """
 
     draw: DrawTarget[Any] | None = None
@@ -136,6 +138,7 @@ class SynthesisDeclaration:
     privacy: PrivacyDeclaration[Any] = PrivacyDeclaration()
     release_model: ReleaseModelDeclaration[Any] = ReleaseModelDeclaration()
     bulk_fitting: BulkFittingDeclaration[Any] = BulkFittingDeclaration()
+    fit_uncertainty: DescribeFit[Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,6 +393,7 @@ def synthesis_method(
     weighted: bool = ...,
     release_model: ReleaseModelDeclaration[S] = ...,
     bulk_fitting: BulkFittingDeclaration[S] = ...,
+    fit_uncertainty: DescribeFit[S] | None = ...,
     extra: PackageExtra | None = ...,
 ) -> Callable[[SynthesisMethod[S]], SynthesisMethod[S]]: ...
 @overload
@@ -405,6 +409,7 @@ def synthesis_method(
     weighted: bool = ...,
     privacy: PrivacyDeclaration[S] = ...,
     release_model: ReleaseModelDeclaration[S] = ...,
+    fit_uncertainty: DescribeFit[S] | None = ...,
     extra: PackageExtra | None = ...,
 ) -> Callable[[JointSynthesisMethod[S]], JointSynthesisMethod[S]]: ...
 def synthesis_method(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 from ..data.intervals import UNBOUNDED, Range, intersect_ranges
+from ..data.provenance import ReleaseProvenance
 from .registry import Method, output_by_key
 from .results import Estimate
 from .spec import to_plain_value
@@ -167,14 +168,14 @@ def average_series(rows: Sequence[Row], records: int | None = None, bounds: Rang
     )
 
 
-def average_with_intervals(rows: Sequence[Row], records: int | None = None) -> list[Row]:
+def average_with_intervals(rows: Sequence[Row], provenance: ReleaseProvenance) -> list[Row]:
     """Average the values of every series, and the intervals of its datasets where each has one and not all are exact.
 
     Other series have the interval of ``average_series``.
     """
     found = []
     for group in group_by_series(rows):
-        row, computed = average_series(group, records), [one for one in group if one.value is not None]
+        row, computed = average_series(group, provenance.records), [one for one in group if one.value is not None]
         ends = [(one.lower, one.upper) for one in computed if one.lower is not None and one.upper is not None]
         if row.value is not None and len(ends) == len(computed) and not all(map(is_exact, computed)):
             # Right where one sample examines all datasets; too wide, so on the safe side, where each dataset has its

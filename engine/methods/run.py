@@ -13,6 +13,8 @@ import numpy as np
 from numpy.random.bit_generator import ISpawnableSeedSequence
 from numpy.typing import DTypeLike, NDArray
 
+from ..data.provenance import ReleaseProvenance
+
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 PUBLIC = b""
@@ -129,14 +131,14 @@ class Run:
     report: called in the caller's thread; may raise ``Cancelled``
     shared: generator with the same numbers for every dataset that a measure is computed on, including the confidential
         data; None for ``rng``
-    records: number of rows of a released dataset, None for as many as the data have
+    provenance: how the release comes about that a fit is for; None where there is no release
     """
 
     rng: np.random.Generator
     map: Callable[..., Iterable[Any]] = field(default=map)
     report: Callable[[Progress], None] = field(default=ignore_progress)
     shared: np.random.Generator | None = None
-    records: int | None = None
+    provenance: ReleaseProvenance | None = None
 
     @property
     def for_all(self) -> np.random.Generator:

@@ -32,6 +32,7 @@ from ..adversary.permuted import exact_p_value
 from ..adversary.power import detectable_excess, detectable_excess_from_error
 from ..data.arrays import Floats
 from ..data.intervals import AT_MOST_ONE, NON_NEGATIVE, SHARE, Range
+from ..data.provenance import ReleaseProvenance
 from ..methods.drafting import OURS, Case, OfferedLimit
 from ..methods.outputs import Label, Output, Question, RiskOutput
 from ..methods.results import Estimate
@@ -440,7 +441,7 @@ class AttackResult:
         return Estimate(DETECTABLE_ADDED, value, target, reason=reason, params=params)
 
 
-def combine_attacks(rows: Sequence[Row], records: int | None = None) -> list[Row]:
+def combine_attacks(rows: Sequence[Row], provenance: ReleaseProvenance) -> list[Row]:
     """Average the rows over all datasets, with averaged intervals."""
     several = Counter((row.series, row.dataset) for row in rows if row.value is not None)
     return [
@@ -450,5 +451,5 @@ def combine_attacks(rows: Sequence[Row], records: int | None = None) -> list[Row
         if row.measure == "excess_p_value" and row.value is not None and several[row.series, row.dataset] > 1
         else row
         # All datasets are attacked with the same people, whose sampling error more datasets do not reduce.
-        for row in average_with_intervals(rows, records)
+        for row in average_with_intervals(rows, provenance)
     ]

@@ -29,6 +29,7 @@ from scipy.special import expi, gamma, gammainc, gammaln, hyp1f1, psi
 from ..data.arrays import Floats, Integers
 from ..data.intervals import NON_NEGATIVE, bounded_interval
 from ..data.microdata import Microdata
+from ..data.provenance import ReleaseProvenance
 from ..data.schema import Kind, Role, Schema
 from ..design.binning import BINNED, BinsOfKey, check_binning_rules, comparable_categories, learned_bins_text
 from ..errors import BadInput, NotComputable
@@ -290,9 +291,9 @@ def check_data(data: Microdata, target: str, spec: PopulationUniquenessSpec, pla
         )
 
 
-def average_one_sample(rows: Sequence[Row], records: int | None = None) -> list[Row]:
+def average_one_sample(rows: Sequence[Row], provenance: ReleaseProvenance) -> list[Row]:
     """Average the rows over the datasets, with averaged interval limits; no interval if one dataset has none."""
-    return [_with_mean_interval(average_series(group, records), group) for group in group_by_series(rows)]
+    return [_with_mean_interval(average_series(group, provenance.records), group) for group in group_by_series(rows)]
 
 
 def _with_mean_interval(row: Row, rows: Sequence[Row]) -> Row:

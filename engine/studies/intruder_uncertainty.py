@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ..data.arrays import Floats, Integers
 from ..data.intervals import NON_NEGATIVE, SHARE, UNBOUNDED, Range, intersect_ranges
 from ..data.microdata import Microdata
+from ..data.provenance import ReleaseProvenance
 from ..data.schema import Kind, Schema
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import (
@@ -171,9 +172,9 @@ def _use_and_level(row: Row) -> tuple[Any, ...]:
     return replace(row, measure="", params=params).series
 
 
-def combine_layouts(rows: Sequence[Row], records: int | None = None) -> list[Row]:
+def combine_layouts(rows: Sequence[Row], provenance: ReleaseProvenance) -> list[Row]:
     """Return the row of a release for each of its series: the mean over datasets and beliefs, with its interval."""
-    return [_combine_layout(layout, records) for layout in _crossed_layouts(rows)]
+    return [_combine_layout(layout, provenance.records) for layout in _crossed_layouts(rows)]
 
 
 def _combine_layout(layout: _CrossedLayout, records: int | None) -> Row:

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
 from ..data.microdata import SECONDS_OF_DAY, Microdata
-from ..data.schema import Kind
+from ..data.provenance import FitUncertainty
+from ..data.schema import Kind, Schema
 from ..methods.drafting import GENERAL, OURS, Case, Offer, drafts
 from ..methods.registry import BulkFittingDeclaration, synthesis_method
 from ..methods.results import Diagnostic, Fit, NoTrace
@@ -334,6 +335,11 @@ def _draft_offer(case: Case) -> Offer | None:
     return Offer("; ".join(why), settings, GENERAL)
 
 
+def fit_uncertainty(spec: CartSpec, targets: tuple[str, ...], schema: Schema) -> FitUncertainty:
+    """Return whether each dataset has a tree of its own, grown on a bootstrap sample."""
+    return FitUncertainty("drawn" if spec.proper else "estimated")
+
+
 @synthesis_method(
     "Classification and regression trees",
     spec=CartSpec,
@@ -342,6 +348,7 @@ def _draft_offer(case: Case) -> Offer | None:
     targets=tuple(Kind),
     weighted=True,
     bulk_fitting=BulkFittingDeclaration(fit_many_tables=fit_tables_together),
+    fit_uncertainty=fit_uncertainty,
 )
 @drafts(_draft_offer)
 def cart(data: Microdata, target: str, spec: CartSpec, run: Run, draws: int) -> Fit:

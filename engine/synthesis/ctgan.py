@@ -29,8 +29,9 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats
 from ..data.microdata import SECONDS_OF_DAY, Microdata, to_column
+from ..data.provenance import FitUncertainty
 from ..data.rows import distinct_rows
-from ..data.schema import Kind
+from ..data.schema import Kind, Schema
 from ..errors import GAN
 from ..methods.registry import BulkFittingDeclaration, synthesis_method
 from ..methods.results import Diagnostic, Fit
@@ -322,6 +323,11 @@ class CtganSpec(Spec):
     epochs: Annotated[int, Param("passes over the records in training", ge=1)] = 300
 
 
+def fit_uncertainty(spec: CtganSpec, targets: tuple[str, ...], schema: Schema) -> FitUncertainty:
+    """Return that one generator makes all datasets, at an unknown distance from the data."""
+    return FitUncertainty("estimated", "one generator makes all datasets, and how far it is from the data is unknown")
+
+
 @synthesis_method(
     "Conditional tabular GAN",
     spec=CtganSpec,
@@ -330,6 +336,7 @@ class CtganSpec(Spec):
     targets=tuple(Kind),
     check=check_data,
     bulk_fitting=BulkFittingDeclaration(learn_whole_table=table_sampler),
+    fit_uncertainty=fit_uncertainty,
     extra=GAN,
 )
 def ctgan(data: Microdata, target: str, spec: CtganSpec, run: Run, draws: int) -> Fit:

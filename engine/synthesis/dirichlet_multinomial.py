@@ -22,8 +22,9 @@ from scipy.special import gammaln
 
 from ..data.arrays import Floats
 from ..data.microdata import Microdata
+from ..data.provenance import FitUncertainty
 from ..data.rows import dense_ranks
-from ..data.schema import Kind
+from ..data.schema import Kind, Schema
 from ..design.categories import (
     BinsByVariable,
     Codes,
@@ -370,6 +371,11 @@ class DirichletMultinomialSpec(Spec):
     inside: InsideBin = "uniform"
 
 
+def fit_uncertainty(spec: DirichletMultinomialSpec, targets: tuple[str, ...], schema: Schema) -> FitUncertainty:
+    """Return that each dataset has probabilities of its own, drawn from their posterior."""
+    return FitUncertainty("drawn")
+
+
 @synthesis_method(
     "Dirichlet-multinomial",
     spec=DirichletMultinomialSpec,
@@ -379,6 +385,7 @@ class DirichletMultinomialSpec(Spec):
     check=check_data,
     weighted=True,
     release_model=ReleaseModelDeclaration(release_model, is_weighted=True),
+    fit_uncertainty=fit_uncertainty,
 )
 def dirichlet_multinomial(
     data: Microdata, targets: tuple[str, ...], spec: DirichletMultinomialSpec, run: Run, draws: int

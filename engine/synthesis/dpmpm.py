@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.microdata import Microdata
-from ..data.schema import Kind
+from ..data.provenance import FitUncertainty
+from ..data.schema import Kind, Schema
 from ..design.categories import BinsByVariable, Codes, InsideBin, VariableCategories, categories_of_variable, check_bins
 from ..design.structural_zeros import StructuralZero
 from ..errors import BadInput, NotComputable, NotConverged
@@ -337,6 +338,11 @@ def _draft_offer(case: Case) -> Offer | None:
     return Offer(why, settings, ALTERNATIVE)
 
 
+def fit_uncertainty(spec: DpmpmSpec, targets: tuple[str, ...], schema: Schema) -> FitUncertainty:
+    """Return that each dataset has the parameters of a sweep of its own."""
+    return FitUncertainty("drawn")
+
+
 @synthesis_method(
     "Dirichlet process mixture of products of multinomials",
     spec=DpmpmSpec,
@@ -344,6 +350,7 @@ def _draft_offer(case: Case) -> Offer | None:
     joint_draw=joint_draw,
     targets=tuple(Kind),
     check=check_data,
+    fit_uncertainty=fit_uncertainty,
 )
 @drafts(_draft_offer)
 def dpmpm(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, run: Run, draws: int) -> Fit:

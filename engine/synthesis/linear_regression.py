@@ -17,7 +17,8 @@ import numpy as np
 
 from ..data.arrays import Floats
 from ..data.microdata import Microdata
-from ..data.schema import Kind
+from ..data.provenance import FitUncertainty
+from ..data.schema import Kind, Schema
 from ..design.design_matrix import Design
 from ..design.regression_rows import RegressionRows, joint_triangle, stack_blocks, stack_weights
 from ..errors import BadInput, NotComputable, NotConverged
@@ -431,6 +432,11 @@ def draft_offer(case: Case) -> Offer | None:
     return Offer(why, settings, SUITED)
 
 
+def fit_uncertainty(spec: LinearRegressionSpec, targets: tuple[str, ...], schema: Schema) -> FitUncertainty:
+    """Return that each dataset has coefficients of its own, drawn from their posterior."""
+    return FitUncertainty("drawn")
+
+
 @synthesis_method(
     "Bayesian linear regression",
     spec=LinearRegressionSpec,
@@ -440,6 +446,7 @@ def draft_offer(case: Case) -> Offer | None:
     check=check_data,
     weighted=True,
     release_model=ReleaseModelDeclaration(release_model, is_weighted=True),
+    fit_uncertainty=fit_uncertainty,
 )
 @drafts(draft_offer)
 def linear_regression(data: Microdata, target: str, spec: LinearRegressionSpec, run: Run, draws: int) -> Fit:

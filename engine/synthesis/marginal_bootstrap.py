@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.microdata import Microdata
-from ..data.schema import Kind
+from ..data.provenance import FitUncertainty
+from ..data.schema import Kind, Schema
 from ..methods.registry import synthesis_method
 from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Run
@@ -52,12 +53,18 @@ class MarginalBootstrapSpec(Spec):
     redrawable: ClassVar[bool] = False
 
 
+def fit_uncertainty(spec: MarginalBootstrapSpec, targets: tuple[str, ...], schema: Schema) -> FitUncertainty:
+    """Return that each dataset has weights of the records of its own (Rubin 1981)."""
+    return FitUncertainty("drawn")
+
+
 @synthesis_method(
     "Bayesian bootstrap of the marginals",
     spec=MarginalBootstrapSpec,
     source="Rubin (1981); Park & Ghosh Table 1",
     joint_draw=joint_draw,
     targets=tuple(Kind),
+    fit_uncertainty=fit_uncertainty,
 )
 def marginal_bootstrap(
     data: Microdata, targets: tuple[str, ...], spec: MarginalBootstrapSpec, run: Run, draws: int

@@ -27,6 +27,7 @@ from scipy.special import ndtri
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
+from ..data.provenance import FitUncertainty, ReleaseProvenance
 from ..data.schema import Kind, Role, Schema
 from ..design.binning import BinningRule
 from ..design.categories import BinsByVariable, VariableCategories, check_bins
@@ -44,7 +45,7 @@ from ..errors import BadInput, NotComputable
 from ..margins.consistency import MeasuredMargin, consistent_shares
 from ..margins.domain import Clique, Domain, as_clique, margin_of, to_shares, total_variation
 from ..margins.drawing import draw_cells
-from ..margins.intervals import CONFIDENCE_LEVEL, estimate_noisy_mean
+from ..margins.intervals import CONFIDENCE_LEVEL, estimate_noisy_mean, sampling_obstacle
 from ..margins.joint_table import LARGEST_TABLE, MAX_SWEEPS, fit_joint_table
 from ..margins.junction_tree import FittedTree, JunctionTree
 from ..margins.linear_bounds import MarginAudit, PublishedBounds, audit_margins, known_record_range
@@ -89,6 +90,8 @@ TRIES = 100
 """Times that records are drawn again which have an impossible combination."""
 
 
+NOISE_IN_TABLES = "noise was added to the tables once"
+ROUNDED_TABLES = "counts were rounded once, to multiples of {limit}"
 OF_BINS = "each number is taken for the middle of its bin, which the interval says nothing of"
 MOST_SHARES = 20
 """Levels of a variable whose shares are told."""
@@ -442,11 +445,13 @@ def audit_together(
     return replace(audit_margins(whole.domain, released, whole.record_codes(data), limit, records), names=names)
 
 
-def noisy_estimates(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microdata) -> tuple[Estimate, ...]:
+def noisy_estimates(
+    fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data: Microdata, provenance: ReleaseProvenance
+) -> tuple[Estimate, ...]:
     """Estimate means of numbers and shares of levels in the population by the noisy counts.
 
-    The distance that was paid for is returned too. Numbers count as the middle of their bin, and the rows say so. Where
-    a person has several records, they are taken as if they were of different people.
+    The distance that was paid for is returned too. Numbers count as the middle of their bin, and the rows say so. There
+    is no interval where the records are no simple random sample, as where a person has several.
     """
     if spec.effective_protection != "gaussian" or has_unprotected_categories(fit, data.schema, targets, spec):
         return ()
@@ -454,6 +459,7 @@ def noisy_estimates(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data:
     table = TargetTable.from_data(data, targets, spec, arrays=fit.arrays)
     tables = protected_margins(fit)
     ones = [MeasuredMargin((at,), tables[(at,)], float(fit.arrays[f"sigma/{at}"][0])) for at in range(len(targets))]
+    obstacle = sampling_obstacle(provenance, spec.person_records)
     found: list[Estimate] = []
     for at, (name, one) in enumerate(table.categories.items()):
         here = np.arange(one.size) < one.value_count
@@ -475,6 +481,15 @@ def noisy_estimates(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data:
                 )
                 for place, text in enumerate(one.level_texts(data))
             ]
+    if obstacle:
+        found = [
+            replace(
+                one, lower=None, upper=None, reason="; ".join(filter(None, (one.reason, f"no interval: {obstacle}")))
+            )
+            if one.value is not None
+            else one
+            for one in found
+        ]
     if "pair_distance" in fit.arrays:
         value, sigma = map(float, fit.arrays["pair_distance"])
         half = float(ndtri((1 + CONFIDENCE_LEVEL) / 2)) * sigma
@@ -696,8 +711,8 @@ def _fit_protected_margins(table: TargetTable, codes: Integers, data: Microdata,
             PublishedBounds.from_coarsened(clique, own, spec.limit, impossible[clique])
             for clique, own in protected.items()
         ]
-        # A dataset with as many rows as records shows their number.
-        known = known_record_range(len(data), [run.records])
+        # A dataset with as many rows as records shows their number; without a release a reader may know it too.
+        known = (float(len(data)), float(len(data))) if run.provenance is None else known_record_range([run.provenance])
         looked = audit_margins(domain, [*released, *table.known_zeros()], codes, spec.limit, known)
         arrays["audit"] = np.array([looked.exact + looked.undecided, looked.looked_at])
         said += _audit_diagnostics(looked, table)
@@ -1018,6 +1033,15 @@ def draft_offer(case: Case) -> Offer | DeclinedOffer | None:
     return Offer(f"{why}{numbers}", {**settings, "epsilon": case.epsilon}, ALTERNATIVE)
 
 
+def fit_uncertainty(spec: MarginsSpec, targets: tuple[str, ...], schema: Schema) -> FitUncertainty:
+    """Return that all datasets are drawn from tables that were protected once."""
+    if spec.effective_protection == "gaussian":
+        return FitUncertainty("estimated", NOISE_IN_TABLES, undeclared_variables(schema, targets, spec.bins))
+    return FitUncertainty(
+        "estimated", "" if spec.effective_protection == "exact" else ROUNDED_TABLES.format(limit=spec.limit)
+    )
+
+
 @synthesis_method(
     "Protected margins",
     spec=MarginsSpec,
@@ -1033,6 +1057,7 @@ def draft_offer(case: Case) -> Offer | DeclinedOffer | None:
         implied_counts=audit_together,
     ),
     outputs=(*CONCENTRATED, *NOISY),
+    fit_uncertainty=fit_uncertainty,
 )
 @drafts(draft_offer)
 def margins(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: Run, draws: int) -> Fit:

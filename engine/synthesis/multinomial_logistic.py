@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats
 from ..data.microdata import Microdata
-from ..data.schema import Kind
+from ..data.provenance import FitUncertainty
+from ..data.schema import Kind, Schema
 from ..design import stratified_logit
 from ..design.categories import categories_of_variable
 from ..design.completed_design import CompletedDesign, require_independent_terms
@@ -271,6 +272,11 @@ def _draft_offer(case: Case) -> Offer | None:
     return Offer(why, {"predictors": terms}, ALTERNATIVE)
 
 
+def fit_uncertainty(spec: MultinomialLogisticSpec, targets: tuple[str, ...], schema: Schema) -> FitUncertainty:
+    """Return whether each dataset has coefficients of its own."""
+    return FitUncertainty("drawn" if spec.parameters == "drawn" else "estimated")
+
+
 @synthesis_method(
     "Multinomial logit",
     spec=MultinomialLogisticSpec,
@@ -280,6 +286,7 @@ def _draft_offer(case: Case) -> Offer | None:
     check=check_data,
     weighted=True,
     release_model=ReleaseModelDeclaration(release_model, is_weighted=True),
+    fit_uncertainty=fit_uncertainty,
 )
 @drafts(_draft_offer)
 def multinomial_logistic(data: Microdata, target: str, spec: MultinomialLogisticSpec, run: Run, draws: int) -> Fit:

@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats
 from ..data.microdata import Microdata
-from ..data.schema import Kind
+from ..data.provenance import FitUncertainty
+from ..data.schema import Kind, Schema
 from ..design.categories import (
     BinsByVariable,
     Codes,
@@ -329,6 +330,11 @@ class PerturbedGibbsSpec(Spec):
         return bool(self.predictors) and (self.seeds.kind == "confidential" or self.order == "mutual_information")
 
 
+def fit_uncertainty(spec: PerturbedGibbsSpec, targets: tuple[str, ...], schema: Schema) -> FitUncertainty:
+    """Return that virtual records move all datasets alike."""
+    return FitUncertainty("estimated", "virtual records move all shares towards equal ones")
+
+
 @synthesis_method(
     "Perturbed Gibbs sampler",
     spec=PerturbedGibbsSpec,
@@ -338,6 +344,7 @@ class PerturbedGibbsSpec(Spec):
     check=check_data,
     privacy=PrivacyDeclaration(account),
     outputs=ACCOUNT,
+    fit_uncertainty=fit_uncertainty,
 )
 def perturbed_gibbs(data: Microdata, targets: tuple[str, ...], spec: PerturbedGibbsSpec, run: Run, draws: int) -> Fit:
     """Count the table of each target, in one scan of the records.

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats
 from ..data.microdata import Microdata
-from ..data.schema import Kind
+from ..data.provenance import FitUncertainty
+from ..data.schema import Kind, Schema
 from ..design.categories import (
     BinsByVariable,
     Codes,
@@ -225,6 +226,11 @@ class PerturbedImputationSpec(Spec):
         return bool(self.predictors) and self.seeds.kind == "confidential"
 
 
+def fit_uncertainty(spec: PerturbedImputationSpec, targets: tuple[str, ...], schema: Schema) -> FitUncertainty:
+    """Return that a penalty, and virtual records where there is an epsilon, move all datasets alike."""
+    return FitUncertainty("estimated", "a penalty moves the coefficients towards 0")
+
+
 @synthesis_method(
     "Perturbed multiple imputation",
     spec=PerturbedImputationSpec,
@@ -234,6 +240,7 @@ class PerturbedImputationSpec(Spec):
     check=check_data,
     privacy=PrivacyDeclaration(account),
     outputs=ACCOUNT,
+    fit_uncertainty=fit_uncertainty,
 )
 def perturbed_imputation(
     data: Microdata, targets: tuple[str, ...], spec: PerturbedImputationSpec, run: Run, draws: int

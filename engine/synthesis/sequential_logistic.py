@@ -27,6 +27,7 @@ from scipy.special import betaln, expit, ndtri
 from ..data.arrays import Floats
 from ..data.distinct_records import distinct_records, representative_records
 from ..data.microdata import Microdata, to_column
+from ..data.provenance import FitUncertainty
 from ..data.rows import distinct_rows
 from ..data.schema import Kind, Schema
 from ..data.terms import parse_term
@@ -453,6 +454,11 @@ class SequentialLogisticSpec(Spec):
     predictors: Annotated[tuple[str, ...], Param("terms of variables that are kept", names="terms")] = ()
 
 
+def fit_uncertainty(spec: SequentialLogisticSpec, targets: tuple[str, ...], schema: Schema) -> FitUncertainty:
+    """Return whether each dataset has coefficients of its own."""
+    return FitUncertainty("drawn" if spec.parameters == "drawn" else "estimated")
+
+
 @synthesis_method(
     "Sequential logistic regressions",
     spec=SequentialLogisticSpec,
@@ -462,6 +468,7 @@ class SequentialLogisticSpec(Spec):
     check=check_data,
     weighted=True,
     release_model=ReleaseModelDeclaration(release_model, is_weighted=True),
+    fit_uncertainty=fit_uncertainty,
 )
 def sequential_logistic(
     data: Microdata, targets: tuple[str, ...], spec: SequentialLogisticSpec, run: Run, draws: int

@@ -19,7 +19,8 @@ from ..data.arrays import Floats
 from ..data.blocks import row_blocks
 from ..data.distinct_records import distinct_records, representative_records
 from ..data.microdata import Microdata
-from ..data.schema import Kind, Variable
+from ..data.provenance import FitUncertainty
+from ..data.schema import Kind, Schema, Variable
 from ..design.design_matrix import Design
 from ..errors import BadInput, NotComputable, NotConverged
 from ..methods.chains import KEEP_CHAINS, require_room_for_chains
@@ -415,6 +416,11 @@ def _draft_offer(case: Case) -> Offer | None:
     return Offer(why, {"predictors": names}, SUITED)
 
 
+def fit_uncertainty(spec: ZeroInflatedSpec, targets: tuple[str, ...], schema: Schema) -> FitUncertainty:
+    """Return that each dataset has parameters of its own, drawn from their posterior."""
+    return FitUncertainty("drawn")
+
+
 @synthesis_method(
     "Zero-inflated truncated Poisson regression",
     spec=ZeroInflatedSpec,
@@ -424,6 +430,7 @@ def _draft_offer(case: Case) -> Offer | None:
     check=check_data,
     weighted=True,
     release_model=ReleaseModelDeclaration(release_model),
+    fit_uncertainty=fit_uncertainty,
 )
 @drafts(_draft_offer)
 def zero_inflated_truncated_poisson(data: Microdata, target: str, spec: ZeroInflatedSpec, run: Run, draws: int) -> Fit:

@@ -2,9 +2,9 @@
 
 For a mean, a quantile or a regression coefficient, ``overlap`` I^l of the interval of released dataset l with that of
 the confidential data (Karr et al. 2006; Guo & Hu §3.2, eq. 10), averaged over l. Beside it ``estimate``, with its
-interval, and ``standard_error``; those of the m datasets together follow the combining rules of partial or of full
-synthesis (``sfumato.engine.statistics.combining``), so that the interval is about the population and not about the
-simulation.
+interval, and ``standard_error``; those of the m datasets together follow the combining rule for the way in which the
+release came about (``sfumato.engine.statistics.combining``), so that the interval is about the population and not about
+the simulation. Where no rule covers, the rows have no interval and say why.
 
 Intervals of means and of combined quantiles stay between the bounds of the variable. Where values are missing, means
 and quantiles are of the values present and regressions of the complete records, as in analysts' programs; the rows say
@@ -180,12 +180,16 @@ def mean_overlap(confidential: tuple[float, float], released: tuple[float, float
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IntervalOverlapSpec(Spec):
-    """Quantities that are estimated, and how datasets are combined."""
+    """Quantities that are estimated."""
 
     synthesis: Annotated[
-        Literal["partial", "full"],
-        Param("combining rule: some variables are synthesised, or all of them", reported=True),
-    ] = "partial"
+        Literal["partial", "full"] | None,
+        Param(
+            "whether some variables are synthesised or all of them, as rows report it; left out, by the variables. "
+            "The combining rule follows from how the release was made",
+            reported=True,
+        ),
+    ] = None
     confidence: Annotated[float, Param("confidence level of the intervals", ge=0.5, lt=1, reported=True)] = 0.95
     means: Annotated[
         tuple[str, ...],
@@ -228,10 +232,12 @@ class IntervalOverlapSpec(Spec):
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """Return the parameters with means and quantiles of the released numbers where nothing is named."""
+        kept = [name for name in schema.non_identifiers if name not in released and schema[name].design is None]
+        spec = self if self.synthesis else replace(self, synthesis="partial" if kept else "full")
         if self.means or self.quantiles or self.models:
-            return self
+            return spec
         names = compared_variables(schema, released, NUMERIC)
-        return replace(self, means=names, quantiles=names)
+        return replace(spec, means=names, quantiles=names)
 
 
 def _draft_offer(case: Case) -> Offer | None:
@@ -239,19 +245,14 @@ def _draft_offer(case: Case) -> Offer | None:
     numbers = [name for name in case.released if case.table[name].variable.kind in NUMERIC]
     if case.want == "anonymisation" or not numbers or case.m < 2:
         return None
-    full = set(case.compared_variables) <= set(case.released)
-    said = "all variables are synthesised" if full else "some variables are synthesised, others kept"
-    # none is named: a plan may come to release others
-    return Offer(
-        f"whether means and quantiles come out as from the data, all datasets together; the combining rule for: {said}",
-        {"synthesis": "full" if full else "partial"},
-    )
+    # No variable is named, since a plan may come to release others, and no rule, since it follows from the steps.
+    return Offer("whether means and quantiles come out as from the data, all datasets together")
 
 
 @measure_method(
     "Confidence interval overlap",
     spec=IntervalOverlapSpec,
-    source="Karr et al. (2006); Guo & Hu §3.2, eq. 10; Reiter (2003); Raghunathan et al. (2003); Hutson & Ernst (2000)",
+    source="Karr et al. (2006); Guo & Hu §3.2, eq. 10; Reiter (2003); Raab, Nowok & Dibben (2017); Hutson & Ernst (2000)",
     outputs=(
         Output(
             "overlap",
@@ -273,7 +274,7 @@ def _draft_offer(case: Case) -> Offer | None:
         ),
         Output(
             "estimate",
-            "estimate with its confidence interval, of all datasets by the combining rule",
+            "estimate with its confidence interval, of all datasets by the combining rule for how they were made",
             "none",
             drawn="interval",
             label=Label("Estimate", "The estimate is {value}."),
@@ -287,6 +288,7 @@ def _draft_offer(case: Case) -> Offer | None:
             label=Label("Standard error of an estimate", "The standard error of the estimate is {value}."),
         ),
         *BOUNDS,
+        # No longer computed: rows of it are in runs that an earlier version began.
         Output(
             "size_ratio",
             "released records for each confidential one",
@@ -321,6 +323,4 @@ def interval_overlap(confidential: Microdata, released: Microdata, spec: Interva
                 estimates.append(
                     Estimate(DEGREES.name, answer.degrees_of_freedom, estimand.target, params=dict(estimand.params))
                 )
-    if spec.synthesis == "full":
-        estimates.append(Estimate("size_ratio", len(released) / len(confidential)))
     return Measure(tuple(estimates))

@@ -18,6 +18,7 @@ from sfumato.engine.errors import NotComputable
 from sfumato.engine.margins.linear_bounds import MarginAudit, known_record_range
 from sfumato.engine.methods.results import Fit
 from sfumato.engine.recipe.budget import budget_text
+from sfumato.engine.recipe.provenance import release_provenance
 
 from ..errors import NotFound
 from ..store.runs import StoredRun, find_run, list_runs
@@ -276,7 +277,7 @@ def _check_kept_tables(case: ExaminedRelease) -> CheckResult:
             raise NotComputable(sentences.TABLES_WITHHELD)
         raise CheckNotApplicable(sentences.NO_TABLES)
     with_tables, gone, unlike = dict[int, list[tuple[Any, Fit, Any, tuple[str, ...]]]](), list[int](), list[int]()
-    rows = [case.recipe.form.records]
+    releases = [release_provenance(case.recipe, len(case.confidential))]
     for one in (related.earlier for related in case.same_people_releases):
         if one.table_sha256 != case.original_dataset.table_sha256:
             continue  # other records: the check of differencing says by how many they differ
@@ -287,7 +288,7 @@ def _check_kept_tables(case: ExaminedRelease) -> CheckResult:
             continue
         # The number of rows of the datasets is published: where a release has a row for each record, readers know the
         # number of records.
-        rows.append(run.recipe.form.records)
+        releases.append(release_provenance(run.recipe, len(case.confidential)))
         if found := _published_fits(case, run):
             with_tables[one.run_id] = found
             if _rules_for_tables(run, [*own, *found]) != _rules_for_tables(case.plan.run, [*own, *found]):
@@ -296,7 +297,7 @@ def _check_kept_tables(case: ExaminedRelease) -> CheckResult:
         raise NotComputable(fill_sentence(sentences.TABLES_GONE, runs=len(gone)))
     if unlike:
         raise NotComputable(fill_sentence(sentences.OTHER_LEVELS, runs=unlike))
-    records = known_record_range(len(case.confidential), rows)
+    records = known_record_range(releases)
     audits = []
     for method in dict.fromkeys(method for method, *_ in own):
         follows = method.synthesis.privacy.implied_counts

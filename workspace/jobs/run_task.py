@@ -29,6 +29,7 @@ from sfumato.engine.execution.tasks import TaskKind
 from sfumato.engine.methods.results import Fit
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import Progress, ignore_progress
+from sfumato.engine.recipe.provenance import release_provenance
 from sfumato.engine.recipe.recipe import Recipe
 
 from ..errors import WorkspaceError
@@ -406,7 +407,8 @@ def _compute_combine(tables: TableStore, task: TaskInput, report: ReportProgress
     report(Progress(0, 1, "verdicts"))
     records = tables.count_table_records(task.table_sha256)
     recipe = _parse_recipe(task.recipe)
-    rows, verdicts = tasks.combine_rows(recipe, task.rows, records)
+    released = [tables.count_table_records(task.tables[f"draw/{draw}"]) for draw in range(1, recipe.m + 1)]
+    rows, verdicts = tasks.combine_rows(recipe, task.rows, release_provenance(recipe, records, released))
     return TaskResult(rows=rows, verdicts=verdicts, artefacts=store_rankings(tables, recipe, task.tables, records))
 
 

@@ -16,14 +16,16 @@ from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.recoding import recode_data
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
-from sfumato.engine.errors import BadInput
+from sfumato.engine.errors import BadInput, NotComputable
 from sfumato.engine.methods.audience import Audience
 from sfumato.engine.methods.drafting import Case, DeclinedOffer, Offer, OfferedLimit, Want, request_offer
 from sfumato.engine.methods.outputs import QUESTIONS, Question
 from sfumato.engine.methods.registry import OWN, Method, find_method, method_of_step, registry
 from sfumato.engine.methods.table_profile import TableProfile, VariableProfile, profile_table
+from sfumato.engine.recipe.provenance import release_provenance
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.wording import agreeing_word, join_names
+from sfumato.engine.statistics.combining import combining_rule
+from sfumato.engine.wording import agreeing_word, count_noun, join_names
 
 from ..policy.policy import Policy
 from .protection import (
@@ -252,6 +254,8 @@ class _PlanDrafter:
             self._note_declined(left_out, error.message)
         self._add_summary_notes(schema, case, measures)
         reasons = tuple(f"{self.protection.reasons[name]}." for name in self.protection.rules)
+        if case.want == "synthesis":
+            self.notes.append(_interval_note(Recipe.from_table(plan.table), self.profile.records))
         notes = (*self.notes, f"{UNKNOWN_DESIGN_NOTE}.")
         changes = tuple(f"{reason}." for reason in self.protection.reasons.values())
         return replace(plan, warnings=tuple(self.warnings), notes=notes, rule_reasons=reasons, changes=changes)
@@ -669,6 +673,16 @@ class _PlanDrafter:
         }
         if still_open := [question for question in QUESTIONS if question not in answered]:
             self.warnings.append(f"Not measured: {', '.join(still_open)}.")
+
+
+def _interval_note(recipe: Recipe, records: int) -> str:
+    """Return the rule by which estimates of the drafted datasets are combined, or why there is none."""
+    m = count_noun(recipe.m, "dataset")
+    try:
+        rule = combining_rule(release_provenance(recipe, records))
+    except NotComputable as error:
+        return f"No interval of an estimate from {m} covers: {error.reason}."
+    return f"Intervals of estimates from {m}: {rule.formula}. Why: {rule.reason}."
 
 
 def _measure_index(place: str, limits: Sequence[Sequence[DraftedStep]]) -> int | None:

@@ -18,6 +18,7 @@ from sfumato.engine.methods.labels import to_labelled_json
 from sfumato.engine.methods.privacy import NoAccount, PrivacyAccount
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.budget import privacy_accounts
+from sfumato.engine.recipe.provenance import release_provenance
 from sfumato.engine.recipe.recipe import Recipe
 
 from ..gate.contents import ReleasePlan
@@ -94,7 +95,12 @@ def _account_total(rows: Sequence[Row], measure: str) -> float | None:
 
 
 def _combined_mean_of_first(plan: ReleasePlan, released: Callable[[int], pa.Table]) -> CombinedMean | None:
-    """Return the combined mean of the first replaced number; None without such a number."""
+    """Return the combined mean of the first replaced number.
+
+    None without such a number, or where the rule needs the number of confidential records, which is not public.
+    """
+    if plan.run.recipe.form.records is not None:
+        return None
     schema = plan.run.recipe.released_schema
     name = next((name for name in plan.replaced if schema[name].kind in NUMBERS), None)
     if name is None:
@@ -103,11 +109,7 @@ def _combined_mean_of_first(plan: ReleasePlan, released: Callable[[int], pa.Tabl
         np.asarray(released(draw).column(name).to_numpy(zero_copy_only=False), dtype=np.float64)
         for draw in range(plan.datasets)
     ]
-    found = combined_mean(name, columns, "partial" if plan.kept else "full")
-    adjusted = found is not None and found.combined is not None and found.combined.is_adjusted
-    return (
-        None if adjusted and plan.run.recipe.form.records else found
-    )  # it would need how many confidential records there are
+    return combined_mean(name, columns, release_provenance(plan.run.recipe, plan.records))
 
 
 def _bounded_mean_of_first(recipe: Recipe, plan: ReleasePlan, released: pa.Table) -> BoundedMean | None:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sfumato.engine.data.provenance import ReleaseProvenance
+from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.labels import measure_name
 from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.provenance import release_provenance
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.statistics.combining import CombiningRule, combining_rule
 from sfumato.engine.wording import count_noun
 
 from ..plots.figure import Figure
@@ -19,16 +23,8 @@ from .tables import DisplayRow, DisplayTable, table_from_titles
 from .words import DIRECTION_TEXTS, interval_text, number, target_text
 from .worked_example import BoundedMean, CombinedMean
 
-PARTIAL_SYNTHESIS_RULE = (
-    "T = u + b/m, and 95 % intervals are q ± t √T, with t from Student's distribution of (m - 1)(1 + m u / b)² degrees of freedom "
-    "(Reiter 2003, inference for partially synthetic data)"
-)
-FULL_SYNTHESIS_RULE = (
-    "T = (1 + 1/m) b - u, and 95 % intervals are q ± t √T, with t from Student's distribution of (m - 1)(1 - u / ((1 + 1/m) b))² "
-    "degrees of freedom (Raghunathan, Reiter & Rubin 2003, fully synthetic data); where T comes out negative, or with less than one "
-    "degree of freedom, take u with a normal interval, times the released records for each confidential one where these differ in "
-    "number (Reiter 2002)"
-)
+BETWEEN_DEGREES = "t from Student's distribution of (m - 1)(1 + m k u / b)² degrees of freedom"
+"""Of the rule with b, as ``sfumato.engine.statistics.combining`` has it."""
 UTILITY_HEADS = ("measure", "of", "value", "interval", "without a difference", "better")
 
 
@@ -55,6 +51,19 @@ class PublicRelease:
     rules: DisclosureRules
     example: CombinedMean | BoundedMean | None = None
     privacy: PrivacyPromise | None = None
+
+    @property
+    def provenance(self) -> ReleaseProvenance:
+        """Return how the release came about."""
+        return release_provenance(self.recipe, self.n_records)
+
+    @property
+    def combining_rule(self) -> CombiningRule | str:
+        """Return the rule by which estimates of the datasets are combined, or why no rule covers."""
+        try:
+            return combining_rule(self.provenance)
+        except NotComputable as error:
+            return error.reason
 
     @property
     def figure_rows(self) -> list[Row]:
@@ -186,32 +195,34 @@ def _variables_table(release: PublicRelease) -> DisplayTable:
 
 
 def _combining_parts(release: PublicRelease) -> list[DocumentPart]:
-    """Return the combining rule in words, with a worked example on the mean of a variable."""
-    m, example = release.n_datasets, release.example
-    if m == 1:
-        return [
-            Paragraph(
-                "There is one dataset: analyse it as if it had been collected. Its standard errors are too small, since they leave out "
-                "that another draw from the models would have given other values; one dataset cannot show by how much."
-            )
-        ]
-    # without a kept variable no value is real, so the rule for fully synthetic data applies
-    rule = FULL_SYNTHESIS_RULE if not release.kept_variables else PARTIAL_SYNTHESIS_RULE
-    parts: list[DocumentPart] = [
-        BulletList(
-            [
-                f"Do the analysis on each of the {count_noun(m, 'dataset')} by itself. Do not stack them: {m} times as many rows are not {m} times as "
-                "many people, and standard errors would come out too small.",
-                "Note the estimate q of each dataset and u, its squared standard error.",
-                "The combined estimate is the mean q of the q. With u the mean of the u and b the variance of the q between datasets "
-                f"(divided by m - 1), its variance is {rule}.",
-            ]
-        ),
-        Paragraph(
-            "The rule holds where the models drew new parameters for each dataset and hold for the population. Estimates that "
-            "need what the models left out, such as interactions or tails that they do not have, can be wrong in all datasets alike."
-        ),
+    """Return how datasets are analysed together, with a worked example on the mean of a variable."""
+    m, example, rule = release.n_datasets, release.example, release.combining_rule
+    steps = [
+        f"Do the analysis on each of the {count_noun(m, 'dataset')} by itself. Do not stack them: {m} times as many rows are not {m} times as "
+        "many people, and standard errors would come out too small.",
+        "Note the estimate q of each dataset and u, its squared standard error.",
     ]
+    if isinstance(rule, str):
+        mean = "The combined estimate is the mean of the q." if m > 1 else "The estimate q is the best that there is."
+        return [
+            BulletList([*(steps if m > 1 else []), mean]),
+            Paragraph(
+                f"There is no 95 % interval that covers: {rule}. The standard errors of a dataset are too small, since they leave "
+                "out that another release would have given other values."
+                + (
+                    " Where protected tables are in the package, compute shares from these: their noise or rounding is stated."
+                    if "protected tables" in release.provenance.published
+                    else ""
+                )
+            ),
+        ]
+    parts: list[DocumentPart] = [BulletList([*(steps if m > 1 else steps[1:]), _variance_text(release, rule)])]
+    parts.append(
+        Paragraph(
+            f"Why this rule: {rule.reason}. It holds where the models hold for the population. Estimates that need what the models "
+            "left out, such as interactions or tails that they do not have, can be wrong in all datasets alike."
+        )
+    )
     if isinstance(example, CombinedMean) and example.combined is not None:
         low, high = example.combined.interval()
         degrees = example.combined.degrees_of_freedom
@@ -219,8 +230,8 @@ def _combining_parts(release: PublicRelease) -> list[DocumentPart]:
             [
                 ("combined estimate q", number(example.combined.estimate)),
                 ("mean u", number(sum(example.variances) / len(example.variances))),
-                ("b, between datasets", number(example.between_variance)),
-                ("T", number(example.combined.variance) + (" (adjusted)" if example.combined.is_adjusted else "")),
+                *([("b, between datasets", number(example.between_variance))] if m > 1 else []),
+                ("T", number(example.combined.variance)),
                 ("degrees of freedom", number(degrees) if degrees < 1e6 else "more than a million: a normal interval"),
                 ("95 % interval", interval_text(low, high)),
             ]
@@ -229,6 +240,23 @@ def _combining_parts(release: PublicRelease) -> list[DocumentPart]:
             Chapter(f"Worked out on these datasets: the mean of {example.variable}", [example.dataset_table, result])
         )
     return parts
+
+
+def _variance_text(release: PublicRelease, rule: CombiningRule) -> str:
+    """Return the variance of a combined estimate and its interval, in words."""
+    between = rule.parameters == "unknown"
+    return (
+        "The combined estimate is the mean q of the q. With u the mean of the u"
+        + (" and b the variance of the q between datasets (divided by m - 1)" if between else "")
+        + f", its variance is {rule.formula}. "
+        + (
+            "Here k = 1, as each dataset has as many rows as there were records. "
+            if release.recipe.form.records is None
+            else "k is the number of rows for each confidential record. Ask the data's keeper for it: the number of records is not public. "
+        )
+        + "95 % intervals are q ± "
+        + (f"t √T, with {BETWEEN_DEGREES}." if between else "1.96 √T.")
+    )
 
 
 def _generalised_values_parts(release: PublicRelease) -> list[DocumentPart]:
@@ -324,6 +352,11 @@ def usage_limits(release: PublicRelease) -> list[str]:
         "Do not try to find out who a record is about, and do not link the records with others about people.",
         "Do not take a single record, a smallest or largest value or a rare combination for a fact.",
     ]
+    if noisy := release.provenance.noisy_domain:
+        items.append(
+            f"Do not take extremes of {_names_text(noisy)} for those of the population. Noise found their levels or ranges, and values "
+            "beyond them are left out."
+        )
     if release.recipe.origin == "synthetic":
         items.append(
             "Before a decision or a publication rests on a result, have it confirmed on the confidential data."

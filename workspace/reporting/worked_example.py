@@ -4,43 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from sfumato.engine.data.arrays import Floats
+from sfumato.engine.data.provenance import ReleaseProvenance
 from sfumato.engine.data.schema import Kind
+from sfumato.engine.errors import NotComputable
 from sfumato.engine.partition.hierarchies import parse_interval
-from sfumato.engine.statistics.combining import CombinedEstimate, combine_full_synthesis, combine_partial_synthesis
+from sfumato.engine.statistics.combining import CombinedEstimate, combine_datasets
 
 from .tables import DisplayTable, table_from_titles
 from .words import number
 
-Rule = Literal["partial", "full"]
 LEAST_DATASET_VALUES = 2
 """Values that a dataset must have for the variance of their mean."""
 
 
 @dataclass(frozen=True)
 class CombinedMean:
-    """Mean of a variable in each of m datasets, combined by a rule.
+    """Mean of a variable in each of m datasets, combined by the rule for the release.
 
     variable: its name
     means, variances: mean in each dataset and its squared standard error
-    rule: the combining rule
-    combined: the combined estimate; None with one dataset, which cannot show how much datasets differ
+    combined: the combined estimate; None where no rule covers
     """
 
     variable: str
     means: tuple[float, ...]
     variances: tuple[float, ...]
-    rule: Rule
     combined: CombinedEstimate | None
 
     @property
     def between_variance(self) -> float:
-        """Return the variance b of the means between datasets."""
-        return float(np.var(self.means, ddof=1))
+        """Return the variance b of the means between datasets, NaN for one dataset."""
+        return float(np.var(self.means, ddof=1)) if len(self.means) > 1 else np.nan
 
     @property
     def dataset_table(self) -> DisplayTable:
@@ -52,7 +50,7 @@ class CombinedMean:
         return table_from_titles(("dataset", "mean q", "standard error √u"), lines, right=(0, 1, 2))
 
 
-def combined_mean(variable: str, columns: Sequence[Floats], rule: Rule) -> CombinedMean | None:
+def combined_mean(variable: str, columns: Sequence[Floats], provenance: ReleaseProvenance) -> CombinedMean | None:
     """Return the worked example for a variable whose values in each dataset are ``columns``, each (n_l,).
 
     Missing values are NaN. None where a dataset has too few values.
@@ -63,8 +61,10 @@ def combined_mean(variable: str, columns: Sequence[Floats], rule: Rule) -> Combi
     means = tuple(float(values.mean()) for values in present)
     # squared standard errors of the means, u in Reiter's rules
     variances = tuple(float(values.var(ddof=1)) / values.size for values in present)
-    combine = combine_partial_synthesis if rule == "partial" else combine_full_synthesis
-    return CombinedMean(variable, means, variances, rule, combine(means, variances) if len(means) > 1 else None)
+    try:
+        return CombinedMean(variable, means, variances, combine_datasets(means, variances, provenance))
+    except NotComputable:
+        return CombinedMean(variable, means, variances, None)
 
 
 @dataclass(frozen=True, slots=True)

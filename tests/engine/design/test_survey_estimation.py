@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from sfumato.engine.data.provenance import ReleaseProvenance
 from sfumato.engine.design.estimation import linear_coefficients, logistic_coefficients, mean_estimate
 from sfumato.engine.design.survey_estimation import (
     SurveySample,
@@ -29,7 +30,7 @@ from sfumato.engine.design.survey_estimation import (
     weighted_sd,
 )
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.statistics.combining import combine_partial_synthesis
+from sfumato.engine.statistics.combining import combine_datasets
 from sfumato.engine.statistics.interval_estimate import IntervalEstimate
 
 SCRIPT = r"""
@@ -415,6 +416,7 @@ def test_combined_intervals_of_few_clusters_cover_and_those_of_many_degrees_fall
     cluster = np.repeat(np.arange(12), size)
     stratum = cluster // 6
     sample = SurveySample.from_codes(1.0 + stratum, stratum, cluster)
+    release = ReleaseProvenance("synthetic", 12 * size, (12 * size,) * m, (), ("cluster",), has_survey_design=True)
     for _ in range(rounds):
         y = stratum + rng.normal(size=12)[cluster] + rng.normal(size=12 * size)
         own = np.bincount(cluster, y) / size
@@ -424,7 +426,7 @@ def test_combined_intervals_of_few_clusters_cover_and_those_of_many_degrees_fall
             estimates.append(survey_mean(means[cluster] + rng.normal(size=12 * size), sample))
         values, variances = [one.value for one in estimates], [one.standard_error**2 for one in estimates]
         for name, degrees in (("few", estimates[0].degrees_of_freedom), ("many", np.inf)):
-            lower, upper = combine_partial_synthesis(values, variances, degrees).interval()
+            lower, upper = combine_datasets(values, variances, release, degrees).interval()
             found[name] += lower <= 2 / 3 <= upper
     assert 0.94 < found["few"] / rounds < 0.975
     assert found["many"] / rounds < found["few"] / rounds - 0.015

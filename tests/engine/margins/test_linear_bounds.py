@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from whole_tables import counts_that_follow
 
+from sfumato.engine.data.provenance import ReleaseProvenance
 from sfumato.engine.margins.domain import Clique, Domain, margin_of
 from sfumato.engine.margins.linear_bounds import MarginAudit, PublishedBounds, audit_margins, known_record_range
 from sfumato.engine.margins.record_moves import find_closed_groupings, list_groupings
@@ -72,19 +73,22 @@ def test_the_number_of_rows_gives_away_what_a_rounded_table_does_not() -> None:
     released = [PublishedBounds.from_coarsened((0,), coarse(truth, 10), 10)]
     assert audited(truth, released, 20, known=True).exact == 2
     assert audited(truth, released, 20).exact == 0
-    rounded = known_record_range(18, [20])
+    rounded = known_record_range(released_rows(18, 20))
     assert audit_margins(Domain((2,)), released, codes_of(truth), 20, rounded).exact == 0
 
 
 def test_a_number_of_rows_says_how_many_records_there_are_or_to_what_they_are_rounded() -> None:
-    assert (
-        known_record_range(18, [None]) == known_record_range(18, [18]) == known_record_range(18, [20, 18]) == (18, 18)
-    )
-    assert known_record_range(18, [20]) == (15, 25)
-    assert known_record_range(1234, [1000, 1200]) == (1150, 1250)
-    assert known_record_range(0, [0]) == (0, 0)
-    assert known_record_range(3, [0]) == (0, math.inf), "a release without rows says nothing"
-    assert known_record_range(18, [500]) == known_record_range(18, []) == UNKNOWN
+    assert known_record_range(released_rows(18, 18)) == known_record_range(released_rows(18, 20, 18)) == (18, 18)
+    assert known_record_range(released_rows(18, 20)) == (15, 25)
+    assert known_record_range(released_rows(1234, 1000, 1200)) == (1150, 1250)
+    assert known_record_range(released_rows(0, 0)) == (0, 0)
+    assert known_record_range(released_rows(3, 0)) == (0, math.inf), "a release without rows says nothing"
+    assert known_record_range(released_rows(18, 500)) == known_record_range([]) == UNKNOWN
+
+
+def released_rows(records: int, *rows: int) -> list[ReleaseProvenance]:
+    """Releases of the same records, with one dataset each."""
+    return [ReleaseProvenance("synthetic", records, (one,), (), ()) for one in rows]
 
 
 def margins(released: Sequence[PublishedBounds]) -> list[tuple[Clique, np.ndarray, np.ndarray]]:

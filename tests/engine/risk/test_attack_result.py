@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import norm
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
+from sfumato.engine.data.provenance import ReleaseProvenance
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.risk._attack import (
     NOTHING_LEFT,
@@ -20,6 +21,8 @@ from sfumato.engine.risk._attack import (
     residual_interval,
     residual_risk,
 )
+
+RELEASE = ReleaseProvenance("synthetic", 100, (100, 100), (), ())
 
 
 @pytest.mark.parametrize(("successes", "guesses"), [(0, 10), (3, 10), (10, 10), (1, 1), (417, 1000), (999, 1000)])
@@ -106,7 +109,7 @@ def test_datasets_together_are_as_uncertain_as_one() -> None:
     def row(draw: int, value: float) -> Row:
         return Row("risk", "x", "excess_risk", "", "synthetic", draw, None, value, value - 0.1, value + 0.2)
 
-    (found,) = combine_attacks([row(1, 0.3), row(2, 0.5)])
+    (found,) = combine_attacks([row(1, 0.3), row(2, 0.5)], RELEASE)
     assert (found.draw, found.value) == (None, pytest.approx(0.4))
     assert (found.lower, found.upper) == (pytest.approx(0.3), pytest.approx(0.6))
 
@@ -118,9 +121,9 @@ def test_of_several_datasets_the_p_value_is_twice_the_mean() -> None:
             for draw, value in enumerate(values, 1)
         ]
 
-    assert [row.value for row in combine_attacks(rows([0.02, 0.04]))] == [pytest.approx(0.06)]
-    assert [row.value for row in combine_attacks(rows([0.7, 0.9]))] == [1.0]
-    assert [row.value for row in combine_attacks(rows([0.7]))] == [0.7]
+    assert [row.value for row in combine_attacks(rows([0.02, 0.04]), RELEASE)] == [pytest.approx(0.06)]
+    assert [row.value for row in combine_attacks(rows([0.7, 0.9]), RELEASE)] == [1.0]
+    assert [row.value for row in combine_attacks(rows([0.7]), RELEASE)] == [0.7]
 
 
 def test_an_interval_is_not_above_0_where_the_exact_p_finds_nothing() -> None:

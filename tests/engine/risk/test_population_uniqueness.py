@@ -18,6 +18,7 @@ from scipy import stats
 
 from sfumato.engine.data.arrays import Floats, Integers
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
+from sfumato.engine.data.provenance import ReleaseProvenance
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput, NotComputable
 from sfumato.engine.execution.tasks import combine_series, rows_of_measure
@@ -380,11 +381,11 @@ def test_a_model_without_interactions_is_flagged_and_off_where_one_with_them_is_
 
 
 def rows_of_datasets(strengths: Sequence[float], model: str = "main_effects") -> dict[tuple[str, int | None], Row]:
-    rows = []
+    rows, release = [], ReleaseProvenance("synthetic", 1, (1,) * len(strengths), (), ())
     for draw, strength in enumerate(strengths, start=1):
         data = table_of(sampled(strength, 0.1, draw)[1])
         rows += rows_of_measure(METHOD, measured(data, fraction=0.1, model=model), "synthetic", draw, settings={})
-    return {(row.measure, row.draw): row for row in [*rows, *combine_series(rows)]}
+    return {(row.measure, row.draw): row for row in [*rows, *combine_series(rows, release)]}
 
 
 def test_an_average_over_a_dataset_whose_models_are_all_rejected_is_a_point() -> None:

@@ -18,6 +18,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import combine_rows, compute_study_point
 from sfumato.engine.methods.rows import Row, row_params
 from sfumato.engine.methods.run import PUBLIC
+from sfumato.engine.recipe.provenance import release_provenance
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.studies._group_tests import OriginalTests
 from sfumato.engine.studies.calibration import SCORES, summarise_calibration, train_generator
@@ -172,7 +173,7 @@ def test_a_small_study_finds_that_small_classes_keep_the_tests(data: Microdata) 
 def test_a_run_s_results_are_the_summary_and_not_the_simulations(data: Microdata) -> None:
     plan = recipe()
     rows = simulated(data, plan)
-    found = combine_rows(plan, rows)[0]
+    found = combine_rows(plan, rows, release_provenance(plan, len(data)))[0]
     assert [r for r in found if r.measure in SCORES] == []
     settings = plan.settings(plan.studies[0])
     assert settings.keys() == {"generators", "originals", "sizes", "ks"}

@@ -12,6 +12,7 @@ import pytest
 from scipy.stats import binom
 
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
+from sfumato.engine.data.provenance import ReleaseProvenance
 from sfumato.engine.execution.tasks import RunResult, execute_run
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC
@@ -33,6 +34,7 @@ from sfumato.engine.studies.intruder_uncertainty import (
 )
 
 N = 60
+RELEASE = ReleaseProvenance("synthetic", N, (N,) * 4, (), ())
 LEVEL = 0.3
 RECIPE = """
 [data]
@@ -228,28 +230,30 @@ def layout(values: Sequence[Sequence[float | None]], missing: str = "", **params
 
 def test_values_that_could_not_be_computed_leave_with_their_dataset_and_the_row_says_so() -> None:
     values = [[1.0, 2.0, 3.0], [2.0, None, 4.0], [4.0, 4.5, 6.0], [3.0, 4.0, 4.5]]
-    (row,) = combine_layouts(layout(values, "no record has a unique match"))
-    (whole,) = combine_layouts(layout([values[0], *values[2:]]))
+    (row,) = combine_layouts(layout(values, "no record has a unique match"), RELEASE)
+    (whole,) = combine_layouts(layout([values[0], *values[2:]]), RELEASE)
     assert (row.value, row.lower, row.upper) == (whole.value, whole.lower, whole.upper)
     assert row.reason == "mean of 3 of 4 datasets and 3 of 3 replicates; the others: no record has a unique match"
 
 
 def test_without_any_value_there_is_the_reason() -> None:
-    (row,) = combine_layouts([replace(row, reason="none") for row in layout([[None, None], [None, None]], "none")])
+    (row,) = combine_layouts(
+        [replace(row, reason="none") for row in layout([[None, None], [None, None]], "none")], RELEASE
+    )
     assert (row.value, row.status, row.reason, row.draw) == (None, "not computed", "none", None)
     assert {share.reason for share in summarise_variance_shares(layout([[None, None]] * 2, "none"))} == {"none"}
 
 
 def test_equal_values_have_no_band_for_they_do_not_show_how_much_they_vary() -> None:
-    (row,) = combine_layouts(layout([[0.0, 0.0], [0.0, 0.0]]))
+    (row,) = combine_layouts(layout([[0.0, 0.0], [0.0, 0.0]]), RELEASE)
     assert (row.value, row.lower, row.upper, row.reason) == (0.0, None, None, ALL_EQUAL)
     assert {share.status for share in summarise_variance_shares(layout([[0.0, 0.0]] * 2))} == {"not computed"}
 
 
 def test_two_uses_of_the_study_are_layouts_of_their_own() -> None:
     one, other = [[1.0, 2.0], [2.0, 4.0]], [[10.0, 20.0], [20.0, 40.0]]
-    apart = [combine_layouts(layout(one, model="a")), combine_layouts(layout(other, model="b"))]
-    assert combine_layouts([*layout(one, model="a"), *layout(other, model="b")]) == [
+    apart = [combine_layouts(layout(one, model="a"), RELEASE), combine_layouts(layout(other, model="b"), RELEASE)]
+    assert combine_layouts([*layout(one, model="a"), *layout(other, model="b")], RELEASE) == [
         row for found in apart for row in found
     ]
 
@@ -260,8 +264,8 @@ def test_bands_stay_inside_the_range_of_what_they_estimate() -> None:
     for row in rows:
         if row.measure == REPLICATES:
             row.params["values"]["false_match_rate"] = row.params["values"]["rate"]  # type: ignore[index]
-    (share,) = combine_layouts(rows)
-    (free,) = combine_layouts(layout(near_nothing))
+    (share,) = combine_layouts(rows, RELEASE)
+    (free,) = combine_layouts(layout(near_nothing), RELEASE)
     assert free.lower is not None
     assert free.lower < 0, "without a range it leaves it"
     assert share.lower is not None

@@ -14,6 +14,7 @@ from sfumato.engine.execution.tasks import account_rows, execute_run
 from sfumato.engine.margins.domain import Domain
 from sfumato.engine.margins.private import noisy_distance
 from sfumato.engine.methods.run import Run
+from sfumato.engine.recipe.provenance import release_provenance
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.synthesis import margins
 
@@ -58,7 +59,7 @@ def test_means_and_shares_in_the_result_rows_cover_the_population_as_often_as_th
     for seed in range(RUNS):
         data = conform_to_schema(people(np.random.default_rng(seed)), plan.schema, plan.data.missing)
         fit = margins.margins(data, step.targets, step.spec, Run(np.random.default_rng([5, seed])), 1)
-        for one in margins.noisy_estimates(fit, step.spec, step.targets, data):
+        for one in margins.noisy_estimates(fit, step.spec, step.targets, data, release_provenance(plan, RECORDS)):
             name = one.params.get("level", one.target)
             if name in truth:
                 assert one.lower is not None

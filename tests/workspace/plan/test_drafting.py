@@ -280,6 +280,28 @@ def test_a_file_without_records_has_no_draft(tmp_path: Path) -> None:
         draft_file(str(tmp_path / "empty.csv"), {}, DraftRequest(), RoleAssignment(("town",), ("pay",)))
 
 
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        (
+            DraftRequest(m=5),
+            "Intervals of estimates from 5 datasets: T = k u + b/m. Why: the variance between datasets",
+        ),
+        (DraftRequest(m=2), "Intervals of estimates from 2 datasets: T = k u + b/m"),
+        (DraftRequest(m=1), "No interval of an estimate from 1 dataset covers: one dataset alone"),
+        (DraftRequest(m=5, tables=True), "covers: counts were rounded once, to multiples of 10, so all datasets share"),
+        (
+            DraftRequest(m=5, tables=True, epsilon=8.0),
+            "covers: noise was added to the tables once, so all datasets share",
+        ),
+    ],
+)
+def test_a_draft_says_by_which_rule_its_datasets_are_combined_or_why_by_none(wanted: DraftRequest, words: str) -> None:
+    table, data = table_of({"town": "quasi_identifier", "smoker": "sensitive"}, 2_000, 5)
+    plan = make_drafted_plan(table, profile_table(data), replace(wanted, holdout=False), data=data)
+    assert any(words in note for note in plan.notes), plan.notes
+
+
 def test_without_roles_nothing_is_drafted_and_full_needs_them_too() -> None:
     table, data = table_of({"town": "other", "pay": "other"}, 50, 1)
     for wanted in (DraftRequest(), DraftRequest("anonymisation"), DraftRequest(full=True)):

@@ -9,6 +9,7 @@ import pytest
 from prepared_tables import variables_of
 from scipy import stats
 
+from sfumato.engine.data.provenance import ReleaseProvenance
 from sfumato.engine.data.schema import Kind
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.policy.disclosure import DisclosureRules
@@ -19,12 +20,19 @@ VARIABLES: dict[str, Any] = variables_of(
     "region: categorical quasi_identifier", "age: count quasi_identifier", "income: continuous sensitive"
 )
 STEP = {"target": "income", "method": "linear_regression", "predictors": ["region"]}
+REGION = {"target": "region", "method": "cart"}
+AGE = {"target": "age", "method": "cart", "predictors": ["region"]}
 COLUMNS = [np.array([1.0, 2.0, 4.0, np.nan]), np.array([2.0, 2.0, 5.0, 5.0]), np.array([0.0, 1.0, 6.0, 3.0])]
+
+
+def release_of(m: int) -> ReleaseProvenance:
+    """A release of m datasets with the age kept."""
+    return ReleaseProvenance("synthetic", 4, (4,) * m, (), ("age",))
 
 
 def test_the_example_of_partial_synthesis_is_reiters_rule() -> None:
     """q, u, b and T = u + b/m by hand; t with (m - 1)(1 + m u / b)^2 degrees of freedom."""
-    found = combined_mean("income", COLUMNS, "partial")
+    found = combined_mean("income", COLUMNS, release_of(3))
     assert found is not None
     assert found.combined is not None
     q = [7 / 3, 3.5, 2.5]
@@ -39,10 +47,10 @@ def test_the_example_of_partial_synthesis_is_reiters_rule() -> None:
 
 
 def test_one_dataset_and_too_few_values_have_no_combination() -> None:
-    alone = combined_mean("income", COLUMNS[:1], "partial")
+    alone = combined_mean("income", COLUMNS[:1], release_of(1))
     assert alone is not None
     assert alone.combined is None
-    assert combined_mean("income", [np.array([1.0, np.nan])], "partial") is None
+    assert combined_mean("income", [np.array([1.0, np.nan])], release_of(1)) is None
 
 
 def test_the_example_of_intervals_gives_both_ends_of_the_mean() -> None:
@@ -65,12 +73,12 @@ def released(recipe: dict[str, Any], kept: tuple[str, ...], replaced: tuple[str,
 
 def test_the_page_says_which_values_are_real_and_how_datasets_are_combined() -> None:
     recipe = {"title": "Inside", "release": {"m": 3, "title": "Incomes <b>2020</b>"}, "synthesis": [STEP]}
-    example = combined_mean("income", COLUMNS, "partial")
+    example = combined_mean("income", COLUMNS, release_of(3))
     page = user_guide_document(released(recipe, ("region", "age"), ("income",), example=example)).to_html()
     for words in (
         "SYNTHETIC DATA. PUBLIC: every number is computed from the released files alone", "The values of income are drawn from statistical models",
         "The values of region and age are those of the confidential records, each row one person&#x27;s", "may be one that somebody has",
-        "T = u + b/m", "Reiter 2003", "combined estimate q",
+        "T = k u + b/m", "Here k = 1", "Reiter 2003", "combined estimate q",
         "Incomes &lt;b&gt;2020&lt;/b&gt;", "Expect differences, and ask the data&#x27;s keeper",
     ):  # fmt: skip
         assert words in page, words
@@ -78,14 +86,35 @@ def test_the_page_says_which_values_are_real_and_how_datasets_are_combined() -> 
     assert "INTERNAL" not in page
 
 
-def test_full_synthesis_has_its_own_rule_and_one_dataset_a_warning() -> None:
-    recipe = {"release": {"m": 3}, "synthesis": [STEP]}
-    full = user_guide_document(released(recipe, (), ("income",))).to_markdown()
-    assert "b - u" in full
+def test_full_synthesis_has_its_own_rule_and_one_dataset_in_part_none() -> None:
+    release = {"release": {"m": 3}, "synthesis": [REGION, AGE, {**STEP, "method": "cart"}]}
+    full = user_guide_document(released(release, (), ("region", "age", "income"))).to_markdown()
+    assert "T = k u + u/m" in full
+    assert "with the same parameters in every dataset" in full
     assert "No variable was kept from the confidential records" in full
-    one = user_guide_document(released({"release": {"m": 1}, "synthesis": [STEP]}, ("age",), ("income",))).to_markdown()
-    assert "Its standard errors are too small" in one
+    one = user_guide_document(released({**release, "release": {"m": 1}}, (), ("region", "age", "income"))).to_markdown()
+    assert "T = k u + u/m" in one
     assert "Do not stack" not in one
+    alone = user_guide_document(
+        released({"release": {"m": 1}, "synthesis": [STEP]}, ("region", "age"), ("income",))
+    ).to_markdown()
+    assert "There is no 95 % interval that covers: one dataset alone" in alone
+
+
+def test_noisy_tables_have_no_rule_and_requested_rows_a_factor_to_ask_for() -> None:
+    names = ("region", "age", "income")
+    step = {"target": [*names], "method": "margins", "bins": {"age": "width 10", "income": "width 10"}}
+    noisy = {"release": {"m": 5}, "synthesis": [{**step, "epsilon": 1.0}]}
+    said = user_guide_document(released(noisy, (), names)).to_markdown()
+    assert "no 95 % interval that covers: noise was added to the tables once, so all datasets share this error" in said
+    assert "T = " not in said
+    assert "Where protected tables are in the package, compute shares from these" in said
+    assert "Do not take extremes of region, age and income for those of the population" in said
+    exact = {"release": {"m": 5, "records": 400}, "synthesis": [{**step, "protection": "exact"}]}
+    assert (
+        "k is the number of rows for each confidential record"
+        in user_guide_document(released(exact, (), names)).to_markdown()
+    )
 
 
 def test_an_anonymised_table_says_how_its_values_are_read() -> None:
