@@ -33,6 +33,7 @@ from ..design.categories import BinsByVariable, VariableCategories, check_bins
 from ..design.finer_categories import coarse_category_of, common_refinement
 from ..design.noisy_categories import (
     KeptLevelCategories,
+    NoisyRangeCategories,
     categories_from_arrays,
     categories_to_arrays,
     needs_levels,
@@ -90,6 +91,11 @@ TRIES = 100
 
 
 OF_BINS = "each number is taken for the middle of its bin, which the interval says nothing of"
+FOUND_RANGE = (
+    "the interval has room for any place in the bins, and for {share} % of the records beyond the ends that noise found; "
+    "it assumes that all lie between {low} and {high}"
+)
+OLD_RANGE = "no interval: noise found the ends of the bins, and this fit has no bound of the records beyond them"
 MOST_SHARES = 20
 """Levels of a variable whose shares are told."""
 MOST_NAMED = 5
@@ -462,12 +468,12 @@ def noisy_estimates(fit: Fit, spec: MarginsSpec, targets: tuple[str, ...], data:
             last = one.edges[1:] - one.is_integer * (np.arange(one.value_count) < one.value_count - 1)
             middles = np.append((one.edges[:-1] + last) / 2, [0.0] * one.has_missing)
             mean = _noisy_mean(table.domain, ones, at, "noisy_mean", middles, here, name, {})
-            ends = (
-                "; those beyond the ends that noise found count in the outermost bins"
-                if f"edges/{at}" in fit.arrays
-                else ""
-            )
-            found.append(replace(mean, reason=f"{OF_BINS}{ends}") if mean.value is not None else mean)
+            if mean.value is None:
+                found.append(mean)
+            elif isinstance(one, NoisyRangeCategories):
+                found.append(_widen_to_found_range(mean, table.domain, ones, at, one, last, here))
+            else:
+                found.append(replace(mean, reason=OF_BINS))
         elif one.value_count <= MOST_SHARES:
             found += [
                 _noisy_mean(
@@ -503,6 +509,34 @@ def _noisy_mean(
     value, lower, upper = (float(np.clip(one, low, high)) for one in (found.value, found.lower, found.upper))
     unit = "share" if params else ""
     return Estimate(measure, value, name, lower, upper, unit=unit, params=dict(params))
+
+
+def _widen_to_found_range(
+    mean: Estimate,
+    domain: Domain,
+    ones: Sequence[MeasuredMargin],
+    at: int,
+    categories: NoisyRangeCategories,
+    upper_ends: Floats,
+    here: Booleans,
+) -> Estimate:
+    """Return a mean whose interval has room for where in the bins, and how far beyond their ends, numbers may lie."""
+    if not categories.tails:
+        return replace(mean, lower=None, upper=None, reason=OLD_RANGE)
+    below, above = categories.tails
+    records = max(float(ones[at].table[here].sum()), 1.0)
+    ends = []
+    # All numbers at the lower ends of their bins, and all at the upper ones: no distribution inside them is assumed.
+    for values, tail in ((categories.edges[:-1], below), (upper_ends, above)):
+        own = np.append(values, [0.0] * categories.has_missing)
+        found = estimate_noisy_mean(domain, ones, (at,), own, included_cells=here.astype(np.float64))
+        room = tail.count / records * abs(tail.outer_end - (values[0] if tail is below else values[-1]))
+        ends.append(found.lower - room if tail is below else found.upper + room)
+    low, high = (min(below.outer_end, categories.edges[0]), max(above.outer_end, categories.edges[-1]))
+    lower, upper = (float(np.clip(end, low, high)) for end in ends)
+    share = min((below.count + above.count) / records, 1.0)
+    reason = FOUND_RANGE.format(share=f"{100 * share:.2g}", low=f"{low:g}", high=f"{high:g}")
+    return replace(mean, lower=lower, upper=upper, reason=reason)
 
 
 def margin_cells_of_records(
