@@ -29,7 +29,7 @@ FINEST_PART = 2.0**-10
 """Part of the range below which powers of two are not distinguished."""
 EQUAL_PARTS = 128
 """Cells of the whole range besides: dates and the like lie within one power of two."""
-FALSE_ALARM_CHANCE = 0.01
+FALSE_ALARM_CHANCE = 0.002
 """How often noise alone makes one of all empty cells look full."""
 
 # No theory gives the rest: ``tests/benchmarks/found_ranges.py`` has the figures that they were chosen by.
@@ -41,10 +41,10 @@ RANGE_PARTS = 16
 """Equal parts of a range by which its ends are found: fewer cells have less noise in their sums."""
 TAIL_POWERS = 6
 """Powers of two beyond the last full one that may belong to the tail."""
-TOLERATED_POWER, TOLERATED_SHARE = 0.01, 0.005
-"""Shares of the records: of a power of two that may be left out, and of a tail that may be cut off if noise lets one
-know that it is so small.
-"""
+TOLERATED_SHARE = 0.01
+"""Share of the records that a power of two or a tail has which may be left out, if noise lets one know that it is small."""
+NEAR_CELLS = 4
+"""Cells next to an end that hold most of a tail; sums of more have too much noise to show that it is small."""
 EMPTY_ERRORS = 0.5
 """Standard errors below which the sum of outer cells is taken for that of empty ones."""
 TAIL_ERRORS = 1.645
@@ -268,7 +268,7 @@ def _count_tail_cells(counts: Floats, sigma: float, records: float) -> int:
     found = int(populated[-1]) + 1 if len(populated) else 0
     # One power more unless its count is no more than noise, or a small share of the records. The next tables correct
     # a range that is too wide; none corrects one that is too narrow.
-    if found < len(counts) and counts[found] > max(0.0, TOLERATED_POWER * records - TAIL_ERRORS * sigma):
+    if found < len(counts) and counts[found] > max(0.0, TOLERATED_SHARE * records - TAIL_ERRORS * sigma):
         found += 1
     return found
 
@@ -280,7 +280,8 @@ def _count_empty(counts: Floats, sigma: float, tolerated: float) -> int:
         # What would be cut off, from its inner cell outward: each of these sums is of records that lie side by side.
         sums = np.cumsum(counts[:number][::-1])
         errors = sigma * np.sqrt(np.arange(1, number + 1))
-        if (sums < EMPTY_ERRORS * errors).all() or (sums + errors).max() <= tolerated:
+        is_small = (sums + errors)[:NEAR_CELLS].max() <= tolerated and (sums < 2 * errors).all()
+        if is_small or (sums < EMPTY_ERRORS * errors).all():
             found = number
         if sums[-1] > 3 * errors[-1]:
             break

@@ -863,8 +863,8 @@ def _audit_diagnostics(found: MarginAudit, table: TargetTable) -> Iterator[Diagn
 NOISY = (
     Output(
         "noisy_mean",
-        "mean in the population of the middles of the variable's bins, by noisy counts; its interval counts noise and sampling, and nothing of "
-        "where in their bins numbers lie",
+        "mean in the population of the middles of the variable's bins, by noisy counts; its interval counts noise and sampling; for bins that "
+        "noise found it also has room for where in them, and how far beyond their ends, numbers lie",
         "none",
         estimated=True,
         label=Label(
@@ -1072,7 +1072,7 @@ def draft_offer(case: Case) -> Offer | DeclinedOffer | None:
 def margins(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: Run, draws: int) -> Fit:
     """Protect the margins, and fit to them.
 
-    Arrays: ``levels/0`` and ``edges/1`` the levels and ends of bins that noise found; ``pair_distance`` (2,) the paid
+    Arrays: ``levels/0`` and ``edges/1`` the levels and ends of bins that noise found, ``tails/1`` what may lie beyond them; ``pair_distance`` (2,) the paid
     figure and its noise; ``margin/0.3`` the table of targets 0 and 3; ``sigma/0.3`` (1,) its noise; ``groups/0`` the
     group of each category in noisy margins of several variables; ``audit`` (2,) how many small counts of coarsened ones
     may follow, of how many; and ``joint`` shares of all cells, ``clique/0.3`` of those of a tree, or ``soft``
