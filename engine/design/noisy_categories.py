@@ -22,7 +22,7 @@ from ..errors import BadInput
 from ..margins.private_domain import DeclaredRange, RangeTail, count_noisy_cells, select_levels
 from ..margins.zcdp import sigma_of_rho
 from .binning import BinningRule
-from .categories import Codes, Inside, VariableCategories, categories_of_variable, edges_between
+from .categories import Codes, Inside, VariableCategories, categories_of_variable, drop_cut_at_bound, edges_between
 
 # No setting lowers the threshold of kept levels: below the noise it would release the name of a level that one person
 # has.
@@ -125,7 +125,9 @@ def noisy_categories(
     if variable.kind is Kind.DATE:
         low, high = (float(np.clip(end, *FOUR_DIGIT_YEARS)) for end in (low, high))
     cuts = (
-        cells.cut_points(int(rule.amount)) if rule.kind == "equal count" else rule.fit_bins(np.array([low, high])).cuts
+        cells.cut_points(int(rule.amount))
+        if rule.kind == "equal count"
+        else drop_cut_at_bound(variable, rule, high, rule.fit_bins(np.array([low, high])).cuts)
     )
     return _categories_of_edges(variable, gaps, edges_between(variable, low, high, cuts), cells.tails)
 
