@@ -66,7 +66,8 @@ def synthesis_streams(recipe: Recipe, confidential: Microdata, key: bytes) -> Ra
 def measurement_streams(recipe: Recipe, confidential: Microdata, key: bytes) -> Randomness:
     """Return the random streams of measures and studies, bound to the data alone."""
     # No number of theirs enters a dataset, and candidates for one release are compared by the same ones.
-    return Randomness(recipe.seed, key, (confidential.sha256,) if key else ())
+    # The order of the variables changes no measure.
+    return Randomness(recipe.seed, key, (confidential.sha256_in_any_order,) if key else ())
 
 
 def _weights_hash(confidential: Microdata) -> tuple[str, ...]:

@@ -70,6 +70,7 @@ from ..methods.results import Diagnostic, Estimate, Fit, NoTrace
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, SearchValues, Spec
 from ..partition.equivalence_classes import equivalence_classes
+from ..wording import agreeing_word, count_noun
 
 FITTED = "margins are fitted, not sampled"
 Protection = Literal["coarsened", "gaussian", "exact"]
@@ -238,6 +239,12 @@ def check_data(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, pla
     if not private and (spec.unit is not None or spec.figures):
         name = "unit" if spec.unit is not None else "figures"
         raise BadInput(f"{place}.{name}", "it belongs to noise; give an epsilon, or leave it out")
+    if spec.unit is not None and (unknown_units := int(data.missing_mask(spec.unit).sum())):
+        raise BadInput(
+            f"{place}.unit",
+            f'{count_noun(unknown_units, "record")} {agreeing_word(unknown_units, "has", "have")} no "{spec.unit}", so nothing bounds how many of them one person has; '
+            'fill the gaps, or leave such records out with missing = "drop" under [data]',
+        )
     check_bins(data, targets, spec.bins, place)
     open_to_noise = undeclared_variables(data.schema, targets, spec.bins) if private else ()
     for i, condition in enumerate(spec.impossible):
@@ -661,7 +668,6 @@ def choose_counted_records(data: Microdata, spec: MarginsSpec, rng: np.random.Ge
     """
     if spec.unit is None:
         return np.ones(len(data), dtype=np.bool_)
-    # Records without a unit are taken for those of one unit: nothing says that they are not.
     unit = equivalence_classes([data.column(spec.unit)], len(data))
     order = rng.permutation(len(data))
     by_unit = order[np.argsort(unit[order], kind="stable")]
@@ -669,7 +675,10 @@ def choose_counted_records(data: Microdata, spec: MarginsSpec, rng: np.random.Ge
     place = np.arange(len(data)) - np.repeat(starts, np.diff(np.append(starts, len(data))))
     found = np.zeros(len(data), dtype=np.bool_)
     found[by_unit[place < spec.person_records]] = True
-    return found
+    # A check refuses records without a unit, and none may slip past it. Counted as those of one unit, a person's records
+    # would push out those of others, and twice as many counts change as the promise says. Counted each as a unit, a
+    # person has any number of them.
+    return found & ~data.missing_mask(spec.unit)
 
 
 def _unit_diagnostics(spec: MarginsSpec, counted: Booleans) -> Iterator[Diagnostic]:
