@@ -36,7 +36,7 @@ STEPS: dict[str, dict[str, Any]] = {
     "utility.distribution_distance": {},
     "utility.margin_distance": {},
     "utility.propensity": {},
-    "risk.attribute_inference": {"sensitive": ["ill", "size"], "radius": {"size": 1}},
+    "risk.attribute_inference": {"radius": {"size": 1}},
     "risk.linkability": {"known": ["age", "region"], "other": ["visits", "pay"]},
     "risk.record_linkage": {},
     "risk.singling_out": {},
