@@ -676,7 +676,9 @@ def attribute_inference(
                 f"the {len(own):,} most vulnerable of {len(confidential):,} records, and {len(others):,} controls as vulnerable"
             ]
         share = spec.confident if kind == "random" else None
-        estimates += found.estimates(name, share, [*said, *sides.missing_value_remarks(name)], params, streams[kind, name])
+        estimates += found.estimates(
+            name, share, [*said, *sides.missing_value_remarks(name)], params, streams[kind, name]
+        )
         at = own[found.rows]
         chance = found.training.right
         worse = ~(right[at] > chance) & ~((right[at] == chance) & (before[at] <= found.from_controls))
