@@ -22,6 +22,7 @@ from ..methods.release_form import AnonymisationSpec, Anonymised, micro_aggregat
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, Variant
 from ..partition.equivalence_classes import Limits
+from ..statistics.columns import column_scales
 from ._partition import SIZES, anonymised_table, class_values, notes_of, require_complete, require_records
 
 ORDERED = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.ORDINAL, Kind.BINARY)
@@ -86,6 +87,8 @@ def check_data(data: Microdata, target: str, spec: MicroaggregationSpec, place: 
 
 def _standardise_values(values: Floats) -> Floats:
     """Return values (n,) with mean 0 and variance 1; 0 for a constant."""
+    # Squares of the values themselves may overflow.
+    values = values / column_scales(values)
     spread = float(values.std())
     return np.asarray((values - values.mean()) / spread) if spread > 0 else np.zeros(len(values))
 

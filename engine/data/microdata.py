@@ -144,8 +144,17 @@ class Microdata:
         """Return a hash of the variables' names, kinds and levels and of all values, in the order of the records."""
         # It binds random streams to the data and stays internal, since it confirms a guess of a missing value. Weights
         # are excluded: the same records are measured by the same random numbers.
+        return self._hash_variables(self.schema)
+
+    @cached_property
+    def sha256_in_any_order(self) -> str:
+        """Return the same hash with the variables in the order of their names, so that their order does not matter."""
+        ordered = sorted(self.schema, key=lambda variable: variable.name)
+        return self.sha256 if ordered == list(self.schema) else self._hash_variables(ordered)
+
+    def _hash_variables(self, variables: Iterable[Variable]) -> str:
         found = hashlib.sha256()
-        for variable in self.schema:
+        for variable in variables:
             values, missing = self.frame[variable.name], self.missing_mask(variable.name)
             levels = list(values.cat.categories) if variable.kind.has_levels else []
             found.update(json.dumps([variable.name, variable.kind.value, levels, len(values)]).encode())

@@ -179,7 +179,16 @@ def _bin_edges(data: Microdata, variable: Variable, rule: BinningRule) -> tuple[
         )
     # Bins of equal width depend on the range alone, so the values themselves are withheld.
     cuts = rule.fit_bins(values if rule.kind == "equal count" else np.array([low, high])).cuts
-    return edges_between(variable, low, high, cuts), tuple(learned)
+    return edges_between(variable, low, high, drop_cut_at_bound(variable, rule, high, cuts)), tuple(learned)
+
+
+def drop_cut_at_bound(variable: Variable, rule: BinningRule, high: float, cuts: Floats) -> Floats:
+    """Return the cut points without one at the upper bound that a width puts there."""
+    # It would make a bin of the bound alone, [2000, 2000] of "width 500", whose value a release then shows. Of whole
+    # numbers in bins of one number each it is a bin like the others, and cut points that a recipe names are wanted.
+    if rule.kind != "width" or (variable.kind in (Kind.COUNT, Kind.DATE) and rule.amount <= 1):
+        return cuts
+    return cuts[cuts < high]
 
 
 def edges_between(variable: Variable, low: float, high: float, cuts: Floats) -> Floats:

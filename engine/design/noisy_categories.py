@@ -19,10 +19,10 @@ from ..data.arrays import Booleans, Floats, Integers
 from ..data.microdata import FOUR_DIGIT_YEARS, Microdata
 from ..data.schema import Kind, Schema, Variable
 from ..errors import BadInput
-from ..margins.private_domain import DeclaredRange, count_noisy_cells, select_levels
+from ..margins.private_domain import DeclaredRange, RangeTail, count_noisy_cells, select_levels
 from ..margins.zcdp import sigma_of_rho
 from .binning import BinningRule
-from .categories import Codes, Inside, VariableCategories, categories_of_variable, edges_between
+from .categories import Codes, Inside, VariableCategories, categories_of_variable, drop_cut_at_bound, edges_between
 
 # No setting lowers the threshold of kept levels: below the noise it would release the name of a level that one person
 # has.
@@ -55,6 +55,16 @@ class KeptLevelCategories(VariableCategories):
 
     def draw_values(self, codes: Codes, data: Microdata, inside: Inside, rng: np.random.Generator) -> Floats:
         return np.where(codes < self.others_code, np.append(self.kept, 0)[np.minimum(codes, self.others_code)], np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyRangeCategories(VariableCategories):
+    """Categories of a variable whose ends or cut points noise found.
+
+    tails: what may lie below the first bin and above the last; empty in fits of older versions, which did not bound it
+    """
+
+    tails: tuple[RangeTail, ...]
 
 
 def needs_levels(schema: Schema, name: str) -> bool:
@@ -106,7 +116,7 @@ def noisy_categories(
             )
         return KeptLevelCategories(variable, len(kept) + 1 + gaps, gaps, np.empty(0), (), kept)
     assert rule is not None
-    cells = count_noisy_cells(values, _declared_ends(variable), rho, rng)
+    cells = count_noisy_cells(values, _declared_ends(variable), rho, rng, needs_cuts=rule.kind == "equal count")
     if cells is None:
         raise BadInput(
             f"variables.{name}", f'noise hides how far "{name}" reaches; give it bounds, or allow more epsilon'
@@ -115,20 +125,26 @@ def noisy_categories(
     if variable.kind is Kind.DATE:
         low, high = (float(np.clip(end, *FOUR_DIGIT_YEARS)) for end in (low, high))
     cuts = (
-        cells.cut_points(int(rule.amount)) if rule.kind == "equal count" else rule.fit_bins(np.array([low, high])).cuts
+        cells.cut_points(int(rule.amount))
+        if rule.kind == "equal count"
+        else drop_cut_at_bound(variable, rule, high, rule.fit_bins(np.array([low, high])).cuts)
     )
-    return _categories_of_edges(variable, gaps, edges_between(variable, low, high, cuts))
+    return _categories_of_edges(variable, gaps, edges_between(variable, low, high, cuts), cells.tails)
 
 
-def _categories_of_edges(variable: Variable, gaps: bool, edges: Floats) -> VariableCategories:
-    return VariableCategories(variable, len(edges) - 1 + gaps, gaps, edges, ())
+def _categories_of_edges(
+    variable: Variable, gaps: bool, edges: Floats, tails: tuple[RangeTail, ...]
+) -> NoisyRangeCategories:
+    return NoisyRangeCategories(variable, len(edges) - 1 + gaps, gaps, edges, (), tails)
 
 
 def categories_to_arrays(
     found: Mapping[str, VariableCategories], names: tuple[str, ...]
 ) -> dict[str, NDArray[np.generic]]:
-    """Return the found categories as arrays of a fit: ``levels/0`` the kept levels of target 0, ``edges/1`` the ends of
-    bins of target 1.
+    """Return the found categories as arrays of a fit.
+
+    ``levels/0`` are the kept levels of target 0, ``edges/1`` the ends of bins of target 1, and ``tails/1`` (2, 2) the
+    bound of the records below and above them, and how far these reach.
     """
     arrays: dict[str, NDArray[np.generic]] = {}
     for name, one in found.items():
@@ -137,6 +153,8 @@ def categories_to_arrays(
             arrays[f"levels/{at}"] = one.kept
         else:
             arrays[f"edges/{at}"] = one.edges
+        if isinstance(one, NoisyRangeCategories):
+            arrays[f"tails/{at}"] = np.array([[tail.count, tail.outer_end] for tail in one.tails])
     return arrays
 
 
@@ -151,7 +169,11 @@ def categories_from_arrays(
             kept = np.asarray(arrays[f"levels/{at}"], dtype=np.int64)
             found[name] = KeptLevelCategories(variable, len(kept) + 1 + gaps, gaps, np.empty(0), (), kept)
         elif f"edges/{at}" in arrays:
-            found[name] = _categories_of_edges(variable, gaps, np.asarray(arrays[f"edges/{at}"], dtype=np.float64))
+            edges = np.asarray(arrays[f"edges/{at}"], dtype=np.float64)
+            tails = np.asarray(arrays.get(f"tails/{at}", np.empty((0, 2))), dtype=np.float64)
+            found[name] = _categories_of_edges(
+                variable, gaps, edges, tuple(RangeTail(float(count), float(end)) for count, end in tails)
+            )
         else:
             found[name] = categories_of_variable(data, name, bins.get(name))
     return found

@@ -312,10 +312,16 @@ def welch_half_width(first: Sequence[float], second: Sequence[float], confidence
     import numpy as np
     from scipy.special import stdtrit
 
+    from ..statistics.columns import column_scales
+
     if len(first) < 2 or len(second) < 2:
         return None
     # exactly 0 for equal values, where subtracting a rounded mean would leave a trace
-    variances = [0.0 if min(own) == max(own) else float(np.var(own, ddof=1)) for own in (first, second)]
+    # Squares of the values themselves may overflow.
+    scale = float(column_scales(np.array([*first, *second])))
+    variances = [
+        0.0 if min(own) == max(own) else float(np.var(np.asarray(own) / scale, ddof=1)) for own in (first, second)
+    ]
     shares = np.array([variance / len(own) for variance, own in zip(variances, (first, second), strict=True)])
     total = float(shares.sum())
     if total == 0:
@@ -325,4 +331,4 @@ def welch_half_width(first: Sequence[float], second: Sequence[float], confidence
     freedom = 1 / float(np.sum(weights**2 / [len(first) - 1, len(second) - 1]))
     # The special function alone: importing scipy.stats takes half a second, in which Compare would stay empty, and
     # ttest_ind warns of, or has no interval for, datasets whose values are all equal. A test compares both.
-    return float(stdtrit(freedom, (1 + confidence) / 2) * np.sqrt(total))
+    return float(stdtrit(freedom, (1 + confidence) / 2) * np.sqrt(total)) * scale

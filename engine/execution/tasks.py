@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -68,7 +68,8 @@ def synthesis_streams(recipe: Recipe, confidential: Microdata, key: bytes) -> Ra
 def measurement_streams(recipe: Recipe, confidential: Microdata, key: bytes) -> Randomness:
     """Return the random streams of measures and studies, bound to the data alone."""
     # No number of theirs enters a dataset, and candidates for one release are compared by the same ones.
-    return Randomness(recipe.seed, key, (confidential.sha256,) if key else ())
+    # The order of the variables changes no measure.
+    return Randomness(recipe.seed, key, (confidential.sha256_in_any_order,) if key else ())
 
 
 def _weights_hash(confidential: Microdata) -> tuple[str, ...]:
@@ -213,12 +214,15 @@ def anonymise_data(
     return anonymise_table(recipe, confidential, synthesis_streams(recipe, confidential.without_controls, key), report)
 
 
-def account_rows(recipe: Recipe, item: int, confidential: Microdata, *, key: bytes) -> list[Row]:
+def account_rows(
+    recipe: Recipe, item: int, confidential: Microdata, *, key: bytes, trusted_packages: Collection[str] = ()
+) -> list[Row]:
     """Return the rows of the privacy account of synthesis step ``item``, if it keeps one.
 
-    With a public key there is no epsilon.
+    With a public key there is no epsilon, nor for a method of a package that is not one of ``trusted_packages``.
     """
-    step, kept = recipe.synthesis[item], privacy_accounts(recipe, confidential.without_controls, secret=bool(key))
+    step = recipe.synthesis[item]
+    kept = privacy_accounts(recipe, confidential.without_controls, secret=bool(key), trusted_packages=trusted_packages)
     account = next((own for of, own in kept if of is step), None)
     if account is None:
         return []

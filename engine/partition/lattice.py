@@ -560,7 +560,10 @@ class _LatticeSearch:
 
     def open_nodes(self) -> Booleans:
         """Return which nodes may be best and are not checked."""
-        return ~self.checked & ~self.infeasible & (self.lower_bounds <= self.least + abs(self.least) * TIE)
+        lower = self.lower_bounds
+        # A node whose value is at least infinity is infeasible; while nothing is feasible it would stay open for ever.
+        may_be_best = np.isfinite(lower) & (lower <= self.least + abs(self.least) * TIE)
+        return ~self.checked & ~self.infeasible & may_be_best
 
     def check_node(self, place: LatticeNode) -> bool:
         """Return whether a node is feasible, and note what that implies for those below and above it."""

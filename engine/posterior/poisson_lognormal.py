@@ -189,7 +189,9 @@ def rate_quadrature(y: Floats, eta: Floats, tau: Floats | float, bound: int | No
     # one truncated at b (the zeros of the partial sums of exp, Szegő 1924): hence the limits on the step.
     steps = np.minimum(0.3, 0.65 / np.sqrt(curvature))
     near_bound = np.inf if not bound else 0.6 / np.sqrt(bound)
-    lattice = _NodeLattice.from_modes(mode, float(np.max(tau)), min(float(steps.min()), near_bound), bound)
+    lattice = _NodeLattice.from_modes(
+        mode, float(np.max(tau)), min(float(steps.min()), near_bound), float(steps.max()), bound
+    )
     left, right = (_lattice_edge(y, eta, tau, lattice, mode, curvature, side) for side in (-1, 1))
     if bound:
         truncated = right * lattice.spacing > np.log(bound) - 5 / np.sqrt(bound)
@@ -237,9 +239,13 @@ class _NodeLattice:
     table: Floats | None
 
     @classmethod
-    def from_modes(cls, modes: Floats, tau: float, spacing: float, bound: int | None) -> _NodeLattice:
-        """Make a lattice on which every mode keeps 9 tau, or 2 spacings, to either side."""
-        reach = np.ceil(9 * tau / spacing) + 2
+    def from_modes(
+        cls, modes: Floats, tau: float, spacing: float, largest_step: float, bound: int | None
+    ) -> _NodeLattice:
+        """Make a lattice on which every mode keeps 9 tau and a step, or 2 spacings, to either side."""
+        # An integral begins and ends at a multiple of its own step. Where tau is small and the bound large, a step is
+        # hundreds of spacings: nodes beyond the table would raise IndexError, or be read from its other end.
+        reach = np.ceil((9 * tau + largest_step) / spacing) + 2
         first, last = np.floor(modes.min() / spacing) - reach, np.ceil(modes.max() / spacing) + reach
         if bound is None or last - first > _LARGEST_TABLE:
             return cls(spacing, bound, first, None)

@@ -8,6 +8,7 @@ Grassberger 2004), H the plug-in entropy of the values unless that is asked of n
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +35,7 @@ from ..statistics.estimated import ValueWithInterval, widen_for_series
 
 EntropyEstimate = Literal["plug_in", "nearest_neighbour"]
 SAMPLE_SIZE = 10_000
-ColumnScore = Callable[[Floats, Floats], Sequence[float | ValueWithInterval]]
+ColumnScore = Callable[[str, Floats, Floats], Sequence[float | ValueWithInterval]]
 Divisor = Literal["original", "released"]
 
 
@@ -175,8 +176,8 @@ def measure_columns(
     """Measure each column and return its rows, and the smallest value of the first measure named.
 
     names: the measures
-    score: function of the original and the released values (k,), without suppressed records and missing values, that
-    returns the values of these measures; it may raise NotComputable
+    score: function of a column's name and its original and released values (k,), without suppressed records and missing
+    values, that returns the values of these measures; it may raise NotComputable
     """
     pairs = LinkedTables.from_tables(original, released)
     factor = pairs.released_share if spec.count_suppressed else 1.0
@@ -194,7 +195,7 @@ def _column_estimates(
 ) -> Iterator[Estimate]:
     """Yield the estimates of one column by each measure."""
     try:
-        values = score(*_complete_pairs(*pairs.number_pairs(name)))
+        values = score(name, *_complete_pairs(*pairs.number_pairs(name)))
     except NotComputable as error:
         yield from (Estimate.not_computed(measure, error.reason, name) for measure in names)
         return
@@ -294,14 +295,21 @@ def measure_information_kept(
 ) -> Measure:
     """Measure the scaled and the unscaled information kept in each numerical column, and the smallest scaled one."""
     chosen = spec.for_release(confidential.schema, ())
-    score = partial(_column_information, chosen, run.rng, divisor)
+    secret = run.rng.integers(2**32, size=4).tolist()
+    score = partial(_column_information, chosen, secret, divisor)
     return measure_columns(confidential, released, chosen, ("nmi", "unscaled"), score)
 
 
 def _column_information(
-    spec: InformationSpec, rng: np.random.Generator, divisor: Divisor, original: Floats, released: Floats
+    spec: InformationSpec, secret: Sequence[int], divisor: Divisor, name: str, original: Floats, released: Floats
 ) -> tuple[ValueWithInterval, ValueWithInterval]:
-    """Return the scaled and the unscaled information of values (n,). Raises NotComputable where an entropy is 0."""
+    """Return the scaled and the unscaled information of values (n,). Raises NotComputable where an entropy is 0.
+
+    ``secret`` and the column's name make its random numbers.
+    """
+    # One stream for all columns, one after the other, would let their order change every value.
+    words = np.frombuffer(hashlib.sha256(name.encode()).digest(), "<u4").tolist()
+    rng = np.random.default_rng(np.random.SeedSequence([*secret, *words]))
     by = original if divisor == "original" else released
     found = normalised_information(
         original, released, by, samples=spec.samples, neighbours=spec.neighbours, rng=rng, entropy=spec.entropy

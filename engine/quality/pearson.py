@@ -94,4 +94,4 @@ def _draft_offer(case: Case) -> Offer | None:
 def pearson(confidential: Microdata, released: Microdata, spec: ColumnsSpec, run: Run) -> Measure:
     """Measure the correlation of original and released values of each numerical column, and the smallest."""
     chosen = spec.for_release(confidential.schema, ())
-    return measure_columns(confidential, released, chosen, ("rho",), lambda o, a: (nonnegative_correlation(o, a),))
+    return measure_columns(confidential, released, chosen, ("rho",), lambda _, o, a: (nonnegative_correlation(o, a),))

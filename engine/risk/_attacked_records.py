@@ -14,7 +14,8 @@ from ..data.microdata import Microdata
 
 def draw_rows(data: Microdata, most: int, rng: np.random.Generator) -> Integers:
     """Draw the rows of at most ``most`` random records, in the order of the records' values."""
-    order = np.lexsort([data.numbers(name) for name in data.schema.names])
+    # In the order of their names: the order of the variables must not choose who is attacked.
+    order = np.lexsort([data.numbers(name) for name in sorted(data.schema.names)])
     if len(order) <= most:
         return np.asarray(order, dtype=np.int64)
     return np.asarray(order[np.sort(rng.choice(len(order), most, replace=False))], dtype=np.int64)

@@ -87,7 +87,8 @@ def subsets_to_try(sides: Sequence[Sequence[str]]) -> list[Subset]:
     ``sides`` are these variables by source. Up to 4 variables, all subsets are returned; otherwise all, none, all of
     one side, all but one, and single variables.
     """
-    names = [name for side in sides for name in side]
+    # The first of equally good subsets is taken: the order of the variables must not choose it.
+    names = sorted(name for side in sides for name in side)
     if is_every_subset_tried(len(names)):
         masks = sorted(range(1 << len(names)), key=lambda mask: -mask.bit_count())
         return [frozenset(name for bit, name in enumerate(names) if mask >> bit & 1) for mask in masks]

@@ -24,6 +24,7 @@ from ..data.schema import Kind
 from ..errors import NotComputable
 from ..methods.release_models import IntruderGuesses
 from ..partition.equivalence_classes import equivalence_classes
+from ..statistics.columns import standard_deviation
 
 Value = TypeVar("Value", bound=np.generic)
 Space = Literal["observed", "all", "neighbours"]
@@ -82,7 +83,7 @@ def _number_grid(numbers: Floats, most: int) -> tuple[Floats, Floats]:
         low, middle, high = np.quantile(numbers, [0.25, 0.5, 0.75])
         # Half of the grid follows the quantiles, half asinh of the standardised distance from the median: cells of a
         # long tail stay so narrow that density times width is near their probability.
-        far = np.arcsinh((values - middle) / (high - low or np.std(numbers)))
+        far = np.arcsinh((values - middle) / (high - low or standard_deviation(numbers)))
         place = 0.5 * below + 0.5 * (far - far[0]) / (far[-1] - far[0])
         cell = np.minimum((place * most).astype(np.int64), most - 1)
     starts = np.flatnonzero(np.diff(cell, prepend=-1))

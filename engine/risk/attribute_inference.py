@@ -658,6 +658,8 @@ def attribute_inference(
         for sides in [_AttackTables.from_rows(confidential, *rows, *tables, independent_stream(rng))]
         for name in spec.sensitive
     ]
+    # A stream for each kind and name: the order of the variables must not choose it.
+    streams = dict(zip(sorted((kind, name) for kind, _, _, name in attacks), rng.spawn(len(attacks)), strict=True))
     for kind, (own, others), sides, name in attacks:
         params = {} if kind == "random" else {"people": kind}
         try:
@@ -674,7 +676,9 @@ def attribute_inference(
                 f"the {len(own):,} most vulnerable of {len(confidential):,} records, and {len(others):,} controls as vulnerable"
             ]
         share = spec.confident if kind == "random" else None
-        estimates += found.estimates(name, share, [*said, *sides.missing_value_remarks(name)], params, rng.spawn(1)[0])
+        estimates += found.estimates(
+            name, share, [*said, *sides.missing_value_remarks(name)], params, streams[kind, name]
+        )
         at = own[found.rows]
         chance = found.training.right
         worse = ~(right[at] > chance) & ~((right[at] == chance) & (before[at] <= found.from_controls))

@@ -469,7 +469,7 @@ def inference_attack(confidential: Microdata, released: Microdata, spec: Inferen
     target = _target_values(confidential, released, spec)
     found, guessed = target.attack(known), target.attack(nothing)
     # Sorted by value, so that the samples do not depend on the order of the file.
-    order = np.lexsort([confidential.numbers(name) for name in (*names, spec.sensitive)])
+    order = np.lexsort([confidential.numbers(name) for name in (*sorted(names), spec.sensitive)])
     drawn = (order[run.rng.integers(0, len(order), len(released))] for _ in range(spec.resamples))
     samples = [target.attack(known, rows) for rows in drawn]
     remark = "; ".join(filter(None, (learned_bins_text(spec.bins), target.remark)))

@@ -358,7 +358,8 @@ def record_linkage(confidential: Microdata, released: Microdata, spec: RecordLin
             require_equal_values(confidential, released, name)
     both = (len(confidential), len(released))
     blocks = ComparisonBlocks.from_keys(compare_variables(confidential, released, spec.blocks, {}, spec.near), both)
-    names = [name for name in spec.keys if name not in spec.blocks]
+    # In the order of their names: the records that are tried and the rounding of sums follow the order of the keys.
+    names = sorted(name for name in spec.keys if name not in spec.blocks)
     comparisons = compare_variables(confidential, released, names, spec.radius, spec.near)
     ordered = order_by_values(blocks, comparisons)
     n = len(ordered)

@@ -66,6 +66,13 @@ def column_scales(x: Floats) -> Floats:
     return np.asarray(np.ldexp(1.0, np.clip(exponents, -1021, 1023)), dtype=np.float64)
 
 
+def standard_deviation(values: Floats, ddof: int = 0) -> float:
+    """Return the standard deviation of values (n,), with divisor n - ``ddof``, whatever their scale."""
+    # Squares of the values themselves may overflow, or vanish.
+    scale = float(column_scales(values))
+    return float(np.std(values / scale, ddof=ddof)) * scale
+
+
 def qr_factors(x: Floats) -> QRFactors:
     """Compute the QR factors of x (n, K), finite and with independent columns."""
     scales = column_scales(x)

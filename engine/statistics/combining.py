@@ -39,6 +39,7 @@ from ..data.arrays import Floats
 from ..data.intervals import UNBOUNDED, Range, bounded_interval
 from ..data.provenance import Parameters, ReleaseProvenance
 from ..errors import NotComputable
+from .columns import column_scales, standard_deviation
 
 _NORMAL_DEGREES = 1e9
 _MIN_FOR_SATTERTHWAITE = 4
@@ -213,10 +214,12 @@ def monte_carlo_mean(
     that the same models could have drawn. A single value has none.
     """
     # the mean of equal shares is that share, and no mean is beyond its values, whatever rounding does
-    mean = min(max(float(np.mean(values)), min(values)), max(values))
+    scale = float(column_scales(np.asarray(values)))
+    mean = min(max(float(np.mean(np.asarray(values) / scale)) * scale, min(values)), max(values))
     if len(values) < 2:
         return mean, None, None
-    error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if min(values) < max(values) else 0.0
+    spread = standard_deviation(np.asarray(values), ddof=1) if min(values) < max(values) else 0.0
+    error = spread / float(np.sqrt(len(values)))
     return mean, *bounded_interval(mean, t_quantile(len(values) - 1, confidence) * error, within)
 
 

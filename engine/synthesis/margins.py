@@ -34,6 +34,7 @@ from ..design.categories import BinsByVariable, VariableCategories, check_bins
 from ..design.finer_categories import coarse_category_of, common_refinement
 from ..design.noisy_categories import (
     KeptLevelCategories,
+    NoisyRangeCategories,
     categories_from_arrays,
     categories_to_arrays,
     needs_levels,
@@ -70,6 +71,7 @@ from ..methods.results import Diagnostic, Estimate, Fit, NoTrace
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, SearchValues, Spec
 from ..partition.equivalence_classes import equivalence_classes
+from ..wording import agreeing_word, count_noun
 
 FITTED = "margins are fitted, not sampled"
 Protection = Literal["coarsened", "gaussian", "exact"]
@@ -93,6 +95,11 @@ TRIES = 100
 NOISE_IN_TABLES = "noise was added to the tables once"
 ROUNDED_TABLES = "counts were rounded once, to multiples of {limit}"
 OF_BINS = "each number is taken for the middle of its bin, which the interval says nothing of"
+FOUND_RANGE = (
+    "the interval has room for any place in the bins, and for {share} % of the records beyond the ends that noise found; "
+    "it assumes that all lie between {low} and {high}"
+)
+OLD_RANGE = "no interval: noise found the ends of the bins, and this fit has no bound of the records beyond them"
 MOST_SHARES = 20
 """Levels of a variable whose shares are told."""
 MOST_NAMED = 5
@@ -235,6 +242,12 @@ def check_data(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, pla
     if not private and (spec.unit is not None or spec.figures):
         name = "unit" if spec.unit is not None else "figures"
         raise BadInput(f"{place}.{name}", "it belongs to noise; give an epsilon, or leave it out")
+    if spec.unit is not None and (unknown_units := int(data.missing_mask(spec.unit).sum())):
+        raise BadInput(
+            f"{place}.unit",
+            f'{count_noun(unknown_units, "record")} {agreeing_word(unknown_units, "has", "have")} no "{spec.unit}", so nothing bounds how many of them one person has; '
+            'fill the gaps, or leave such records out with missing = "drop" under [data]',
+        )
     check_bins(data, targets, spec.bins, place)
     open_to_noise = undeclared_variables(data.schema, targets, spec.bins) if private else ()
     for i, condition in enumerate(spec.impossible):
@@ -468,12 +481,12 @@ def noisy_estimates(
             last = one.edges[1:] - one.is_integer * (np.arange(one.value_count) < one.value_count - 1)
             middles = np.append((one.edges[:-1] + last) / 2, [0.0] * one.has_missing)
             mean = _noisy_mean(table.domain, ones, at, "noisy_mean", middles, here, name, {})
-            ends = (
-                "; those beyond the ends that noise found count in the outermost bins"
-                if f"edges/{at}" in fit.arrays
-                else ""
-            )
-            found.append(replace(mean, reason=f"{OF_BINS}{ends}") if mean.value is not None else mean)
+            if mean.value is None:
+                found.append(mean)
+            elif isinstance(one, NoisyRangeCategories):
+                found.append(_widen_to_found_range(mean, table.domain, ones, at, one, last, here))
+            else:
+                found.append(replace(mean, reason=OF_BINS))
         elif one.value_count <= MOST_SHARES:
             found += [
                 _noisy_mean(
@@ -518,6 +531,34 @@ def _noisy_mean(
     value, lower, upper = (float(np.clip(one, low, high)) for one in (found.value, found.lower, found.upper))
     unit = "share" if params else ""
     return Estimate(measure, value, name, lower, upper, unit=unit, params=dict(params))
+
+
+def _widen_to_found_range(
+    mean: Estimate,
+    domain: Domain,
+    ones: Sequence[MeasuredMargin],
+    at: int,
+    categories: NoisyRangeCategories,
+    upper_ends: Floats,
+    here: Booleans,
+) -> Estimate:
+    """Return a mean whose interval has room for where in the bins, and how far beyond their ends, numbers may lie."""
+    if not categories.tails:
+        return replace(mean, lower=None, upper=None, reason=OLD_RANGE)
+    below, above = categories.tails
+    records = max(float(ones[at].table[here].sum()), 1.0)
+    ends = []
+    # All numbers at the lower ends of their bins, and all at the upper ones: no distribution inside them is assumed.
+    for values, tail in ((categories.edges[:-1], below), (upper_ends, above)):
+        own = np.append(values, [0.0] * categories.has_missing)
+        found = estimate_noisy_mean(domain, ones, (at,), own, included_cells=here.astype(np.float64))
+        room = tail.count / records * abs(tail.outer_end - (values[0] if tail is below else values[-1]))
+        ends.append(found.lower - room if tail is below else found.upper + room)
+    low, high = (min(below.outer_end, categories.edges[0]), max(above.outer_end, categories.edges[-1]))
+    lower, upper = (float(np.clip(end, low, high)) for end in ends)
+    share = min((below.count + above.count) / records, 1.0)
+    reason = FOUND_RANGE.format(share=f"{100 * share:.2g}", low=f"{low:g}", high=f"{high:g}")
+    return replace(mean, lower=lower, upper=upper, reason=reason)
 
 
 def margin_cells_of_records(
@@ -642,7 +683,6 @@ def choose_counted_records(data: Microdata, spec: MarginsSpec, rng: np.random.Ge
     """
     if spec.unit is None:
         return np.ones(len(data), dtype=np.bool_)
-    # Records without a unit are taken for those of one unit: nothing says that they are not.
     unit = equivalence_classes([data.column(spec.unit)], len(data))
     order = rng.permutation(len(data))
     by_unit = order[np.argsort(unit[order], kind="stable")]
@@ -650,7 +690,10 @@ def choose_counted_records(data: Microdata, spec: MarginsSpec, rng: np.random.Ge
     place = np.arange(len(data)) - np.repeat(starts, np.diff(np.append(starts, len(data))))
     found = np.zeros(len(data), dtype=np.bool_)
     found[by_unit[place < spec.person_records]] = True
-    return found
+    # A check refuses records without a unit, and none may slip past it. Counted as those of one unit, a person's records
+    # would push out those of others, and twice as many counts change as the promise says. Counted each as a unit, a
+    # person has any number of them.
+    return found & ~data.missing_mask(spec.unit)
 
 
 def _unit_diagnostics(spec: MarginsSpec, counted: Booleans) -> Iterator[Diagnostic]:
@@ -844,8 +887,8 @@ def _audit_diagnostics(found: MarginAudit, table: TargetTable) -> Iterator[Diagn
 NOISY = (
     Output(
         "noisy_mean",
-        "mean in the population of the middles of the variable's bins, by noisy counts; its interval counts noise and sampling, and nothing of "
-        "where in their bins numbers lie",
+        "mean in the population of the middles of the variable's bins, by noisy counts; its interval counts noise and sampling; for bins that "
+        "noise found it also has room for where in them, and how far beyond their ends, numbers lie",
         "none",
         estimated=True,
         label=Label(
@@ -1063,7 +1106,7 @@ def fit_uncertainty(spec: MarginsSpec, targets: tuple[str, ...], schema: Schema)
 def margins(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: Run, draws: int) -> Fit:
     """Protect the margins, and fit to them.
 
-    Arrays: ``levels/0`` and ``edges/1`` the levels and ends of bins that noise found; ``pair_distance`` (2,) the paid
+    Arrays: ``levels/0`` and ``edges/1`` the levels and ends of bins that noise found, ``tails/1`` what may lie beyond them; ``pair_distance`` (2,) the paid
     figure and its noise; ``margin/0.3`` the table of targets 0 and 3; ``sigma/0.3`` (1,) its noise; ``groups/0`` the
     group of each category in noisy margins of several variables; ``audit`` (2,) how many small counts of coarsened ones
     may follow, of how many; and ``joint`` shares of all cells, ``clique/0.3`` of those of a tree, or ``soft``

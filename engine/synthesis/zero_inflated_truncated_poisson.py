@@ -45,6 +45,12 @@ DRAWS = 2000
 """Posterior draws by which records are weighed, given the data alone and given each dataset too; half as many where
 effects are the records' own, whose densities take longer, and a release says more of a record than of them.
 """
+REMEDIES = {
+    "laplace": 'a few extreme values of "{target}" or of a predictor may cause it: use sampler = "emcee", fewer '
+    "predictors, or recode the extreme values",
+    "emcee": 'raise most_steps, use fewer predictors, or recode a few extreme values of "{target}" or of a predictor',
+}
+"""What helps where a sampler has not converged."""
 RECORDS_OFFERED = (200, 20_000)
 """As few and as many records as a drafted regression is fitted to."""
 
@@ -450,6 +456,7 @@ def zero_inflated_truncated_poisson(data: Microdata, target: str, spec: ZeroInfl
         posterior = _sample_posterior(model, spec, run, draws)
     except NotConverged as error:
         parameter = f"{target}: {error.parameter}"
-        raise NotConverged(parameter, error.statistic, error.value, error.rule, error.left) from None
+        rule = f"{error.rule}; {REMEDIES[spec.sampler].format(target=target)}"
+        raise NotConverged(parameter, error.statistic, error.value, rule, error.left) from None
     said = (*posterior.diagnostics, *_draw_moments(posterior))
     return Fit({"theta": posterior.theta}, said, posterior.trace, posterior.chains)

@@ -64,6 +64,7 @@ def profile_distribution(data: Microdata, name: str) -> DistributionProfile:
     import numpy as np
 
     from sfumato.engine.data.distinct_values import count_codes
+    from sfumato.engine.statistics.columns import standard_deviation
 
     variable = data.schema[name]
     if variable.kind.has_levels:
@@ -89,7 +90,7 @@ def profile_distribution(data: Microdata, name: str) -> DistributionProfile:
     starts = tuple(((first + np.arange(len(counts))) * width).tolist())
     shown, withheld = _withhold_small_counts(counts)
     quantiles = tuple(zip(QUANTILES, np.quantile(rising, QUANTILES).tolist(), strict=True))
-    sd = float(np.std(numbers, ddof=1)) if len(numbers) > 1 else None
+    sd = standard_deviation(numbers, ddof=1) if len(numbers) > 1 else None
     weights = _weight_statistics(numbers) if variable.kind is not Kind.DATE else (None, None)
     mean = float(np.mean(numbers))
     return DistributionProfile(

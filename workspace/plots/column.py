@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.engine.data.schema import Kind, Variable
+from sfumato.engine.statistics.columns import standard_deviation
 from sfumato.workspace.plots.axes import AxisUnit
 
 Floats = NDArray[np.float64]
@@ -60,7 +61,7 @@ class VariableValues:
 def silverman_bandwidth(values: Floats) -> float:
     """Return Silverman's bandwidth 0.9 min(sd, IQR / 1.34) n^(-1/5) of values (n,) (Silverman 1986, eq. 3.31)."""
     low, high = np.quantile(values, [0.25, 0.75])
-    spreads = [float(np.std(values, ddof=1)) if values.size > 1 else 0.0, float(high - low) / 1.34]
+    spreads = [standard_deviation(values, ddof=1) if values.size > 1 else 0.0, float(high - low) / 1.34]
     # a measure of spread can be 0 where half of the values or more are equal; then the other one is used
     spread = min((one for one in spreads if one > 0), default=1.0)
     return 0.9 * spread / math.pow(values.size, 0.2)

@@ -45,6 +45,12 @@ class DisclosureRules:
         # A policy may name a base of 1, by which every count would be exact.
         return max(self.rounding, FEWEST_INDISTINGUISHABLE_COUNTS)
 
+    @property
+    def fewest_records(self) -> int:
+        """Return the fewest records that anything shown of the confidential records may rest on."""
+        # A policy may name 1 or 2, by which a single record would show.
+        return max(self.smallest_cell, FEWEST_INDISTINGUISHABLE_COUNTS)
+
     def round_number(self, value: float) -> float:
         """Round a number to the significant digits of the policy."""
         return float(f"{value:.{self.digits - 1}e}") if math.isfinite(value) else value
@@ -62,7 +68,7 @@ class DisclosureRules:
         """
         import numpy as np
 
-        cell = max(self.smallest_cell, FEWEST_INDISTINGUISHABLE_COUNTS)
+        cell = self.fewest_records
         total = self.round_count(float(counts.sum()))
         few = cell + self.base  # whole steps of rounding, so that no step is cut where the counts of few records end
         if total < 2 * few + self.base:
@@ -81,7 +87,7 @@ class DisclosureRules:
         """
         import numpy as np
 
-        cell = max(self.smallest_cell, FEWEST_INDISTINGUISHABLE_COUNTS)
+        cell = self.fewest_records
         few, total, below = cell + self.base, float(counts.sum()), np.cumsum(counts)[:-1]
         steps = (below % self.base == 0) & (below >= few) & (below <= total - few)
         return total % self.base == 0 and bool(np.all(steps | (below == cell / 2) | (below == total - cell / 2)))

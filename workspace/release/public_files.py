@@ -53,10 +53,10 @@ def publishable_missing_kinds(kinds: pd.DataFrame, rules: DisclosureRules) -> di
             str(kind): int(max(rules.round_count(n), rules.base))
             for kind, n in counts.items()
             # A kind of fewer records is named nowhere: those values are system missing in the release.
-            if n >= rules.smallest_cell
+            if n >= rules.fewest_records
         }
         for name, counts in found.items()
-        if (counts >= rules.smallest_cell).any()
+        if (counts >= rules.fewest_records).any()
     }
 
 

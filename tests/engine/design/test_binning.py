@@ -3,12 +3,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.data.schema import Kind
+from sfumato.engine.data.microdata import conform_to_schema
+from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.design.binning import BinningRule, FittedBins, check_binning_rules
+from sfumato.engine.design.categories import categories_of_variable
 from sfumato.engine.errors import BadInput, NotComputable
 
 numbers = st.floats(-1e300, 1e300) | st.integers(-5, 5).map(float)
@@ -149,3 +152,21 @@ def test_a_coarser_rule_joins_neighbouring_bins(rule: str, times: int, coarser: 
         fine.fit_bins(values).bin_codes(values), found.fit_bins(values).bin_codes(values), strict=True
     ):
         assert inside.setdefault(one, other) == other or fine.kind == "equal width", "a fine bin lies in one coarse bin"
+
+
+def edges_of(kind: str, rule: str, bounds: tuple[float, float]) -> list[float]:
+    values = np.linspace(*bounds, 9)
+    schema = Schema((Variable("x", Kind(kind), bounds=bounds),))
+    data = conform_to_schema(pd.DataFrame({"x": np.floor(values) if kind == "count" else values}), schema)
+    return categories_of_variable(data, "x", BinningRule.parse(rule)).edges.tolist()
+
+
+def test_a_width_that_divides_the_range_makes_no_bin_of_the_upper_bound_alone() -> None:
+    for kind in ("continuous", "count"):
+        assert edges_of(kind, "width 500", (0, 2000)) == [0, 500, 1000, 1500, 2000]
+        assert edges_of(kind, "width 500", (0, 1999)) == [0, 500, 1000, 1500, 1999]
+        assert edges_of(kind, "4 equal width", (0, 2000)) == [0, 500, 1000, 1500, 2000]
+    assert edges_of("continuous", "width 0.1", (0, 0.3)) == [0, 0.1, 0.2, 0.3]
+    # Bins of one whole number each have one for the bound too, and a recipe may name a cut at it.
+    assert edges_of("count", "width 1", (0, 3)) == [0, 1, 2, 3, 3]
+    assert edges_of("count", "at 10, 20", (0, 20)) == [0, 10, 20, 20]

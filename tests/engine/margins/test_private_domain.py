@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from sfumato.engine.margins import private_domain
 from sfumato.engine.margins.private_domain import (
     DeclaredRange,
     _cell_edges,
@@ -145,12 +146,67 @@ def test_ranges_and_cuts_are_near_those_of_the_records() -> None:
     held = np.diff([0, *np.searchsorted(np.sort(values), cuts), len(values)]) / len(values)
     assert (np.abs(held - 0.2) < 0.06).all()
     days = rng.integers(18_000, 18_700, 5_000).astype(float)
-    dates = count_noisy_cells(days, DeclaredRange(None, None, is_whole=True), 0.01, rng)
-    assert dates is not None
-    assert dates.edges[0] <= np.quantile(days, 0.03)
-    assert np.quantile(days, 0.97) <= dates.edges[-1]
-    assert dates.edges[-1] - dates.edges[0] < 1_400
-    assert (dates.edges == np.round(dates.edges)).all()
+    widths = []
+    for seed in range(40):
+        dates = count_noisy_cells(days, DeclaredRange(None, None, is_whole=True), 0.01, np.random.default_rng(seed))
+        assert dates is not None
+        assert dates.edges[0] <= np.quantile(days, 0.02)
+        assert np.quantile(days, 0.98) <= dates.edges[-1]
+        assert (dates.edges == np.round(dates.edges)).all()
+        widths.append(dates.edges[-1] - dates.edges[0])
+    # Ends that keep people lie a little outside; the power of two that 700 days lie in has 16,384.
+    assert np.median(widths) < 1_400
+
+
+def test_all_parts_of_the_search_for_a_range_cost_what_was_paid(monkeypatch: pytest.MonkeyPatch) -> None:
+    spent: list[float] = []
+
+    def sigma_and_cost(rho: float) -> float:
+        spent.append(rho)
+        return sigma_of_rho(rho)
+
+    monkeypatch.setattr(private_domain, "sigma_of_rho", sigma_and_cost)
+    rng = np.random.default_rng(1)
+    for values in (rng.normal(50, 10, 4_000), rng.uniform(1e6, 1e6 + 50, 4_000), rng.lognormal(3, 2, 4_000)):
+        for low, high in ((None, None), (0.0, None), (None, 2e6), (-5.0, 2e6)):
+            for needs_cuts in (True, False):
+                spent.clear()
+                declared = DeclaredRange(low, high, is_whole=False)
+                assert count_noisy_cells(values, declared, 0.02, rng, needs_cuts) is not None
+                searched = 0.0 if declared.is_complete and not needs_cuts else 0.02
+                assert sum(spent) == pytest.approx(searched)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rho", [0.00072, 0.0027, 0.015])
+def test_people_of_18_to_79_keep_their_ages(rho: float) -> None:
+    """At the costs of epsilon 1, 2 and 5 for two open ranges, the rule of the far end cut off 52, 21 and 6 % of them."""
+    cut = []
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        ages = rng.integers(18, 80, 3_000).astype(float)
+        found = count_noisy_cells(ages, DeclaredRange(None, None, is_whole=True), rho, rng)
+        assert found is not None
+        cut.append(np.mean((ages < found.edges[0]) | (ages > found.edges[-1])))
+    assert np.mean(cut) < 0.01
+    assert np.quantile(cut, 0.95) < 0.02
+
+
+@pytest.mark.slow
+def test_the_bound_of_the_records_beyond_an_end_holds() -> None:
+    held, forgetful, ends = 0, 0, 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        values = rng.lognormal(8, 1, 3_000)
+        found = count_noisy_cells(values, DeclaredRange(None, None, is_whole=False), 0.00072, rng)
+        assert found is not None
+        below, above = (np.sum(values < found.edges[0]), np.sum(values > found.edges[-1]))
+        for number, tail in zip((below, above), found.tails, strict=True):
+            ends += 1
+            held += number <= tail.count
+            forgetful += number <= 0
+    assert held / ends >= 0.93
+    assert forgetful / ends < 0.7, "the control: nobody is beyond an end"
 
 
 def test_few_records_show_no_range() -> None:

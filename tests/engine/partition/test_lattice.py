@@ -281,3 +281,29 @@ def test_adult_has_the_optimum_of_brute_force(
     classes = classes_at_node(of, found.nodes[0], Limits(k=5))
     assert np.bincount(classes[classes >= 0]).min() >= 5
     assert (classes < 0).sum() <= 976
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("most", [0, 1, 3])
+@pytest.mark.parametrize("limits", [Limits(k=5), Limits(k=2, p=4), Limits(k=1, l=3.5, diversity="entropy")])
+def test_a_search_of_a_table_that_meets_no_limit_at_any_node_ends(
+    objective: Objective, most: int, limits: Limits
+) -> None:
+    table: Table = ([TREES[1], TREES[1]], [[0, 0, 1, 1], [0, 1, 0, 1]], ["x", "y", "x", "y"])
+    steps = 0
+
+    def report(done: int, total: int) -> None:
+        nonlocal steps
+        steps += 1
+        assert steps <= 100, "the search does not end"
+
+    found = find_best_levels(
+        ladders_of(table),
+        limits,
+        objective,
+        most_suppressed=most,
+        sensitive=sensitive_of(table) if limits.on_values else (),
+        report=report,
+    )
+    assert (found.nodes, found.value) == ((), math.inf)
+    assert found.n_checked + found.n_below_infeasible + found.n_excluded == 4

@@ -15,7 +15,7 @@ from sfumato.engine.data.schema import MissingPolicy
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import draw_dataset, fit_model
 from sfumato.engine.margins import private_domain
-from sfumato.engine.margins.zcdp import largest_rho
+from sfumato.engine.margins.zcdp import epsilon_of_rho, largest_rho, sigma_of_rho
 from sfumato.engine.methods.privacy import PrivacyAccount
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.results import Fit
@@ -23,7 +23,7 @@ from sfumato.engine.recipe.budget import privacy_accounts
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.synthesis import margins
-from sfumato.engine.synthesis.margins import protected_margins
+from sfumato.engine.synthesis.margins import MarginsSpec, protected_margins
 
 KEY = bytes(range(32))
 VARIABLES: dict[str, Any] = {
@@ -351,3 +351,67 @@ def test_records_of_a_person_that_nothing_checks_are_said_to_be_unchecked() -> N
     recipe, data = planned(epsilon=2.0, selection="pairs", person_records=5)
     fit = fit_model(recipe, 0, data, key=KEY)
     assert "records_of_a_unit_not_checked" in {one.name for one in fit.diagnostics}
+
+
+def with_gaps(frame: pd.DataFrame, **step: Any) -> tuple[MarginsSpec, Microdata]:
+    variables = {
+        **{name: dict(own) for name, own in VARIABLES.items()},
+        "home": {"kind": "categorical"},
+    }
+    recipe = Recipe.from_table(
+        {
+            "variables": variables,
+            "data": {"missing": "keep"},
+            "synthesis": [{"method": "margins", "target": list(VARIABLES), "bins": BINS, "epsilon": 2.0, **step}],
+            "release": {"m": 1, "seed": 1},
+        }
+    )
+    spec = recipe.synthesis[0].spec
+    assert isinstance(spec, MarginsSpec)
+    return spec, conform_to_schema(frame, recipe.schema, recipe.data.missing)
+
+
+def test_records_without_a_unit_are_refused_where_the_promise_is_of_units() -> None:
+    frame, _ = households([1, 2, 3] * 20)
+    frame.loc[[4, 9], "home"] = None
+    spec, data = with_gaps(frame, unit="home", person_records=3)
+    with pytest.raises(BadInput, match=r'2 records have no "home"') as refused:
+        margins.check_data(data, tuple(VARIABLES), spec, "synthesis[0]")
+    assert refused.value.place == "synthesis[0].unit"
+    assert 'missing = "drop"' in refused.value.message
+    spec, data = with_gaps(frame.drop(columns="home").assign(home="h"))
+    margins.check_data(data, tuple(VARIABLES), spec, "synthesis[0]")
+
+
+def exact_delta(first: dict[tuple[int, ...], float], second: dict[tuple[int, ...], float], rho: float) -> float:
+    """The least delta at the epsilon that is told for ``rho`` and 1e-9, of noisy counts of two records, by summing the chances of which are counted."""
+    epsilon, sigma = epsilon_of_rho(rho, 1e-9), sigma_of_rho(rho)
+    axis = np.linspace(-9 * sigma, 1 + 9 * sigma, 1_500)
+    cells = np.meshgrid(axis, axis, indexing="ij")
+    width = (axis[1] - axis[0]) ** 2
+
+    def density(counts: dict[tuple[int, ...], float]) -> np.ndarray:
+        each = [
+            chance * np.exp(-sum((x - n) ** 2 for x, n in zip(cells, own, strict=True)) / (2 * sigma**2))
+            for own, chance in counts.items()
+        ]
+        return np.sum(each, axis=0) / (2 * np.pi * sigma**2)
+
+    p, q = density(first), density(second)
+    return max(float(np.maximum(a - np.exp(epsilon) * b, 0).sum() * width) for a, b in ((p, q), (q, p)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rho", [0.25, 2.5])
+def test_the_told_delta_holds_for_people_without_a_unit(rho: float) -> None:
+    """Two people without a unit, one record of each counted: the second person's pushes out that of the first."""
+    frame, _ = households([1, 1])
+    spec, data = with_gaps(frame.assign(home=["h", None]), unit="home")
+    counted = {
+        tuple(margins.choose_counted_records(data, spec, np.random.default_rng(s)).astype(int)) for s in range(50)
+    }
+    assert counted == {(1, 0)}, "a record without a unit is never counted, whoever else has none"
+    assert exact_delta({(1, 0): 1.0}, {(1, 0): 1.0}, rho) == 0
+    assert exact_delta({(1, 1): 1.0}, {(1, 0): 1.0}, rho) <= 1.05e-9, "a person with a unit of their own"
+    together = exact_delta({(1, 0): 0.5, (0, 1): 0.5}, {(1, 0): 1.0}, rho)
+    assert together > 10 * 1e-9, "the control: all people without a unit count as one"
