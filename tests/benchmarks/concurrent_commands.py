@@ -96,7 +96,9 @@ def run_together(commands: Sequence[Sequence[str]], directory: Path) -> list[End
     for number, words in enumerate(commands):
         with (directory / f"output-{number}").open("w") as output:
             running.append(
-                subprocess.Popen([*start, *words], cwd=directory, stdout=output, stderr=output, stdin=subprocess.DEVNULL)
+                subprocess.Popen(
+                    [*start, *words], cwd=directory, stdout=output, stderr=output, stdin=subprocess.DEVNULL
+                )
             )
     ended = dict[int, EndedCommand]()
     while len(ended) < len(commands):
@@ -112,10 +114,9 @@ def mixed_commands(number: int, runs: int) -> Iterator[list[str]]:
     """Yield so many commands of all kinds; each that needs a run has one for itself, so that none may refuse."""
     free = iter(range(1, runs + 1))
     kinds = [KINDS[i % len(KINDS)] for i in range(number)]
-    for i, kind in enumerate(kinds):
-        run = str(next(free, 0)) if kind in NEEDS_RUN else ""
-        if run == "0":
-            kind = ("import", "run", "audit")[i % 3]
+    for i, wanted in enumerate(kinds):
+        run = str(next(free, 0)) if wanted in NEEDS_RUN else ""
+        kind = ("import", "run", "audit")[i % 3] if run == "0" else wanted
         yield {
             "import": ["import", "people.csv", "--project", f"project {i}"],
             "draft": ["draft", "people.csv", "--known", "age", "--sensitive", "visits", "-o", f"draft-{i}.toml"],
@@ -146,7 +147,9 @@ def count_acts(directory: Path) -> Counter[str]:
 def print_part(title: str, ended: Sequence[EndedCommand]) -> int:
     """Print how commands ended, and return how many failed."""
     failed = [command for command in ended if not has_succeeded(command)]
-    print(f"{title}: {len(ended) - len(failed)} of {len(ended)} succeeded; the last after {max(c.seconds for c in ended):.1f} s")
+    print(
+        f"{title}: {len(ended) - len(failed)} of {len(ended)} succeeded; the last after {max(c.seconds for c in ended):.1f} s"
+    )
     for command in failed:
         print(f"  {' '.join(command.words)}: {command.status}: {command.output.strip()[-200:]}")
     return len(failed)
@@ -158,7 +161,11 @@ def main(runs: int = 20, mixed: int = 40) -> int:
         directory = Path(folder)
         waits = directory / "waits"
         waits.mkdir()
-        os.environ |= {WAITS: str(waits), "XDG_STATE_HOME": str(directory / "state"), "SFUMATO_WORKSPACE": str(directory / "w")}
+        os.environ |= {
+            WAITS: str(waits),
+            "XDG_STATE_HOME": str(directory / "state"),
+            "SFUMATO_WORKSPACE": str(directory / "w"),
+        }
         rng = np.random.default_rng(1)
         pd.DataFrame({"age": rng.integers(18, 80, 300), "visits": rng.poisson(3, 300)}).to_csv(
             directory / "people.csv", index=False
@@ -184,7 +191,9 @@ def main(runs: int = 20, mixed: int = 40) -> int:
         }
         lost = {act: (acts[act], number) for act, number in expected.items() if acts[act] != number}
         print(f"acts that the log lacks or has too often: {json.dumps(lost) if lost else 'none'}")
-        verified = subprocess.run(["sfumato", "audit", "verify"], cwd=directory, capture_output=True, text=True, check=False)
+        verified = subprocess.run(
+            ["sfumato", "audit", "verify"], cwd=directory, capture_output=True, text=True, check=False
+        )
         print(f"audit verify: {verified.returncode} {(verified.stdout + verified.stderr).strip()[:300]}")
         longest = max((float(path.read_text()) for path in waits.iterdir()), default=float("nan"))
         print(f"longest wait for the right to write: {longest:.2f} s")

@@ -123,7 +123,7 @@ def _records_where_true(connection: duckdb.DuckDBPyConnection, where: str) -> ND
     # The value of the expression is asked for every record, in their order: a column with numbers of records could be
     # named by the expression, or read by a star, by #2, or by the name of the table.
     condition = duckdb.SQLExpression(f"CAST((\n{where}\n) AS BOOLEAN)")
-    found = table.project(condition).fetch_arrow_table()
+    found = table.project(condition).to_arrow_table()
     # COLUMNS(*) stands for several conditions, which must all hold.
     holds = [column.fill_null(False).to_numpy() for column in found.columns]
     return np.flatnonzero(np.logical_and.reduce(holds))

@@ -159,7 +159,7 @@ def _execute_when_unlocked(connection: sqlite3.Connection, statement: str) -> No
             except sqlite3.OperationalError as error:
                 if not is_lock_error(error) or time.monotonic() > deadline:
                     raise
-                time.sleep(pause * random.uniform(0.5, 1.5))
+                time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311  (a pause is no secret)
                 pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
             else:
                 return
