@@ -107,8 +107,8 @@ def write_run_release(
     dossier = read_dossier(workspace, plan, policy, examination, form, why)
     with begin_release(workspace, plan.run.id, target, _audit_details(dossier)) as one:
         assert one.folder is not None
-        files, manifest = _write_packages(workspace, dossier, one.folder)
-        publish_release(workspace, one, manifest)
+        files, manifest, public_manifest = _write_packages(workspace, dossier, one.folder)
+        publish_release(workspace, one, manifest, public_manifest)
     return WrittenRelease(target, files, manifest, len(plan.unmet_verdicts))
 
 
@@ -124,8 +124,8 @@ def _check_target_is_empty(target: Path) -> None:
 
 def _write_packages(
     workspace: Workspace, dossier: ReleaseDossier, aside: OutgoingFolder
-) -> tuple[tuple[str, ...], str]:
-    """Write every file of both packages; return the files' names and the SHA-256 of the internal manifest."""
+) -> tuple[tuple[str, ...], str, str]:
+    """Write every file of both packages; return the files' names, and the SHA-256 of the internal and public manifests."""
     key = run_key(workspace.directory, dossier.plan.run.key_fingerprint)
     plan = dossier.plan
     bound = commitment_of_run(
@@ -154,7 +154,8 @@ def _write_packages(
         MANIFEST_FILE,
         _internal_json_bytes({**_internal_manifest_table(workspace, dossier), **sealed}),
     )
-    return tuple(f"{file.package}/{file.name}" for file in (*public, *internal, manifest, last)), last.sha256
+    names = tuple(f"{file.package}/{file.name}" for file in (*public, *internal, manifest, last))
+    return names, last.sha256, manifest.sha256
 
 
 def _write_documents(

@@ -14,7 +14,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..audit import AuditAct, append_act, read_head
@@ -28,6 +28,8 @@ from .workspace import Workspace
 AuditDetails = Mapping[str, str | int | None]
 BEGIN_ROW_KEY = "begun"
 """Detail of the row that ends a release: the number of the row that began it."""
+PUBLIC_MANIFEST_KEY = "public_manifest_sha256"
+"""Detail of the row of a release: the hash of its public manifest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,24 +105,26 @@ def _undo_release(workspace: Workspace, release: ReleaseInProgress, folder: Outg
     folder.remove()
 
 
-def publish_release(workspace: Workspace, release: ReleaseInProgress, manifest_sha256: str) -> None:
-    """Give the written folder its name and enter the release with the hash of its internal manifest.
+def publish_release(
+    workspace: Workspace, release: ReleaseInProgress, manifest_sha256: str, public_manifest_sha256: str
+) -> None:
+    """Give the written folder its name and enter the release with the hashes of its two manifests.
 
     Raises ExchangedFiles and NotReleased.
     """
     assert release.folder is not None
-    values = _sealed_values(release, manifest_sha256)
+    noted = replace(release, details={**release.details, PUBLIC_MANIFEST_KEY: public_manifest_sha256})
+    values = _sealed_values(noted, manifest_sha256)
     # The hash is that of the bytes in memory, and is noted before the rename: after a crash here, the missing folder
     # shows that the files were published.
     with workspace.write_transaction() as connection:
         connection.execute(
-            "UPDATE releasing SET manifest_sha256 = ?, seal = ? WHERE number = ?",
-            (manifest_sha256, _release_seal(workspace, values), release.number),
+            "UPDATE releasing SET details = ?, manifest_sha256 = ?, seal = ? WHERE number = ?",
+            (values[4], manifest_sha256, _release_seal(workspace, values), release.number),
         )
     release.folder.publish()
-    _enter_release_end(
-        workspace, release, AuditAct.RUN_RELEASED, {**release.details, "manifest_sha256": manifest_sha256}
-    )
+    details = {**noted.details, "manifest_sha256": manifest_sha256}
+    _enter_release_end(workspace, noted, AuditAct.RUN_RELEASED, details)
 
 
 def settle_releases(workspace: Workspace) -> list[str]:

@@ -285,11 +285,14 @@ class TableStore:
             raise _changed_table_error(self.path_of(sha256))
         return pq.ParquetFile(pa.BufferReader(content), pre_buffer=False)
 
-    def verify_table(self, sha256: str) -> None:
-        """Raise DamagedTable when the table with this hash is missing or has changed."""
+    def verify_table(self, sha256: str) -> int:
+        """Read every byte of the table with this hash, and return their number. Raises DamagedTable when it is missing or
+        has changed.
+        """
         with self._open_file(sha256) as file:
             if not has_hash(file, sha256):
                 raise _changed_table_error(self.path_of(sha256))
+            return file.tell()
 
     def _open_file(self, sha256: str) -> BufferedReader:
         """Open the file of the table with this hash. Raises DamagedTable."""
