@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -68,21 +69,29 @@ def run_one_command() -> None:
     from sfumato.tui.cli.main import main
     from sfumato.workspace.store import database
 
-    longest, begin = 0.0, database.begin_write
+    longest, held, begin = 0.0, 0.0, database.begin_write
 
-    def timed_begin(connection: object) -> None:
+    def timed_begin(connection: sqlite3.Connection) -> None:
         nonlocal longest
         before = time.monotonic()
         try:
-            begin(connection)  # type: ignore[arg-type]
+            begin(connection)
         finally:
-            longest = max(longest, time.monotonic() - before)
+            begun = time.monotonic()
+            longest = max(longest, begun - before)
+
+        def see_statement(statement: str) -> None:
+            nonlocal held
+            if statement.startswith(("COMMIT", "ROLLBACK")):
+                held = max(held, time.monotonic() - begun)
+
+        connection.set_trace_callback(see_statement)
 
     database.begin_write = timed_begin
     try:
         main()
     finally:
-        Path(os.environ[WAITS], str(os.getpid())).write_text(str(longest))
+        Path(os.environ[WAITS], str(os.getpid())).write_text(f"{longest} {held}")
 
 
 def run_together(commands: Sequence[Sequence[str]], directory: Path) -> list[EndedCommand]:
@@ -195,8 +204,11 @@ def main(runs: int = 20, mixed: int = 40) -> int:
             ["sfumato", "audit", "verify"], cwd=directory, capture_output=True, text=True, check=False
         )
         print(f"audit verify: {verified.returncode} {(verified.stdout + verified.stderr).strip()[:300]}")
-        longest = max((float(path.read_text()) for path in waits.iterdir()), default=float("nan"))
-        print(f"longest wait for the right to write: {longest:.2f} s")
+        timed = [[*map(float, path.read_text().split())] for path in waits.iterdir()] or [[float("nan")] * 2]
+        longest, held = (max(column) for column in zip(*timed, strict=True))
+        print(
+            f"longest wait for the right to write: {longest:.2f} s; longest that one had it before its commit: {held:.2f} s"
+        )
         return int(bool(wrong or lost or verified.returncode))
 
 
