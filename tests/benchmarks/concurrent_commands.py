@@ -84,6 +84,8 @@ def run_one_command() -> None:
             nonlocal held
             if statement.startswith(("COMMIT", "ROLLBACK")):
                 held = max(held, time.monotonic() - begun)
+                # The next one may end a transaction that only reads.
+                connection.set_trace_callback(None)
 
         connection.set_trace_callback(see_statement)
 

@@ -211,9 +211,9 @@ def _parse_json_or_text(text: str) -> object:
 )
 @JSON
 def verify(directory: Path | None, noted: str | None, json_file: str | None) -> None:
-    """Check the audit log, and every byte of the tables and releases that it records.
+    """Check the audit log and every file that it records.
 
-    It reads each stored table, and each release that still lies where it was written. It says how much it read, and
+    It reads every byte of each stored table, and of each release that still lies where it was written. It says how much it read, and
     against whom the answer protects. Where something was changed, the exit status is 1 and it is named.
     """
     from ..session.audit_verification import verify_sealed_workspace
