@@ -57,7 +57,7 @@ def verify_sealed_workspace(workspace: Workspace, noted_head: str | None) -> Wor
     outside = "" if workspace.owner else "; ".join(["", *_external_head_lines(workspace)])
     worth = worth_of_seals(workspace)
     # The head comes last: scripts keep it for the next --head.
-    parts = (f"{count_noun(len(rows), 'row')}, none changed", f"{read}, none changed{missing}{outside}", worth)
+    parts = (f"{count_noun(len(rows), 'row')}, none changed{missing}", f"{read}, none changed{outside}", worth)
     text = f"{'; '.join(parts)}; head {last}{notes}"
     return WorkspaceVerification(True, text, files, size, worth)
 
