@@ -9,6 +9,8 @@ WorkspaceError
 ├── StrangeFile       something in the workspace is no plain file or directory of its own
 ├── NotYours          the workspace belongs to another user: it can be looked at
 ├── NotReleased       a release was refused, or failed; nothing of it is left
+│   ├── UnsafeFolder    somebody else could exchange the files of a release in this folder
+│   └── ExchangedFiles  something else lay where a file of a release was written
 ├── NotEnoughMemory   a task would need more memory than there is
 ├── NoCluster         the Dask cluster that was to compute cannot be used
 ├── NotReady          a run has not come far enough for what was asked of it
@@ -75,6 +77,25 @@ class DifferentData(WorkspaceError):
 
 class NotReleased(WorkspaceError):
     """A release was refused, or failed; nothing was written."""
+
+
+class UnsafeFolder(NotReleased):
+    """Somebody else could exchange the files of a release in a folder; ``reason`` says who, ``fix`` how to change that."""
+
+    def __init__(self, path: Path, reason: str, fix: str) -> None:
+        super().__init__(
+            f'"{path}" {reason} exchange the files of a release before it has its name. Nothing was written. {fix}'
+        )
+
+
+class ExchangedFiles(NotReleased):
+    """Something else lay at ``path`` than what was written there."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f'"{path}" is not what was written there: another process exchanged or changed it meanwhile. Nothing was released. '
+            "Find out which process writes there, or release to another folder"
+        )
 
 
 class NotEnoughMemory(WorkspaceError):

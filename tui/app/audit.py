@@ -93,7 +93,8 @@ class AuditLogDialog(TableDialog[AuditRow, None], OffersExport):
 
 def _read_verified_log(workspace: Workspace) -> VerifiedLog:
     """Read the log, and verify it together with the seals."""
-    return audit_rows(workspace.connection), *verify_sealed_workspace(workspace, None)
+    found = verify_sealed_workspace(workspace, None)
+    return audit_rows(workspace.connection), found.unchanged, found.text
 
 
 def _broken_row_number(report: str) -> int | None:

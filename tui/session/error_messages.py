@@ -16,6 +16,7 @@ def error_message_for_user(error: Exception) -> str:
 
     from sfumato.engine.errors import EngineError
     from sfumato.workspace.errors import WorkspaceError
+    from sfumato.workspace.store.database import PATIENCE_SECONDS, is_lock_error
     from sfumato.workspace.store.disk import disk_error_message
 
     if isinstance(error, (EngineError, WorkspaceError)):
@@ -23,6 +24,11 @@ def error_message_for_user(error: Exception) -> str:
     if isinstance(error, sqlite3.Error):
         if trouble := disk_error_message(error):
             return trouble
+        if is_lock_error(error):
+            return (
+                f"other processes have written to the workspace for {PATIENCE_SECONDS:.0f} s without a pause; nothing was changed. "
+                "Try again; sfumato runs shows what is in progress"
+            )
         return f"the workspace's database cannot be used: {error}; see sfumato doctor"
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror

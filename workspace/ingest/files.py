@@ -33,6 +33,7 @@ from .foreign_files import read_in_subprocess
 from .holdout import add_holdout_column, check_holdout_column, draw_screening_records, split_off_controls
 from .limits import allowed_read_bytes, bounded_memory, large_file_bytes
 from .raw_tables import RawTable
+from .reserved_names import check_reserved_names
 from .sampling import conform_sampled_values, draw_sample
 from .sources import OpenedFile, SourceFile
 
@@ -257,6 +258,7 @@ def microdata_from_table(
     """Sample and conform the filtered records of a file and split off its controls. Raises BadInput."""
     wanted = add_holdout_column(schema, data)
     with bounded_memory(source.size, source.name, "data.file"):
+        check_reserved_names(wanted.names)
         check_holdout_column(raw, schema, data)
         check_columns(raw.names, wanted)
         whole = _records_kept_by_policy(raw, wanted, data.missing, origin)

@@ -91,6 +91,8 @@ def find_records_where(
     with duckdb.connect(":memory:", config={**DUCKDB_SETTINGS, **limits}) as connection:
         # DuckDB has no time limit for a statement of its own
         deadline = threading.Timer(FILTER_SECONDS, connection.interrupt)
+        # records must come back in the order of the file, also where DuckDB reads them in parallel
+        connection.execute("SET preserve_insertion_order = true")
         # the same records must be selected on every machine
         connection.execute("SET TimeZone = 'UTC'")
         # the expression cannot lift the settings above
@@ -99,18 +101,32 @@ def find_records_where(
             tree = _parse_condition(connection, where, place)
             _check_only_columns(tree, names, place)
             frame = read_columns(columns_of_expression(tree, names))
-            # DuckDB may filter in parallel, so the order of the records comes from a column
-            number = _unused_column_name("record number", frame)
-            connection.register("records", frame.assign(**{number: range(len(frame))}))
+            # A frame without columns cannot be registered; an expression without columns reads none.
+            connection.register("records", frame if len(frame.columns) else frame.assign(**{"": 0}))
             deadline.start()
-            condition = duckdb.SQLExpression(where)
-            kept = connection.table("records").filter(condition).project(f'"{number}"').order(f'"{number}"')
-            chosen: NDArray[np.int64] = kept.fetchnumpy()[number]
+            chosen = _records_where_true(connection, where)
         except duckdb.Error as error:
             raise BadInput(place, _message_without_values(error)) from None
         finally:
             deadline.cancel()
     return chosen
+
+
+def _records_where_true(connection: duckdb.DuckDBPyConnection, where: str) -> NDArray[np.int64]:
+    """Return the numbers, from 0, of the records of the table ``records`` for which an expression holds, ascending."""
+    import duckdb
+    import numpy as np
+
+    table = connection.table("records")
+    # A filter may hold no aggregate and no window function, such as row_number(): DuckDB refuses them here.
+    table.filter(duckdb.SQLExpression(where))
+    # The value of the expression is asked for every record, in their order: a column with numbers of records could be
+    # named by the expression, or read by a star, by #2, or by the name of the table.
+    condition = duckdb.SQLExpression(f"CAST((\n{where}\n) AS BOOLEAN)")
+    found = table.project(condition).to_arrow_table()
+    # COLUMNS(*) stands for several conditions, which must all hold.
+    holds = [column.fill_null(False).to_numpy() for column in found.columns]
+    return np.flatnonzero(np.logical_and.reduce(holds))
 
 
 def columns_of_expression(tree: object, names: Sequence[str]) -> list[str]:
@@ -122,15 +138,6 @@ def columns_of_expression(tree: object, names: Sequence[str]) -> list[str]:
             return list(names)
     # the name of the table as a value is the whole row
     return list(names) if "records" in found else [name for name in names if name.lower() in found]
-
-
-def _unused_column_name(name: str, frame: pd.DataFrame) -> str:
-    """Return the name, extended until no column of the frame has it."""
-    # DuckDB compares names without regard to case
-    taken = {str(column).lower() for column in frame.columns}
-    while name in taken:
-        name += "_"
-    return name
 
 
 @lru_cache(maxsize=1)

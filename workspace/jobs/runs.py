@@ -11,6 +11,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -170,7 +171,9 @@ def enter_runs(
     check_runs_fit(workspace, [(entry.recipe, len(entry.data)) for entry in entries])
     weights = [record_weights(workspace, entry.recipe, entry.data) for entry in entries]
     check_disk_space(workspace.directory, sum(estimate_run_bytes(entry.recipe, entry.data) for entry in entries))
-    # Before the transaction: writing large tables must not hold the lock of the database.
+    # Before the transaction: neither writing large tables nor reading the versions of packages may hold the lock.
+    for entry in entries:
+        _versions_json(entry.recipe.packages)
     stored = [_store_entry_tables(workspace, entry, own) for entry, own in zip(entries, weights, strict=True)]
     with workspace.write_transaction() as connection:
         project_id = workspace.ensure_project(project or entries[0].title)
@@ -246,6 +249,7 @@ def reenter_run(workspace: Workspace, run_id: int) -> int:
     # Records that were drawn by a public key stay those of a public run.
     if recipe.data.is_random and old.key_public:
         key = old.key_fingerprint
+    _versions_json(recipe.packages)  # read before the transaction
     with workspace.write_transaction() as connection:
         again = _insert_run_row(workspace, old.project_id, old.dataset_id, old.title, recipe, key)
         kept = "name = 'weights'" if recipe.makes_release else "name LIKE 'draw/%' OR name LIKE 'classes/%'"
@@ -256,6 +260,12 @@ def reenter_run(workspace: Workspace, run_id: int) -> int:
         store_part_seals(connection, again, result_part_seals(connection, workspace.sealer, again))
         _insert_tasks(connection, again, plan_tasks(recipe))
     return again
+
+
+@lru_cache(maxsize=8)
+def _versions_json(packages: tuple[str, ...]) -> str:
+    """Return the versions of the packages that a run depends on, as JSON."""
+    return json.dumps({name: installed_version(name) for name in dict.fromkeys((*VERSIONED_PACKAGES, *packages))})
 
 
 def _insert_run_row(
@@ -274,9 +284,7 @@ def _insert_run_row(
             recipe.to_toml(),
             recipe.sha256,
             recipe.seed,
-            json.dumps(
-                {name: installed_version(name) for name in dict.fromkeys((*VERSIONED_PACKAGES, *recipe.packages))}
-            ),
+            _versions_json(recipe.packages),
             RunState.QUEUED.value,
             time.time(),
             key == PUBLIC_NAME,

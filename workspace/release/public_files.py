@@ -21,8 +21,8 @@ from sfumato.engine.methods.run import Randomness
 
 from ..gate.contents import ReleasePlan
 from ..ingest.file_formats import format_by_name
+from ..ingest.reserved_names import KIND_COLUMN_PREFIX
 from ..policy.disclosure import DisclosureRules
-from ..store.tables import KIND_COLUMN_PREFIX
 from .dossier import ReleaseDossier
 from .forms import DatasetForm, keeps_codes
 from .tables import codebook_csv, dataset_bytes, released_levels

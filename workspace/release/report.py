@@ -15,6 +15,7 @@ from ..gate.checks import ExaminedRelease
 from ..gate.contents import plan_release
 from ..gate.public_figures import public_figures_of_release
 from ..jobs.runs import published_figure_tables
+from ..outgoing import write_outgoing_file
 from ..plots.figure import Figure
 from ..policy.policy import read_policy_of_workspace
 from ..reporting.document import Document
@@ -162,7 +163,14 @@ def write_report(
         raise BadInput("-o", f'"{path}" exists; name another file, or add --force to replace it')
     made = make_public_report(workspace, run_id) if public else make_report(workspace, run_id, traces=True)
     page = (made.to_markdown() if path.suffix == ".md" else made.to_html()).encode()
-    _write_atomically(path, page)
+    target = path.resolve()
+    if public and (target.is_file() or not target.exists()):
+        try:
+            write_outgoing_file(target, page, replace=force)
+        except FileExistsError:  # made since it was looked for
+            raise BadInput("-o", f'"{path}" exists; name another file, or add --force to replace it') from None
+    else:
+        _write_atomically(path, page)
     subject = f"run {find_run(workspace, run_id).id}"
     with workspace.write_transaction() as connection:
         append_act(

@@ -15,7 +15,7 @@ from sfumato.engine.data.schema import Kind, Schema, Variable
 
 from ..errors import NotReleased
 from ..ingest.file_formats import OutputTable, format_by_name
-from ..store.tables import KIND_COLUMN_PREFIX
+from ..ingest.reserved_names import KIND_COLUMN_PREFIX
 from ..visible_text import leading_cell, plain_cell
 from .forms import DatasetForm
 

@@ -7,21 +7,23 @@ import hmac
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from sfumato.engine.errors import BadInput
 
-from ..audit import AuditAct
+from ..audit import AuditAct, parse_details
 from ..errors import NotReady, StrangeFile
 from ..gate.contents import OTHER_PACKAGE, plan_release
 from ..plain_files import is_hash, open_plain, read_plain, strange_kind
 from ..policy.policy import Policy, read_policy_of_workspace
 from ..store.keys import run_key
 from ..store.release_folders import INTERNAL_FOLDER, MANIFEST_FILE, PUBLIC_FOLDER
+from ..store.releases_in_progress import PUBLIC_MANIFEST_KEY
 from ..store.runs import RunState, StoredRun, find_run
 from ..store.workspace import Workspace
+from ..upkeep.integrity import audit_log_problem, worth_of_seals
 from .commitment import IN_MANIFEST, NO_COMMITMENT, commitment_of_run
 
 MOST_MANIFEST_BYTES = 16 << 20
@@ -37,6 +39,8 @@ class VerifiedFolder:
     problems: what is wrong with them, in words
     public_manifest: the public manifest; None where it is not there
     internal_manifest: the internal manifest; None where it is not there
+    n_bytes: how many bytes were read, those of the manifests included
+    manifest_hashes: SHA-256 of the manifest of each package that is there
     """
 
     directory: Path
@@ -45,6 +49,8 @@ class VerifiedFolder:
     problems: tuple[str, ...]
     public_manifest: Mapping[str, Any] | None = None
     internal_manifest: Mapping[str, Any] | None = None
+    n_bytes: int = 0
+    manifest_hashes: Mapping[str, str] = field(default_factory=dict)
 
 
 def verify_release(directory: Path) -> VerifiedFolder:
@@ -53,21 +59,31 @@ def verify_release(directory: Path) -> VerifiedFolder:
     Raises BadInput where they are missing.
     """
     packages = _find_packages(directory)
-    manifests = {name: _read_manifest(path, name) for name, path in packages.items()}
+    contents = {name: _read_manifest_bytes(path / MANIFEST_FILE) for name, path in packages.items()}
+    manifests = {name: _parse_manifest(path, contents[name], name) for name, path in packages.items()}
+    counter = _ByteCounter(sum(map(len, contents.values())))
     wrong = [
         said
         for name, path in packages.items()
-        for said in _package_problems(path, _package_prefix(directory, path), manifests[name])
+        for said in _package_problems(path, _package_prefix(directory, path), manifests[name], counter)
     ]
+    hashes = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
     if len(packages) == 2:
         wrong += _entries_of_no_package(directory)
-        found = hashlib.sha256(_read_manifest_bytes(packages[PUBLIC_FOLDER] / MANIFEST_FILE)).hexdigest()
-        if manifests[INTERNAL_FOLDER].get(OTHER_PACKAGE) != found:
+        if manifests[INTERNAL_FOLDER].get(OTHER_PACKAGE) != hashes[PUBLIC_FOLDER]:
             wrong.append("the internal manifest is of another public one")
     files = sum(len(manifest["files"]) for manifest in manifests.values())
     return VerifiedFolder(
-        directory, tuple(packages), files, tuple(wrong), manifests.get(PUBLIC_FOLDER), manifests.get(INTERNAL_FOLDER)
-    )
+        directory, tuple(packages), files, tuple(wrong), manifests.get(PUBLIC_FOLDER), manifests.get(INTERNAL_FOLDER),
+        counter.count, hashes,
+    )  # fmt: skip
+
+
+@dataclass
+class _ByteCounter:
+    """Number of bytes that were read."""
+
+    count: int = 0
 
 
 def _find_packages(directory: Path) -> dict[str, Path]:
@@ -82,7 +98,7 @@ def _find_packages(directory: Path) -> dict[str, Path]:
     if found:
         return found
     if os.path.lexists(directory / MANIFEST_FILE):
-        alone = _read_manifest(directory, "")
+        alone = _parse_manifest(directory, _read_manifest_bytes(directory / MANIFEST_FILE), "")
         return {INTERNAL_FOLDER if OTHER_PACKAGE in alone else PUBLIC_FOLDER: directory}
     raise BadInput("DIR", f'"{directory}" is no release: it has neither public/ nor internal/, nor a {MANIFEST_FILE}')
 
@@ -102,10 +118,9 @@ def _read_manifest_bytes(path: Path) -> bytes:
         raise BadInput("DIR", f'"{path}" is {error.kind}, no manifest') from None
 
 
-def _read_manifest(package: Path, name: str) -> dict[str, Any]:
-    """Read a package's manifest with the ``files`` that it names. Raises BadInput."""
+def _parse_manifest(package: Path, content: bytes, name: str) -> dict[str, Any]:
+    """Return a package's manifest with the ``files`` that it names. Raises BadInput."""
     path = package / MANIFEST_FILE
-    content = _read_manifest_bytes(path)
     try:
         table = json.loads(content)
         files = [(line["name"], line["bytes"], line["sha256"]) for line in table["files"]]
@@ -116,7 +131,7 @@ def _read_manifest(package: Path, name: str) -> dict[str, Any]:
     return dict(table)
 
 
-def _package_problems(package: Path, prefix: str, manifest: Mapping[str, Any]) -> Iterator[str]:
+def _package_problems(package: Path, prefix: str, manifest: Mapping[str, Any], counter: _ByteCounter) -> Iterator[str]:
     """Yield how a package differs from its manifest, in words."""
     # Files are looked up among those that lie there: a path in a manifest is never opened as such.
     there = dict(_list_files(package))
@@ -127,7 +142,7 @@ def _package_problems(package: Path, prefix: str, manifest: Mapping[str, Any]) -
         kind = there.get(line["name"])
         if kind is None:
             yield f"{prefix}{line['name']}: missing"
-        elif not kind and not _has_content(package / line["name"], line["bytes"], line["sha256"]):
+        elif not kind and not _has_content(package / line["name"], line["bytes"], line["sha256"], counter):
             yield f"{prefix}{line['name']}: changed since it was released"
     for name, kind in sorted(there.items()):
         if kind:
@@ -148,14 +163,16 @@ def _list_files(package: Path) -> Iterator[tuple[str, str]]:
             yield (here / name).relative_to(package).as_posix(), strange_kind((here / name).lstat().st_mode)
 
 
-def _has_content(path: Path, size: int, sha256: str) -> bool:
+def _has_content(path: Path, size: int, sha256: str, counter: _ByteCounter) -> bool:
     """Return whether a plain file has this size and SHA-256; False where it cannot be read."""
     try:
         with os.fdopen(open_plain(path), "rb") as file:
             # Before it is hashed: a file in its place may be huge.
             if os.fstat(file.fileno()).st_size != size:
                 return False
-            return hashlib.file_digest(file, "sha256").hexdigest() == sha256
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+            counter.count += file.tell()
+            return found == sha256
     except (OSError, StrangeFile):
         return False
 
@@ -167,6 +184,75 @@ def _entries_of_no_package(directory: Path) -> list[str]:
         for path in directory.iterdir()
         if path.name not in (PUBLIC_FOLDER, INTERNAL_FOLDER)
     )
+
+
+SELF_CONSISTENT = (
+    "checked by its own manifest alone: this shows damage, not forgery. Whoever changed the files can have written the manifest "
+    "too; anybody could have made this folder. In the workspace that made it: --commitment. Elsewhere: --known HASH, "
+    "the SHA-256 of a manifest that you have from whoever released it"
+)
+ProofKind = Literal["own manifest", "known hash", "audit log", "commitment"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseProof:
+    """What a released folder was checked by, besides its own manifest.
+
+    kind: by what
+    holds: whether it agrees
+    message: the same in words, with what it is worth
+    """
+
+    kind: ProofKind
+    holds: bool
+    message: str
+
+
+def check_known_hash(verified: VerifiedFolder, known: str) -> ReleaseProof:
+    """Compare the manifests of a folder with a hash that was told by another way. Raises BadInput."""
+    if not is_hash(known.strip().lower()):
+        raise BadInput("--known", f'"{known}" is no SHA-256 of a manifest, which has 64 hexadecimal digits')
+    package = next((name for name, own in verified.manifest_hashes.items() if own == known.strip().lower()), "")
+    if not package:
+        return ReleaseProof(
+            "known hash", False, "no manifest here has the hash that you gave: it is another release, or forged"
+        )
+    other = (
+        ""
+        if len(verified.packages) == 1 or package == INTERNAL_FOLDER
+        else f"; {INTERNAL_FOLDER}/ is not covered by it"
+    )
+    return ReleaseProof(
+        "known hash",
+        True,
+        f"checked by the hash that you gave: {package}/ is what its giver had, as far as you trust where you have it from{other}",
+    )
+
+
+def check_audit_log(workspace: Workspace, verified: VerifiedFolder) -> ReleaseProof:
+    """Look for the manifests of a folder in the audit log of a workspace, whose chain and seals must be whole.
+
+    Raises NoKey.
+    """
+    problem = audit_log_problem(workspace)
+    if problem:
+        return ReleaseProof("audit log", False, f"the audit log of the workspace proves nothing: {problem}")
+    rows = workspace.connection.execute(
+        "SELECT number, time, subject, details FROM audit WHERE act = ? ORDER BY number DESC",
+        (AuditAct.RUN_RELEASED.value,),
+    )
+    # The internal manifest has the hash of the public one. Earlier versions recorded only its own.
+    package = INTERNAL_FOLDER if INTERNAL_FOLDER in verified.manifest_hashes else PUBLIC_FOLDER
+    key = "manifest_sha256" if package == INTERNAL_FOLDER else PUBLIC_MANIFEST_KEY
+    for row in rows:
+        if parse_details(row["details"]).get(key) == verified.manifest_hashes[package]:
+            return ReleaseProof(
+                "audit log",
+                True,
+                f"checked by the audit log: row {row['number']} of {str(row['time'])[:10]} records this {package} manifest for "
+                f"{row['subject']}; {worth_of_seals(workspace)}",
+            )
+    return ReleaseProof("audit log", False, "the audit log of the workspace records no release with these manifests")
 
 
 @dataclass(frozen=True, slots=True)

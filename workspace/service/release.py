@@ -7,7 +7,6 @@ be recognised.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,6 +25,7 @@ from ..gate.answer import answer_from_examination
 from ..gate.contents import OTHER_PACKAGE, plan_release
 from ..gate.gate import apply_waivers, check_not_blocked, examine_release
 from ..jobs.runs import result_object_with_companions
+from ..outgoing import OutgoingFolder, open_guarded_folder
 from ..policy.disclosure import INTERNAL as INTERNAL_MARK
 from ..policy.policy import read_policy_of_workspace
 from ..release.approval import apply_approval
@@ -106,8 +106,9 @@ def write_run_release(
     why = reason.strip() if examination.approval is None else examination.approval.reason
     dossier = read_dossier(workspace, plan, policy, examination, form, why)
     with begin_release(workspace, plan.run.id, target, _audit_details(dossier)) as one:
-        files = _write_packages(workspace, dossier, one.working_folder)
-        manifest = publish_release(workspace, one)
+        assert one.folder is not None
+        files, manifest, public_manifest = _write_packages(workspace, dossier, one.folder)
+        publish_release(workspace, one, manifest, public_manifest)
     return WrittenRelease(target, files, manifest, len(plan.unmet_verdicts))
 
 
@@ -117,10 +118,14 @@ def _check_target_is_empty(target: Path) -> None:
         raise NotReleased(f'there is no directory "{target.parent}"; make it first')
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise NotReleased(f'"{target}" is not an empty directory; name an empty or a new one')
+    # Before the examination, which may take long.
+    os.close(open_guarded_folder(target.parent))
 
 
-def _write_packages(workspace: Workspace, dossier: ReleaseDossier, aside: Path) -> tuple[str, ...]:
-    """Write every file of both packages; return the files' names."""
+def _write_packages(
+    workspace: Workspace, dossier: ReleaseDossier, aside: OutgoingFolder
+) -> tuple[tuple[str, ...], str, str]:
+    """Write every file of both packages; return the files' names, and the SHA-256 of the internal and public manifests."""
     key = run_key(workspace.directory, dossier.plan.run.key_fingerprint)
     plan = dossier.plan
     bound = commitment_of_run(
@@ -149,11 +154,12 @@ def _write_packages(workspace: Workspace, dossier: ReleaseDossier, aside: Path) 
         MANIFEST_FILE,
         _internal_json_bytes({**_internal_manifest_table(workspace, dossier), **sealed}),
     )
-    return tuple(f"{file.package}/{file.name}" for file in (*public, *internal, manifest, last))
+    names = tuple(f"{file.package}/{file.name}" for file in (*public, *internal, manifest, last))
+    return names, last.sha256, manifest.sha256
 
 
 def _write_documents(
-    aside: Path,
+    aside: OutgoingFolder,
     package: str,
     dossier: ReleaseDossier,
     documents: Sequence[DocumentWriter],
@@ -167,16 +173,10 @@ def _write_documents(
     return made
 
 
-def _write_package_file(aside: Path, package: str, name: str, content: bytes) -> WrittenFile:
+def _write_package_file(aside: OutgoingFolder, package: str, name: str, content: bytes) -> WrittenFile:
     """Write a file of one of the packages and return its name, size and hash."""
-    path = aside / package / name
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        # A row of the audit log must never name files that a power failure can still lose.
-        os.fsync(file.fileno())
-    return WrittenFile(package, name, len(content), hashlib.sha256(content).hexdigest())
+    written = aside.write_file(f"{package}/{name}", content)
+    return WrittenFile(package, name, written.bytes, written.sha256)
 
 
 def _manifest_line(file: WrittenFile) -> dict[str, Any]:

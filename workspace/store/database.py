@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import sqlite3
 import tempfile
 import time
@@ -23,6 +24,10 @@ from ..plain_files import sync_to_disk
 
 DATABASE = "workspace.db"
 BUSY_SECONDS = 5.0
+"""How long a single statement outside of a write transaction waits for a lock."""
+PATIENCE_SECONDS = 120.0
+"""How long a write transaction waits until it may begin, whatever other processes write meanwhile."""
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.002, 0.05
 _COMPUTED_OBJECT = """SELECT name FROM sqlite_schema WHERE type = 'view' OR sql LIKE '%VIRTUAL TABLE%' OR sql LIKE '%GENERATED%'
                OR (type = 'table' AND sql LIKE '%) AS (%') LIMIT 1"""
 _SQLITE_TYPES: Mapping[str, str] = {"INTEGER": "integer", "REAL": "real", "TEXT": "text", "BLOB": "blob"}
@@ -128,25 +133,45 @@ def set_wal(connection: sqlite3.Connection) -> None:
 
     SQLite does not wait for the lock that this needs, so we do: others may be making the same workspace.
     """
-    patience = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if not is_lock_error(error) or time.monotonic() > patience:
-                raise
-            time.sleep(0.01)
-        else:
-            return
+    _execute_when_unlocked(connection, "PRAGMA journal_mode = WAL")
+
+
+def begin_write(connection: sqlite3.Connection) -> None:
+    """Begin a write transaction, as soon as no other process is in one. Raises sqlite3.OperationalError after PATIENCE_SECONDS."""
+    # A deferred transaction that has read fails at its first write where another has written meanwhile, without
+    # waiting.
+    _execute_when_unlocked(connection, "BEGIN IMMEDIATE")
+
+
+def _execute_when_unlocked(connection: sqlite3.Connection, statement: str) -> None:
+    """Execute a statement, again and again while another process holds the lock that it needs.
+
+    Raises sqlite3.OperationalError after PATIENCE_SECONDS.
+    """
+    deadline, pause = time.monotonic() + PATIENCE_SECONDS, FIRST_PAUSE_SECONDS
+    timeout = int(connection.execute("PRAGMA busy_timeout").fetchone()[0])
+    # SQLite's own waiting polls at fixed times, so that of many processes some never get their turn, and no signal ends it.
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        while True:
+            try:
+                connection.execute(statement)
+            except sqlite3.OperationalError as error:
+                if not is_lock_error(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311  (a pause is no secret)
+                pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+            else:
+                return
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {timeout}")
 
 
 @contextmanager
 def immediate_transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     """Run the block in a write transaction, rolled back on any error."""
     try:
-        # A deferred transaction that has read fails at its first write where another has written meanwhile, without
-        # waiting.
-        connection.execute("BEGIN IMMEDIATE")
+        begin_write(connection)
         yield connection
         connection.execute("COMMIT")
     except BaseException:

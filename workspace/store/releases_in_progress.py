@@ -11,16 +11,16 @@ import contextlib
 import hashlib
 import json
 import os
-import secrets
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..audit import AuditAct, append_act, read_head
 from ..errors import NotReleased, StrangeFile
-from ..plain_files import read_plain, sync_to_disk
+from ..outgoing import OutgoingFolder
+from ..plain_files import read_plain
 from .process_identity import has_ended, host_identity, process_start
 from .release_folders import INTERNAL_FOLDER, MANIFEST_FILE
 from .workspace import Workspace
@@ -28,6 +28,8 @@ from .workspace import Workspace
 AuditDetails = Mapping[str, str | int | None]
 BEGIN_ROW_KEY = "begun"
 """Detail of the row that ends a release: the number of the row that began it."""
+PUBLIC_MANIFEST_KEY = "public_manifest_sha256"
+"""Detail of the row of a release: the hash of its public manifest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class ReleaseInProgress:
     target: folder that it becomes
     details: details of its row
     manifest_sha256: hash of its internal manifest, empty before that is noted
+    folder: the open folder, while this process writes it
     """
 
     number: int
@@ -48,6 +51,7 @@ class ReleaseInProgress:
     target: Path
     details: AuditDetails
     manifest_sha256: str = ""
+    folder: OutgoingFolder | None = None
 
 
 @contextlib.contextmanager
@@ -56,79 +60,71 @@ def begin_release(
 ) -> Iterator[ReleaseInProgress]:
     """Enter that a release begins; the block writes its files and publishes them, and its errors undo the release.
 
-    Raises NotReleased where another release has used its approval meanwhile.
+    Raises UnsafeFolder where somebody else could exchange its files, and NotReleased where another release has used its
+    approval meanwhile; then nothing is entered.
     """
-    # In the same directory: a rename is atomic within one file system alone.
-    aside = target.with_name(f".{target.name}.writing-{secrets.token_hex(4)}")
-    with workspace.write_transaction() as connection:
-        if request := details.get("request_sha256"):
-            check_approval_unused(connection, run_id, str(request))
-        append_act(connection, AuditAct.RELEASE_BEGUN, f"run {run_id}", **{**details, "target": str(target)})
-        one = ReleaseInProgress(read_head(connection).number, run_id, aside, target, details)
-        pid = os.getpid()
-        values = (
-            one.number,
-            run_id,
-            str(aside),
-            str(target),
-            json.dumps(dict(details)),
-            "",
-            pid,
-            host_identity(),
-            process_start(pid),
-        )
-        connection.execute(
-            "INSERT INTO releasing VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (*values, _release_seal(workspace, values[:6])),
-        )
-    try:
+    with OutgoingFolder(target) as folder:
+        aside = folder.path
+        with workspace.write_transaction() as connection:
+            if request := details.get("request_sha256"):
+                check_approval_unused(connection, run_id, str(request))
+            append_act(connection, AuditAct.RELEASE_BEGUN, f"run {run_id}", **{**details, "target": str(target)})
+            number = read_head(connection).number
+            one = ReleaseInProgress(number, run_id, aside, target, details, folder=folder)
+            pid = os.getpid()
+            values = (*_sealed_values(one, ""), pid, host_identity(), process_start(pid))
+            connection.execute(
+                "INSERT INTO releasing VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (*values, _release_seal(workspace, values[:6])),
+            )
         try:
-            aside.mkdir(mode=0o700)
-        except OSError as error:
-            raise NotReleased(f'"{aside}" cannot be made: {error.strerror}') from None
-        yield one
-    except BaseException:
-        _undo_release(workspace, one)
-        raise
+            folder.make()
+            yield one
+        except BaseException:
+            _undo_release(workspace, one, folder)
+            raise
 
 
-def _undo_release(workspace: Workspace, release: ReleaseInProgress) -> None:
+def _sealed_values(release: ReleaseInProgress, manifest_sha256: str) -> tuple[int, int, str, str, str, str]:
+    """Return what the seal of a release in progress covers."""
+    details = json.dumps(dict(release.details))
+    return (
+        release.number, release.run_id, str(release.working_folder), str(release.target), details, manifest_sha256
+    )  # fmt: skip
+
+
+def _undo_release(workspace: Workspace, release: ReleaseInProgress, folder: OutgoingFolder) -> None:
     """Remove the files of a release that failed, and enter that it was undone."""
-    noted = _noted_manifest(workspace, release.number)
-    if noted is None:
+    if _noted_manifest(workspace, release.number) is None:
         return  # it had ended
-    # It failed between the rename and its entry: the files have the requested name already.
-    if noted and not os.path.lexists(release.working_folder) and _manifest_hash(release.target) == noted:
-        release.target.rename(release.working_folder)
+    # Where it failed between the rename and its entry, the files have the requested name. They lose it before the entry:
+    # a crash in between then leaves a folder that the next release removes.
+    if folder.name != release.working_folder.name:
+        folder.take_name_back(release.working_folder.name)
     _enter_release_end(workspace, release, AuditAct.RELEASE_UNDONE, {})
-    shutil.rmtree(release.working_folder, ignore_errors=True)
+    folder.remove()
 
 
-def publish_release(workspace: Workspace, release: ReleaseInProgress) -> str:
-    """Rename the written folder to its target and enter the release; return the hash of the internal manifest."""
-    manifest = _manifest_hash(release.working_folder)
-    for folder, _, _ in os.walk(release.working_folder):
-        sync_to_disk(Path(folder))
-    values = (
-        release.number,
-        release.run_id,
-        str(release.working_folder),
-        str(release.target),
-        json.dumps(dict(release.details)),
-        manifest,
-    )
-    workspace.connection.execute(
-        "UPDATE releasing SET manifest_sha256 = ?, seal = ? WHERE number = ?",
-        (manifest, _release_seal(workspace, values), release.number),
-    )
-    try:
-        # The manifest is noted by now: after a crash here, the missing folder shows that the files were published.
-        release.working_folder.rename(release.target)
-    except OSError as error:
-        raise NotReleased(f'"{release.target}" cannot be written: {error.strerror}') from None
-    sync_to_disk(release.target.parent)
-    _enter_release_end(workspace, release, AuditAct.RUN_RELEASED, {**release.details, "manifest_sha256": manifest})
-    return manifest
+def publish_release(
+    workspace: Workspace, release: ReleaseInProgress, manifest_sha256: str, public_manifest_sha256: str
+) -> None:
+    """Give the written folder its name and enter the release with the hashes of its two manifests.
+
+    Raises ExchangedFiles and NotReleased.
+    """
+    assert release.folder is not None
+    noted = replace(release, details={**release.details, PUBLIC_MANIFEST_KEY: public_manifest_sha256})
+    values = _sealed_values(noted, manifest_sha256)
+    # The hash is that of the bytes in memory, and is noted before the rename: after a crash here, the missing folder
+    # shows that the files were published.
+    with workspace.write_transaction() as connection:
+        connection.execute(
+            "UPDATE releasing SET details = ?, manifest_sha256 = ?, seal = ? WHERE number = ?",
+            (values[4], manifest_sha256, _release_seal(workspace, values), release.number),
+        )
+    release.folder.publish()
+    details = {**noted.details, "manifest_sha256": manifest_sha256}
+    _enter_release_end(workspace, noted, AuditAct.RUN_RELEASED, details)
 
 
 def settle_releases(workspace: Workspace) -> list[str]:

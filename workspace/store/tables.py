@@ -28,6 +28,7 @@ from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Origin, Schema
 
 from ..errors import DamagedTable, NotYours, StrangeFile
+from ..ingest.reserved_names import KIND_COLUMN_PREFIX, check_reserved_names
 from ..plain_files import ensure_directory, is_hash, open_plain, sync_to_disk
 
 READ_PIECE_BYTES = 1 << 22
@@ -37,8 +38,6 @@ FOOTER_READ_BYTES = 1 << 16
 ByteSpan = tuple[int, int]
 ASIDE_PREFIX = ".writing-"
 DAY_SECONDS = 86_400.0
-KIND_COLUMN_PREFIX = "kind of missing: "
-"""Prefix of the column with the code of each missing value of a variable."""
 MISSING_LEVEL_CODE = -1
 """The code that pandas gives a missing value of a categorical."""
 
@@ -286,11 +285,14 @@ class TableStore:
             raise _changed_table_error(self.path_of(sha256))
         return pq.ParquetFile(pa.BufferReader(content), pre_buffer=False)
 
-    def verify_table(self, sha256: str) -> None:
-        """Raise DamagedTable when the table with this hash is missing or has changed."""
+    def verify_table(self, sha256: str) -> int:
+        """Read every byte of the table with this hash, and return their number. Raises DamagedTable when it is missing or
+        has changed.
+        """
         with self._open_file(sha256) as file:
             if not has_hash(file, sha256):
                 raise _changed_table_error(self.path_of(sha256))
+            return file.tell()
 
     def _open_file(self, sha256: str) -> BufferedReader:
         """Open the file of the table with this hash. Raises DamagedTable."""
@@ -308,7 +310,11 @@ class TableStore:
             return int(pq.read_metadata(file).num_rows)
 
     def write_microdata(self, data: Microdata) -> str:
-        """Store the values of microdata, and return the hash of the table; the schema is kept by the database."""
+        """Store the values of microdata, and return the hash of the table; the schema is kept by the database.
+
+        Raises BadInput for a variable with a name that stored tables use themselves.
+        """
+        check_reserved_names(data.schema.names)
         kinds = (
             {} if data.kinds is None else {f"{KIND_COLUMN_PREFIX}{name}": values for name, values in data.kinds.items()}
         )

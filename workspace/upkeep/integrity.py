@@ -35,7 +35,7 @@ from ..errors import DamagedRecord, WorkspaceError
 from ..policy.policy import read_policy_of_workspace
 from ..store import run_names, tombstones
 from ..store.database import MIGRATIONS, find_wrong_value, migrate_database
-from ..store.keys import NoKey
+from ..store.keys import KEY_FILE, PUBLIC_NAME, NoKey, compute_fingerprint, sealing_key
 from ..store.records import parse_json_table
 from ..store.runs import StoredRun, find_run, installed_version, list_runs
 from ..store.seals import (
@@ -55,6 +55,7 @@ from ..store.seals import (
 )
 from ..store.workspace import Workspace
 from ..views.results import read_result_rows, read_rows_by_id, read_verdicts
+from .recorded_tables import FilesRead, read_recorded_tables, recorded_tables
 
 MOST_NAMED = 5
 _STATES_AFTER_ACT = {
@@ -261,6 +262,13 @@ def _read_external_heads(workspace: Workspace, noted: Sequence[AuditHead] = ()) 
     return ExternalHeads([*noted, *([] if beside_it is None else [beside_it])], problem)
 
 
+def audit_log_problem(workspace: Workspace) -> str:
+    """Return what is wrong with the audit log or its seals, in words; empty where all agree. Raises NoKey."""
+    noted = _read_external_heads(workspace)
+    with consistent_read(workspace.connection):
+        return "; ".join(VerifiedAuditLog(workspace, noted).wrong)
+
+
 def check_all_runs_quickly(workspace: Workspace) -> tuple[str, str]:
     """Return the runs that differ from their seals in what a list of runs shows, in words.
 
@@ -421,18 +429,45 @@ class IntegrityReport:
     rows: rows of the audit log
     wrong: what is wrong, in words
     notes: remarks
+    tables: stored tables that were read and compared; None where the database cannot be relied on to name them
     """
 
     rows: Sequence[AuditRow]
     wrong: tuple[str, ...]
     notes: tuple[str, ...]
+    tables: FilesRead | None = None
 
 
 def verify_workspace(workspace: Workspace, noted: Sequence[AuditHead] = ()) -> IntegrityReport:
-    """Compare the whole workspace with its seals; ``noted`` are heads of the audit log that were kept elsewhere."""
+    """Compare the whole workspace with its seals, and every stored table with its hash.
+
+    ``noted`` are heads of the audit log that were kept elsewhere.
+    """
     known = _read_external_heads(workspace, noted)
     with consistent_read(workspace.connection):
-        return _verify_snapshot(workspace, known)
+        found = _verify_snapshot(workspace, known)
+        recorded = None if found.tables is None else recorded_tables(workspace.connection)
+    if recorded is None:
+        return found
+    # Outside of the snapshot: it would keep the log of the database from being emptied while gigabytes are read.
+    tables = read_recorded_tables(workspace, recorded)
+    return replace(found, wrong=(*found.wrong, *tables.wrong), tables=tables)
+
+
+def worth_of_seals(workspace: Workspace) -> str:
+    """Return against whom the seals of a workspace protect, in words. Raises NoKey and BadInput."""
+    try:
+        own_key = sealing_key(workspace.read_workspace_key())
+    except NoKey:
+        own_key = None
+    if own_key is None or compute_fingerprint(own_key) != workspace.sealer.name:
+        return "the sealing key lies outside the workspace: whoever cannot read it can change nothing unnoticed"
+    if workspace.stored_fingerprint == PUBLIC_NAME:
+        return "the key is public: this shows accidents only, since everybody can seal what they like"
+    return (
+        f"the sealing key follows from {workspace.directory / KEY_FILE}: this shows accidents, and changes by whoever cannot read "
+        "that file; whoever can read it can seal what they like"
+    )
 
 
 def _verify_snapshot(workspace: Workspace, noted: ExternalHeads) -> IntegrityReport:
@@ -492,7 +527,7 @@ def _verify_snapshot(workspace: Workspace, noted: ExternalHeads) -> IntegrityRep
     if old:
         said = f"runs {old[0]} to {old[-1]} are" if len(old) > 1 else f"run {old[0]} is"
         notes.append(f"{said} of an earlier version, or taken over from another user, and not sealed")
-    return IntegrityReport(chain.rows, tuple(wrong), tuple(notes))
+    return IntegrityReport(chain.rows, tuple(wrong), tuple(notes), FilesRead())
 
 
 def _database_problems(workspace: Workspace) -> Iterator[str]:

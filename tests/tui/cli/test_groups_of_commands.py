@@ -59,7 +59,7 @@ def test_every_command_that_shows_something_writes_json_in_one_way() -> None:
     [
         (("runs",), {"disclosure", "runs"}),
         (("audit", "list"), {"disclosure", "acts"}),
-        (("audit", "verify"), {"disclosure", "unchanged", "said"}),
+        (("audit", "verify"), {"disclosure", "unchanged", "files_read", "bytes_read", "worth", "said"}),
         (("doctor",), {"disclosure", "findings"}),
         (("methods", "risk.linkability"), {"key", "title", "package", "source", "measures", "parameters"}),
         (("recipes",), {"recipes"}),

@@ -14,8 +14,9 @@ from sfumato.workspace.store.workspace import Workspace
 
 
 @pytest.fixture
-def logged(directory):
-    """The log's head kept beside the copied database, as it is beside the real one."""
+def logged(built_data):
+    """The log's head kept beside the copied database, as it is beside the real one; the tables are read too."""
+    directory = built_data
     workspace = Workspace.open(directory)
     write_head_file(directory, read_head(workspace.connection))
     workspace.close()

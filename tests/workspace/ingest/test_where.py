@@ -165,6 +165,32 @@ def test_columns_may_be_called_what_the_filter_itself_uses() -> None:
     assert select_where(frame, '"record number" < 6 AND records > 1').index.tolist() == [0]
 
 
+@pytest.mark.parametrize(
+    "where",
+    [
+        '"record number" < 2',
+        'records."record number" < 2',
+        "rowid < 2",
+        "#3 < 2",
+        "COLUMNS('rec.*') < 2",
+        "struct_extract(records, 'record number') < 2",
+        "row_number() OVER () < 2",
+        "unnest([1, 2]) < 2",
+    ],
+)
+def test_the_number_of_a_record_cannot_be_named(where: str) -> None:
+    with pytest.raises(BadInput):
+        select_where(pd.DataFrame({"a": [0.5, 6.0, 7.0], "b": [1, 2, 3]}), where)
+
+
+def test_what_stands_for_all_columns_reads_no_other_column() -> None:
+    """The number of the first record is 0: a filter that read it left this record out."""
+    frame = pd.DataFrame({"a": [5.0, -6.0, 7.0], "b": [1, 2, 3]})
+    assert select_where(frame, "COLUMNS(*) > 0").index.tolist() == [0, 2]
+    assert select_where(frame, "CAST(records AS VARCHAR) LIKE '%record number%'").index.tolist() == []
+    assert select_where(frame, "CAST(records AS VARCHAR) LIKE '%b%'").index.tolist() == [0, 1, 2]
+
+
 def test_the_frame_is_left_alone_and_nothing_else_changes() -> None:
     before = FRAME.copy(deep=True)
     kept = select_where(FRAME, "price > 0")

@@ -312,7 +312,7 @@ def test_a_database_that_is_locked_for_longer_than_its_patience_loses_no_task(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     run_id = enter()
-    monkeypatch.setattr(database, "BUSY_SECONDS", 0.02)
+    monkeypatch.setattr(database, "PATIENCE_SECONDS", 0.02)
     monkeypatch.setattr(run_task, "PROGRESS_SECONDS", 0.0)
     plain = run_task._COMPUTE_BY_KIND[TaskKind.FIT]
 
@@ -375,7 +375,7 @@ def test_the_heart_beats_while_the_database_allows_and_survives_when_it_does_not
     workspace: Workspace, enter: Enter, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(worker, "HEARTBEAT_SECONDS", 0.01)
-    monkeypatch.setattr(database, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(database, "PATIENCE_SECONDS", 0.01)
     workspace.connection.execute("INSERT INTO worker VALUES ('me', 1, 0, 0, NULL)")
     enter()
     assert claim_task(workspace, "me") is not None

@@ -1,21 +1,25 @@
 """A process that releases again and again, each time in a child that is killed at another moment; says how each one ended.
 
 python killed_releases.py WORKSPACE OUT MOMENT...   where a moment is ``step:N``, the N-th system call that writes, renames or
-synchronises, or statement of the database; ``time:S``, so many seconds after the start; ``count``: killed never, steps are counted.
+synchronises, or statement of the database; ``time:S``, so many seconds after the start; ``fail:N``: the N-th step that is no
+statement fails with an error of the disk; ``count``: neither, steps are counted.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import os
 import signal
+import sqlite3
 import sys
 import threading
 import time
 from pathlib import Path
 
 from sfumato.engine.methods.registry import registry
+from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.service import release
 from sfumato.workspace.store.workspace import Workspace
 
@@ -27,20 +31,23 @@ def die() -> None:
 
 
 class Steps:
-    """Counts steps, and ends the process before the one that is to be its last."""
+    """Counts steps, and ends the process before the one that is to be its last, or has one fail."""
 
-    def __init__(self, last: int) -> None:
-        self.last, self.count = last, 0
+    def __init__(self, last: int, failing: int) -> None:
+        self.last, self.failing, self.count, self.of_files = last, failing, 0, 0
 
-    def __call__(self) -> None:
+    def __call__(self, *, may_fail: bool = True) -> None:
         self.count += 1
+        self.of_files += may_fail
         if self.count == self.last:
             die()
+        if may_fail and self.of_files == self.failing:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 
 def child(directory: Path, out: Path, moment: str) -> None:
     kind, _, number = moment.partition(":")
-    steps = Steps(int(number) if kind == "step" else -1)
+    steps = Steps(int(number) if kind == "step" else -1, int(number) if kind == "fail" else -1)
     sync = os.fsync
 
     def fsync(handle: int) -> None:
@@ -55,13 +62,19 @@ def child(directory: Path, out: Path, moment: str) -> None:
     sys.addaudithook(audited)
     with Workspace.open(directory) as workspace:
         workspace.connection.set_trace_callback(
-            lambda said: steps() if said.startswith(("BEGIN", "COMMIT", "INSERT", "UPDATE", "DELETE")) else None
+            lambda said: (
+                steps(may_fail=False) if said.startswith(("BEGIN", "COMMIT", "INSERT", "UPDATE", "DELETE")) else None
+            )
         )
         if kind == "time":
             threading.Timer(float(number), die).start()
         started = time.perf_counter()
-        release.write_run_release(workspace, 1, out, reason="agreed")
-        print("count", steps.count, time.perf_counter() - started, flush=True)
+        try:
+            release.write_run_release(workspace, 1, out, reason="agreed")
+        except (OSError, WorkspaceError, sqlite3.Error) as error:
+            print("failed", type(error).__name__, flush=True)
+            os._exit(2)
+        print("count", steps.count, steps.of_files, time.perf_counter() - started, flush=True)
     os._exit(0)
 
 

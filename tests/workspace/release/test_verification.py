@@ -22,7 +22,7 @@ from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.policy.policy import read_policy_of_workspace
 from sfumato.workspace.release.commitment import commitment_of_run
-from sfumato.workspace.release.verification import find_origin, verify_release
+from sfumato.workspace.release.verification import check_audit_log, check_known_hash, find_origin, verify_release
 from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
@@ -263,9 +263,13 @@ def test_the_command_says_what_it_found_and_ends_with_1_where_something_is_wrong
         return done.exit_code, done.output
 
     code, text = said(str(out))
-    assert (code, text.endswith("files, all as the manifest says\n")) == (0, True)
+    assert (code, "bytes read, all as the manifest says\n" in text) == (0, True)
+    assert "anybody could have made this folder" in text
     code, text = said(str(out / "public"), "--commitment")
     assert (code, f"run {run_id} of this workspace made it" in text) == (0, True)
+    assert "checked by the commitment" in text
+    assert "checked by the audit log: row" in text
+    assert "anybody could have made" not in text
     elsewhere = Workspace.create(tmp_path / "elsewhere")
     elsewhere.close()
     done = CliRunner().invoke(sfumato, ["verify", str(out), "--commitment", "--workspace", str(tmp_path / "elsewhere")])
@@ -274,3 +278,69 @@ def test_the_command_says_what_it_found_and_ends_with_1_where_something_is_wrong
     code, text = said(str(out))
     assert code == 1
     assert "dataset-SYNTHETIC-02.csv: changed" in text
+
+
+def forge(out: Path) -> None:
+    """What an intruder does who has the public package alone: another dataset, and a manifest that agrees with it."""
+    shutil.rmtree(out / "internal")
+    path = out / "public/dataset-SYNTHETIC-01.csv"
+    path.write_bytes(path.read_bytes().replace(b"1", b"2"))
+    table, content = manifest_of(out), path.read_bytes()
+    lines = [
+        {"name": line["name"], "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        if line["name"] == path.name
+        else line
+        for line in table["files"]
+    ]
+    write_manifest(out, {**table, "files": lines})
+
+
+@pytest.mark.slow
+def test_a_forged_public_package_passes_only_as_one_that_anybody_could_have_made(
+    workspace: Workspace, out: Path
+) -> None:
+    def ask(*words: str) -> tuple[int, dict[str, Any]]:
+        done = CliRunner().invoke(
+            sfumato, ["verify", str(out), *words, "--workspace", str(workspace.directory), "--json"]
+        )
+        return done.exit_code, json.loads(done.output)
+
+    known = hashlib.sha256((out / "public/manifest.json").read_bytes()).hexdigest()
+    size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
+    code, told = ask("--known", known, "--commitment")
+    assert (code, told["checked_by"]) == (0, ["own manifest", "known hash", "audit log", "commitment"])
+    assert told["bytes"] == size
+    assert told["manifests"]["public"] == known
+    assert any("internal/ is not covered" in line for line in told["said"])
+    forge(out)
+    code, told = ask()
+    assert (code, told["wrong"], told["checked_by"]) == (0, [], ["own manifest"])
+    assert any("anybody could have made this folder" in line for line in told["said"])
+    code, told = ask("--known", known)
+    assert (code, told["checked_by"]) == (1, ["own manifest"])
+    assert any("another release, or forged" in line for line in told["said"])
+    code, told = ask("--commitment")
+    assert (code, told["checked_by"]) == (1, ["own manifest"])
+    assert any("records no release with these manifests" in line for line in told["said"])
+
+
+@pytest.mark.slow
+def test_the_public_half_alone_is_known_to_the_audit_log(workspace: Workspace, out: Path) -> None:
+    proof = check_audit_log(workspace, verify_release(out / "public"))
+    assert proof.holds
+    assert "checked by the audit log" in proof.message
+    assert "whoever can read it can seal what they like" in proof.message
+    workspace.connection.execute("DROP TRIGGER audit_keeps_UPDATE")
+    workspace.connection.execute("UPDATE audit SET subject = 'run 2' WHERE act = 'run released'")
+    broken = check_audit_log(workspace, verify_release(out / "public"))
+    assert not broken.holds
+    assert "proves nothing" in broken.message
+
+
+def test_a_known_hash_that_is_none_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text('{"files": []}')
+    verified = verify_release(tmp_path)
+    with pytest.raises(BadInput, match="is no SHA-256"):
+        check_known_hash(verified, "abc")
+    known = verified.manifest_hashes["public"]
+    assert check_known_hash(verified, f" {known.upper()} ").holds

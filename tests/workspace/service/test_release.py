@@ -6,7 +6,9 @@ import contextlib
 import csv
 import hashlib
 import json
+import shutil
 import sqlite3
+import stat
 from collections.abc import Callable, Iterator
 from io import StringIO
 from pathlib import Path
@@ -20,8 +22,9 @@ from prepared_workspaces import run_recipe
 import sfumato.workspace.service.release as releasing
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace import outgoing
 from sfumato.workspace.audit import AuditAct, audit_rows, chain_problem, read_head
-from sfumato.workspace.errors import NotFound, NotReady, NotReleased
+from sfumato.workspace.errors import ExchangedFiles, NotFound, NotReady, NotReleased, UnsafeFolder
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import examine_release
 from sfumato.workspace.ingest.files import SourceFile, read_frame
@@ -278,7 +281,7 @@ def test_what_fails_on_the_way_leaves_neither_files_nor_a_row(
         with pytest.raises(OSError, match="No space"):
             write_run_release(workspace, done, tmp_path / "out")
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "rename", full_disk)
+        patch.setattr(outgoing, "rename_new", full_disk)
         with pytest.raises(NotReleased, match="cannot be written"):
             write_run_release(workspace, done, tmp_path / "out")
     assert leftovers(tmp_path) == set()
@@ -287,6 +290,46 @@ def test_what_fails_on_the_way_leaves_neither_files_nor_a_row(
 
 def leftovers(directory: Path) -> set[str]:
     return {path.name for path in directory.iterdir()} - {"workspace"}
+
+
+@pytest.mark.slow
+def test_a_folder_that_is_exchanged_before_it_gets_its_name_is_never_signed(
+    workspace: Workspace, done: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename = outgoing.rename_new
+
+    def rename_other(name: str, new_name: str, folder: int) -> None:
+        shutil.move(tmp_path / name, tmp_path / "taken")
+        shutil.copytree(tmp_path / "taken", tmp_path / name)
+        (tmp_path / name / "public/dataset-SYNTHETIC-01.csv").write_text("age\n1\n")
+        rename(name, new_name, folder)
+
+    monkeypatch.setattr(outgoing, "rename_new", rename_other)
+    with pytest.raises(ExchangedFiles, match="another process exchanged"):
+        write_run_release(workspace, done, tmp_path / "out")
+    assert acts(workspace) == []
+    assert [row.act for row in audit_rows(workspace.connection)][-1] == AuditAct.RELEASE_UNDONE
+    assert list((tmp_path / "taken").iterdir()) == [], "what was written is removed, wherever it lies"
+    assert (tmp_path / "out/public/dataset-SYNTHETIC-01.csv").read_text() == "age\n1\n", "what is not ours stays"
+
+
+@pytest.mark.slow
+def test_a_release_is_refused_where_others_may_write_and_nothing_is_entered(
+    workspace: Workspace, done: int, tmp_path: Path
+) -> None:
+    shared = tmp_path / "shared"
+    (shared / "mine").mkdir(parents=True)
+    shared.chmod(0o777)
+    before = len(audit_rows(workspace.connection))
+    with pytest.raises(UnsafeFolder, match=r'shared" can be written by everybody .*chmod o-w'):
+        write_run_release(workspace, done, shared / "mine/out")
+    assert len(audit_rows(workspace.connection)) == before
+    assert list((shared / "mine").iterdir()) == []
+    shared.chmod(0o1777)
+    out = shared / "mine/out"
+    assert write_run_release(workspace, done, out).files
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in (out, *out.rglob("*"))}
+    assert modes == {0o700, 0o600}
 
 
 @pytest.mark.slow

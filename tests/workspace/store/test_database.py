@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
 import sys
+import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -12,7 +15,10 @@ from typing import Any
 
 import pytest
 
+from sfumato.workspace.audit import AuditAct, audit_rows, chain_problem, read_head
+from sfumato.workspace.store import database
 from sfumato.workspace.store.database import immediate_transaction, is_lock_error, open_database
+from sfumato.workspace.store.workspace import Workspace
 
 
 @pytest.fixture
@@ -93,9 +99,9 @@ def test_foreign_keys_are_held_and_every_commit_reaches_the_disk(path: Path) -> 
         assert connection.execute("PRAGMA synchronous").fetchone()[0] == 2
 
 
-def test_a_lock_held_by_another_is_told_from_other_errors(path: Path) -> None:
+def test_a_lock_held_by_another_is_told_from_other_errors(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "PATIENCE_SECONDS", 0.01)
     with closing(open_database(path)) as holder, closing(open_database(path)) as waiting:
-        waiting.execute("PRAGMA busy_timeout = 1")
         with (
             immediate_transaction(holder),
             pytest.raises(sqlite3.OperationalError) as locked,
@@ -106,3 +112,66 @@ def test_a_lock_held_by_another_is_told_from_other_errors(path: Path) -> None:
             waiting.execute("SELECT * FROM nothing")
     assert is_lock_error(locked.value)
     assert not is_lock_error(absent.value)
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from sfumato.workspace.audit import AuditAct, append_act
+from sfumato.workspace.store import database
+from sfumato.workspace.store.workspace import Workspace
+
+directory, name, times, patience = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4]
+if patience:
+    database.PATIENCE_SECONDS = float(patience)
+for number in range(times):
+    with Workspace.open(directory) as workspace, workspace.write_transaction() as connection:
+        append_act(connection, AuditAct.FILES_REMOVED, f"{name} {number}")
+"""
+"""What each of several processes does: it opens a workspace and writes in it, many times."""
+
+
+def run_writers(directory: Path, writers: int, times: int, patience: str) -> list[int]:
+    """Start processes that write in one workspace, and return their exit statuses."""
+    command = [sys.executable, "-c", WRITER, str(directory)]
+    running = [
+        subprocess.Popen([*command, f"writer {i}", str(times), patience], stderr=subprocess.DEVNULL)
+        for i in range(writers)
+    ]
+    return [process.wait() for process in running]
+
+
+@pytest.mark.slow
+def test_many_processes_write_and_none_gives_up_or_loses_a_row(tmp_path: Path) -> None:
+    directory = tmp_path / "workspace"
+    Workspace.create(directory).close()
+    assert run_writers(directory, 8, 12, "") == [0] * 8
+    with Workspace.open(directory) as workspace:
+        rows = audit_rows(workspace.connection)
+        assert chain_problem(rows, read_head(workspace.connection)) == ""
+        written = Counter(row.subject.rpartition(" ")[0] for row in rows if row.act == AuditAct.FILES_REMOVED)
+    assert written == {f"writer {i}": 12 for i in range(8)}
+    assert any(run_writers(directory, 8, 12, "0")), "the control: without patience one of them gives up"
+
+
+def test_a_writer_outwaits_a_lock_that_a_single_statement_does_not(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.01)
+    with closing(open_database(path)) as holder, closing(open_database(path)) as waiting:
+        holder.execute("BEGIN IMMEDIATE")
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            waiting.execute("INSERT INTO number VALUES (1)")
+        # In a thread: a connection stays in the one that opened it.
+        writer = threading.Thread(target=write_number, args=(path,))
+        writer.start()
+        writer.join(0.1)
+        assert writer.is_alive()
+        holder.execute("COMMIT")
+        writer.join(10)
+        assert values(holder) == [7]
+        assert waiting.execute("PRAGMA busy_timeout").fetchone()[0] == 10
+
+
+def write_number(path: Path) -> None:
+    """Write a number in a transaction."""
+    with closing(open_database(path)) as connection, immediate_transaction(connection):
+        connection.execute("INSERT INTO number VALUES (7)")

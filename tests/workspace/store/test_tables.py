@@ -19,7 +19,10 @@ from prepared_tables import schema_of
 
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
+from sfumato.engine.errors import BadInput
+from sfumato.engine.recipe.data_source import DataSource
 from sfumato.workspace.errors import DamagedTable
+from sfumato.workspace.ingest.files import SourceFile, read_file_microdata
 from sfumato.workspace.store.tables import TableStore
 from sfumato.workspace.store.workspace import schema_from_json, schema_to_json
 
@@ -193,3 +196,17 @@ def test_reading_a_table_starts_no_thread_that_could_outlive_python(tables: Tabl
     before, after, control = map(int, said.stdout.split())
     assert after == before
     assert control > before, "the control: the library's own way starts some"
+
+
+def test_a_variable_with_a_name_of_the_stored_table_is_refused(tmp_path: Path) -> None:
+    """Its values would come back as the kinds of another variable's missing values."""
+    schema = Schema((Variable("age", Kind.COUNT), Variable("kind of missing: age", Kind.CATEGORICAL)))
+    frame = pd.DataFrame({"age": [1, 2], "kind of missing: age": ["a", "b"]})
+    data = conform_to_schema(frame, schema)
+    with pytest.raises(BadInput, match="rename the column") as caught:
+        TableStore(tmp_path / "tables").write_microdata(data)
+    assert caught.value.place == "variables.kind of missing: age"
+    source = SourceFile("a.csv", frame.to_csv(index=False).encode())
+    with pytest.raises(BadInput, match="rename the column"):
+        read_file_microdata(source, DataSource(), schema, 1, key=b"")
+    assert not (tmp_path / "tables").exists()

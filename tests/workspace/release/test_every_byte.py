@@ -1,0 +1,140 @@
+"""The check of a workspace reads every byte of the tables and of the releases that its audit log records."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from keyed_workspace import KEY
+
+from sfumato.tui.session.audit_verification import verify_sealed_workspace
+from sfumato.workspace.service.deletion import delete_run
+from sfumato.workspace.service.release import write_run_release
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.upkeep.recorded_tables import recorded_tables
+
+pytestmark = pytest.mark.slow
+
+PLAIN: dict[str, Any] = {"measure": [{"method": "utility.ecdf"}], "threshold": []}
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, computed: Callable[..., Path]) -> Iterator[Workspace]:
+    shutil.copytree(computed(key=KEY, **PLAIN), tmp_path / "workspace")
+    with Workspace.open(tmp_path / "workspace") as copied:
+        yield copied
+
+
+def test_a_cut_or_changed_or_missing_table_is_named_whichever_it_is(workspace: Workspace) -> None:
+    whole = verify_sealed_workspace(workspace, None)
+    tables = recorded_tables(workspace.connection)
+    sizes = {name: workspace.tables.path_of(name).stat().st_size for name in tables}
+    assert whole.unchanged
+    assert (whole.files, whole.bytes) == (len(tables), sum(sizes.values()))
+    assert f"{len(tables)} tables ({whole.bytes:,} bytes)" in whole.text
+    assert len(tables) >= 4, "the confidential table, and the datasets"
+    for name, owners in tables.items():
+        path = workspace.tables.path_of(name)
+        content = path.read_bytes()
+        for damaged in (content[:-50], content[:99] + bytes([content[99] ^ 1]) + content[100:], content + b"\0"):
+            path.write_bytes(damaged)
+            found = verify_sealed_workspace(workspace, None)
+            assert not found.unchanged
+            assert "has changed since it was written" in found.text
+            assert owners[0] in found.text
+        path.unlink()
+        assert "is gone from the workspace" in verify_sealed_workspace(workspace, None).text
+        path.write_bytes(content)
+    assert verify_sealed_workspace(workspace, None).unchanged
+
+
+def test_a_table_of_a_run_that_is_deleted_meanwhile_is_not_missed(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sfumato.workspace.upkeep import integrity
+
+    read = integrity.read_recorded_tables
+
+    def delete_first(own: Workspace, recorded: Any) -> Any:
+        with Workspace.open(own.directory) as other:
+            delete_run(other, 1)
+        for name, owners in recorded.items():
+            if not any(owner.startswith("dataset") for owner in owners):
+                own.tables.path_of(name).unlink(missing_ok=True)
+        return read(own, recorded)
+
+    monkeypatch.setattr(integrity, "read_recorded_tables", delete_first)
+    assert verify_sealed_workspace(workspace, None).unchanged
+
+
+def exchange(out: Path) -> None:
+    """Put a folder of somebody else in place: its manifests agree with its files."""
+    shutil.move(out, out.with_name("taken"))
+    shutil.copytree(out.with_name("other"), out)
+
+
+def exchange_public(out: Path) -> None:
+    shutil.rmtree(out / "internal")
+    shutil.rmtree(out / "public")
+    shutil.copytree(out.with_name("other") / "public", out / "public")
+
+
+def cut(out: Path) -> None:
+    path = out / "public/dataset-SYNTHETIC-02.csv"
+    os.truncate(path, path.stat().st_size - 1)
+
+
+def empty(out: Path) -> None:
+    shutil.rmtree(out)
+    out.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (exchange, "internal/manifest.json is not the one that was written"),
+        (exchange_public, "public/manifest.json is not the one that was written"),
+        (cut, "public/dataset-SYNTHETIC-02.csv: changed since it was released"),
+        (empty, "is not the release of run 1 that row"),
+    ],
+)
+def test_a_release_that_lies_where_it_was_written_is_read_too(
+    workspace: Workspace, tmp_path: Path, change: Callable[[Path], None], said: str
+) -> None:
+    out = tmp_path / "out"
+    write_run_release(workspace, 1, out, reason="no risk is measured")
+    write_run_release(workspace, 1, tmp_path / "other", "parquet", reason="no risk is measured")
+    found = verify_sealed_workspace(workspace, None)
+    files = [path for name in ("out", "other") for path in (tmp_path / name).rglob("*") if path.is_file()]
+    tables = recorded_tables(workspace.connection)
+    assert found.unchanged
+    size = sum(path.stat().st_size for path in (*files, *map(workspace.tables.path_of, tables)))
+    # The manifests are read, and name the other files.
+    assert (found.files, found.bytes) == (len(tables) + len(files) - 4, size)
+    change(out)
+    changed = verify_sealed_workspace(workspace, None)
+    assert not changed.unchanged
+    assert said in changed.text
+
+
+def test_a_release_that_was_moved_away_is_mentioned_and_no_fault(workspace: Workspace, tmp_path: Path) -> None:
+    write_run_release(workspace, 1, tmp_path / "out", reason="no risk is measured")
+    shutil.move(tmp_path / "out", tmp_path / "sent")
+    found = verify_sealed_workspace(workspace, None)
+    assert found.unchanged
+    assert "does not lie in" in found.text
+    shutil.move(tmp_path / "sent", tmp_path / "out")
+    shutil.rmtree(tmp_path / "out/internal")
+    assert verify_sealed_workspace(workspace, None).unchanged, "the half that stays inside may lie elsewhere"
+
+
+def test_the_answer_says_what_it_is_worth(workspace: Workspace, tmp_path: Path) -> None:
+    found = verify_sealed_workspace(workspace, None)
+    assert found.worth in found.text
+    assert str(workspace.directory / "key") in found.worth
+    with Workspace.create(tmp_path / "public", b"") as shared:
+        assert "the key is public: this shows accidents only" in verify_sealed_workspace(shared, None).worth

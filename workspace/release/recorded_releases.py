@@ -1,0 +1,69 @@
+"""Released folders that the audit log records, compared with the hashes in the log where they still lie there."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from sfumato.engine.errors import BadInput
+
+from ..audit import AuditAct, AuditRow
+from ..errors import StrangeFile
+from ..plain_files import read_plain
+from ..store.release_folders import INTERNAL_FOLDER, MANIFEST_FILE, PUBLIC_FOLDER
+from ..store.releases_in_progress import BEGIN_ROW_KEY, PUBLIC_MANIFEST_KEY
+from ..upkeep.recorded_tables import FilesRead
+from .verification import MOST_MANIFEST_BYTES, verify_release
+
+_DETAIL_OF_PACKAGE = {INTERNAL_FOLDER: "manifest_sha256", PUBLIC_FOLDER: PUBLIC_MANIFEST_KEY}
+"""The detail of the row of a release that has the hash of a package's manifest."""
+
+
+def read_recorded_releases(rows: list[AuditRow]) -> FilesRead:
+    """Read every byte of the released folders that the audit log records and that lie where they were written."""
+    files = size = 0
+    wrong: list[str] = []
+    notes: list[str] = []
+    for target, row in _last_release_by_target(rows).items():
+        if not target.is_dir():
+            notes.append(f'the release of {row.subject} does not lie in "{target}" any more: it was not read')
+            continue
+        try:
+            found = verify_release(target)
+            differing = list(_manifest_problems(target, row.details_table))
+        except BadInput as error:
+            wrong.append(
+                f'"{target}" is not the release of {row.subject} that row {row.number} records: {error.message}'
+            )
+            continue
+        files, size = files + found.n_files, size + found.n_bytes
+        wrong += [f'"{target}", the release of {row.subject}: {text}' for text in (*differing, *found.problems)]
+    return FilesRead(files, size, tuple(wrong), tuple(notes))
+
+
+def _last_release_by_target(rows: list[AuditRow]) -> dict[Path, AuditRow]:
+    """Return the row of the last release to each folder; earlier versions recorded no folder."""
+    begun = {row.number: row.details_table for row in rows if row.act == AuditAct.RELEASE_BEGUN}
+    found: dict[Path, AuditRow] = {}
+    for row in rows:
+        if row.act == AuditAct.RUN_RELEASED:
+            target = begun.get(row.details_table.get(BEGIN_ROW_KEY, 0), {}).get("target")
+            if isinstance(target, str) and Path(target).is_absolute():
+                found[Path(target)] = row
+    return found
+
+
+def _manifest_problems(target: Path, details: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the packages in a folder whose manifests are not those that the audit log records, in words."""
+    for package, key in _DETAIL_OF_PACKAGE.items():
+        path = target / package / MANIFEST_FILE
+        if not (target / package).is_dir() or not details.get(key):
+            continue
+        try:
+            content = read_plain(path, MOST_MANIFEST_BYTES)
+        except (OSError, StrangeFile):
+            content = b""
+        if hashlib.sha256(content).hexdigest() != details[key]:
+            yield f"{package}/{MANIFEST_FILE} is not the one that was written: all of {package}/ may be somebody else's"

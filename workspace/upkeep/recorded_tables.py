@@ -1,0 +1,64 @@
+"""Reading of every stored table that the database records, to compare its bytes with the recorded hash."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..errors import DamagedTable, StrangeFile
+from ..store.workspace import Workspace
+
+MOST_OWNERS_NAMED = 3
+_RECORDED = """
+    SELECT table_sha256, 'dataset ' || id FROM dataset UNION ALL
+    SELECT sha256, name || ' of run ' || run_id FROM artefact UNION ALL
+    SELECT sha256, 'the tombstone of run ' || run_id FROM tombstone_table
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class FilesRead:
+    """Files that were read to their last byte and compared with a recorded hash.
+
+    files: how many
+    bytes: their bytes together
+    wrong: what differs, in words
+    notes: what could not be compared, in words
+    """
+
+    files: int = 0
+    bytes: int = 0
+    wrong: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def recorded_tables(connection: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
+    """Return, by the hash of each recorded table, what records it, in words."""
+    found: dict[str, tuple[str, ...]] = {}
+    for sha256, owner in connection.execute(_RECORDED):
+        found[str(sha256)] = (*found.get(str(sha256), ()), str(owner))
+    return found
+
+
+def read_recorded_tables(workspace: Workspace, recorded: Mapping[str, tuple[str, ...]]) -> FilesRead:
+    """Read every byte of the recorded tables, and compare them with their hashes."""
+    files = size = 0
+    wrong: list[str] = []
+    for sha256, owners in recorded.items():
+        try:
+            size += workspace.tables.verify_table(sha256)
+            files += 1
+        except (DamagedTable, StrangeFile) as error:
+            # Another process may have deleted a run meanwhile, with its tables.
+            if sha256 in recorded_tables(workspace.connection):
+                wrong.append(f"{error} ({_owners_text(owners)})")
+        except OSError as error:
+            wrong.append(f"the table {sha256[:8]} cannot be read: {error.strerror} ({_owners_text(owners)})")
+    return FilesRead(files, size, tuple(wrong))
+
+
+def _owners_text(owners: tuple[str, ...]) -> str:
+    """Return what records a table, in words."""
+    more = len(owners) - MOST_OWNERS_NAMED
+    return ", ".join([*owners[:MOST_OWNERS_NAMED], *([f"and {more} more"] if more > 0 else [])])
