@@ -24,6 +24,7 @@ from prepared_tables import SMALL_RECIPE, small_records
 from prepared_workspaces import enter_recipe, finished_workspace
 from public_data import PUBLIC_DATA
 
+import sfumato.workspace.policy.policy as policy_files
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
@@ -47,6 +48,8 @@ STATE = Path(tempfile.mkdtemp(prefix="sfumato-state-"))
 atexit.register(shutil.rmtree, STATE, ignore_errors=True)
 os.environ["XDG_STATE_HOME"] = str(STATE / "session")
 os.environ["XDG_DATA_HOME"] = str(STATE / "data")
+os.environ["XDG_CONFIG_HOME"] = str(STATE / "config")
+
 NUMBERS = itertools.count()
 
 
@@ -54,6 +57,43 @@ NUMBERS = itertools.count()
 def _own_state(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test is a machine of its own: it knows no head of a workspace that another test has copied."""
     monkeypatch.setenv("XDG_STATE_HOME", str(STATE / str(next(NUMBERS))))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(STATE / f"config-{next(NUMBERS)}"))
+
+
+@pytest.fixture
+def office_policy_file(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return where the policy of the office lies for this test: the file of the machine belongs to its administrator."""
+    file = STATE / f"office-{next(NUMBERS)}" / "policy.toml"
+    monkeypatch.setattr(policy_files, "OFFICE_POLICY", file)
+    monkeypatch.setattr(policy_files, "OFFICE_OWNERS", (0, os.geteuid()))
+    return file
+
+
+@pytest.fixture
+def write_own_policy() -> Callable[[str], Path]:
+    """Write the policy of the user of this test."""
+
+    def write(text: str) -> Path:
+        return _write_policy_file(policy_files.own_policy_file(), text)
+
+    return write
+
+
+@pytest.fixture
+def write_office_policy(office_policy_file: Path) -> Callable[[str], Path]:
+    """Write the policy of the office of this test."""
+
+    def write(text: str) -> Path:
+        return _write_policy_file(office_policy_file, text)
+
+    return write
+
+
+def _write_policy_file(file: Path, text: str) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, "utf-8")
+    file.chmod(0o600)
+    return file
 
 
 @pytest.fixture

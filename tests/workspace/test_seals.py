@@ -113,7 +113,7 @@ def test_a_failed_verdict_that_is_made_a_pass_is_named_wherever_it_would_be_used
         "the control: the chain of hashes alone sees nothing"
     )
     for use in (
-        lambda: write_run_release(sealed, 1, tmp_path / "out", reason="because"),
+        lambda: write_run_release(sealed, 1, tmp_path / "out", reason="because of a backup"),
         lambda: report_page(sealed, 1),
         lambda: result_object(sealed, 1),
         lambda: verify_run(sealed, "last") and verify_run(sealed, 1),
@@ -130,7 +130,7 @@ def test_a_released_table_that_is_swapped_for_the_confidential_one_is_named(seal
         "UPDATE artefact SET sha256 = (SELECT table_sha256 FROM dataset LIMIT 1) WHERE name = 'draw/1' AND run_id = 1",
     )
     with pytest.raises(NotAsSealed, match="table draw/1"):
-        write_run_release(sealed, 1, tmp_path / "out", reason="because")
+        write_run_release(sealed, 1, tmp_path / "out", reason="because of a backup")
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_without_its_key_a_workspace_is_looked_at_and_nothing_goes_out(sealed: W
         assert "could not be looked at" in verify_run(opened, 1).message
         for use in (
             lambda: report_page(opened, 1),
-            lambda: write_run_release(opened, 1, tmp_path / "out", reason="because"),
+            lambda: write_run_release(opened, 1, tmp_path / "out", reason="because of a backup"),
         ):
             with pytest.raises(NoKey):
                 use()
@@ -291,11 +291,15 @@ def outside(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_the_policy_may_name_a_key_outside(
-    sealed: Workspace, outside: Path, small: tuple[Recipe, Microdata], tmp_path: Path
+    sealed: Workspace,
+    outside: Path,
+    small: tuple[Recipe, Microdata],
+    tmp_path: Path,
+    write_own_policy: Callable[[str], Path],
 ) -> None:
-    (sealed.directory / "policy.toml").write_text(f'[seal]\nkey = "{outside}"\n')
+    own_policy = write_own_policy(f'[seal]\nkey = "{outside}"\n')
     with Workspace.open(sealed.directory) as opened:
-        assert wrong(opened) == "no row is sealed yet by the key that policy.toml names; the next act will be"
+        assert wrong(opened) == "no row is sealed yet by the key that the policy names; the next act will be"
         run_id = enter_run(opened, *_entry(small))
         run_worker(opened.directory, idle=0)
         assert wrong(opened) == ""
@@ -310,16 +314,18 @@ def test_the_policy_may_name_a_key_outside(
         assert f"row {number} is sealed by another key than row" in wrong(opened), (
             "the workspace's own key is not enough"
         )
-    (sealed.directory / "policy.toml").unlink()
+    own_policy.unlink()
     with Workspace.open(sealed.directory) as opened:
         assert "sealed by a key that is not at hand" in wrong(opened)
 
 
 @pytest.mark.parametrize("name", ["relative", "{directory}/inside", "/not/there"])
-def test_a_sealing_key_lies_outside_and_is_there(sealed: Workspace, name: str) -> None:
+def test_a_sealing_key_lies_outside_and_is_there(
+    sealed: Workspace, name: str, write_own_policy: Callable[[str], Path]
+) -> None:
     write_key(sealed.directory / "inside", generate_key())
     path = name.format(directory=sealed.directory)
-    (sealed.directory / "policy.toml").write_text(f'[seal]\nkey = "{path}"\n')
+    write_own_policy(f'[seal]\nkey = "{path}"\n')
     with Workspace.open(sealed.directory) as opened, pytest.raises(NoKey):
         assert opened.sealer
 
@@ -327,7 +333,7 @@ def test_a_sealing_key_lies_outside_and_is_there(sealed: Workspace, name: str) -
 @pytest.mark.slow
 def test_the_gate_warns_of_a_policy_that_has_changed_since(sealed: Workspace) -> None:
     assert findings(sealed)["policy_since_run"] == "pass"
-    (sealed.directory / "policy.toml").write_text("smallest_cell = 1\n")
+    (sealed.directory / "policy.toml").write_text("smallest_cell = 11\n")
     found = verify_workspace(sealed)
     assert found.wrong == ()
     assert found.notes[0] == "run 1: the policy has changed since it ended"

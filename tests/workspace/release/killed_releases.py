@@ -70,7 +70,7 @@ def child(directory: Path, out: Path, moment: str) -> None:
             threading.Timer(float(number), die).start()
         started = time.perf_counter()
         try:
-            release.write_run_release(workspace, 1, out, reason="agreed")
+            release.write_run_release(workspace, 1, out, reason="agreed with the board")
         except (OSError, WorkspaceError, sqlite3.Error) as error:
             print("failed", type(error).__name__, flush=True)
             os._exit(2)

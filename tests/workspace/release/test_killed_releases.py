@@ -143,7 +143,7 @@ def test_whenever_it_is_killed_or_fails_it_is_there_with_its_row_or_not_at_all(
     assert counted["not stopped in time: run released"] <= 0.1 * len(moments)
     assert sum(counted[what] for what in counted if what.startswith("went on")) <= 0.6 * by_failure
     with Workspace.open(done) as workspace:
-        assert write_run_release(workspace, 1, out, reason="agreed").files
+        assert write_run_release(workspace, 1, out, reason="agreed with the board").files
 
 
 def there_without_row(place: Path, directory: Path) -> bool:
@@ -159,7 +159,7 @@ def test_the_next_release_settles_one_that_was_cut_off(done: Path, releases: Rel
     assert "killed" in releases(f"step:{int(steps) // 2}")
     assert len(list(tmp_path.glob(".out.writing-*"))) == 1, "the control: something is left"
     with Workspace.open(done) as workspace:
-        write_run_release(workspace, 1, tmp_path / "other", reason="agreed")
+        write_run_release(workspace, 1, tmp_path / "other", reason="agreed with the board")
         assert list(tmp_path.glob(".out.writing-*")) == []
         assert rows(workspace)[2:] == ["release begun", "release undone", "release begun", "run released"]
 
