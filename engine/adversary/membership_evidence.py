@@ -235,7 +235,7 @@ class SequentialPermutationTest:
 
 def combine_probe_scores(scores: Floats, weights: Floats | None = None) -> Floats:
     """Return the log of the average likelihood ratio over probes for each row of scores, (draws, probes): (draws,)."""
-    return _log_ratio_sum(scores, weights) - np.log(scores.shape[1] if weights is None else weights.sum())
+    return np.asarray(_log_ratio_sum(scores, weights) - np.log(scores.shape[1] if weights is None else weights.sum()))
 
 
 def _log_ratio_sum(scores: Floats, weights: Floats | None = None) -> Floats:
@@ -301,7 +301,7 @@ def _fewest_detectable(
         total = np.maximum(found + copied * added, ROUNDING)
         beyond = (members_among - copied * chance)[:, None] * added
         scores = (noise * np.sqrt(found) * spread + beyond) / (np.sqrt(total) * spread)
-        return np.logaddexp(_log_ratio_sum(scores), of_others) - np.log(n_scores)
+        return np.asarray(np.logaddexp(_log_ratio_sum(scores), of_others) - np.log(n_scores))
 
     def power_with_copies(copied: int) -> float:
         """Return the share of draws in which ``copied`` copied members are significant."""

@@ -98,7 +98,7 @@ def is_picture(content: bytes) -> bool:
     return kinds[-1] == b"IEND" and len(set(zlib.decompress(pixels))) > 10
 
 
-LONG = {"acs", "adult", "adult-attacks", "airbnb", "airbnb-cart", "youth-in-custody"}
+LONG = {"acs", "adult", "adult-attacks", "airbnb", "airbnb-cart", "randhie", "youth-in-custody"}
 """Recipes whose many figures take long to draw: tried among the studies."""
 
 

@@ -512,7 +512,7 @@ def releases_until_blocked(workspace: Workspace, run: Callable[[int, int], int],
     raise AssertionError(f"{m} releases of one dataset were not blocked")
 
 
-@pytest.mark.slow
+@pytest.mark.study  # of a small table test_many_releases_of_one_dataset_end_as_one_release_of_many shows it
 def test_single_datasets_of_listings_are_blocked_as_many_at_once_are(
     workspace: Workspace, public_data: Callable[[str], Path], tmp_path: Path
 ) -> None:

@@ -15,7 +15,7 @@ from sfumato.workspace.service.prepare import prepare_run
 DEEP = [f"synthesis[{k}].minbucket=2" for k in range(1, 7)]
 
 
-@pytest.mark.slow
+@pytest.mark.study  # of drawn tables with and without a leak tests/engine/risk/test_added_risk.py shows it
 def test_deep_trees_give_occupations_away_and_smooth_ones_do_not(public_data: Callable[[str], Path]) -> None:
     def attacked(settings: list[str]) -> Mapping[str, tuple[float, float]]:
         small = ["data.sample=1500", "release.m=1", *settings]
