@@ -44,7 +44,7 @@ FURTHER = ("tests/attacks", "tests/engine", "tests/contract", "tests/workspace")
 NEAR_FILES = 12
 """Test modules that the first stage runs at most."""
 STAGES = ("near", "quick", "slow")
-LIMITS = {"near": 60.0, "quick": 90.0, "slow": 120.0}
+LIMITS = {"near": 45.0, "quick": 60.0, "slow": 90.0}
 """Seconds after which a stage starts no further test."""
 NO_END = 240.0
 """Seconds after its limit at which a stage is taken to have no end."""
