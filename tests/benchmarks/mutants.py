@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import importlib
 import json
 import os
@@ -41,7 +42,7 @@ TESTS = {
 """Folders of tests that use a room, the nearest first."""
 FURTHER = ("tests/attacks", "tests/engine", "tests/contract", "tests/workspace")
 """Folders in which further tests import a module of these rooms."""
-NEAR_FILES = 12
+NEAR_FILES = 8
 """Test modules that the first stage runs at most."""
 STAGES = ("near", "quick", "slow")
 LIMITS = {"near": 45.0, "quick": 60.0, "slow": 90.0}
@@ -211,10 +212,8 @@ class Checkout:
         while (ended := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < end:
             time.sleep(0.05)
         with_end = ended[0] != 0
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)  # the child leads a group of its own, with what its tests have started
-        except ProcessLookupError:
-            pass
         if not with_end:
             os.waitpid(child, 0)
             return f"{targets[0]} (no end)"

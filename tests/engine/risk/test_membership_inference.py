@@ -167,8 +167,21 @@ def test_too_few_controls_are_said() -> None:
     )
     enough = answers(attacked(own, table(drawn(200, rng)), releases).whole)
     assert (enough["control_success"].value, enough["guesses"].value) == (0.01, 50)
+    assert enough["added_risk"].reason == "50 records and 100 controls are scored"
     with pytest.raises(NotComputable, match="one control record"):
         attacked(own, table(drawn(1, rng)), releases)
+
+
+@pytest.mark.parametrize(
+    ("controls", "share", "scored"), [(2, 0.01, 1), (2, 0.99, 1), (10, 0.01, 9), (10, 0.99, 1), (10, 0.3, 7)]
+)
+def test_a_share_of_the_controls_is_the_reference_and_at_least_one_is_on_either_side(
+    controls: int, share: float, scored: int
+) -> None:
+    rng = np.random.default_rng(13)
+    own = table(drawn(20, rng))
+    whole = attacked(own, table(drawn(controls, rng)), [own], reference=share, false_positives=0.5).whole
+    assert answers(whole)["auc"].reason == f"20 records and {scored} controls are scored"
 
 
 @pytest.mark.slow
