@@ -5,7 +5,8 @@ or an arithmetic sign. The tests run on a copy in three stages, each up to the f
 ones first), the room's quick ones, and the room's slow ones. Each stage has a limit of time. A mutant that no test fails on has survived;
 a few of these compute the same as before. A test that fails without the mutant too is left out.
 
-Every mutant is a fork of a process that has loaded the libraries but nothing of the house.
+All tests are collected once. Each mutant is a fork of that process, in which the code of the changed function is exchanged; a mutant of
+what is computed when a module is loaded has a process of its own.
 """
 
 from __future__ import annotations
@@ -13,23 +14,28 @@ from __future__ import annotations
 import argparse
 import ast
 import contextlib
+import gc
 import importlib
-import json
+import inspect
 import os
 import random
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("engine/adversary", "engine/matching", "engine/risk", "workspace/gate")
@@ -145,52 +151,14 @@ def nearest_tests(path: str, root: Path) -> list[str]:
     return [str(file.relative_to(root)) for file in near][:NEAR_FILES]
 
 
-@dataclass(eq=False)
-class FirstFailure:
-    """Plugin of pytest: the quick tests come first, no test starts after the limit, and the first that fails is written to a file."""
-
-    report: Path
-    left_out: frozenset[str]
-    limit: float
-    start: float = field(default_factory=time.monotonic)
-    seen: bool = False
-
-    def write(self, node: str) -> None:
-        if not self.seen:
-            self.seen = True
-            self.report.write_text(json.dumps(node), "utf-8")
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = sorted(
-            (item for item in items if item.nodeid not in self.left_out),
-            key=lambda item: item.get_closest_marker("quick") is None,
-        )
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        if report.failed:
-            self.write(report.nodeid)
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed:
-            self.write(report.nodeid)
-
-    def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        if time.monotonic() - self.start > self.limit:
-            pytest.exit("limit", returncode=0)
-
-
 class Checkout:
-    """A copy of the checkout, on which tests run in forks of this process."""
+    """A copy of the checkout, on which mutants are tried."""
 
     def __init__(self, scratch: Path) -> None:
         self.scratch = scratch
         self.root = scratch / "checkout"
         left_out = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".mypy_cache", ".hypothesis", ".ruff_cache")
         shutil.copytree(ROOT, self.root, symlinks=True, ignore=left_out)
-        self.sound: set[str] = set()
-        self.broken: set[str] = set()
-        """Tests that pass, and that fail, without a mutant."""
 
     def write(self, path: str, text: str) -> None:
         """Write a module and forget what Python compiled of it: a change within a second keeps its time and may keep its size."""
@@ -199,83 +167,214 @@ class Checkout:
         for compiled in place.parent.joinpath("__pycache__").glob(f"{place.stem}.*"):
             compiled.unlink()
 
-    def run(self, targets: list[str], marks: str, limit: float) -> str:
-        """Return the first test of some files that fails; empty where none does."""
-        report, temporary = self.scratch / "report.json", self.scratch / "tmp"
+    @contextlib.contextmanager
+    def mutated(self, mutant: Mutant) -> Iterator[None]:
+        """Have the mutant in the module's file, where the processes that tests start read it."""
+        whole = self.root.joinpath(mutant.path).read_text("utf-8")
+        self.write(mutant.path, mutant.mutated(whole))
+        try:
+            yield
+        finally:
+            self.write(mutant.path, whole)
+
+    def fork(self, work: Callable[[], str], seconds: float) -> str:
+        """Return what ``work`` returns in a fork of this process: the first test that fails, or nothing; ``NO_END`` seconds late it is killed."""
+        report, temporary = self.scratch / f"report-{os.getpid()}", self.scratch / f"tmp-{os.getpid()}"
         report.unlink(missing_ok=True)
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir()
         child = os.fork()
         if child == 0:
-            self._run_in_child(targets, marks, limit, report, temporary)
-        end = time.monotonic() + limit + NO_END
-        while (ended := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < end:
-            time.sleep(0.05)
-        with_end = ended[0] != 0
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child, signal.SIGKILL)  # the child leads a group of its own, with what its tests have started
-        if not with_end:
-            os.waitpid(child, 0)
-            return f"{targets[0]} (no end)"
-        if report.is_file():
-            return str(json.loads(report.read_text("utf-8"))) or targets[0]
-        code = os.waitstatus_to_exitcode(ended[1])
-        return "" if code in (0, 5) else f"{targets[0]} (pytest ended with {code})"  # 5: no test was collected
-
-    def _run_in_child(self, targets: list[str], marks: str, limit: float, report: Path, temporary: Path) -> None:
-        code = 70
-        try:
-            os.setsid()
-            quiet = os.open(os.devnull, os.O_RDWR)
-            for stream in (0, 1, 2):
-                os.dup2(quiet, stream)
-            os.chdir(self.root)
-            os.environ["TMPDIR"] = str(temporary)
-            tempfile.tempdir = None
-            plugin: Any = FirstFailure(report, frozenset(self.broken), limit)
-            arguments = ["-x", "-q", "-p", "no:cacheprovider", f"--rootdir={self.root}", "-m", marks, *targets]
-            code = int(pytest.main(arguments, plugins=[plugin]))
-        finally:
-            os._exit(code)
-
-    def first_failure(self, mutant: Mutant, targets: list[str], marks: str, limit: float) -> str:
-        """Return the first test that fails on a mutant and passes without it; empty where none does."""
-        whole = self.root.joinpath(mutant.path).read_text("utf-8")
-        while True:
-            self.write(mutant.path, mutant.mutated(whole))
             try:
-                node = self.run(targets, marks, limit)
+                os.setsid()
+                quiet = os.open(os.devnull, os.O_RDWR)
+                for stream in (0, 1, 2):
+                    os.dup2(quiet, stream)
+                os.environ["TMPDIR"], tempfile.tempdir = str(temporary), None
+                report.write_text(work(), "utf-8")
             finally:
-                self.write(mutant.path, whole)
-            if not node or node.endswith("(no end)") or node in self.sound:
-                return node
-            without = self.run([node] if "::" in node else targets, marks, limit if "::" in node else 0)
-            if not without:
-                self.sound |= {node} if "::" in node else set()
-                return node
-            if node in self.broken or "::" not in node:  # files that cannot be collected stop every mutant
-                raise SystemExit(f"{node} fails without a mutant: {without}")
-            self.broken.add(node)
-            print(f"     left out, for it fails without a mutant: {node}", flush=True)
+                os._exit(0)
+        end = time.monotonic() + seconds + NO_END
+        while os.waitpid(child, os.WNOHANG)[0] == 0:
+            if time.monotonic() > end:
+                os.killpg(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                return "(no end)"
+            time.sleep(0.02)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)  # what its tests have started and left
+        return report.read_text("utf-8") if report.is_file() else "(the process ended)"
 
-    def killer(self, mutant: Mutant, stages: list[str]) -> tuple[str, str]:
-        """Return the stage and the test that sees a mutant; both empty where none does."""
+
+def outer_functions(code: CodeType) -> dict[tuple[str, int], CodeType]:
+    """Return the functions of a module and of its classes, by name and line, without those inside of functions."""
+    found: dict[tuple[str, int], CodeType] = {}
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            if inner.co_flags & inspect.CO_NEWLOCALS:
+                found[inner.co_qualname, inner.co_firstlineno] = inner
+            else:  # the body of a class
+                found |= outer_functions(inner)
+    return found
+
+
+def changed_functions(before: str, after: str, name: str) -> dict[tuple[str, int], CodeType] | None:
+    """Return the functions in which two texts of a module differ; None if they differ outside of functions."""
+    tree = ast.parse(after)
+    first, second = (outer_functions(compile(text, name, "exec")) for text in (before, after))
+    changed = {key: code for key, code in second.items() if code != first.get(key)}
+
+    def outside(text: ast.Module) -> str:
+        """Return what is computed when the module is loaded: all but the bodies of functions."""
+        for node in ast.walk(text):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                node.body = [ast.Pass()]
+        return ast.dump(text)
+
+    return changed if changed and outside(ast.parse(before)) == outside(tree) else None
+
+
+class Session:
+    """Plugin of pytest: all tests are collected once, and each mutant is tried in a fork that changes the code of its functions.
+
+    A mutant of what is computed when its module is loaded is tried in a process of its own.
+    """
+
+    def __init__(
+        self, checkout: Checkout, near: dict[str, list[str]], tried: list[tuple[int, Mutant]], stages: list[str]
+    ) -> None:
+        self.checkout, self.near, self.tried, self.stages = checkout, near, tried, stages
+        self.items: list[pytest.Item] = []
+        self.functions: dict[tuple[str, str, int], list[FunctionType]] = {}
+        self.sound: set[str] = set()
+        self.broken: set[str] = set()
+        """Tests that pass, and that fail, without a mutant."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Try the mutants in place of the tests."""
+        capture: Any = session.config.pluginmanager.getplugin("capturemanager")
+        capture.suspend_global_capture(in_=True)
+        self.items = session.items
+        self.index_functions()
+        seen: Counter[str] = Counter()
+        every: Counter[str] = Counter()
+        print(f"{len(self.items)} tests, {len(self.tried)} mutants", flush=True)
+        for number, mutant in self.tried:
+            start = time.monotonic()
+            found = self.killer(mutant, self.stages)
+            stage, node = try_anew(self.checkout, mutant, self.near[mutant.path]) if found is None else found
+            every[mutant.room] += 1
+            seen[mutant.room] += bool(node)
+            change = f"{mutant.old.strip()!r} -> {mutant.new.strip()!r}"
+            print(
+                f"{number:4} {f'seen {stage}' if node else 'SURVIVED':10} {time.monotonic() - start:4.0f} s  "
+                f"{mutant.path}:{mutant.line}:{mutant.start} {change}  {node}",
+                flush=True,
+            )
+        for room in every:
+            print(f"{room:18} {seen[room]:4} of {every[room]:4} seen, {seen[room] / every[room]:.0%}")
+        print(f"{'all':18} {seen.total():4} of {every.total():4} seen, {seen.total() / every.total():.0%}", flush=True)
+        return True
+
+    def index_functions(self) -> None:
+        """Note the functions of the house by file, name and line."""
+        gc.unfreeze()
+        for thing in gc.get_objects():
+            if isinstance(thing, FunctionType) and thing.__module__ and thing.__module__.startswith("sfumato."):
+                code = thing.__code__
+                place = str(Path(code.co_filename).resolve())
+                self.functions.setdefault((place, code.co_qualname, code.co_firstlineno), []).append(thing)
+        gc.freeze()
+
+    def run(self, items: list[pytest.Item], limit: float) -> str:
+        """Return the first of some tests that fails; empty where none does before the limit."""
+        end = time.monotonic() + limit
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            if time.monotonic() > end:
+                return ""
+            if any(report.failed for report in runtestprotocol(item, nextitem=following, log=False)):
+                return item.nodeid
+        return ""
+
+    def staged(self, stage: str, mutant: Mutant) -> list[pytest.Item]:
+        """Return the tests of a stage in their order."""
+        near = {name: at for at, name in enumerate(self.near[mutant.path])}
+
+        def place(item: pytest.Item) -> str:
+            return item.nodeid.partition("::")[0]
+
+        def is_quick(item: pytest.Item) -> bool:
+            return item.get_closest_marker("quick") is not None
+
+        items = [item for item in self.items if item.nodeid not in self.broken]
+        if stage == "near":
+            some = [item for item in items if place(item) in near]
+            return sorted(some, key=lambda item: (not is_quick(item), near[place(item)]))
+        folders = TESTS[mutant.room]
+        some = [item for item in items if place(item).startswith(folders) and is_quick(item) == (stage == "quick")]
+        some = [item for item in some if place(item) not in near or stage == "slow"]
+        return sorted(
+            some, key=lambda item: next(at for at, name in enumerate(folders) if place(item).startswith(name))
+        )
+
+    def killer(self, mutant: Mutant, stages: list[str]) -> tuple[str, str] | None:
+        """Return the stage and the test that sees a mutant, both empty where none does; None if its module has to be loaded anew."""
+        place = self.checkout.root / mutant.path
+        before = place.read_text("utf-8")
+        changed = changed_functions(before, mutant.mutated(before), str(place))
+        if changed is None:
+            return None
+        targets = [(f, code) for key, code in changed.items() for f in self.functions.get((str(place), *key), [])]
+        if not targets:
+            return None
+
+        def with_mutant(items: list[pytest.Item], limit: float) -> str:
+            for function, code in targets:
+                function.__code__ = code
+            return self.run(items, limit)
+
         for stage in stages:
-            targets = nearest_tests(mutant.path, self.root) if stage == "near" else list(TESTS[mutant.room])
-            marks = {"near": "quick or slow", "quick": "quick", "slow": "slow"}[stage]
-            if targets and (node := self.first_failure(mutant, targets, marks, LIMITS[stage])):
-                return stage, node
+            while items := self.staged(stage, mutant):
+                with self.checkout.mutated(mutant):
+                    node = self.checkout.fork(partial(with_mutant, items, LIMITS[stage]), LIMITS[stage])
+                if not node:
+                    break
+                if node in self.sound or node.startswith("("):
+                    return stage, node
+                alone = [item for item in self.items if item.nodeid == node]
+                if not self.checkout.fork(partial(self.run, alone, NO_END), NO_END):
+                    self.sound.add(node)
+                    return stage, node
+                self.broken.add(node)
+                print(f"     left out, for it fails without a mutant: {node}", flush=True)
         return "", ""
 
 
+def try_anew(checkout: Checkout, mutant: Mutant, targets: list[str]) -> tuple[str, str]:
+    """Try a mutant on the nearest tests in a process of its own, for what is computed when its module is loaded."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *targets]
+    for stage, marks in (("near", "quick"), ("slow", "slow")):
+        with checkout.mutated(mutant):
+            try:
+                done = subprocess.run(
+                    [*command, "-m", marks], cwd=checkout.root, capture_output=True, check=False, text=True,
+                    timeout=LIMITS["near"] + NO_END,
+                )  # fmt: skip
+            except subprocess.TimeoutExpired:
+                continue
+        if done.returncode not in (0, 5):  # 5: no test was collected
+            failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+            return stage, failed[1] if failed else f"(pytest ended with {done.returncode})"
+    return "", ""
+
+
 def load_libraries(root: Path) -> None:
-    """Load what every fork needs, and name the copy as the place of the house."""
+    """Load what the tests need, and name the copy as the place of the house."""
     sys.path[:] = [str(root / ".ci" / "names"), *(path for path in sys.path if not path.endswith(".ci/names"))]
     os.environ |= {"PYTHONPATH": str(root / ".ci" / "names"), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     for name in LIBRARIES:
         importlib.import_module(name)
-    loaded = [name for name in sys.modules if name.startswith("sfumato.")]
-    assert not loaded, loaded
 
 
 def main() -> None:
@@ -294,27 +393,26 @@ def main() -> None:
         for mutant in list_mutants(path)
     ]
     sample = random.Random(options.seed).sample(possible, min(options.mutants, len(possible)))
-    seen: Counter[str] = Counter()
-    every: Counter[str] = Counter()
+    tried = [(at, one) for at, one in enumerate(sample, 1) if not options.numbers or at in options.numbers]
     with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
         checkout = Checkout(Path(scratch))
         load_libraries(checkout.root)
-        for number, mutant in enumerate(sample, 1):
-            if options.numbers and number not in options.numbers:
-                continue
-            start = time.monotonic()
-            stage, node = checkout.killer(mutant, options.stages)
-            every[mutant.room] += 1
-            seen[mutant.room] += bool(node)
-            change = f"{mutant.old.strip()!r} -> {mutant.new.strip()!r}"
-            print(
-                f"{number:4} {f'seen {stage}' if node else 'SURVIVED':10} {time.monotonic() - start:4.0f} s  "
-                f"{mutant.path}:{mutant.line}:{mutant.start} {change}  {node}",
-                flush=True,
-            )
-    for room in every:
-        print(f"{room:18} {seen[room]:4} of {every[room]:4} seen, {seen[room] / every[room]:.0%}")
-    print(f"{'all':18} {seen.total():4} of {every.total():4} seen, {seen.total() / every.total():.0%}")
+        os.chdir(checkout.root)
+        near = {path: nearest_tests(path, checkout.root) for path in {mutant.path for _, mutant in tried}}
+        folders = {folder for _, mutant in tried for folder in TESTS[mutant.room]}
+        files = {name for names in near.values() for name in names if not name.startswith(tuple(folders))}
+        session = Session(checkout, near, tried, options.stages)
+        marks = "quick or slow"
+        arguments = [
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            f"--rootdir={checkout.root}",
+            "-m",
+            marks,
+            *sorted(folders | files),
+        ]
+        pytest.main(arguments, plugins=[session])
 
 
 if __name__ == "__main__":
