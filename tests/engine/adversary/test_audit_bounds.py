@@ -74,3 +74,52 @@ def test_guesses_at_many_coins_bound_the_epsilon_of_the_answers() -> None:
     assert np.mean(np.array(above(2.0)) > 1.0) > 0.9  # the control: a claim of 1 that does not hold
     assert epsilon_bound_from_guesses(0, 0) == 0
     assert epsilon_bound_from_guesses(10, 20) == 0
+
+
+@pytest.mark.parametrize(("level", "delta"), [(0.05, 0.0), (0.2, 0.0), (0.05, 0.01)])
+def test_bounds_follow_from_the_limits_of_four_rates(level: float, delta: float) -> None:
+    """Limits of scipy, and the two inequalities of the module's docstring, for every table of two groups."""
+
+    def limits(hits: int, cases: int) -> tuple[float, float]:
+        found = binomtest(hits, cases).proportion_ci(1 - level, method="exact")
+        return found.low, found.high
+
+    members, others = 30, 20
+    for hits in (0, 1, 7, 29, 30):
+        for false in (0, 1, 5, 19, 20):
+            epsilon, mu = privacy_loss_bounds(np.array([hits]), members, np.array([false]), others, level, delta)
+            (low, high), (false_low, false_high) = limits(hits, members), limits(false, others)
+            ratios = [(low - delta) / false_high, (1 - false_high - delta) / (1 - low)]
+            assert epsilon[0] == pytest.approx(np.log(max(1.0, *ratios)))
+            gap = norm.ppf(low) - norm.ppf(false_high)
+            assert mu[0] == pytest.approx(max(0.0, gap) if np.isfinite(gap) else 0.0)
+            assert false_low <= false / others
+
+
+def test_thresholds_are_those_with_the_largest_bounds_and_the_most_central_of_equals() -> None:
+    """Every midpoint between neighbouring scores is tried once more."""
+    rng = np.random.default_rng(9)
+    for _ in range(20):
+        member = np.repeat([True, False], (25, 20))
+        scores = np.round(rng.normal(size=45) + 1.5 * member, 1)
+        at = best_bound_thresholds(scores, member)
+        values = np.unique(scores)
+        cuts = [(a + b) / 2 for a, b in zip(values[:-1], values[1:], strict=True)]
+        bounds = np.array(
+            [
+                np.concatenate(
+                    privacy_loss_bounds(
+                        np.array([(scores[member] > cut).sum()]), 25, np.array([(scores[~member] > cut).sum()]), 20
+                    )
+                )
+                for cut in cuts
+            ]
+        )
+        for chosen, each in zip(at, bounds.T, strict=True):
+            best = [i for i, value in enumerate(each) if value >= each.max() - 1e-12]
+            centre = min(abs(i - len(cuts) / 2) for i in best)
+            assert abs(min(range(len(cuts)), key=lambda i: abs(cuts[i] - chosen)) - len(cuts) / 2) == centre
+            assert min(abs(cuts[i] - chosen) for i in best) < 1e-12
+        found = bounds_at_thresholds(scores, member, at)
+        assert found == pytest.approx(bounds.max(axis=0)), "on the same releases"
+    assert best_bound_thresholds(np.full(8, 2.0), np.arange(8) < 4) == (2.0, 2.0)

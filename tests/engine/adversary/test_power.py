@@ -6,12 +6,16 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.stats import norm
 
 from sfumato.engine.adversary.power import (
     controls_needed,
     detectable_excess,
     detectable_excess_from_error,
+    detectable_family_area,
     detectable_share,
+    detectable_standard_errors,
     null_area_error,
 )
 from sfumato.engine.risk._attack import AttackResult, SuccessRate, residual_interval
@@ -68,3 +72,42 @@ def test_an_attack_says_what_it_would_have_found() -> None:
     )
     assert said(AttackResult(SuccessRate(0, 0), None, SuccessRate(20, 80))) is None
     assert said(AttackResult(SuccessRate(9, 9), None, SuccessRate(9, 9))) is None
+
+
+def wilson_limits(share: float, n: float, z: float) -> tuple[float, float]:
+    """Wilson's limits by their definition: the shares that are z of their own standard errors away."""
+
+    def beyond(theta: float) -> float:
+        return (share - theta) ** 2 - z * z * theta * (1 - theta) / n
+
+    low = 0.0 if share == 0 else brentq(beyond, 0.0, share)
+    return float(low), 1.0 if share == 1 else float(brentq(beyond, max(share, 1e-9), 1.0))
+
+
+@pytest.mark.parametrize(("control", "targets", "controls"), [(0.3, 2000, 500), (0.1, 60, 200), (0.0, 300, 100)])
+@pytest.mark.parametrize(("level", "power"), [(0.05, 0.8), (0.01, 0.9), (0.2, 0.5)])
+def test_the_detectable_share_is_that_of_the_module_s_formula(
+    control: float, targets: int, controls: int, level: float, power: float
+) -> None:
+    z = norm.ppf(1 - level / 2)
+    above = wilson_limits(control, controls, z)[1] - control
+
+    def gap(share: float) -> float:
+        return share - control - math.sqrt((share - wilson_limits(share, targets, z)[0]) ** 2 + above**2)
+
+    start = brentq(gap, control + 1e-12, 1.0)
+    error = math.sqrt(start * (1 - start) / targets + control * (1 - control) / controls)
+    expected = min(1.0, start + norm.ppf(power) * error)
+    found = detectable_share(control, targets, controls, level, power)
+    assert found == pytest.approx(expected, abs=1e-9)
+    assert detectable_excess(control, targets, controls, level, power) == pytest.approx(
+        (expected - control) / (1 - control)
+    )
+    assert detectable_standard_errors(level, power) == pytest.approx(z + norm.ppf(power))
+    assert detectable_excess_from_error(0.1, level, power) == pytest.approx(0.1 * (z + norm.ppf(power)))
+
+
+def test_the_area_that_a_family_detects_is_a_multiple_of_that_of_one_attacker() -> None:
+    one = (norm.ppf(0.975) + norm.ppf(0.8)) * null_area_error(200, 50)
+    assert detectable_family_area(200, 50) == pytest.approx(0.5 + 1.65 * one)
+    assert detectable_family_area(3, 2) == 1.0

@@ -80,3 +80,24 @@ def test_every_subset_is_tried_of_few_variables_and_the_same_kinds_of_many() -> 
     assert many[:4] == [set("abcde"), set(), set("abc"), set("de")]
     assert {frozenset("abcde") - {one} for one in "abcde"} | set(map(frozenset, "abcde")) <= set(many)
     assert len(subsets_to_try([[f"x{k}" for k in range(30)], []])) == MAX_STRATEGIES
+
+
+@pytest.mark.parametrize("sure", [0, 1])
+def test_a_strategy_that_is_always_right_about_controls_is_never_the_best(sure: int) -> None:
+    """Nothing is left that the release could add, however often it is right about the people."""
+    own, controls = np.full((2, 10), 0.4), np.full((2, 8), 0.3)
+    own[sure], controls[sure] = 1.0, 1.0
+    assert cross_fit_strategies(own, controls, np.random.default_rng(5)).chosen == (1 - sure, 1 - sure)
+
+
+def test_what_is_guessed_without_the_release_is_not_added_by_it() -> None:
+    strategies = [make_strategy("ab", used) for used in ("ab", "a")]
+    own, controls = np.full((2, 40), 0.9), np.full((2, 30), 0.2)
+    own[1], controls[1] = 0.5, 0.1
+    for people, others in ((0.9, 0.2), (0.4, 0.2), (0.0, 0.0), (0.9, 0.0)):
+        without = np.full(40, people), np.full(30, others)
+        _, found = largest_excess_estimates(
+            own, controls, strategies, np.random.default_rng(6), n_strategies=2, without=without, params={}
+        )
+        added = ((0.9 - people) - (0.2 - others)) / (1 - 0.2)
+        assert found.value == pytest.approx(added, abs=1e-9), "by the best strategy, which uses both"
