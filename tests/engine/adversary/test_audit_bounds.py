@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.stats import binomtest, norm
@@ -88,12 +90,11 @@ def test_bounds_follow_from_the_limits_of_four_rates(level: float, delta: float)
     for hits in (0, 1, 7, 29, 30):
         for false in (0, 1, 5, 19, 20):
             epsilon, mu = privacy_loss_bounds(np.array([hits]), members, np.array([false]), others, level, delta)
-            (low, high), (false_low, false_high) = limits(hits, members), limits(false, others)
+            low, false_high = limits(hits, members)[0], limits(false, others)[1]
             ratios = [(low - delta) / false_high, (1 - false_high - delta) / (1 - low)]
             assert epsilon[0] == pytest.approx(np.log(max(1.0, *ratios)))
             gap = norm.ppf(low) - norm.ppf(false_high)
             assert mu[0] == pytest.approx(max(0.0, gap) if np.isfinite(gap) else 0.0)
-            assert false_low <= false / others
 
 
 def test_thresholds_are_those_with_the_largest_bounds_and_the_most_central_of_equals() -> None:
@@ -104,7 +105,7 @@ def test_thresholds_are_those_with_the_largest_bounds_and_the_most_central_of_eq
         scores = np.round(rng.normal(size=45) + 1.5 * member, 1)
         at = best_bound_thresholds(scores, member)
         values = np.unique(scores)
-        cuts = [(a + b) / 2 for a, b in zip(values[:-1], values[1:], strict=True)]
+        cuts = [(a + b) / 2 for a, b in pairwise(values)]
         bounds = np.array(
             [
                 np.concatenate(

@@ -17,7 +17,7 @@ from sfumato.engine.adversary.neighbours import nearest_neighbour_pairs
 from sfumato.engine.adversary.pooled import measure_agreed_values
 from sfumato.engine.adversary.tails import measure_released_tails
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
-from sfumato.engine.data.schema import Kind, Schema, Variable
+from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.statistics.smoothing import common_step
 
 SCHEMA = Schema(
@@ -338,3 +338,116 @@ def test_neighbours_without_any_kept_variable_are_all_others() -> None:
     assert sorted(zip(pairs.own.tolist(), pairs.other.tolist(), strict=True)) == [
         (i, j) for i in range(3) for j in range(3) if i != j
     ]
+
+
+def test_agreed_values_are_what_loops_over_pairs_and_datasets_count(data: Microdata) -> None:
+    """The mean of a number's known rows, the first mode of a level's, of two rows or more."""
+    rng = np.random.default_rng(7)
+    releases = [population(seed) for seed in (31, 32, 33, 34)]
+    rows = [np.where(rng.random(N) < 0.3, -1, rng.permutation(N)) for _ in releases]
+    pairs = nearest_neighbour_pairs(data, ("visits",), row_keys(cell_keys(data, NAMES), NAMES, N))
+    for name in ("region", "income"):
+        own = data.numbers(name)
+        windows = (0.6 * own, 1.4 * own)
+        found = measure_agreed_values(data, releases, name, pairs, windows, rows)
+
+        def told(i: int, name: str = name) -> float | None:
+            known = [one.numbers(name)[at[i]] for one, at in zip(releases, rows, strict=True) if at[i] >= 0]
+            if len(known) < 2:
+                return None
+            return min(known, key=lambda v: (-known.count(v), v)) if name == "region" else float(np.mean(known))
+
+        value, baseline, records = 0.0, 0.0, set()
+        for i, j, weight in zip(pairs.own.tolist(), pairs.other.tolist(), pairs.weight, strict=True):
+            if (said := told(i)) is None:
+                continue
+            right, alike = (
+                said == own[at] if name == "region" else windows[0][at] <= said <= windows[1][at] for at in (i, j)
+            )
+            value, baseline = value + weight * right, baseline + weight * alike
+            records |= {i} if right else set()
+        assert (found.value, found.baseline) == pytest.approx((value / pairs.cases, baseline / pairs.cases))
+        assert 0.05 < found.baseline < 0.95
+        assert set(found.records.tolist()) == records
+        assert found.noise == pytest.approx(score_margin(found.value, found.baseline, pairs.cases))
+        none = measure_agreed_values(data, releases[:1], name, pairs, windows, rows[:1])
+        assert (none.value, none.baseline, none.copy_value) == (0, 0, 0), "one dataset has nothing to agree with"
+        two = measure_agreed_values(data, [data, data], name, pairs, (own, own))
+        assert two.value == pytest.approx(1.0), "two datasets agree"
+
+
+def test_levels_that_are_missing_are_a_level_of_their_own() -> None:
+    schema = Schema((Variable("region", Kind.CATEGORICAL, levels=("a", "b")), Variable("visits", Kind.COUNT)))
+
+    def table(levels: list[str | None]) -> Microdata:
+        return conform_to_schema(pd.DataFrame({"region": levels, "visits": range(4)}), schema, MissingPolicy.KEEP)
+
+    own = table([None, "a", "b", None])
+    releases = [table([None, "a", "a", "b"]), table([None, "b", "b", None]), table(["a", "a", "b", "b"])]
+    pairs = nearest_neighbour_pairs(own, ("visits",), np.arange(4, dtype=np.uint64))
+    found = measure_agreed_values(own, releases, "region", pairs, (own.numbers("region"), own.numbers("region")))
+    assert found.records.tolist() == [0, 1, 2], "the last is b twice and missing once"
+    assert found.value == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 12])
+@pytest.mark.parametrize("bounds", [(None, None), (0.0, None), (None, 40.0), (0.0, 40.0)])
+def test_released_tails_are_what_sorting_and_counting_find(
+    size: int, bounds: tuple[float | None, float | None]
+) -> None:
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        own = np.append(np.minimum(rng.geometric(0.12, 60) - 1.0, 40.0), np.nan)
+        releases = [rng.geometric(0.12, 50) - 1.0 for _ in range(2)]
+        if seed % 2:
+            releases[0][:3] = np.nanmax(own)
+        found = measure_released_tails(own, releases, size, bounds)
+        present = sorted(own[~np.isnan(own)].tolist())
+        shown = {v for one in releases for v in one.tolist()}
+        tails, weighed, ends = [], 0.0, []
+        for name, line in (("smallest", present), ("largest", present[::-1])):
+            limit, extreme = line[size - 1], line[0]
+            inside = {v for v in line if abs(v - extreme) <= abs(limit - extreme) and line.count(v) < size}
+            start = max(inside, key=lambda v: abs(v - extreme), default=None)
+            chance = 0.0
+            if start is not None:
+                between = [v for v in shown if min(start, extreme) <= v <= max(start, extreme)]
+                chance = min(1.0, len(between) / (abs(start - extreme) + 1))
+            values = [v for v in inside if v not in bounds]
+            tails += values
+            weighed += chance * len(values)
+            if chance <= 0.05 and extreme in values and extreme in shown:
+                ends.append((name, extreme))
+        got = found.memorisation
+        if not tails:
+            assert (got.value, got.baseline, got.copy_value, found.ends) == (0, 0, 0, ())
+            continue
+        assert got.value == pytest.approx(sum(v in shown for v in tails) / len(tails))
+        assert got.baseline == pytest.approx(weighed / len(tails))
+        assert got.noise == pytest.approx(2 * share_standard_error(got.baseline, len(tails)))
+        assert found.ends == tuple(name for name, _ in ends)
+        assert own[found.records].tolist() == [v for v in own if v in [end for _, end in ends]]
+        assert got.records.tolist() == [i for i, v in enumerate(own) if v in tails and v in shown]
+
+
+def test_columns_without_values_have_no_tails() -> None:
+    found = measure_released_tails(np.full(3, np.nan), [np.ones(3)], 2, (None, None))
+    assert (found.memorisation.value, found.memorisation.baseline, found.memorisation.copy_value) == (0, 0, 0)
+    assert found.ends == ()
+
+
+def test_an_extreme_is_named_if_chance_would_release_it_once_in_twenty_times_and_not_more_often() -> None:
+    """The tail from 1 to 20 has 20 possible values: one released value is one in twenty, of 19 it is more."""
+    for end, is_named in ((20.0, True), (19.0, False)):
+        own = np.array([0.0, 0.0, 0.0, 1.0, 1.0, end])
+        assert measure_released_tails(own, [np.array([end])], 3, (None, None)).ends == (
+            ("largest",) if is_named else ()
+        )
+
+
+@pytest.mark.parametrize(("share", "cases"), [(0.3, 50), (0.0, 10), (1.0, 7), (0.5, 4)])
+def test_the_error_of_a_share_is_that_of_a_binomial_number(share: float, cases: int) -> None:
+    from scipy.stats import binom
+
+    assert share_standard_error(share, cases) == pytest.approx(binom.std(cases, share) / cases)
+    assert share_standard_error(share, 0) == score_margin(share, share, 0) == 0.0
