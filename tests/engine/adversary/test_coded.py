@@ -76,11 +76,11 @@ def test_surprisal_is_minus_the_log_share_of_a_value_or_of_a_twentieth_of_many_n
         return min(int(below * BINS), BINS - 1)
 
     bins, levels = [bin_of(v) for v in numbers], jobs.tolist()
-    missing = sum(v != v for v in bins)
+    missing = sum(map(math.isnan, bins))
 
     def surprise(value: float, job: int) -> float:
         own = bin_of(value)
-        same = missing if own != own else bins.count(own)
+        same = missing if math.isnan(own) else bins.count(own)
         return -math.log((same or 0.5) / n) - math.log((levels.count(job) or 0.5) / n)
 
     assert record_surprisal(coded) == pytest.approx([surprise(*one) for one in zip(numbers, levels, strict=True)])

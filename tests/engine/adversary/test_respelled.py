@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sfumato.engine.adversary.cells import number_keys, round_to_40_bits
 from sfumato.engine.adversary.coded import JointColumn
-from sfumato.engine.adversary.respelled import undo_column_exchange, undo_rescaling
+from sfumato.engine.adversary.respelled import _ValueFrequencies, undo_column_exchange, undo_rescaling
 
 Rng = np.random.Generator
 
@@ -110,3 +110,38 @@ def test_columns_that_are_taken_back_in_other_units_too() -> None:
         for one in undo_column_exchange([number(name, own[name], made[name]) for name in own])
     }
     assert back["age"].released_numbers[0] == pytest.approx(own["age"])
+
+
+def test_every_value_of_a_copy_in_another_unit_is_a_value_of_the_data_from_the_smallest_to_the_largest() -> None:
+    own = incomes(np.random.default_rng(6), 300)
+    for made in (own * 2.54, own * 0.03, own + 123.45):
+        column = undo_rescaling(number("income", own, made))
+        assert (column.released[0] == column.own).all()
+
+
+@pytest.mark.parametrize(("share", "is_taken_back"), [(0.56, True), (0.54, False)])
+def test_columns_of_two_levels_are_exchanged_if_their_shares_differ_by_a_twentieth(
+    share: float, is_taken_back: bool
+) -> None:
+    first, second = (np.arange(1000) < 1000 * part for part in (0.5, share))
+    back = undo_column_exchange([level("sex", first, second), level("job", second, first)])
+    assert (back[0].released[0].tolist() == first.tolist()) is is_taken_back
+
+
+def test_half_of_the_values_that_are_compared_are_the_most_frequent_and_the_others_reach_from_end_to_end() -> None:
+    counts = np.ones(101, dtype=np.int64)
+    counts[40:45] = 9
+    every = _ValueFrequencies(np.arange(101.0), counts)
+    some = every.select_most_frequent(10)
+    assert some.values.tolist() == [0.0, 23.0, 40.0, 41.0, 42.0, 43.0, 44.0, 52.0, 76.0, 100.0]
+    assert some.counts.tolist() == [1, 1, 9, 9, 9, 9, 9, 1, 1, 1]
+    assert every.select_most_frequent(101) is every
+    assert len(every.select_most_frequent(100).values) == 100
+
+
+def test_quantiles_of_counted_values_are_those_of_the_records() -> None:
+    rng = np.random.default_rng(8)
+    values, counts = np.sort(rng.normal(size=30)), rng.integers(1, 6, 30)
+    shares = np.linspace(0, 1, 41)
+    found = _ValueFrequencies(values, counts).quantiles(shares)
+    assert found == pytest.approx(np.quantile(np.repeat(values, counts), shares))
