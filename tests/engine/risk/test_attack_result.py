@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
+from scipy.stats import norm
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.risk._attack import (
     NOTHING_LEFT,
+    AddedSuccess,
     AttackResult,
     SuccessRate,
     attack_outputs,
@@ -128,3 +132,37 @@ def test_an_interval_is_not_above_0_where_the_exact_p_finds_nothing() -> None:
 
     assert lower(None) == lower(0.02) > 0
     assert lower(0.03) == 0
+
+
+def test_what_is_added_is_the_difference_of_two_means_over_what_is_left() -> None:
+    """Each variance counts one person more who differs by one."""
+    own, others = np.array([1.0, 0.0, 1.0, 1.0, -1.0, 0.5]), np.array([0.0, 0.25, 0.0, -0.25])
+    added = AddedSuccess.from_differences(own, others, np.random.default_rng(1))
+    assert added is not None
+    variances = [(((one - one.mean()) ** 2).sum() + 1) / len(one) ** 2 for one in (own, others)]
+    assert (added.members, added.controls) == pytest.approx((own.mean(), others.mean()))
+    assert added.spread == pytest.approx(math.sqrt(sum(variances)))
+    for p_value in (None, 0.02, 0.03):
+        gain = AddedSuccess(0.6, 0.1, 0.05, p_value)
+        result = AttackResult(SuccessRate(7, 10), None, SuccessRate(2, 10), added_success=gain)
+        found = {one.measure: one for one in result.estimates()}["added_risk"]
+        assert (found.value, found.baseline) == (pytest.approx(0.5 / 0.8), 0.0)
+        low, high = (0.5 / 0.8 + sign * norm.ppf(0.975) * 0.05 / 0.8 for sign in (-1, 1))
+        assert found.lower == (0 if p_value == 0.03 else pytest.approx(low))
+        assert found.upper == pytest.approx(high)
+    found = {one.measure: one for one in result.estimates()}["detectable_added_risk"]
+    assert found.value == pytest.approx((norm.ppf(0.975) + norm.ppf(0.8)) * 0.05 / 0.8)
+    reach = AddedSuccess(1.0, 0.1, 0.05, reach=(0.2, 0.3))
+    found = AttackResult(SuccessRate(7, 10), None, SuccessRate(1, 10), added_success=reach).added_risk_estimate(
+        "", "", {}
+    )
+    assert (found.value, found.lower, found.upper) == (1.0, pytest.approx(0.8), 1.0)
+
+
+@pytest.mark.parametrize("controls", [SuccessRate(4, 4), SuccessRate(0, 0)])
+def test_where_controls_leave_nothing_no_figure_is_given(controls: SuccessRate) -> None:
+    result = AttackResult(SuccessRate(3, 4), None, controls, added_success=AddedSuccess(0.5, 0.1, 0.1))
+    found = {one.measure: one for one in result.estimates()}
+    for name in ("excess_risk", "detectable_excess", "added_risk", "detectable_added_risk"):
+        assert found[name].value is None
+        assert found[name].reason
