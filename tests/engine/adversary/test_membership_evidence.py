@@ -17,6 +17,7 @@ from sfumato.engine.adversary.membership_evidence import (
     MembershipProbe,
     ProbeMatrix,
     SequentialPermutationTest,
+    _weight_moments,
     combine_probe_scores,
     weigh_evidence,
 )
@@ -201,3 +202,36 @@ def test_as_many_people_as_it_says_are_found_with_the_power_that_it_says() -> No
         found.append(weigh_evidence(leaky, members, records, level).p <= level)
     assert 15 <= np.median(fewest) <= 60
     assert binomtest(sum(found), len(found), 0.8).pvalue > 0.001
+
+
+def test_the_weights_of_people_are_those_of_units_of_one_person() -> None:
+    rng = np.random.default_rng(20)
+    for eligible in (None, rng.permutation(50)[:20]):
+        hits = (np.arange(50) if eligible is None else eligible)[:7]
+        look = MembershipProbe("", "", hits, eligible)
+        assert _weight_moments(look, None) == pytest.approx(_weight_moments(look, np.arange(50)))
+    weights = np.zeros(50)
+    weights[eligible] = -7 / 20
+    weights[hits] += 1
+    expected = weights.sum(), (weights**2).sum(), weights[weights > 0].sum()
+    assert _weight_moments(look, None) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("groups", ["few", "many"])
+def test_permuted_scores_have_mean_0_variance_1_and_the_correlation_of_whom_they_find(groups: str) -> None:
+    """Whole groups are drawn at once where they are few, people one by one where they are many."""
+    rng = np.random.default_rng(21)
+    records, members = 60, 40
+    if groups == "few":
+        sets = [(np.arange(20), None), (np.arange(10, 30), None), (np.arange(15), np.arange(45))]
+    else:
+        sets = [(rng.permutation(records)[:size], None) for size in (12, 20, 25, 30, 14)]
+        sets += [(np.arange(12), np.arange(30)), (np.arange(20, 29), np.arange(15, 45))]
+    matrix = ProbeMatrix([MembershipProbe("", "", *one) for one in sets], members, records)
+    assert (4 * (len(matrix.sizes) - 1) < matrix.sizes[1:].sum()) == (groups == "few")
+    drawn = matrix.draw_permuted_scores(4000)
+    assert drawn.mean(axis=0) == pytest.approx(0, abs=0.07)
+    assert drawn.std(axis=0) == pytest.approx(1, abs=0.05)
+    free = [at for at, one in enumerate(matrix.looks) if one.eligible is None]
+    found = np.array([np.isin(np.arange(records), matrix.looks[at].hits) for at in free])
+    assert np.corrcoef(drawn[:, free].T) == pytest.approx(np.corrcoef(found), abs=0.07)
