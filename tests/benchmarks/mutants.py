@@ -1,8 +1,8 @@
 """Which faults the tests see: python tests/benchmarks/mutants.py [--mutants 300] [--seed 1] [--rooms engine/matching ...] [--numbers 3 17 ...].
 
 Each mutant is the checkout with one change at random: a number (one more, or twice), a comparison (its bound in or out, or the opposite),
-or an arithmetic sign. The tests run on a copy in three stages, each up to the first test that fails: those nearest to the module (quick
-ones first), the room's quick ones, and the room's slow ones. Each stage has a limit of time. A mutant that no test fails on has survived;
+or an arithmetic sign. The tests run on a copy in three stages, each up to the first test that fails: the quick ones nearest to the
+module, the room's other quick ones, and the slow ones, the nearest first. Each stage has a limit of time. A mutant that no test fails on has survived;
 a few of these compute the same as before. A test that fails without the mutant too is left out.
 
 All tests are collected once. Each mutant is a fork of that process, in which the code of the changed function is exchanged; a mutant of
@@ -263,7 +263,9 @@ class Session:
         for number, mutant in self.tried:
             start = time.monotonic()
             found = self.killer(mutant, self.stages)
-            stage, node = try_anew(self.checkout, mutant, self.near[mutant.path]) if found is None else found
+            stage, node = (
+                try_anew(self.checkout, mutant, self.near[mutant.path], self.stages) if found is None else found
+            )
             every[mutant.room] += 1
             seen[mutant.room] += bool(node)
             change = f"{mutant.old.strip()!r} -> {mutant.new.strip()!r}"
@@ -307,16 +309,12 @@ class Session:
         def is_quick(item: pytest.Item) -> bool:
             return item.get_closest_marker("quick") is not None
 
-        items = [item for item in self.items if item.nodeid not in self.broken]
-        if stage == "near":
-            some = [item for item in items if place(item) in near]
-            return sorted(some, key=lambda item: (not is_quick(item), near[place(item)]))
+        items = [item for item in self.items if item.nodeid not in self.broken and is_quick(item) != (stage == "slow")]
         folders = TESTS[mutant.room]
-        some = [item for item in items if place(item).startswith(folders) and is_quick(item) == (stage == "quick")]
-        some = [item for item in some if place(item) not in near or stage == "slow"]
-        return sorted(
-            some, key=lambda item: next(at for at, name in enumerate(folders) if place(item).startswith(name))
-        )
+        nearest = sorted((item for item in items if place(item) in near), key=lambda item: near[place(item)])
+        others = [item for item in items if place(item) not in near and place(item).startswith(folders)]
+        others.sort(key=lambda item: next(at for at, name in enumerate(folders) if place(item).startswith(name)))
+        return {"near": nearest, "quick": others, "slow": nearest + others}[stage]
 
     def killer(self, mutant: Mutant, stages: list[str]) -> tuple[str, str] | None:
         """Return the stage and the test that sees a mutant, both empty where none does; None if its module has to be loaded anew."""
@@ -351,10 +349,12 @@ class Session:
         return "", ""
 
 
-def try_anew(checkout: Checkout, mutant: Mutant, targets: list[str]) -> tuple[str, str]:
-    """Try a mutant on the nearest tests in a process of its own, for what is computed when its module is loaded."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *targets]
-    for stage, marks in (("near", "quick"), ("slow", "slow")):
+def try_anew(checkout: Checkout, mutant: Mutant, targets: list[str], stages: list[str]) -> tuple[str, str]:
+    """Try a mutant in a process of its own, for what is computed when its module is loaded: on the nearest tests, then on the room's."""
+    for stage in stages:
+        places = list(TESTS[mutant.room]) if stage == "quick" else targets
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *places]
+        marks = "slow" if stage == "slow" else "quick"
         with checkout.mutated(mutant):
             try:
                 done = subprocess.run(
@@ -400,9 +400,11 @@ def main() -> None:
         os.chdir(checkout.root)
         near = {path: nearest_tests(path, checkout.root) for path in {mutant.path for _, mutant in tried}}
         folders = {folder for _, mutant in tried for folder in TESTS[mutant.room]}
+        if options.stages == ["near"]:
+            folders = set()
         files = {name for names in near.values() for name in names if not name.startswith(tuple(folders))}
         session = Session(checkout, near, tried, options.stages)
-        marks = "quick or slow"
+        marks = "quick or slow" if "slow" in options.stages else "quick"
         arguments = [
             "-q",
             "-p",

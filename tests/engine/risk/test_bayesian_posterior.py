@@ -22,6 +22,7 @@ from sfumato.engine.methods.results import WholeReleaseMeasure
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.risk.bayesian_posterior import _effective_draws
 
 Row = tuple[str, ...]
 
@@ -404,3 +405,17 @@ def test_nothing_is_said_where_draws_bear_too_little(heavy: float, said: bool) -
     assert all(
         str(round(heavy * 20)) in row.reason for row in rows if row.measure == "posterior_risk" and row.draw is None
     )
+
+
+def test_draws_of_lacking_records_count_by_the_evenness_of_their_weights() -> None:
+    """Kish's number at the truth under the last dataset: all of equal ones, one where one bears everything."""
+    rng = np.random.default_rng(3)
+    draws = [rng.normal(size=(5, 4, 3)) for _ in range(6)]
+    truth = np.array([0, 3, 1, 2, 0])
+    found = _effective_draws(draws, truth)
+    for record, own in enumerate(truth.tolist()):
+        weights = [math.exp(one[record, own, -1]) for one in draws]
+        assert found[record] == pytest.approx(sum(weights) ** 2 / sum(w * w for w in weights))
+    assert _effective_draws([draws[0]] * 6, truth) == pytest.approx(6)
+    assert _effective_draws([draws[0], draws[0] - 100], truth) == pytest.approx(1)
+    assert _effective_draws(draws[:1], truth).tolist() == [1] * 5
