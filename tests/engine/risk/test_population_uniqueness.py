@@ -478,3 +478,54 @@ def test_samples_of_adult_whose_people_are_known(public_data: Callable[[str], Pa
     assert value == pytest.approx(true, rel=0.08)
     true, value, _ = means[0.1, "two_way"]
     assert value < 0.85 * true
+
+
+def main_effects(shape: tuple[int, ...]) -> Floats:
+    places = np.indices(shape).reshape(len(shape), -1)
+    marks = [(places[i][:, None] == np.arange(1, size)) for i, size in enumerate(shape)]
+    return np.hstack([np.ones((places.shape[1], 1)), *marks]).astype(float)
+
+
+@pytest.mark.parametrize("of", EXPECTED_COUNTS, ids=lambda of: of.name)
+def test_half_an_interval_is_that_of_unseen_people_and_of_the_estimated_means(of: ExpectedCount) -> None:
+    """The delta method by a design matrix: with every mean x moves in proportion."""
+    counts = np.random.default_rng(6).poisson(1.5, (3, 4, 5)).astype(float)
+    model = model_of(counts, 0.2, 1)
+    unique, design = counts.ravel() == 1, main_effects(counts.shape)
+    mean = model.sample.fitted_means.ravel()
+    x = 0.8 * mean[unique] / 0.2
+    others = np.arange(300)
+    per_record = (others == 0).astype(float) if of is EXPECTED_UNIQUES else 1 / (1.0 + others)
+    chance = stats.poisson.pmf(others[None, :], x[:, None])
+    moments = chance @ per_record, chance @ per_record**2
+    step = 1e-5 * x
+    moved = stats.poisson.pmf(others[None, :], (x + step)[:, None]) @ per_record
+    gradient = design[unique].T @ ((moved - moments[0]) / step * x)
+    fitting = gradient @ np.linalg.inv(design.T @ (mean[:, None] * design)) @ gradient
+    expected = 1.96 * math.sqrt(float(np.sum(moments[1] - moments[0] ** 2) + fitting))
+    assert model.half_width(of) == pytest.approx(expected, rel=1e-3)
+    assert model.expected_count(of) == pytest.approx(float(moments[0].sum()))
+
+
+@pytest.mark.parametrize("of", EXPECTED_COUNTS, ids=lambda of: of.name)
+def test_the_specification_statistic_is_the_formula_of_its_docstring(of: ExpectedCount) -> None:
+    counts = np.random.default_rng(8).poisson(1.2, (3, 4, 5)).astype(float)
+    model = model_of(counts, 0.25, 1)
+    mean, design, f = model.sample.fitted_means.ravel(), main_effects(counts.shape), counts.ravel()
+    people, others = 4 * mean, 3 * mean
+
+    def of_people(at: Floats) -> Floats:
+        """h as a function of λ: x is (1 - π) λ."""
+        return of.chance(0.75 * at)[0]
+
+    step = 1e-3
+    slope = (of_people(people + step) - of_people(people - step)) / (2 * step)
+    curve = (of_people(people + step) - 2 * of_people(people) + of_people(people - step)) / step**2
+    first = -people * np.exp(-mean) * slope
+    second = people * np.exp(-mean) * curve / (2 * 0.25)
+    bias = np.sum(first * (f - mean) + second * ((f - mean) ** 2 - f))
+    whole = np.linalg.inv(design.T @ (mean[:, None] * design))
+    left = first - design @ (whole @ (design.T @ (mean * first)))
+    error = math.sqrt(float(np.sum(left**2 * mean) + 2 * np.sum(second**2 * mean**2)))
+    assert model.specification_statistic(of) == pytest.approx(float(bias) / error, rel=1e-3)
+    assert others == pytest.approx(model.people.ravel() * 0.75)
