@@ -20,13 +20,14 @@ import sfumato.workspace.gate.public_figures as module
 from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.privacy import PrivacyAccount, sum_accounts
+from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.budget import check_budget, privacy_accounts
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.utility.ecdf import ecdf_difference, largest_gap
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Finding, examine_release
-from sfumato.workspace.gate.public_figures import draw_discrete_laplace
-from sfumato.workspace.policy.disclosure import PublicFigure
+from sfumato.workspace.gate.public_figures import draw_discrete_laplace, has_paid_noise
+from sfumato.workspace.policy.disclosure import DisclosureRules, PublicFigure
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
@@ -285,3 +286,17 @@ def test_the_noise_has_the_distribution_that_pays() -> None:
     expected = math.tanh(0.5 / scale) * np.exp(-np.abs(np.arange(-6, 7)) / scale)
     shares = np.array([np.mean(drawn == one) for one in range(-6, 7)])
     assert np.abs(shares - expected).max() < 5 * math.sqrt(0.17 * 0.83 / 40_000)
+
+
+def test_a_figure_without_an_epsilon_or_with_more_than_its_value_is_not_paid_for() -> None:
+    row, rules = Row("utility", "utility.ecdf", "gap", "age", "synthetic", None, None, 0.123), DisclosureRules()
+    figure = PublicFigure(row, noisy=(37, 300), epsilon=1e-9)
+    assert has_paid_noise(figure, rules), "37 of 300 to three digits"
+    for other in (
+        replace(figure, epsilon=0.0),
+        replace(figure, noisy=None),
+        replace(figure, noisy=(38, 300)),
+        *(replace(figure, row=replace(row, **{name: 0.1})) for name in ("lower", "upper", "baseline")),
+        replace(figure, row=replace(row, reason="of 300 records")),
+    ):
+        assert not has_paid_noise(other, rules)
