@@ -10,6 +10,7 @@ from scipy.stats import kstest, norm
 
 from sfumato.engine.adversary.calibration import (
     _count_true_positives,
+    area_without_release,
     detectable_area,
     draw_first_half,
     evaluate_best_attacker,
@@ -156,3 +157,19 @@ def test_halves_have_half_of_each_side() -> None:
     assert (int(first[member].sum()), int(first[~member].sum())) == (10, 5)
     assert not has_enough_people(member)
     assert has_enough_people(np.arange(40) < 20)
+
+
+def test_people_who_differ_without_a_release_count_from_a_half_upwards() -> None:
+    """The attacker that is best on the other half, by pairs of one half each; less than a half is a half."""
+    rng = np.random.default_rng(9)
+    member, first = np.arange(120) % 2 == 0, np.arange(120) < 60
+    for shift in (0.8, 0.0, -0.8):
+        scores = rng.normal(size=(120, 3)) + shift * member[:, None] * [1.0, 0.5, 0.7]
+        areas = [
+            [np.mean(scores[half & member, k][:, None] > scores[half & ~member, k][None, :]) for k in range(3)]
+            for half in (first, ~first)
+        ]
+        crossed = (areas[1][int(np.argmax(areas[0]))] + areas[0][int(np.argmax(areas[1]))]) / 2
+        assert area_without_release(scores, member, first) == pytest.approx(max(0.5, crossed))
+        assert (crossed > 0.6) == (shift > 0)
+    assert area_without_release(scores[:, :0], member, first) == 0.5

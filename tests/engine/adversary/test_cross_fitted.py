@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 from sklearn.linear_model import Ridge
+from statsmodels.stats.proportion import proportion_confint
 
-from sfumato.engine.adversary.cross_fitted import TargetEvaluations, cross_fitted_smoother, draw_folds, evaluate_targets
+from sfumato.engine.adversary.cross_fitted import (
+    TargetEvaluations,
+    _area_variance,
+    cross_fitted_smoother,
+    draw_folds,
+    evaluate_targets,
+)
 
 
 @pytest.mark.parametrize("features", [7, 40])
@@ -119,3 +127,58 @@ def test_level_of_the_simultaneous_interval_over_many_null_audits() -> None:
     alarms = [bool((audit(0.0, rng).area_limits(simultaneous=True)[0] > 0.5).any()) for _ in range(400)]
     print(f"simultaneous 95 % intervals miss 1/2 from above in {np.mean(alarms):.3f} of 400 null audits")
     assert np.mean(alarms) <= 0.05  # 2.5 %, three standard errors
+
+
+def evaluations(rng: np.random.Generator, targets: int = 5, permutations: int = 40) -> TargetEvaluations:
+    areas = 0.5 + rng.normal(0, 0.08, (1 + permutations, targets))
+    areas[0] += 0.2
+    some = rng.integers(20, 40, (2, targets))
+    hits = rng.integers(0, 20, (2, targets)) / some
+    return TargetEvaluations(
+        areas, rng.uniform(0.02, 0.06, targets), hits[0], np.full(targets, 0.1), hits[0], hits[1], some[0], some[1]
+    )
+
+
+def test_limits_of_areas_are_those_that_the_largest_and_smallest_of_permuted_ones_reach() -> None:
+    for seed in range(5):
+        found = evaluations(np.random.default_rng(seed))
+        permuted = [[(a - 0.5) / e for a, e in zip(row, found.standard_errors, strict=True)] for row in found.areas[1:]]
+        above = max(norm.ppf(0.975), float(np.quantile([max(row) for row in permuted], 0.975)))
+        below = max(norm.ppf(0.975), float(np.quantile([-min(row) for row in permuted], 0.975)))
+        assert found.critical_deviations == pytest.approx((above, below))
+        for together, (up, down) in ((True, (above, below)), (False, (norm.ppf(0.975),) * 2)):
+            low, high = found.area_limits(together)
+            assert low == pytest.approx(np.maximum(found.areas[0] - up * found.standard_errors, 0))
+            assert high == pytest.approx(np.minimum(found.areas[0] + down * found.standard_errors, 1))
+
+
+def test_figures_over_targets_are_means_largest_ones_and_quantiles() -> None:
+    found = evaluations(np.random.default_rng(7))
+    some = np.array([True, False, True, True, False])
+    mean = found.areas[:, some].mean(axis=1)
+    spread = max(np.std(mean[1:]), math.sqrt(sum(found.standard_errors[some] ** 2)) / 3)
+    reach = norm.ppf(0.975) * spread
+    assert found.mean_area(some) == pytest.approx((mean[0], mean[0] - reach, min(1.0, mean[0] + reach)))
+    largest = [max(row) for row in found.areas[:, some].tolist()]
+    assert found.p_value(some) == pytest.approx(sum(a >= largest[0] for a in largest) / len(largest))
+    expected = np.quantile(largest[1:], 0.95) + norm.ppf(0.8) * np.median(found.standard_errors[some])
+    assert found.detectable_area(some) == pytest.approx(min(1.0, expected), abs=1e-5)
+    value, below, above = [], 0.0, 0.0
+    for at in np.flatnonzero(some):
+        hit, false = found.hit_rates[at], found.false_hit_rates[at]
+        ends = proportion_confint(round(hit * found.n_with_target[at]), found.n_with_target[at], method="wilson")
+        others = proportion_confint(
+            round(false * found.n_without_target[at]), found.n_without_target[at], method="wilson"
+        )
+        value.append(hit - false)
+        below += (hit - ends[0]) ** 2 + (others[1] - false) ** 2
+        above += (ends[1] - hit) ** 2 + (false - others[0]) ** 2
+    middle = float(np.mean(value))
+    limits = max(-1.0, middle - math.sqrt(below) / 3), min(1.0, middle + math.sqrt(above) / 3)
+    assert found.mean_advantage(some) == pytest.approx((middle, *limits))
+
+
+def test_one_score_on_a_side_has_the_variance_of_all_orders() -> None:
+    places = [sum(one > other for other in range(4) if other != one) / 3 for one in range(4)]
+    assert _area_variance(np.zeros(1), np.zeros(3)) == pytest.approx(np.var(places))
+    assert _area_variance(np.zeros(3), np.zeros(1)) == pytest.approx(np.var(places))
