@@ -391,9 +391,12 @@ def test_each_dataset_alone_has_its_own_candidates() -> None:
             assert alone.per_record["candidates"][i] == sum(weight >= weights[own] for weight in weights.values())
     both = found.whole.per_record["candidates"]
     assert not np.array_equal(both, found.datasets[0].per_record["candidates"])
+    risk = next(e.value for e in found.datasets[0].estimates if e.measure == "posterior_risk")
+    assert value(found, "posterior_risk_of_first", datasets=1) == pytest.approx(risk)
+    assert value(found, "posterior_risk_of_first", datasets=2) == value(found, "posterior_risk")
 
 
-@pytest.mark.parametrize(("heavy", "said"), [(0.4, True), (0.6, False)])
+@pytest.mark.parametrize(("heavy", "said"), [(0.4, True), (0.5, True), (0.6, False)])
 def test_nothing_is_said_where_draws_bear_too_little(heavy: float, said: bool) -> None:
     of = recipe(m=1)
     data = table(of, [("0", "0"), ("0", "1"), ("1", "0"), ("1", "1")] * 5)
