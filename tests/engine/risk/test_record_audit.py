@@ -152,7 +152,7 @@ def test_results_do_not_depend_on_blocks_or_the_order_of_records_and_name_the_ta
     assert one.guesses["weight"].shape == (4, len(one.guesses["feature"]))
     figures = {name: values[np.isfinite(areas)] for name, values in one.whole.per_record.items()}
     low, high = figures["audited_lower"], figures["audited_upper"]
-    assert ((0 <= low) & (low <= figures["audited_auc"]) & (figures["audited_auc"] <= high) & (high <= 1)).all()
+    assert ((low >= 0) & (low <= figures["audited_auc"]) & (figures["audited_auc"] <= high) & (high <= 1)).all()
     assert figures["audited_risk"].tolist() == [max(2 * one - 1, 0) for one in low.tolist()]
 
 

@@ -310,6 +310,7 @@ def test_order_of_rows_and_spelling_of_numbers_change_nothing() -> None:
     )
     assert values(first) == values(again)
     assert np.array_equal(first.per_record["linked"][order], again.per_record["linked"])
+    assert not any("are targets" in one.reason for one in first.estimates), "all records are"
 
 
 @pytest.mark.slow
