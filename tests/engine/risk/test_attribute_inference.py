@@ -271,3 +271,20 @@ def test_who_ignores_a_place_that_was_dealt_anew_guesses_the_pay_of_people_in_th
     assert nothing["largest_excess_risk"].lower <= 0 <= nothing["largest_excess_risk"].upper  # type: ignore[operator]
     less = answers(attacked(own, others, dealt, **{**settings, "known": ("age",)}), "pay")
     assert leaks["largest_excess_risk"].upper >= less["largest_excess_risk"].lower  # type: ignore[operator]
+
+
+def test_controls_are_guessed_without_the_release_by_other_controls_alone() -> None:
+    """Everybody is alone with their age, and illness has nothing to do with it: a release of others adds nothing.
+
+    Whoever let controls be guessed by a half that has them would take them for known without the release, and find a leak.
+    """
+    found = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        age, ill = rng.permutation(300).astype(float), rng.choice(list("xyz"), 300)
+        own, others, released = (
+            table(pd.DataFrame({"age": age[some], "ill": ill[some]}))
+            for some in (slice(0, 100), slice(100, 200), slice(200, 300))
+        )
+        found.append(answers(attacked(own, others, released, seed))["added_risk"].value)
+    assert np.mean(np.array(found, dtype=float)) == pytest.approx(0, abs=0.2)

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from prepared_tables import schema_of
 from scipy.stats import norm
+from statsmodels.stats.proportion import proportion_confint
 
 from sfumato.engine.adversary.density import NeighbourDistances, log_density_ratio
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
@@ -317,3 +318,15 @@ def test_the_score_orders_as_the_true_ratio_of_densities() -> None:
     truth = norm.logpdf(asked, 0, 0.5) - norm.logpdf(asked, 0, 1)
     assert np.abs(found - truth).mean() < 0.25
     assert np.corrcoef(found, truth)[0, 1] > 0.95
+
+
+def test_the_rate_of_the_best_attacker_has_wilson_s_interval_for_all_people() -> None:
+    rng = np.random.default_rng(14)
+    own, fresh = drawn(80, rng), drawn(80, rng)
+    fresh.iloc[:30] = own.iloc[:30]
+    found = attacked(table(own), table(drawn(120, rng)), [table(fresh)], people=("random",)).whole
+    rate = next(e for e in found.estimates if e.measure == "family_tpr")
+    assert rate.value is not None
+    assert 0.1 < rate.value < 0.9
+    ends = proportion_confint(rate.value * 80, 80, method="wilson")
+    assert (rate.lower, rate.upper) == pytest.approx(ends)

@@ -27,7 +27,7 @@ from sfumato.engine.matching.match_weights import PatternCounts, learn_weights, 
 from sfumato.engine.matching.radius import Radius
 from sfumato.engine.methods.results import Estimate, Measure
 from sfumato.engine.methods.run import Run
-from sfumato.engine.risk.record_linkage import RecordLinkageSpec, record_linkage
+from sfumato.engine.risk.record_linkage import RecordLinkageSpec, _linkage_remarks, record_linkage
 
 RUN = Run(np.random.default_rng(0))
 KINDS = {"age": Kind.COUNT, "pay": Kind.CONTINUOUS, "born": Kind.DATE}
@@ -310,6 +310,15 @@ def test_order_of_rows_and_spelling_of_numbers_change_nothing() -> None:
     )
     assert values(first) == values(again)
     assert np.array_equal(first.per_record["linked"][order], again.per_record["linked"])
+
+
+def test_a_sample_of_targets_and_a_table_without_a_kept_variable_are_remarked_and_no_others() -> None:
+    rng = np.random.default_rng(7)
+    rows, other = people(rng, 40, 3), people(rng, 40, 3)
+    whole, drawn = tables(rows, other)
+    assert list(_linkage_remarks(whole, whole, 40)) == []
+    assert list(_linkage_remarks(whole, whole, 39)) == ["39 of 40 records are targets"]
+    assert [one[:19] for one in _linkage_remarks(whole, drawn, 40)] == ["no variable is kept"]
 
 
 @pytest.mark.slow

@@ -237,6 +237,9 @@ def test_the_contract_limits_are_classes_of_three_and_an_average_of_a_tenth() ->
 
     assert classes(3, *[100] * 5).status == "pass"  # average: six classes of 503 people
     assert (classes(2, *[100] * 5).status, classes(2, *[100] * 5).people) == ("block", 2)
+    said = "2 of 502 people (0.4 %) share their values of region, released unchanged, with fewer than 2 others; 0 have"
+    assert said in classes(2, *[100] * 5).message
+    assert "finds 6 on average (1.2 %)" in classes(2, *[100] * 5).message, "one of each class"
     assert classes(*[10] * 8).status == "pass"  # an average of exactly .1
     over = classes(*[10] * 8, *[9] * 4)
     assert (over.status, over.people) == ("block", 36)
