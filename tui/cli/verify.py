@@ -83,7 +83,7 @@ def verify(
     sys.exit(0 if made and not found.problems else 1)
 
 
-COMMITMENT_HOLDS = "checked by the commitment: nobody without the workspace's key can have made the public manifest"
+COMMITMENT_HOLDS = "checked by the commitment: only somebody with the workspace's key can have made the public manifest"
 
 
 def _manifest_lines(found: VerifiedFolder) -> list[str]:
