@@ -16,13 +16,14 @@ Sfumato.
 from __future__ import annotations
 
 import importlib
-import tomllib
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from ..data.toml import read_toml
 
 if TYPE_CHECKING:
     from sfumato.engine.methods.registry import Method
@@ -50,7 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if name := config.getini("sfumato_examples"):
         from .examples import SETTINGS
 
-        SETTINGS.update(tomllib.loads((config.rootpath / name).read_text("utf-8")))
+        SETTINGS.update(read_toml((config.rootpath / name).read_text("utf-8")))
     if name or config.getoption("sfumato_method"):
         config.pluginmanager.register(importlib.import_module(f"{__package__}.examples"))
     if config.getoption("sfumato_method"):

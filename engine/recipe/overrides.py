@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..data.toml import read_toml
 from ..errors import BadInput
 
 STEP = re.compile(r"""("(?:[^"\\]|\\.)*"|'[^']*'|[^.\[\]="'][^.\[\]=]*|)\]?([.\[=])""")
@@ -25,8 +25,8 @@ def apply_settings(table: Mapping[str, Any], settings: Sequence[str]) -> dict[st
     for setting in map(str.strip, settings):
         path, text = _split_setting(setting)
         try:
-            value = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
+            value = read_toml(f"value = {text}")["value"]
+        except BadInput:
             value = text.strip()
         _set_value(changed, path, value, f"--set {setting.removesuffix(text).rstrip(' =')}")
     return changed
@@ -54,8 +54,8 @@ def _unquote_step(step: str, setting: str) -> str:
     if step[:1] not in ('"', "'"):
         return step
     try:
-        return str(tomllib.loads(f"name = {step}")["name"])
-    except tomllib.TOMLDecodeError:
+        return str(read_toml(f"name = {step}")["name"])
+    except BadInput:
         raise BadInput(f"--set {setting}", "a name in quotation marks is written as in TOML") from None
 
 

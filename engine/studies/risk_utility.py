@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -32,6 +31,7 @@ from scipy.special import betaincinv
 from ..data.intervals import NON_NEGATIVE, SHARE, Range
 from ..data.microdata import Microdata, to_column
 from ..data.schema import Role, Schema
+from ..data.toml import read_toml
 from ..design.binning import BinningRule
 from ..design.categories import BinsByVariable, categories_of_variable
 from ..design.estimation import RegressionModel
@@ -91,8 +91,8 @@ class Synthesiser:
             )
         settings = [part.partition("=") for part in found[2].split()]
         try:
-            read = tuple((name, tomllib.loads(f"value = {text}")["value"]) for name, _, text in settings)
-        except tomllib.TOMLDecodeError:
+            read = tuple((name, read_toml(f"value = {text}")["value"]) for name, _, text in settings)
+        except BadInput:
             raise ValueError(
                 f'{value!r}: a setting is written as in a recipe, such as block=10 or order="recipe"'
             ) from None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 from sfumato.tui.parts.fields import FormField
 from sfumato.tui.session import jobs
@@ -55,8 +55,8 @@ def project_draft(project_id: int, workspace: Workspace) -> PlanDraft | None:
 def _original_file(draft: PlanDraft | None) -> str:
     """Return the file that the plan names, if it still exists; otherwise empty."""
     try:
-        data = {} if draft is None else tomllib.loads(draft.toml).get("data", {})
-    except tomllib.TOMLDecodeError:
+        data = {} if draft is None else read_toml(draft.toml).get("data", {})
+    except BadInput:
         return ""
     file = data.get("file", "") if isinstance(data, Mapping) else ""
     # Imported data outlive their file, which may have been moved or deleted.

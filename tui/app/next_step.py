@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -12,6 +11,8 @@ from typing import Any
 from textual.app import App
 from textual.content import Content
 
+from sfumato.engine.data.toml import read_toml
+from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import agreeing_word
 from sfumato.workspace.audit import AuditAct
 from sfumato.workspace.plan.drafts import find_draft
@@ -83,8 +84,8 @@ class ProjectStage:
 def stage_of_plan(toml: str) -> PlanStage | None:
     """Return whether a plan has roles, and its numbers of makers, measures and thresholds; None for an unreadable text."""
     try:
-        table = tomllib.loads(toml)
-    except tomllib.TOMLDecodeError:
+        table = read_toml(toml)
+    except BadInput:
         return None
     variables = mapping_or_empty(table.get("variables")).values()
     release = mapping_or_empty(table.get("release"))
@@ -98,8 +99,8 @@ def stage_of_plan(toml: str) -> PlanStage | None:
 def _same_table(one: str, other: str) -> bool:
     """Return whether two texts are the same TOML table; False if one cannot be read."""
     try:
-        return tomllib.loads(one) == tomllib.loads(other)
-    except tomllib.TOMLDecodeError:
+        return read_toml(one) == read_toml(other)
+    except BadInput:
         return False
 
 

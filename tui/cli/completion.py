@@ -6,13 +6,15 @@ What cannot be read is not offered, and nothing is written.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
+
+from sfumato.engine.data.toml import read_toml
+from sfumato.engine.errors import BadInput
 
 from ..session.places import default_workspace
 from .speech import echo
@@ -123,8 +125,8 @@ def _recipe_table_or_empty(name: object) -> dict[str, Any]:
 def _parse_toml_or_empty(text: str) -> dict[str, Any]:
     """Return the table of a TOML text; empty where it is none."""
     try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):
+        return read_toml(text)
+    except BadInput:
         return {}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -16,6 +15,7 @@ from textual.message import Message
 from textual.widgets import Input
 from textual.worker import get_current_worker
 
+from sfumato.engine.data.toml import read_toml
 from sfumato.engine.methods.labels import measure_name
 from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.rows import Row
@@ -441,7 +441,7 @@ def shortened_among(names: tuple[str, ...], width: int) -> Mapping[str, str]:
 @lru_cache(maxsize=16)
 def names_in_recipe(toml: str) -> tuple[str, ...]:
     """Return the human names of all numbers that a recipe's methods may give."""
-    table = tomllib.loads(toml)
+    table = read_toml(toml)
     steps = [*table.get("synthesis", []), *table.get("measure", []), *table.get("study", [])]
     methods = [method_by_key(key) for key in dict.fromkeys(str(step.get("method")) for step in steps)]
     keys = (f"{method.key}.{output.name}" for method in methods if method for output in method.outputs)

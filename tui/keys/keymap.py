@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import textwrap
-import tomllib
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
@@ -19,7 +18,8 @@ from typing import Any
 from textual.binding import Binding
 from textual.keys import Keys, format_key
 
-from sfumato.engine.errors import near_miss_hint
+from sfumato.engine.data.toml import read_toml
+from sfumato.engine.errors import BadInput, near_miss_hint
 from sfumato.workspace.errors import StrangeFile
 from sfumato.workspace.plain_files import read_plain
 
@@ -68,9 +68,9 @@ def read_keymap(file: Path) -> dict[str, str]:
     except (OSError, UnicodeDecodeError) as error:
         raise BadKeymap(f"{file}: it cannot be read as text: {error}") from None
     try:
-        asked = dict(_flatten_table(tomllib.loads(text)))
-    except tomllib.TOMLDecodeError as error:
-        raise BadKeymap(f"{file}: {error}") from None
+        asked = dict(_flatten_table(read_toml(text)))
+    except BadInput as error:
+        raise BadKeymap(f"{file}: {error.message}") from None
     problem = next(_keymap_problems(asked), None)
     if problem is not None:
         name, said = problem

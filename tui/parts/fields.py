@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 
 from .offers import OfferedValue
@@ -204,8 +204,8 @@ def _split_at_commas(text: str) -> list[str]:
 def _parse_toml(text: str) -> Any:
     """Return the number, truth value, text or list that a text denotes; otherwise the text itself."""
     try:
-        value = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
+        value = read_toml(f"value = {text}")
+    except BadInput:
         return text
     # ``1 \nx = 2`` would define a second key; dates have a type of their own in TOML and stay texts.
     found = value["value"]

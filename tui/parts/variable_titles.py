@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from functools import lru_cache
+
+from sfumato.engine.data.toml import read_toml
+from sfumato.engine.errors import BadInput
 
 
 @lru_cache(maxsize=8)
 def variable_titles(recipe_toml: str) -> Mapping[str, str]:
     """Return the titles that a recipe gives its variables, by name; none if it cannot be read."""
     try:
-        variables = tomllib.loads(recipe_toml).get("variables", {})
-    except tomllib.TOMLDecodeError:
+        variables = read_toml(recipe_toml).get("variables", {})
+    except BadInput:
         return {}
     found = variables.items() if isinstance(variables, Mapping) else ()
     titles = {name: one.get("title") for name, one in found if isinstance(one, Mapping)}

@@ -4,7 +4,6 @@ risk.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +16,7 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.widgets import Static
 
+from sfumato.engine.data.toml import read_toml
 from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind_act
 from sfumato.workspace.reporting.words import duration_text, varying_settings_of_recipe
@@ -458,7 +458,7 @@ def brief_run_and_plan(run_id: int, workspace: Workspace, *, beside: bool) -> tu
     facts = [("" if at else "met", line) for at, line in enumerate(labelled_verdict_lines(met))]
     return read_run_detail(workspace, run_id), [
         *facts,
-        *plan_facts(tomllib.loads(recipe_text_of(workspace, run_id)), limits=not verdicts),
+        *plan_facts(read_toml(recipe_text_of(workspace, run_id)), limits=not verdicts),
     ]
 
 

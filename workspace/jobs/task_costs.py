@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from sfumato.engine.data.toml import read_toml
+from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import Task, TaskKind, plan_tasks, points_of_task
 from sfumato.engine.methods.task_rates import PROCESS, draw_rate_of, task_rate_of
 from sfumato.engine.recipe.recipe import Recipe
@@ -184,8 +185,8 @@ def measure_recent_costs(workspace: Workspace, records: int) -> MeasuredCosts:
 def _parse_recipe_toml(toml: str) -> dict[str, object]:
     """Return the table of a recipe; empty where the text is not TOML."""
     try:
-        return tomllib.loads(toml)
-    except tomllib.TOMLDecodeError:
+        return read_toml(toml)
+    except BadInput:
         return {}
 
 

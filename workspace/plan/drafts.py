@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import tomli_w
+
+from sfumato.engine.data.toml import read_toml
 
 from ..audit import AuditAct, append_act
 from ..errors import NotFound, NotReady
@@ -144,19 +145,19 @@ def _draft_of_search(workspace: Workspace, project_id: int) -> PlanDraft | None:
     if row is None:
         return None
     run = find_run(workspace, row["run_id"])
-    return PlanDraft(project_id, run.dataset_id, _data_identity(tomllib.loads(run.recipe_toml)), row["toml"])
+    return PlanDraft(project_id, run.dataset_id, _data_identity(read_toml(run.recipe_toml)), row["toml"])
 
 
 def draft_of_run(workspace: Workspace, run_id: int, weights: Mapping[str, Any] | None = None) -> PlanDraft:
     """Return a plan that repeats a run on its records, with other ``[weights]`` where they are given. Raises NotFound."""
     run: StoredRun = find_run(workspace, run_id)
-    table = {**tomllib.loads(run.recipe_toml), **({} if weights is None else {"weights": dict(weights)})}
+    table = {**read_toml(run.recipe_toml), **({} if weights is None else {"weights": dict(weights)})}
     return PlanDraft(run.project_id, run.dataset_id, _data_identity(table), write_plan(table))
 
 
 def draft_of_import(project_id: int, dataset_id: int, toml: str) -> PlanDraft:
     """Return the plan that an import starts with: a recipe for the file that was just stored."""
-    return PlanDraft(project_id, dataset_id, _data_identity(tomllib.loads(toml)), toml)
+    return PlanDraft(project_id, dataset_id, _data_identity(read_toml(toml)), toml)
 
 
 def _draft_of_data(workspace: Workspace, project_id: int) -> PlanDraft | None:

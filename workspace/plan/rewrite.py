@@ -8,7 +8,6 @@ the values that differ. Where tomlkit cannot read a layout, the plan is written 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
@@ -19,6 +18,9 @@ import tomlkit
 from tomlkit.container import OutOfOrderTableProxy
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AoT, Array, InlineTable, Table
+
+from sfumato.engine.data.toml import read_toml
+from sfumato.engine.errors import BadInput
 
 from .drafts import SECTION_ORDER, inline_toml, write_plan
 
@@ -55,7 +57,7 @@ class PlanDocument:
 
     def __init__(self, toml: str) -> None:
         """Parse ``toml``, which must be valid."""
-        self.table: dict[str, Any] = tomllib.loads(toml)
+        self.table: dict[str, Any] = read_toml(toml)
         self._blocks: list[PlanBlock] | None = _split_blocks(toml)
 
     def set_section(self, key: str, value: Any) -> None:
@@ -115,8 +117,8 @@ def _join_blocks(blocks: Sequence[PlanBlock]) -> str:
 def _parses_to(text: str, table: TomlValues) -> bool:
     """Return whether a text is TOML with this content."""
     try:
-        return _equal_toml_values(tomllib.loads(text), table)
-    except tomllib.TOMLDecodeError:
+        return _equal_toml_values(read_toml(text), table)
+    except BadInput:
         return False
 
 

@@ -8,7 +8,6 @@ excluded one is gone.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -211,7 +210,7 @@ def _parse_line(text: str) -> _VariableLine:
     if entry is None:
         return _VariableLine(text)
     key = entry.group(1)
-    return _VariableLine(text, tomllib.loads(f"x = {key}")["x"] if key[0] in "\"'" else key, excluded=lead is not None)
+    return _VariableLine(text, read_toml(f"x = {key}")["x"] if key[0] in "\"'" else key, excluded=lead is not None)
 
 
 def _table_of_line(line: _VariableLine) -> dict[str, Any] | None:

@@ -24,13 +24,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
+from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput, near_miss_hint
 from sfumato.engine.methods.audience import AUDIENCES, Audience
 
@@ -162,8 +162,8 @@ def read_policy_of_workspace(directory: Path) -> Policy:
 def parse_policy(content: bytes) -> Policy:
     """Parse a policy from its TOML text. Raises BadInput at the key that is wrong."""
     try:
-        table = tomllib.loads(content.decode("utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        table = read_toml(content.decode("utf-8"), POLICY_FILE)
+    except UnicodeDecodeError as error:
         raise BadInput(POLICY_FILE, f"is not TOML: {error}") from None
     _check_known_keys(table, (*PLAIN, *TABLES, "audiences", "findings"), "")
     given: dict[str, Any] = {key: _check_value(key, table[key], key) for key in PLAIN if key in table}

@@ -12,13 +12,13 @@ review = "2027-11-01"
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput, near_miss_hint
 
 from ..plain_files import read_plain
@@ -125,8 +125,8 @@ def parse_judgements(content: bytes, run_id: int) -> Mapping[str, str]:
     .
     """
     try:
-        table = tomllib.loads(content.decode("utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        table = read_toml(content.decode("utf-8"), ASSESSMENT_FILE)
+    except UnicodeDecodeError as error:
         raise BadInput(ASSESSMENT_FILE, f"is not TOML: {error}") from None
     runs = table.pop("run", {})
     said = _parse_answers(table, "")

@@ -6,7 +6,6 @@ import json
 import math
 import os
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.engine import wording
 from sfumato.engine.data.schema import SURVEY_SETTING
+from sfumato.engine.data.toml import read_toml
 from sfumato.engine.wording import agreeing_word, count_noun, count_records, format_percent, record_noun
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ def varying_settings_by_method(rows: Iterable[tuple[str, Mapping[str, Any]]]) ->
 @lru_cache(maxsize=64)
 def varying_settings_of_recipe(recipe_toml: str) -> SettingsByMethod:
     """Return the settings in which uses of a method differ within a recipe, given as TOML."""
-    table = tomllib.loads(recipe_toml)
+    table = read_toml(recipe_toml)
     steps = [*table.get("measure", []), *table.get("study", [])]
     given = [(str(step["method"]), {name: value for name, value in step.items() if name != "method"}) for step in steps]
     return MappingProxyType(dict(varying_settings_by_method(given)))

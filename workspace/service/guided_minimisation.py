@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sfumato.engine.data.toml import read_toml
+from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import count_noun
 
 from ..plan.drafts import find_draft
@@ -67,8 +68,8 @@ def _project_table_from_row(row: Mapping[str, Any], planned: Mapping[str, str]) 
 def _roles_in_plan(toml: str) -> dict[str, str]:
     """Return the roles in a plan that may be unfinished, by variable."""
     try:
-        tables = tomllib.loads(toml).get("variables", {})
-    except tomllib.TOMLDecodeError:
+        tables = read_toml(toml).get("variables", {})
+    except BadInput:
         return {}
     found = tables.items() if isinstance(tables, dict) else ()
     return {name: str(table["role"]) for name, table in found if isinstance(table, dict) and "role" in table}

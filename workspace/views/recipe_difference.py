@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import EngineError
 from sfumato.engine.recipe.difference import PlanDifference, plan_differences
 
@@ -22,7 +22,7 @@ def differences_between_runs(first: StoredRun, second: StoredRun) -> tuple[PlanD
     try:
         return plan_differences(first.recipe.to_table(), second.recipe.to_table())
     except EngineError:  # a method of another package is gone
-        return plan_differences(tomllib.loads(first.recipe_toml), tomllib.loads(second.recipe_toml))
+        return plan_differences(read_toml(first.recipe_toml), read_toml(second.recipe_toml))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,4 +73,4 @@ def _recipe_table(run: StoredRun) -> Mapping[str, Any]:
     try:
         return run.recipe.to_table()
     except EngineError:
-        return tomllib.loads(run.recipe_toml)
+        return read_toml(run.recipe_toml)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sfumato.engine.data.toml import read_toml
 from sfumato.engine.recipe.difference import PlanDifference, plan_differences
 from sfumato.engine.recipe.thresholds import Verdict
 
@@ -74,8 +74,8 @@ def read_run_detail(workspace: Workspace, run_id: int) -> RunDetail:
         "SELECT name, records FROM dataset WHERE id = ?", (run.dataset_id,)
     ).fetchone()
     before = next((one for one in list_runs(workspace, run.project_id) if one.id < run.id), None)
-    table = tomllib.loads(run.recipe_toml)
-    changed = () if before is None else plan_differences(tomllib.loads(before.recipe_toml), table)
+    table = read_toml(run.recipe_toml)
+    changed = () if before is None else plan_differences(read_toml(before.recipe_toml), table)
     unmet = tuple(verdict for verdict in read_verdicts(workspace, run.id) if verdict.outcome != "met")
     m = table.get("release", {}).get("m")
     against = None if before is None else before.id
