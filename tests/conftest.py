@@ -31,6 +31,7 @@ from hypothesis import settings
 from prepared_workspaces import enter_recipe
 from public_data import PUBLIC_DATA
 
+import sfumato.workspace.policy.policy as policy_files
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.methods.registry import discover_methods
 from sfumato.engine.methods.run import PUBLIC
@@ -56,6 +57,7 @@ STATE = Path(tempfile.mkdtemp(prefix="sfumato-state-"))
 atexit.register(shutil.rmtree, STATE, ignore_errors=True)
 os.environ["XDG_STATE_HOME"] = str(STATE / "session")
 os.environ["XDG_DATA_HOME"] = str(STATE / "data")
+os.environ["XDG_CONFIG_HOME"] = str(STATE / "config")
 
 PICTURES = importlib.import_module("sfumato.workspace.documents.acro")
 DRAWN = functools.lru_cache(512)(vars(PICTURES)["svg_to_png"])
@@ -176,6 +178,36 @@ SMALL: dict[str, Any] = {
 def _own_state(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test is a machine of its own: it knows no head of a workspace that another test has copied."""
     monkeypatch.setenv("XDG_STATE_HOME", str(STATE / str(next(NUMBERS))))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(STATE / f"config-{next(NUMBERS)}"))
+    monkeypatch.setattr(policy_files, "OFFICE_POLICY", STATE / f"office-{next(NUMBERS)}" / "policy.toml")
+    monkeypatch.setattr(policy_files, "OFFICE_OWNERS", (0, os.geteuid()))
+
+
+@pytest.fixture
+def write_own_policy() -> Callable[[str], Path]:
+    """Write the policy of the user of this test."""
+
+    def write(text: str) -> Path:
+        return _write_policy_file(policy_files.own_policy_file(), text)
+
+    return write
+
+
+@pytest.fixture
+def write_office_policy() -> Callable[[str], Path]:
+    """Write the policy of the office of this test."""
+
+    def write(text: str) -> Path:
+        return _write_policy_file(policy_files.OFFICE_POLICY, text)
+
+    return write
+
+
+def _write_policy_file(file: Path, text: str) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, "utf-8")
+    file.chmod(0o600)
+    return file
 
 
 @pytest.fixture(autouse=True)

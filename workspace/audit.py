@@ -273,7 +273,7 @@ def check_row_seals(
         elif since:
             wrong.append(f"row {row.number} is sealed by another key than row {since} before it")
     if not since and not wrong:
-        lack.append("no row is sealed yet by the key that policy.toml names; the next act will be")
+        lack.append("no row is sealed yet by the key that the policy names; the next act will be")
     return SealFaults(tuple(wrong), tuple(lack))
 
 

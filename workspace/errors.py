@@ -2,6 +2,7 @@
 
 WorkspaceError
 ├── NotAWorkspace     the directory holds none, or one that this version cannot read
+├── ForbiddenPlace    its policy names a path, which only the user's or the office's may do
 ├── BrokenHistory     the audit log has lost its seals, or is not the one that is recorded outside the workspace
 ├── DamagedTable      a stored table is not what was stored
 ├── DamagedRecord     a record of the database is not one that we write
@@ -26,6 +27,10 @@ class WorkspaceError(Exception):
 
 class NotAWorkspace(WorkspaceError):
     """The directory is not a workspace that this version can open."""
+
+
+class ForbiddenPlace(WorkspaceError):
+    """The policy of the workspace names a place to write to or a key to read."""
 
 
 class BrokenHistory(WorkspaceError):

@@ -248,7 +248,7 @@ def test_no_release_and_no_report_changes_by_chains_that_are_kept(done: Workspac
     other = carried_out(tmp_path / "w", recipe(*plain, EXACT))
     written = []
     for at, workspace in (("kept", done), ("plain", other)):
-        write_run_release(workspace, 1, tmp_path / at, reason="simulated data")
+        write_run_release(workspace, 1, tmp_path / at, reason="simulated data only")
         files = sorted(path.relative_to(tmp_path / at) for path in (tmp_path / at).rglob("*") if path.is_file())
         written.append(files)
         content = b"".join((tmp_path / at / file).read_bytes() for file in files)

@@ -385,7 +385,7 @@ def test_a_workspace_behind_its_head_is_refused_until_that_is_accepted_for_a_rea
         )
         assert verify_workspace(workspace).wrong == ()
         with pytest.raises(BadInput, match="nothing to accept"):
-            accept_rollback(workspace, "once more")
+            accept_rollback(workspace, "release it once more")
 
 
 def test_of_two_copies_that_went_different_ways_one_is_refused(directory: Path, tmp_path: Path) -> None:
@@ -473,7 +473,7 @@ def test_the_policy_names_a_file_that_each_head_is_added_to(directory: Path, hea
     with pytest.raises(BrokenHistory, match=r"heads\.log"):
         Workspace.open(directory)
     with Workspace.open(directory, unchecked=True) as workspace:
-        head = accept_rollback(workspace, "a backup")
+        head = accept_rollback(workspace, "restored from a backup")
     assert str(head) in heads.read_text().splitlines()[-1], "it cannot be cut, so the last line counts"
     Workspace.open(directory).close()
 

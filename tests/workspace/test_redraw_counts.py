@@ -149,7 +149,7 @@ def test_summary_app_json_and_report_say_the_same(done: Workspace) -> None:
 
 @pytest.mark.slow
 def test_no_public_file_has_them(done: Workspace, tmp_path: Any) -> None:
-    write_run_release(done, 1, tmp_path / "out", reason="simulated data")
+    write_run_release(done, 1, tmp_path / "out", reason="simulated data only")
     public = [path for path in (tmp_path / "out" / "public").rglob("*") if path.is_file()]
     assert public
     for path in public:

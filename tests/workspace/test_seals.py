@@ -112,7 +112,7 @@ def test_a_failed_verdict_that_is_made_a_pass_is_named_wherever_it_would_be_used
         "the control: the chain of hashes alone sees nothing"
     )
     for use in (
-        lambda: write_run_release(sealed, 1, tmp_path / "out", reason="because"),
+        lambda: write_run_release(sealed, 1, tmp_path / "out", reason="because of a backup"),
         lambda: report_page(sealed, 1),
         lambda: result_object(sealed, 1),
         lambda: verify_run(sealed, "last") and verify_run(sealed, 1),
@@ -129,7 +129,7 @@ def test_a_released_table_that_is_swapped_for_the_confidential_one_is_named(seal
         "UPDATE artefact SET sha256 = (SELECT table_sha256 FROM dataset LIMIT 1) WHERE name = 'draw/1' AND run_id = 1",
     )
     with pytest.raises(NotAsSealed, match="table draw/1"):
-        write_run_release(sealed, 1, tmp_path / "out", reason="because")
+        write_run_release(sealed, 1, tmp_path / "out", reason="because of a backup")
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_without_its_key_a_workspace_is_looked_at_and_nothing_goes_out(sealed: W
         assert "could not be looked at" in verify_run(opened, 1).message
         for use in (
             lambda: report_page(opened, 1),
-            lambda: write_run_release(opened, 1, tmp_path / "out", reason="because"),
+            lambda: write_run_release(opened, 1, tmp_path / "out", reason="because of a backup"),
         ):
             with pytest.raises(NoKey):
                 use()

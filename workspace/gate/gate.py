@@ -22,7 +22,8 @@ from sfumato.engine.errors import BadInput, NotComputable, near_miss_hint
 from ..audit import user
 from ..errors import NotReleased
 from ..policy.justification import checked_justification
-from ..policy.policy import POLICY_FILE, Policy
+from ..policy.policy import POLICY_FILE, Policy, PolicyLevel, join_level, own_policy_file
+from ..policy.strictness import looser_value
 from ..process import reused_memory
 from ..store.workspace import Workspace
 from .checks import STATUSES, CheckNotApplicable, CheckResult, ExaminedRelease, GateCheck, Status
@@ -230,11 +231,35 @@ class Examination:
 
 
 def check_policy(policy: Policy) -> None:
-    """Raise BadInput where a policy has limits for an unknown check."""
+    """Raise BadInput where a policy has limits for an unknown check, or limits that are looser than those above it."""
     known = [check.key for check in CHECKS]
     for key in policy.findings:
         if key not in known:
             raise BadInput(f"{POLICY_FILE}: findings.{key}", f"no such check{_unknown_check_hint(key, known)}")
+    above, file_above = Policy(), str(own_policy_file())
+    for level in policy.levels:
+        for check in CHECKS:
+            _check_limits_not_looser(check, level, above, file_above)
+        above, file_above = join_level(above, level), level.file
+
+
+def _check_limits_not_looser(check: GateCheck, level: PolicyLevel, above: Policy, file_above: str) -> None:
+    """Raise BadInput where a policy's limits of a check are looser than those above it."""
+    limits = level.findings.get(check.key)
+    known = above.findings.get(check.key)
+    # The office, and the user where the office is silent, may choose limits that are looser than the check's own.
+    if limits is None or (known is None and level.file != POLICY_FILE):
+        return
+    for name, value, base in zip(
+        ("warn", "block"), (limits.warn, limits.block), check.limits_under_policy(above), strict=True
+    ):
+        if level.file != POLICY_FILE and getattr(known, name) is None:
+            continue
+        if value is not None and base is not None and (value < base if check.is_minimum else value > base):
+            raise looser_value(level.file, f"findings.{check.key}.{name}", value, base, file_above)
+    waivable = check.waivable if known is None or known.waivable is None else known.waivable
+    if limits.waivable and not waivable:
+        raise looser_value(level.file, f"findings.{check.key}.waivable", True, False, file_above)
 
 
 def _unknown_check_hint(key: str, known: Sequence[str]) -> str:

@@ -1,4 +1,7 @@
-"""Policy of a workspace: what may leave it, in ``policy.toml`` next to the database. A recipe may only be stricter.
+"""Policy: what may leave, in ``policy.toml`` of the office, of the user and of a workspace. A recipe may only be stricter.
+
+The office's is ``/etc/sfumato/policy.toml``, the user's lies in ``~/.config/sfumato``, the workspace's next to the
+database. Each may only be stricter than the ones before it, and a workspace's names no path (see ``strictness``).
 
 ```toml
 audience = "public"       # releases are judged for this audience, or for a wider one that the recipe names
@@ -24,7 +27,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -34,10 +39,17 @@ from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput, near_miss_hint
 from sfumato.engine.methods.audience import AUDIENCES, Audience
 
-from ..plain_files import read_plain
+from ..errors import StrangeFile
+from ..plain_files import open_plain, read_plain
 from .disclosure import DisclosureRules
+from .strictness import check_not_looser, named_places
 
 POLICY_FILE = "policy.toml"
+APPLICATION_NAME = "sfumato"
+# No variable of the environment names it: whoever starts a command could leave the office's policy out.
+OFFICE_POLICY = Path("/etc/sfumato/policy.toml")
+OFFICE_OWNERS = (0,)
+"""Accounts that may own the office's policy: root."""
 MOST_POLICY_BYTES = 1 << 20
 TABLES = {
     "approval": ("second_person", "approvers", "waivers", "directory"),
@@ -117,6 +129,7 @@ class Policy:
     findings: Mapping[str, FindingLimit] = field(default_factory=dict)
     audience: Audience | None = None
     audiences: Mapping[Audience, AudienceLimits] = field(default_factory=dict)
+    levels: tuple[PolicyLevel, ...] = field(default=(), compare=False)
 
     @property
     def disclosure_rules(self) -> DisclosureRules:
@@ -140,6 +153,7 @@ class Policy:
     def sha256(self) -> str:
         """Return the hash of the policy's settings, however they are written."""
         settings = asdict(self)
+        del settings["levels"]  # who set a value is no part of it
         for later, default in (("epsilon", None), ("heads", ""), ("audience", None), ("audiences", {})):
             # Keys of later versions do not count where they are left out: a policy keeps the hash that earlier releases
             # recorded.
@@ -148,44 +162,229 @@ class Policy:
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
+def own_policy_file() -> Path:
+    """Return the file of the user's own policy (XDG_CONFIG_HOME)."""
+    import platformdirs  # late, since commands that need no policy start without it
+
+    return Path(platformdirs.user_config_path(APPLICATION_NAME)) / POLICY_FILE
+
+
 def read_policy_of_workspace(directory: Path) -> Policy:
-    """Read the policy of a workspace; the default where it has none. Raises BadInput and StrangeFile."""
+    """Read the policy that holds for a workspace: the office's, the user's and its own, each stricter than the last.
+
+    Raises BadInput, also where the workspace's names a place or is looser, and StrangeFile.
+    """
+    levels = _read_levels(directory)
+    _check_levels(levels)
+    return _combined_policy(levels)
+
+
+def read_trusted_policy() -> Policy:
+    """Read the policy of the office and the user, which alone name places to write and keys to read.
+
+    Raises BadInput and StrangeFile.
+    """
+    levels = _read_levels(None)
+    _check_levels(levels)
+    return _combined_policy(levels)
+
+
+def read_office_policy() -> Policy:
+    """Read the policy of the office alone. Raises BadInput and StrangeFile."""
+    content = _read_content(OFFICE_POLICY, follow=True)
+    return Policy() if content is None else _policy_from_settings(_parse_settings(content, str(OFFICE_POLICY)))
+
+
+def places_in_workspace(directory: Path) -> str:
+    """Explain which paths the policy of a workspace names, and where they belong; empty where it names none.
+
+    Empty also for a policy that cannot be read: whoever needs it gets the message then.
+    """
     try:
-        content = read_plain(directory / POLICY_FILE, MOST_POLICY_BYTES)
-    except FileNotFoundError:
-        return Policy()
-    except OSError as error:
-        raise BadInput(POLICY_FILE, f"cannot be read: {error.strerror}") from None
-    return parse_policy(content)
+        content = _read_content(directory / POLICY_FILE, follow=False)
+        keys = [] if content is None else named_places(_parse_settings(content, POLICY_FILE))
+    except (BadInput, StrangeFile):
+        return ""
+    return "" if not keys else f'"{directory / POLICY_FILE}": {_places_message(keys)}'
+
+
+def _places_message(keys: Sequence[str]) -> str:
+    """Explain where keys that name a path belong."""
+    names = " and ".join(keys)
+    return (
+        f"{names} {'names a path' if len(keys) == 1 else 'name paths'}, which a workspace may not. If you trust the path, "
+        f"move the line to your own policy, {own_policy_file()}, or the office's, {OFFICE_POLICY}; else remove it"
+    )
 
 
 def parse_policy(content: bytes) -> Policy:
     """Parse a policy from its TOML text. Raises BadInput at the key that is wrong."""
+    return _policy_from_settings(_parse_settings(content, POLICY_FILE))
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyLevel:
+    """Policy of one author, before it is combined with the others.
+
+    file: its name in messages
+    settings: values that it sets, by key, such as ``audiences.public.smallest_class``
+    """
+
+    file: str
+    settings: Mapping[str, Any]
+
+    @property
+    def findings(self) -> Mapping[str, FindingLimit]:
+        """Return the limits of checks that it sets."""
+        return _policy_from_settings(self.settings).findings
+
+
+def _read_levels(directory: Path | None) -> tuple[PolicyLevel, ...]:
+    """Read the policies of the office, the user and, unless ``directory`` is None, of the workspace there."""
+    trusted = tuple(
+        PolicyLevel(str(file), _parse_settings(content, str(file)))
+        for file in (OFFICE_POLICY, own_policy_file())
+        if (content := _read_content(file, follow=True)) is not None
+    )
+    content = None if directory is None else _read_content(directory / POLICY_FILE, follow=False)
+    own = () if content is None else (PolicyLevel(POLICY_FILE, _parse_settings(content, POLICY_FILE)),)
+    return (*trusted, *own)
+
+
+def _read_content(file: Path, *, follow: bool) -> bytes | None:
+    """Read the file of a policy; None where there is none. Raises BadInput and StrangeFile.
+
+    follow: whether it is outside of a workspace: then links are followed, and only its owner or root may write it
+    """
     try:
-        table = read_toml(content.decode("utf-8"), POLICY_FILE)
+        if not follow:
+            return read_plain(file, MOST_POLICY_BYTES)
+        with os.fdopen(open_plain(file, follow=True), "rb") as opened:
+            status = os.fstat(opened.fileno())
+            content = opened.read(MOST_POLICY_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise BadInput(str(file) if follow else POLICY_FILE, f"cannot be read: {error.strerror}") from None
+    owners = OFFICE_OWNERS if file == OFFICE_POLICY else (0, os.geteuid())
+    if status.st_uid not in owners:
+        raise BadInput(
+            str(file),
+            f"belongs to uid {status.st_uid}; its owner must be {'root' if file == OFFICE_POLICY else 'you or root'}",
+        )
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise BadInput(str(file), f"can be changed by other accounts; run: chmod go-w {file}")
+    if len(content) > MOST_POLICY_BYTES:
+        raise BadInput(str(file), "is larger than 1 MiB")
+    return content
+
+
+def _check_levels(levels: Sequence[PolicyLevel]) -> None:
+    """Raise BadInput where a workspace's policy names a path, or a policy is looser than those above it."""
+    above: dict[str, Any] = {}
+    for i, level in enumerate(levels):
+        workspace = level.file == POLICY_FILE
+        if workspace and (keys := named_places(level.settings)):
+            raise BadInput(POLICY_FILE, _places_message(keys))
+        # The office, and the user where the office is silent, may choose values that are looser than the defaults.
+        base = {**_default_settings(), **above} if workspace else above
+        check_not_looser(level.settings, base, level.file, levels[i - 1].file if i else str(own_policy_file()))
+        above |= level.settings
+
+
+def _default_settings() -> dict[str, Any]:
+    """Return the values of keys that no policy sets."""
+    plain = Policy()
+    limits = {
+        f"audiences.{audience}.{key}": getattr(AUDIENCE_LIMITS[audience], key)
+        for audience in AUDIENCES
+        for key in ("smallest_class", "average_risk")
+    }
+    return {
+        "smallest_cell": plain.smallest_cell,
+        "rounding": plain.rounding,
+        "digits": plain.digits,
+        **limits,
+    }
+
+
+def join_level(policy: Policy, level: PolicyLevel) -> Policy:
+    """Return the policy of the levels of ``policy`` and one more."""
+    return _combined_policy((*policy.levels, level))
+
+
+def _combined_policy(levels: tuple[PolicyLevel, ...]) -> Policy:
+    """Return the policy of several authors: the last one holds, since each is stricter than those before."""
+    settings: dict[str, Any] = {}
+    for level in levels:
+        given = {key: value for key, value in level.settings.items() if value != "" or key not in settings}
+        # A workspace does not pass its rules off as the office's.
+        if settings.get("name"):
+            given.pop("name", None)
+        # Who sets a limit is who wrote it: the source of another author does not speak for it.
+        for key in [key for key in settings if key.endswith(".source")]:
+            prefix = key.removesuffix("source")
+            if key not in given and any(
+                name.startswith(prefix) and given[name] != settings.get(name) for name in given
+            ):
+                del settings[key]
+        settings |= given
+    return replace(_policy_from_settings(settings), levels=levels)
+
+
+def _policy_from_settings(settings: Mapping[str, Any]) -> Policy:
+    """Return the policy with these values, by key."""
+    given: dict[str, Any] = {"audiences": {}, "findings": {}}
+    parts: dict[str, dict[str, dict[str, Any]]] = {"audiences": {}, "findings": {}}
+    for key, value in settings.items():
+        table, _, rest = key.partition(".")
+        if table in parts:
+            name, _, limit = rest.rpartition(".")
+            parts[table].setdefault(name, {})
+            if limit:
+                parts[table][name][limit] = value
+        else:
+            given[_field_of_key(table, rest) if rest else table] = value
+    for audience, limits in parts["audiences"].items():
+        # Who sets a limit is who wrote it: the default's source does not speak for other numbers.
+        own = {"source": "", **limits} if {"smallest_class", "average_risk"} & limits.keys() else limits
+        given["audiences"][audience] = replace(AUDIENCE_LIMITS[audience], **own)
+    given["findings"] = {check: FindingLimit(**limits) for check, limits in parts["findings"].items()}
+    return Policy(**given)
+
+
+def _parse_settings(content: bytes, file: str) -> dict[str, Any]:
+    """Parse the values of a policy, by key. Raises BadInput in ``file`` at the key that is wrong."""
+    try:
+        table = read_toml(content.decode("utf-8"), file)
     except UnicodeDecodeError as error:
-        raise BadInput(POLICY_FILE, f"is not TOML: {error}") from None
+        raise BadInput(file, f"is not TOML: {error}") from None
+    try:
+        return dict(_checked_settings(table))
+    except BadInput as error:
+        raise BadInput(error.place.replace(POLICY_FILE, file, 1), error.message) from None
+
+
+def _checked_settings(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the key and the value of each setting of a policy's table. Raises BadInput."""
     _check_known_keys(table, (*PLAIN, *TABLES, "audiences", "findings"), "")
-    given: dict[str, Any] = {key: _check_value(key, table[key], key) for key in PLAIN if key in table}
+    yield from ((key, _check_value(key, table[key], key)) for key in PLAIN if key in table)
     for name, keys in TABLES.items():
         part = _check_is_table(table.get(name, {}), name)
         _check_known_keys(part, keys, f"{name}.")
-        given |= {
-            _field_of_key(name, key): _check_value(_field_of_key(name, key), part[key], f"{name}.{key}") for key in part
-        }
+        for key in part:
+            yield f"{name}.{key}", _check_value(_field_of_key(name, key), part[key], f"{name}.{key}")
     audiences = _check_is_table(table.get("audiences", {}), "audiences")
     _check_known_keys(audiences, AUDIENCES, "audiences.")
-    given["audiences"] = {
-        name: _parse_audience_limits(_check_is_table(audiences[name], f"audiences.{name}"), name)
-        for name in AUDIENCES
-        if name in audiences
-    }
-    limits = _check_is_table(table.get("findings", {}), "findings")
-    given["findings"] = {
-        check: _parse_finding_limit(_check_is_table(part, f"findings.{check}"), f"findings.{check}")
-        for check, part in limits.items()
-    }
-    return Policy(**given)
+    for audience in audiences:
+        limits = _check_is_table(audiences[audience], f"audiences.{audience}")
+        _check_audience_limits(limits, audience)
+        yield from ((f"audiences.{audience}.{key}", value) for key, value in limits.items())
+    findings = _check_is_table(table.get("findings", {}), "findings")
+    for check in findings:
+        limits = _check_is_table(findings[check], f"findings.{check}")
+        _check_finding_limit(limits, f"findings.{check}")
+        yield from ((f"findings.{check}.{key}", value) for key, value in limits.items())
 
 
 def _field_of_key(table: str, key: str) -> str:
@@ -234,8 +433,8 @@ def _check_value(name: str, value: Any, place: str) -> Any:
     return value
 
 
-def _parse_audience_limits(table: Mapping[str, Any], audience: Audience) -> AudienceLimits:
-    """Parse the limits of an audience; a key that is left out has the value of ``AUDIENCE_LIMITS``. Raises BadInput."""
+def _check_audience_limits(table: Mapping[str, Any], audience: str) -> None:
+    """Raise BadInput for a limit of an audience that cannot be."""
     place = f"audiences.{audience}"
     _check_known_keys(table, tuple(one.name for one in fields(AudienceLimits)), f"{place}.")
     smallest, average = table.get("smallest_class", 0), table.get("average_risk", 1.0)
@@ -247,14 +446,10 @@ def _parse_audience_limits(table: Mapping[str, Any], audience: Audience) -> Audi
         raise BadInput(f"{POLICY_FILE}: {place}.average_risk", "must be above 0 and at most 1; 1 sets no limit")
     if not isinstance(table.get("source", ""), str):
         raise BadInput(f"{POLICY_FILE}: {place}.source", "must be text")
-    default = AUDIENCE_LIMITS[audience]
-    # Who sets a limit is who wrote it: the default's source does not speak for other numbers.
-    own = {"source": "", **table} if {"smallest_class", "average_risk"} & table.keys() else dict(table)
-    return replace(default, **own)
 
 
-def _parse_finding_limit(table: Mapping[str, Any], place: str) -> FindingLimit:
-    """Parse the limits of one check. Raises BadInput."""
+def _check_finding_limit(table: Mapping[str, Any], place: str) -> None:
+    """Raise BadInput for a limit of a check that cannot be."""
     _check_known_keys(table, tuple(one.name for one in fields(FindingLimit)), f"{place}.")
     for key in ("warn", "block"):
         value = table.get(key, 0.0)
@@ -264,4 +459,3 @@ def _parse_finding_limit(table: Mapping[str, Any], place: str) -> FindingLimit:
         raise BadInput(f"{POLICY_FILE}: {place}.waivable", "must be true or false")
     if not isinstance(table.get("source", ""), str):
         raise BadInput(f"{POLICY_FILE}: {place}.source", "must be text")
-    return FindingLimit(**table)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pwd
 import stat
 from collections.abc import Mapping
 from dataclasses import replace
@@ -37,7 +38,14 @@ from ..gate.gate import (
 from ..plain_files import open_plain
 from ..policy.disclosure import INTERNAL as INTERNAL_MARK
 from ..policy.justification import checked_justification
-from ..policy.policy import POLICY_FILE, Policy, read_policy_of_workspace
+from ..policy.policy import (
+    OFFICE_POLICY,
+    POLICY_FILE,
+    Policy,
+    own_policy_file,
+    read_office_policy,
+    read_policy_of_workspace,
+)
 from ..store.releases_in_progress import check_approval_unused
 from ..store.workspace import Workspace
 from .forms import DatasetForm
@@ -45,7 +53,12 @@ from .forms import DatasetForm
 MOST_BYTES = 64 << 20
 OVERFLOW_UID = 65_534
 """The number that Linux shows for every account that it cannot name here."""
-UID_MAP, SUBUIDS = Path("/proc/self/uid_map"), Path("/etc/subuid")
+UID_MAP, SUBUIDS, LOGIN_DEFINITIONS = Path("/proc/self/uid_map"), Path("/etc/subuid"), Path("/etc/login.defs")
+FIRST_PERSON_UID = 1000
+"""The smallest number of accounts of people where /etc/login.defs says nothing else."""
+NO_LOGIN_SHELLS = ("nologin", "false", "sync", "halt", "shutdown")
+REQUEST_MODE = 0o640
+"""A request names records: its owner and the group of the directory read it, nobody else."""
 RequestDecision = Literal["approved", "refused"]
 
 
@@ -220,15 +233,44 @@ def _check_approver(policy: Policy, uid: int) -> None:
             "this process runs in a user namespace, where one account has many numbers, so that nothing shows who approved; "
             "run sfumato release outside of it"
         )
-    if policy.approvers:
+    # A workspace or its owner could name an account that the owner commands; root's file cannot be theirs.
+    if name in read_office_policy().approvers:
         return
+    if why := _no_person_reason(uid):
+        raise NotReleased(
+            f"the answer belongs to {name if name == str(uid) else f'{name}, '}uid {uid}, which is no account of a person on this machine: {why}. "
+            f'Have another account approve, or have the administrator name "{name}" under approvers in {OFFICE_POLICY}'
+        )
+
+
+def _no_person_reason(uid: int) -> str:
+    """Explain why an account is no person's; empty where it may be one's."""
     # One account can own many numbers: those that /etc/subuid gives it, and all of a user namespace. They are no second
     # person.
-    if name == str(uid) or uid == OVERFLOW_UID or _is_subordinate(uid):
-        raise NotReleased(
-            f"the answer belongs to uid {uid}, which is no account of a person on this machine; have another account approve, or name "
-            f'"{name}" under approvers in {POLICY_FILE}'
-        )
+    if uid == OVERFLOW_UID:
+        return "the system shows this number for accounts that it cannot name"
+    if _is_subordinate(uid):
+        return f"{SUBUIDS} gives the number to another account"
+    try:
+        account = pwd.getpwuid(uid)
+    except KeyError:
+        return "no account has this number"
+    if uid < (least := _least_person_uid()):
+        return f"it is a system account (below {least}, the first number of people)"
+    # Services run under such accounts, and whoever commands the service approves.
+    if Path(account.pw_shell).name in NO_LOGIN_SHELLS:
+        return f"nobody can log in to it (its shell is {account.pw_shell})"
+    return ""
+
+
+def _least_person_uid() -> int:
+    """Return the smallest number of accounts of people, as /etc/login.defs has it."""
+    try:
+        lines = LOGIN_DEFINITIONS.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return FIRST_PERSON_UID
+    found = [line.split() for line in lines if line.split()[:1] == ["UID_MIN"]]
+    return int(found[-1][1]) if found and len(found[-1]) > 1 and found[-1][1].isdecimal() else FIRST_PERSON_UID
 
 
 def _is_in_user_namespace() -> bool:
@@ -257,7 +299,11 @@ def _approvals_directory(policy: Policy) -> Path:
     """Return the directory of requests and answers that the policy names. Raises BadInput."""
     place = f"{POLICY_FILE}: approval.directory"
     if not policy.approvals:
-        raise BadInput(place, "name a directory that whoever asks and whoever approves can both write to")
+        raise BadInput(
+            place,
+            "name a directory that whoever asks and whoever approves can both write to, in "
+            f"{own_policy_file()} or {OFFICE_POLICY}",
+        )
     directory = Path(policy.approvals)
     if not directory.is_absolute() or not directory.is_dir():
         raise BadInput(place, f'"{directory}" is not a directory with its whole path')
@@ -274,22 +320,37 @@ def _answer_path(request: Path) -> Path:
 
 
 def _write_table(path: Path, table: Mapping[str, Any]) -> None:
-    """Write a new file that others may read and only this account may change; it replaces one of this account.
+    """Write a new file that the group of its directory may read and only this account may change.
 
-    Raises BadInput.
+    It replaces one of this account. Raises BadInput, also where this account is not in the directory's group.
     """
     content = (json.dumps(table, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
     try:
         if os.path.lexists(path) and path.lstat().st_uid == os.geteuid():
             path.unlink()
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         with os.fdopen(handle, "wb") as file:
-            # The umask may have taken away that the other account can read it.
-            os.fchmod(file.fileno(), 0o644)
+            _share_with_group(file.fileno(), path)
             file.write(content)
             os.fsync(file.fileno())
     except OSError as error:
         raise BadInput(str(path), f"cannot be written: {error.strerror}") from None
+
+
+def _share_with_group(handle: int, path: Path) -> None:
+    """Let the group of its directory read a new file, whatever the umask. Raises BadInput."""
+    group = path.parent.stat().st_gid
+    try:
+        if os.fstat(handle).st_gid != group:
+            os.fchown(handle, -1, group)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise BadInput(
+            str(path.parent),
+            "belongs to a group that this account is not in. Give it the group of those who ask and approve: "
+            f"chgrp GROUP {path.parent}; chmod 2770 {path.parent}",
+        ) from None
+    os.fchmod(handle, REQUEST_MODE)  # the umask may have taken away that the group reads it
 
 
 def _utc_text(path: Path, seconds: float) -> str:

@@ -29,7 +29,7 @@ from sfumato.engine.errors import BadInput
 from ..audit import AuditHead
 from ..errors import BrokenHistory, StrangeFile
 from ..plain_files import is_hash, read_plain, strange_kind
-from ..policy.policy import POLICY_FILE, read_policy_of_workspace
+from ..policy.policy import POLICY_FILE, read_trusted_policy
 from .keys import FINGERPRINT_DIGITS, PUBLIC_NAME
 from .places import state_directory
 
@@ -91,10 +91,10 @@ class HeadStore(Protocol):
 
 
 def head_stores_of(directory: Path) -> list[HeadStore]:
-    """Return the places that keep heads of the workspace in ``directory``. Raises BadInput and StrangeFile for its
-    policy.
+    """Return the places that keep heads of the workspace in ``directory``. Raises BadInput and StrangeFile for the
+    policy of the user or the office; the workspace's own cannot name one.
     """
-    named = read_policy_of_workspace(directory).heads
+    named = read_trusted_policy().heads
     return [HeadsFolder(), *([HeadsFile.from_policy_path(named, directory)] if named else [])]
 
 
@@ -136,6 +136,20 @@ class HeadsFolder:
             if replace or known.head is None or known.head.number < head.number:
                 self._replace_file(self._path_of_log(log), str(head))
             if replace or known.log is None:
+                self._replace_file(self._path_of_directory(directory), str(log))
+
+    def store_first_head(self, log: AuditLogIdentity, directory: Path, head: AuditHead) -> None:
+        """Store what is not known yet: the log that lies in ``directory``, and the head of that log."""
+        known = self.find_head(log, directory)
+        if known.head is not None and known.log is not None:
+            return
+        self.check_can_store()
+        with _exclusive_handle(self.folder, os.O_RDONLY):
+            known = self.find_head(log, directory)
+            # A known head stays: whoever sends a copy with more rows could have the true workspace refused.
+            if known.head is None:
+                self._replace_file(self._path_of_log(log), str(head))
+            if known.log is None:
                 self._replace_file(self._path_of_directory(directory), str(log))
 
     def _path_of_log(self, log: AuditLogIdentity) -> Path:
@@ -197,7 +211,7 @@ class HeadsFile:
         return RecordedHead(there, None if wanted is None else heads.get(wanted))
 
     def check_can_store(self) -> None:
-        """Raise BrokenHistory where the file cannot be written."""
+        """Create the file; raise BrokenHistory where it cannot be written."""
         with self._raise_if_unusable():
             os.close(_open_plain_handle(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT))
 
@@ -218,7 +232,7 @@ class HeadsFile:
         except (OSError, StrangeFile) as error:
             why = error.strerror if isinstance(error, OSError) else f"it is {error.kind}"
             raise BrokenHistory(
-                f'policy.toml names "{self.path}" for the heads of the audit log, and it cannot be used: {why}. '
+                f'the policy names "{self.path}" for the heads of the audit log, and it cannot be used: {why}. '
                 "Without it nothing is written"
             ) from None
 
@@ -286,29 +300,32 @@ def store_head_outside(
 def store_unknown_head(
     directory: Path, connection: sqlite3.Connection, head: AuditHead, stores: Sequence[HeadStore]
 ) -> None:
-    """Store the head of an audit log that a place does not know yet, such as that of a workspace from another machine.
+    """Store the head of an audit log that the user's state directory does not know yet, such as that of a workspace
+    from another machine.
 
-    A log that lacks its own last row has no head to keep: ``sfumato audit verify`` reports it.
+    A log that lacks its own last row has no head to keep: ``sfumato audit verify`` reports it. A file that the policy
+    names gets its line with the next act, since looking at a workspace writes nothing outside it but this state.
     """
     if (log := audit_log_identity(connection)) is None or _head_mismatch(connection, head):
         return
     for place in stores:
-        with contextlib.suppress(OSError, BrokenHistory):  # whoever writes hears of it; looking needs no head
-            known = place.find_head(log, directory)
-            if known.log is None or known.head is None:
-                place.store_head(log, directory, head, replace=False)
+        if isinstance(place, HeadsFolder):
+            with contextlib.suppress(OSError, BrokenHistory):  # whoever writes hears of it; looking needs no head
+                place.store_first_head(log, directory, head)
 
 
 def describe_head_store(store: HeadStore, directory: Path, connection: sqlite3.Connection) -> tuple[bool, str]:
     """Return whether a place keeps the right head, and a line that says where and which."""
     try:
-        store.check_can_store()
         log = audit_log_identity(connection)
         known = store.find_head(log, directory)
     except OSError as error:
         return False, f"the head is not kept outside the workspace: {store} cannot be used ({error.strerror or error})"
     except BrokenHistory as error:
         return False, str(error)
+    # Without creating it: who looks at a workspace writes nothing outside it.
+    if (path := Path(str(store))).exists() and not os.access(path, os.W_OK):
+        return False, f"the head is not kept outside the workspace: {store} cannot be written"
     if known.head is None:
         return False, f"the head is not kept outside the workspace yet: {store} has none of it"
     agrees = "does not agree" if head_disagreement(directory, connection, [store]) else "agrees"

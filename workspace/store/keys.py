@@ -53,12 +53,12 @@ def sealing_key(key: bytes) -> bytes:
 
 
 def read_sealing_key(directory: Path, path: str) -> bytes:
-    """Read the sealing key that the policy of the workspace in ``directory`` names. Raises NoKey, also for one inside
-    the workspace.
+    """Read the sealing key that the policy of the user or the office names. Raises NoKey, also for one inside the
+    workspace in ``directory``.
     """
     file = Path(path).expanduser()
     if not file.is_absolute() or file.resolve().is_relative_to(directory.resolve()):
-        raise NoKey(f'the key to seal with, "{path}" in policy.toml, must be an absolute path outside of the workspace')
+        raise NoKey(f'the key to seal with, "{path}" in the policy, must be an absolute path outside of the workspace')
     if not (key := read_key(file)):
         raise NoKey(f'"{path}" is the word public; a key to seal with has {KEY_BYTES} bytes that others do not know')
     return key

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 import sqlite3
@@ -163,10 +164,10 @@ def _settle_release(workspace: Workspace, release: ReleaseInProgress) -> str:
             else ", and its files are not there any more"
         )
         return f"{of} had its files and is completed{there}"
-    # The path comes from the database: nothing but a folder of a release is removed.
-    if release.working_folder.parent == release.target.parent and release.working_folder.name.startswith(
-        f".{release.target.name}.writing-"
-    ):
+    # The path comes from the database, which another may have made: nothing but a folder of a release is removed, and
+    # the 8 random digits of somebody else's release are not known.
+    name = rf"\.{re.escape(release.target.name)}\.writing-[0-9a-f]{{8}}"
+    if release.working_folder.parent == release.target.parent and re.fullmatch(name, release.working_folder.name):
         shutil.rmtree(release.working_folder, ignore_errors=True)
     _enter_release_end(workspace, release, AuditAct.RELEASE_UNDONE, {})
     return f"{of} is undone: nothing of it is left"

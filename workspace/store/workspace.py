@@ -32,9 +32,18 @@ from ..audit import (
     seal_rows_after,
     write_head_file,
 )
-from ..errors import BrokenHistory, DamagedRecord, NotAWorkspace, NotFound, NotYours, StrangeFile, WorkspaceError
+from ..errors import (
+    BrokenHistory,
+    DamagedRecord,
+    ForbiddenPlace,
+    NotAWorkspace,
+    NotFound,
+    NotYours,
+    StrangeFile,
+    WorkspaceError,
+)
 from ..plain_files import check_layout, owner_if_other, sync_to_disk
-from ..policy.policy import read_policy_of_workspace
+from ..policy.policy import places_in_workspace, read_policy_of_workspace, read_trusted_policy
 from .database import (
     DATABASE,
     check_nothing_computed,
@@ -179,6 +188,8 @@ class Workspace:
             migrate_database(self.connection, look=True)
             self._check_values()
             return
+        if not unchecked and (wrong := places_in_workspace(self.directory)):
+            raise ForbiddenPlace(wrong)
         older = is_older_version(self.connection)
         # Before the migration, which would seal a history that somebody exchanged.
         wrong = self.history_problem()
@@ -230,7 +241,7 @@ class Workspace:
         """Return the places outside the workspace that keep the head of its audit log."""
         try:
             return head_stores_of(self.directory)
-        # Reading must not fail for a damaged policy; every writer reads it again and raises.
+        # Reading must not fail for a damaged policy of the user; every writer reads it again and raises.
         except (EngineError, StrangeFile):
             return [HeadsFolder()]
 
@@ -256,7 +267,7 @@ class Workspace:
 
     def all_sealers(self) -> list[RecordSealer]:
         """Return the current sealer, followed by the one by the workspace's own key. Raises NoKey and BadInput."""
-        named = read_policy_of_workspace(self.directory).seal_key
+        named = read_trusted_policy().seal_key
         keys = [read_sealing_key(self.directory, named)] if named else []
         try:
             keys.append(sealing_key(self.read_workspace_key()))
@@ -329,6 +340,7 @@ class Workspace:
             head = read_head(connection)
             if head != before:
                 self._seal_new_rows(connection, before)
+                read_policy_of_workspace(self.directory)  # nothing is written under a policy that is not allowed
                 places = head_stores_of(self.directory)
                 if not accept_rollback and (wrong := head_disagreement(self.directory, connection, places)):
                     raise BrokenHistory(wrong)
@@ -446,7 +458,7 @@ def begin_seals(connection: sqlite3.Connection, directory: Path, fingerprint_fou
         connection.execute("UPDATE workspace_key SET fingerprint = ?", (made,))
         append_act(connection, AuditAct.KEY_MADE, "workspace", fingerprint=made, **{RUNS_BEFORE_DETAIL: runs})
     key = sealing_key(key_of_workspace(directory, fingerprint_found or made))
-    if named := read_policy_of_workspace(directory).seal_key:
+    if named := read_trusted_policy().seal_key:
         key = read_sealing_key(directory, named)
     seal_rows_after(connection, before.number, key, compute_fingerprint(key))
 

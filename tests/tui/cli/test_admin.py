@@ -137,7 +137,7 @@ def test_a_restored_backup_is_refused_until_it_is_accepted(
     entered: Workspace, place: Path, sfumato: Command, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     where = ("--workspace", str(place))
-    assert sfumato("audit", "accept-rollback", "--reason", "a backup", *where) == 2
+    assert sfumato("audit", "accept-rollback", "--reason", "restored from a backup", *where) == 2
     assert "there is nothing to accept" in capsys.readouterr().err
     entered.close()
     shutil.copytree(place, tmp_path / "backup")

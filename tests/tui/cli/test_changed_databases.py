@@ -153,7 +153,7 @@ GIVING = {
     "compare": ("compare", "1", "2"),
     "records": ("records", "1", "--json", "-"),
     "report": ("report", "1", "-o", "report.html"),
-    "release": ("release", "1", "-o", "out", "--reason", "agreed"),
+    "release": ("release", "1", "-o", "out", "--reason", "agreed with the board"),
     "runs 1": ("runs", "1"),
 }
 """Commands that give out what a run found."""

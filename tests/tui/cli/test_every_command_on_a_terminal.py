@@ -122,7 +122,7 @@ CASES: dict[str, list[Case]] = {
     "adopt": [case("adopt", "workspace", "adopted")],
     "again": [case("again", "1", *IN, colours=True)],
     "approve": [
-        case("approve", "request.json", "--reason", "agreed", status=2),
+        case("approve", "request.json", "--reason", "agreed with the board", status=2),
         case("approve", "request.json", "--reason", f"agreed{EVIL}", other=True),
     ],
     "audit accept-rollback": [case("audit", "accept-rollback", "--reason", f"none{EVIL}", *IN, status=2)],

@@ -78,7 +78,12 @@ def test_a_release_in_every_form_is_scored_by_its_own_recipe(
     assert sfumato("run", "wages.toml", "--workspace", "ws", "--quiet", "--jobs", "1") == 0
     given: list[str] = []
     for form in writable_forms():
-        assert sfumato("release", "1", "--workspace", "ws", "-o", form, "--reason", "a test", "--format", form) == 0
+        assert (
+            sfumato(
+                "release", "1", "--workspace", "ws", "-o", form, "--reason", "released for a test", "--format", form
+            )
+            == 0
+        )
         files = sorted((home / form / "public").glob(f"dataset-SYNTHETIC-*.{format_by_name(form).suffix}"))
         assert len(files) == 2
         given += ["--released", str(files[0])]
@@ -90,7 +95,7 @@ def test_a_release_in_every_form_is_scored_by_its_own_recipe(
     }
     assert scored[1]
     assert all(found == scored[1] for found in scored.values()), "in whatever form, it is the same release"
-    assert sfumato("release", "1", "--workspace", "ws", "-o", "plain", "--reason", "a test") == 0
+    assert sfumato("release", "1", "--workspace", "ws", "-o", "plain", "--reason", "released for a test") == 0
     released = read_table(find_source(str(home / "plain/public/dataset-SYNTHETIC-01.sav")))
     assert list(released.frame.columns) == ["sex", "region", "day", "wage"]
     # 8 people were not asked: fewer than the smallest cell, so that this kind is not named
@@ -109,7 +114,10 @@ def test_a_changed_file_is_not_taken_for_one_that_was_released(
     survey(home / "wages.sav")
     (home / "wages.toml").write_text(RECIPE, "utf-8")
     assert sfumato("run", "wages.toml", "--workspace", "ws", "--quiet", "--jobs", "1") == 0
-    assert sfumato("release", "1", "--workspace", "ws", "-o", "out", "--reason", "a test", "--format", "csv") == 0
+    assert (
+        sfumato("release", "1", "--workspace", "ws", "-o", "out", "--reason", "released for a test", "--format", "csv")
+        == 0
+    )
     file = home / "out/public/dataset-SYNTHETIC-01.csv"
     file.write_text(file.read_text("utf-8").rstrip("\n").rpartition("\n")[0] + "\n", "utf-8")
     given = ("--original", "wages.sav", "--released", str(file))

@@ -65,7 +65,7 @@ def deadline() -> Iterator[Callable[[], None]]:
 
 COMMANDS = (
     ("runs",), ("runs", "1"), ("results", "1"), ("results", "1", "--json", "-"), ("compare", "1", "2"), ("records", "1"),
-    ("report", "1", "-o", "report.html", "--force"), ("release", "1", "-o", "out", "--reason", "agreed"), ("audit", "list"),
+    ("report", "1", "-o", "report.html", "--force"), ("release", "1", "-o", "out", "--reason", "agreed with the board"), ("audit", "list"),
     ("audit", "verify"), ("doctor", "--fix"), ("cancel", "2"), ("delete", "1", "--yes"),
 )  # fmt: skip
 

@@ -148,7 +148,7 @@ def test_missing_values_go_from_the_file_into_every_measure_and_the_release(
     assert all((data.missing_mask("region") == (people["region"] == "?").to_numpy()).all() for data in released if data)
 
     assert sfumato("report", "1", "--workspace", "w", "-o", "report.html") == 0
-    assert sfumato("release", "1", "--workspace", "w", "-o", "out", "--reason", "a test") == 0
+    assert sfumato("release", "1", "--workspace", "w", "-o", "out", "--reason", "released for a test") == 0
     written = pd.read_csv("out/public/dataset-SYNTHETIC-01.csv", dtype="str")
     assert written["age"].dropna().str.fullmatch("[0-9]+").all()
     assert int(written["age"].isna().sum()) == int(released[0].missing_mask("age").sum()) if released[0] else False

@@ -110,6 +110,9 @@ def test_a_check_that_blocks_is_waived_by_name(done: str, sfumato: Command, caps
     assert sfumato("release", "2", "--workspace", done, "-o", "out", "--reason", "\u200b") == 2
     assert "--reason: needs a reason in words" in capsys.readouterr().err
     assert not Path("out").exists()
-    assert sfumato("release", "2", "--workspace", done, "-o", "out", "--waive", "unmet_thresholds=agreed") == 0
+    assert (
+        sfumato("release", "2", "--workspace", done, "-o", "out", "--waive", "unmet_thresholds=agreed with the board")
+        == 0
+    )
     assert sfumato("audit", "list", "--workspace", done) == 0
     assert "unmet_thresholds: agreed" in " ".join(capsys.readouterr().out.split())

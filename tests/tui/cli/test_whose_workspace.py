@@ -89,7 +89,7 @@ def test_what_is_written_is_its_user_s_alone(study: Path, sfumato: Command) -> N
         assert sfumato("run", str(study), "--workspace", "w", "--jobs", "1", "--json", "out.json", "--quiet") == 0
         assert sfumato("report", "--workspace", "w", "-o", "report.html") == 0
         assert sfumato("figures", "--workspace", "w", "--svg", "plots") == 0
-        assert sfumato("release", "1", "--workspace", "w", "-o", "out", "--reason", "a test") == 0
+        assert sfumato("release", "1", "--workspace", "w", "-o", "out", "--reason", "released for a test") == 0
     finally:
         assert os.umask(before) == 0o022
     written = [Path(name) for name in ("new.toml", "out.json", "report.html", "plots", "out", "w")]

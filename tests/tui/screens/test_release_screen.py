@@ -313,7 +313,7 @@ async def test_keys_alone_ask_a_second_person_and_take_the_answer(sit, second, a
 
 async def test_a_refusal_of_the_second_person_is_told_and_holds(sit, second, answer, tmp_path):
     async with sit(second, "w", "act:request", *"teaching", "enter", "y", tab="verdicts") as seat:
-        answer(tmp_path / "asked", "refused", "too early")
+        answer(tmp_path / "asked", "refused", "it is too early")
         await seat.press("act:answer")
         assert 'refused the release: "too early"' in seat.app.notices[-1]
         await type_in(seat, "directory", str(tmp_path / "out"))

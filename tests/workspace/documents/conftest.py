@@ -154,5 +154,5 @@ def _released(name: str, directory: Path) -> Path:
         data = read_file_microdata(source, recipe.data, recipe.schema, recipe.seed, key=KEY)
         run_id = enter_run(workspace, recipe, source, data)
         run_worker(workspace.directory, idle=0)
-        write_run_release(workspace, run_id, directory / "out", reason="a test")
+        write_run_release(workspace, run_id, directory / "out", reason="released for a test")
     return directory / "out"

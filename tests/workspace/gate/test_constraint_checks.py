@@ -91,7 +91,7 @@ def test_counting_violations_is_no_measure_of_utility(workspace: Workspace, ente
 def test_no_rule_is_in_what_leaves(workspace: Workspace, enter: Enter, tmp_path: Path) -> None:
     rules: dict[str, Any] = {"fewvisits": {"holds": "visits <= 3", "source": "data"}, "oldmen": "age >= 0"}
     run_id = done(workspace, enter(constraints=rules, release={"redraws": 500, "m": 2}))
-    write_run_release(workspace, run_id, tmp_path / "out", reason="a trial")
+    write_run_release(workspace, run_id, tmp_path / "out", reason="only a trial run")
     public = [path.read_bytes() for path in (tmp_path / "out" / "public").rglob("*") if path.is_file()]
     assert public
     assert not [part for part in public if b"fewvisits" in part or b"oldmen" in part or b"constraint" in part]

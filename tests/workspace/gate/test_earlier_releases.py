@@ -288,7 +288,7 @@ def test_a_tombstone_that_is_missing_or_changed_blocks_and_is_named(left: Left) 
     assert finding.message == "the tombstone of run 1, which was released and deleted, was changed"
     assert finding.message in left.verified()
     with pytest.raises(NotReleased, match="earlier_records cannot be waived"):
-        write_run_release(left.workspace, 2, left.directory / "out", reason="please")
+        write_run_release(left.workspace, 2, left.directory / "out", reason="they asked for it")
     connection.execute("UPDATE tombstone SET content = ?", (content,))
     assert left.gate()["earlier_records"].status == "pass"
     for sha256 in json.loads(content)["datasets"]:

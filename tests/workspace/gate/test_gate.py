@@ -203,7 +203,7 @@ def test_two_releases_that_differ_by_few_records_block(
 ) -> None:
     first, second = run_of(workspace, slice(0, 80)), run_of(workspace, slice(0, 80 - less))
     assert found(workspace, second)["differencing"].status == "pass"  # nothing has left yet
-    write_run_release(workspace, first, tmp_path / "first", reason="the first")
+    write_run_release(workspace, first, tmp_path / "first", reason="the first release")
     finding = found(workspace, second)["differencing"]
     assert (finding.status, finding.value) == (status, less)
     assert "releases from other workspaces are not known here" in finding.message
@@ -217,7 +217,7 @@ def test_two_releases_that_differ_by_few_records_block(
 def test_another_file_of_the_same_people_is_known_again(workspace: Workspace, tmp_path: Path) -> None:
     first, second = run_of(workspace, slice(0, 80)), run_of(workspace, slice(1, 80), b"saved again")
     other = run_of(workspace, slice(0, 30), b"another file", data={"where": "age > 0"})
-    write_run_release(workspace, first, tmp_path / "first", reason="the first")
+    write_run_release(workspace, first, tmp_path / "first", reason="the first release")
     assert found(workspace, second)["differencing"].status == "block"
     assert found(workspace, other)["differencing"].status == "pass"
 
@@ -229,7 +229,7 @@ def test_two_anonymised_tables_that_intersect_block(workspace: Workspace, tmp_pa
     by_age = [{"method": "mondrian", "k": 5, "quasi_identifiers": ["age"]}]
     second = run_of(workspace, slice(0, 80), **making, anonymisation=by_age)
     assert found(workspace, second)["intersections"].status == "pass"
-    write_run_release(workspace, by_both, tmp_path / "first", reason="the first")
+    write_run_release(workspace, by_both, tmp_path / "first", reason="the first release")
     finding = found(workspace, second)["intersections"]
     assert (finding.status, finding.baseline) == ("block", 5)
     assert finding.value is not None
@@ -284,7 +284,7 @@ def test_a_waiver_that_makes_no_sense_is_refused(waive: dict[str, str], said: st
 def test_a_reason_for_the_whole_release_has_letters_whether_the_gate_blocks_or_not(status: str) -> None:
     with pytest.raises(BadInput, match="--reason: needs a reason in words"):
         apply_waivers(made(status), Policy(), "\u200b")
-    assert apply_waivers(made(status), Policy(), "agreed").unwaived_findings == ()
+    assert apply_waivers(made(status), Policy(), "agreed with the board").unwaived_findings == ()
     assert apply_waivers(made(status), Policy(), " ").waivers == ()
 
 
@@ -299,10 +299,10 @@ def test_what_cannot_be_waived_stays() -> None:
 def test_only_those_whom_the_policy_names_may_waive(monkeypatch: pytest.MonkeyPatch) -> None:
     policy = Policy(waivers=("maria",))
     with pytest.raises(NotReleased, match=r"may not waive findings; the policy lets maria"):
-        apply_waivers(made("block"), policy, "agreed")
-    apply_waivers(made("pass"), policy, "agreed")  # nothing to waive
+        apply_waivers(made("block"), policy, "agreed with the board")
+    apply_waivers(made("pass"), policy, "agreed with the board")  # nothing to waive
     monkeypatch.setattr(gate, "user", lambda: "maria")
-    assert apply_waivers(made("block"), policy, "agreed").waivers[0].user == "maria"
+    assert apply_waivers(made("block"), policy, "agreed with the board").waivers[0].user == "maria"
 
 
 def judged(held: float, policy: Policy, *, least: bool = False, at_most: Any = "block") -> str:
@@ -394,7 +394,7 @@ def test_a_policy_file_blocks_what_passed(workspace: Workspace, enter: Enter, tm
     finding = found(workspace, run_id, read_policy_of_workspace(workspace.directory))["worst_records"]
     assert (finding.status, finding.limit, finding.source) == ("block", 0.001, "rules, section 4")
     with pytest.raises(NotReleased, match="may not waive"):
-        write_run_release(workspace, run_id, tmp_path / "out", reason="please")
+        write_run_release(workspace, run_id, tmp_path / "out", reason="they asked for it")
     assert not os.path.lexists(tmp_path / "out")
 
 
@@ -435,7 +435,7 @@ def test_the_budget_is_of_the_people_and_not_of_a_run(workspace: Workspace, tmp_
     finding = found(workspace, first)["privacy_budget"]
     assert (finding.status, finding.value) == ("pass", 10.0)
     assert found(workspace, second)["privacy_budget"].status == "pass", "nothing has left yet"
-    write_run_release(workspace, first, tmp_path / "first", reason="the first")
+    write_run_release(workspace, first, tmp_path / "first", reason="the first release")
     finding = found(workspace, second)["privacy_budget"]
     assert (finding.status, finding.value, finding.baseline) == ("block", 20.0, 15.0)
     guide = (tmp_path / "first/public/using-these-data.html").read_text("utf-8")
@@ -468,7 +468,7 @@ def test_a_release_with_a_public_key_leaves_no_budget_to_later_ones(
 ) -> None:
     """A workspace that a newer version gave a key has runs of the public one."""
     first = run_of(workspace, slice(0, 80), **private(1.0, 100, None))
-    write_run_release(workspace, first, tmp_path / "first", reason="the first")
+    write_run_release(workspace, first, tmp_path / "first", reason="the first release")
     second = run_of(workspace, slice(0, 80), **private(1.0, 100, 25.0, seed=8))
     assert found(workspace, second)["privacy_budget"].status == "pass", "the legitimate use"
     monkeypatch.setattr(earlier, "find_run", lambda *given: replace(find_run(*given), key_public=True))

@@ -106,7 +106,7 @@ def test_a_format_is_imported_run_released_and_scored_by_its_module_alone(added:
     assert "JSON lines (`.jsonl`), written with `--format json-lines`. One object a record." in block
     assert "json-lines" in page
     said(COMMAND, "run", "people.toml", "--workspace", "ws", "--quiet", "--jobs", "1")
-    said(COMMAND, "release", "1", "--workspace", "ws", "-o", "out", "--reason", "a test")
+    said(COMMAND, "release", "1", "--workspace", "ws", "-o", "out", "--reason", "released for a test")
     files = sorted((tmp_path / "out" / "public").glob("dataset-SYNTHETIC-*.jsonl"))
     assert files, "without --format datasets leave in the form of the confidential file"
     assert {*json.loads(files[0].read_text("utf-8").splitlines()[0])} == {"town", "age"}

@@ -199,7 +199,11 @@ def test_a_release_commits_to_controls_and_no_public_file_tells_of_them(own: Wor
     assert "controls_sha256" not in bound[1].to_table()
     found = examine_release(own, plan, read_policy_of_workspace(own.directory))
     write_run_release(
-        own, run_id, tmp_path / "out", reason="a test", waive={one.check: "a test" for one in found.unwaived_findings}
+        own,
+        run_id,
+        tmp_path / "out",
+        reason="released for a test",
+        waive={one.check: "a test" for one in found.unwaived_findings},
     )
     inside = json.loads((tmp_path / "out/internal/commitments.json").read_text("utf-8"))
     assert inside["committed"]["controls_sha256"] == plan.controls_sha256

@@ -77,7 +77,7 @@ def test_a_run_keeps_the_pool_and_makes_the_same_without_the_file(folder: Path, 
             assert (rows["epsilon_release"].value, rows["sample_records"].value) == (10.0, 10.0)
             pool = run.recipe.synthesis[0].spec.seeds  # type: ignore[attr-defined]
             assert rows["epsilon_release"].params["seeds"] == f"public, 40 records, SHA-256 {pool.sha256}"
-            write_run_release(workspace, run_id, tmp_path / f"{name}-out", reason="a test")
+            write_run_release(workspace, run_id, tmp_path / f"{name}-out", reason="released for a test")
             made.append((tmp_path / f"{name}-out/public/dataset-SYNTHETIC-01.csv").read_bytes())
             committed = json.loads((tmp_path / f"{name}-out/internal/commitments.json").read_text("utf-8"))["committed"]
             assert committed["files"] == {"synthesis[0].seeds": pool.sha256}

@@ -222,7 +222,7 @@ def test_a_release_commits_to_the_weights_and_no_public_file_tells_of_them(
         workspace,
         made,
         tmp_path / "out",
-        reason="a test",
+        reason="released for a test",
         waive={one.check: "a test" for one in found.unwaived_findings},
     )
     inside = json.loads((tmp_path / "out/internal/commitments.json").read_text("utf-8"))

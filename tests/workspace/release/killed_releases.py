@@ -60,7 +60,7 @@ def child(directory: Path, out: Path, moment: str) -> None:
         if kind == "time":
             threading.Timer(float(number), die).start()
         started = time.perf_counter()
-        release.write_run_release(workspace, 1, out, reason="agreed")
+        release.write_run_release(workspace, 1, out, reason="agreed with the board")
         print("count", steps.count, time.perf_counter() - started, flush=True)
     os._exit(0)
 

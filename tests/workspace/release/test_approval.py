@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import sfumato.workspace.policy.policy as policy_files
 import sfumato.workspace.release.approval as approving
 import sfumato.workspace.service.release as packaging
 from sfumato.engine.errors import BadInput
@@ -36,12 +37,19 @@ def run_id(workspace: Workspace, finished: Callable[..., int], tmp_path: Path) -
     return made
 
 
+def write_file(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+    path.chmod(0o600)
+
+
 def write_policy(
     workspace: Workspace, tmp_path: Path, more: str = "", before: str = "", approvers: str = f'["{OTHER}"]'
 ) -> None:
-    (workspace.directory / "policy.toml").write_text(
+    """Write the office's policy, which alone can vouch for an account without a name."""
+    write_file(
+        policy_files.OFFICE_POLICY,
         f'{before}\n[approval]\nsecond_person = true\ndirectory = "{tmp_path}/requests"\napprovers = {approvers}\n{more}\n',
-        "utf-8",
     )
 
 
@@ -75,7 +83,7 @@ def test_a_release_is_asked_for_approved_and_written(
         NotReleased, match=r"was not requested in its current state: sfumato release 1 --request --format csv"
     ):
         write_run_release(workspace, run_id, tmp_path / "out", reason="in a hurry")
-    request = request_release(workspace, run_id, "for teaching")
+    request = request_release(workspace, run_id, "for teaching students")
     with pytest.raises(NotReleased, match=r"waits for another account: sfumato approve"):
         write_run_release(workspace, run_id, tmp_path / "out")
     answer = as_other(request, "approved", "looked at it")
@@ -88,7 +96,7 @@ def test_a_release_is_asked_for_approved_and_written(
         "requested_at": "2026-09-21T14:13:20+00:00",
         "request_sha256": hashlib.sha256(request.read_bytes()).hexdigest(),
         "approved_at": "2026-09-21T14:14:20+00:00",
-        "reason": "for teaching",
+        "reason": "for teaching students",
         "approved_by": account_name(OTHER),
         "approval_reason": "looked at it",
     }
@@ -106,14 +114,14 @@ def test_a_release_is_asked_for_approved_and_written(
             assert words in page, (name, words)
         assert f"asked for (request {expected['request_sha256'][:12]})" in page
     acts = {row.act: json.loads(row.details) for row in audit_rows(workspace.connection)}
-    assert acts[AuditAct.RELEASE_REQUESTED]["reason"] == "for teaching"
+    assert acts[AuditAct.RELEASE_REQUESTED]["reason"] == "for teaching students"
     assert expected.items() <= acts[AuditAct.RUN_RELEASED].items()
 
 
 def test_a_time_that_cannot_be_is_one_message(
     workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    as_other(request_release(workspace, run_id, "for teaching"), "approved", "looked at it")
+    as_other(request_release(workspace, run_id, "for teaching students"), "approved", "looked at it")
     read = approving._read_with_owner
     monkeypatch.setattr(approving, "_read_with_owner", lambda path: (*read(path)[:3], 1e18))
     with pytest.raises(BadInput, match="has a time that cannot be"):
@@ -122,12 +130,12 @@ def test_a_time_that_cannot_be_is_one_message(
 
 
 def test_nobody_approves_their_own_request(workspace: Workspace, run_id: int, tmp_path: Path) -> None:
-    request = request_release(workspace, run_id, "for teaching")
+    request = request_release(workspace, run_id, "for teaching students")
     with pytest.raises(BadInput, match="by this account"):
-        decide_request(request, "approved", "me too")
+        decide_request(request, "approved", "I agree with it")
     answer = request.with_name(request.name.replace("request", "answer"))
     answer.write_text(
-        json.dumps({"request_sha256": "0", "decision": "approved", "reason": "me too", "waive": {}}), "utf-8"
+        json.dumps({"request_sha256": "0", "decision": "approved", "reason": "I agree with it", "waive": {}}), "utf-8"
     )
     with pytest.raises(NotReleased, match="by the account that asked"):
         write_run_release(workspace, run_id, tmp_path / "out")
@@ -135,11 +143,12 @@ def test_nobody_approves_their_own_request(workspace: Workspace, run_id: int, tm
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 def test_the_owner_of_the_answer_is_who_the_system_says(workspace: Workspace, run_id: int, tmp_path: Path) -> None:
-    request = request_release(workspace, run_id, "for teaching")
+    request = request_release(workspace, run_id, "for teaching students")
     answer = request.with_name(request.name.replace("request", "answer"))
     digest = hashlib.sha256(request.read_bytes()).hexdigest()
     answer.write_text(
-        json.dumps({"request_sha256": digest, "decision": "approved", "reason": "yes", "waive": {}}), "utf-8"
+        json.dumps({"request_sha256": digest, "decision": "approved", "reason": "yes, it may leave", "waive": {}}),
+        "utf-8",
     )
     answer.chmod(0o664)
     os.chown(answer, OTHER, -1)
@@ -152,10 +161,10 @@ def test_the_owner_of_the_answer_is_who_the_system_says(workspace: Workspace, ru
 def test_what_was_changed_since_is_asked_for_anew(
     workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path], enter: Callable[..., int]
 ) -> None:
-    request = request_release(workspace, run_id, "for teaching")
+    request = request_release(workspace, run_id, "for teaching students")
     as_other(request, "approved", "looked at it")
     content = request.read_text("utf-8")
-    request.write_text(content.replace("for teaching", "for anything"), "utf-8")
+    request.write_text(content.replace("for teaching students", "for anything at all"), "utf-8")
     with pytest.raises(NotReleased, match="changed after it was approved"):
         write_run_release(workspace, run_id, tmp_path / "out")
     request.write_text(content, "utf-8")
@@ -171,8 +180,8 @@ def test_what_was_changed_since_is_asked_for_anew(
 
 
 def test_a_refusal_stands(workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path]) -> None:
-    as_other(request_release(workspace, run_id, "for teaching"), "refused", "too early")
-    with pytest.raises(NotReleased, match=r'refused the release: "too early"'):
+    as_other(request_release(workspace, run_id, "for teaching students"), "refused", "it is too early")
+    with pytest.raises(NotReleased, match=r'refused the release: "it is too early"'):
         write_run_release(workspace, run_id, tmp_path / "out")
 
 
@@ -180,7 +189,7 @@ def test_only_those_whom_the_policy_names_approve(
     workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path]
 ) -> None:
     write_policy(workspace, tmp_path, approvers='["maria"]')
-    as_other(request_release(workspace, run_id, "for teaching"), "approved", "looked at it")
+    as_other(request_release(workspace, run_id, "for teaching students"), "approved", "looked at it")
     with pytest.raises(NotReleased, match=r"may not approve; the policy lets maria"):
         write_run_release(workspace, run_id, tmp_path / "out")
 
@@ -193,14 +202,17 @@ def test_who_approves_may_waive_what_who_asks_may_not(
     (tmp_path / "requests").mkdir()
     write_policy(workspace, tmp_path, more='waivers = ["maria"]')
     with pytest.raises(NotReleased, match="may not waive findings; the policy lets maria"):
-        request_release(workspace, run_id, "for teaching", {"risk_measured": "simulated"})
+        request_release(workspace, run_id, "for teaching students", {"risk_measured": "simulated data only"})
     assert list((tmp_path / "requests").iterdir()) == []
-    as_other(request_release(workspace, run_id, "for teaching"), "approved", "looked at it")
+    as_other(request_release(workspace, run_id, "for teaching students"), "approved", "looked at it")
     with pytest.raises(NotReleased, match="risk_measured"):
         write_run_release(workspace, run_id, tmp_path / "out")
     write_policy(workspace, tmp_path, more=f'waivers = ["{account_name(OTHER)}"]')
     as_other(
-        request_release(workspace, run_id, "for teaching"), "approved", "looked at it", {"risk_measured": "simulated"}
+        request_release(workspace, run_id, "for teaching students"),
+        "approved",
+        "looked at it",
+        {"risk_measured": "simulated data only"},
     )
     write_run_release(workspace, run_id, tmp_path / "out")
     kept = json.loads((tmp_path / "out/internal/examination.json").read_text("utf-8"))
@@ -211,14 +223,14 @@ def test_who_approves_may_waive_what_who_asks_may_not(
     "content", [b"", b"[]", b'{"reason": 1}', b'{"reason": "x", "waive": {"a": 1}}', b"[" * 100_000]
 )
 def test_an_answer_that_is_none_is_refused(workspace: Workspace, run_id: int, tmp_path: Path, content: bytes) -> None:
-    request = request_release(workspace, run_id, "for teaching")
+    request = request_release(workspace, run_id, "for teaching students")
     for reason in (" ", "\u200b"):
         with pytest.raises(BadInput, match="needs a reason in words"):
             request_release(workspace, run_id, reason)
         with pytest.raises(BadInput, match="needs a reason in words"):
             decide_request(request, "approved", reason)
     with pytest.raises(BadInput, match="needs a reason in words"):
-        decide_request(request, "approved", "agreed", {"equal_records": "\u200b"})
+        decide_request(request, "approved", "agreed with the board", {"equal_records": "\u200b"})
     request.with_name(request.name.replace("request", "answer")).write_bytes(content)
     with pytest.raises((BadInput, NotReleased)):
         write_run_release(workspace, run_id, tmp_path / "out")
@@ -230,7 +242,7 @@ def test_an_answer_that_is_none_is_refused(workspace: Workspace, run_id: int, tm
 def test_reasons_in_files_that_others_wrote_have_letters_too(
     workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path], of: str, change: dict[str, Any]
 ) -> None:
-    request = request_release(workspace, run_id, "for teaching")
+    request = request_release(workspace, run_id, "for teaching students")
     if of == "request":
         request.write_text(json.dumps(json.loads(request.read_text("utf-8")) | change), "utf-8")
     answer = as_other(request, "approved", "looked at it")
@@ -245,18 +257,21 @@ def test_a_policy_without_a_directory_for_requests_is_refused(
     workspace: Workspace, run_id: int, tmp_path: Path
 ) -> None:
     for place in ("", "requests", str(tmp_path / "nowhere")):
-        (workspace.directory / "policy.toml").write_text(
-            f'[approval]\nsecond_person = true\ndirectory = "{place}"\n', "utf-8"
-        )
+        write_file(policy_files.OFFICE_POLICY, f'[approval]\nsecond_person = true\ndirectory = "{place}"\n')
         with pytest.raises(BadInput, match=r"approval\.directory"):
-            request_release(workspace, run_id, "for teaching")
+            request_release(workspace, run_id, "for teaching students")
         with pytest.raises(BadInput, match=r"approval\.directory"):
             write_run_release(workspace, run_id, tmp_path / "out")
 
 
 def person() -> int:
     """The number of an account of this machine that is not ours."""
-    return next(one.pw_uid for one in pwd.getpwall() if one.pw_uid not in (os.geteuid(), approving.OVERFLOW_UID))
+    return next(
+        one.pw_uid
+        for one in pwd.getpwall()
+        if one.pw_uid not in (os.geteuid(), approving.OVERFLOW_UID)
+        and Path(one.pw_shell).name not in ("nologin", "false")
+    )
 
 
 def test_a_number_that_is_no_account_approves_nothing_unless_the_policy_names_it(
@@ -266,7 +281,7 @@ def test_a_number_that_is_no_account_approves_nothing_unless_the_policy_names_it
     subuids.write_text("jo:100000:65536\nnonsense\n", "utf-8")
     monkeypatch.setattr(approving, "SUBUIDS", subuids)
     write_policy(workspace, tmp_path, approvers="[]")
-    request = request_release(workspace, run_id, "for teaching")
+    request = request_release(workspace, run_id, "for teaching students")
     for uid in (OTHER, 100_001, approving.OVERFLOW_UID):
         as_other(request, "approved", "looked at it", uid=uid)
         with pytest.raises(NotReleased, match=f"uid {uid}, which is no account of a person"):
@@ -283,7 +298,7 @@ def test_nothing_is_approved_inside_a_user_namespace(
     workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There the account that asks can own files of every other number."""
-    as_other(request_release(workspace, run_id, "for teaching"), "approved", "looked at it")
+    as_other(request_release(workspace, run_id, "for teaching students"), "approved", "looked at it")
     inside = tmp_path / "uid_map"
     inside.write_text("         0       1000          1\n         1     100000      65536\n", "ascii")
     with monkeypatch.context() as patch:
@@ -296,7 +311,7 @@ def test_nothing_is_approved_inside_a_user_namespace(
 def test_an_approval_is_for_one_form_and_one_release(
     workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path]
 ) -> None:
-    as_other(request_release(workspace, run_id, "for teaching", form="parquet"), "approved", "looked at it")
+    as_other(request_release(workspace, run_id, "for teaching students", form="parquet"), "approved", "looked at it")
     with pytest.raises(NotReleased, match=r"as csv was not requested in its current state: .* --format csv"):
         write_run_release(workspace, run_id, tmp_path / "other", "csv")
     write_run_release(workspace, run_id, tmp_path / "out", "parquet")
@@ -304,7 +319,9 @@ def test_an_approval_is_for_one_form_and_one_release(
         with pytest.raises(NotReleased, match=r"served one release, as parquet: sfumato release 1 --request"):
             write_run_release(workspace, run_id, tmp_path / "again", form)  # type: ignore[arg-type]
     assert not (tmp_path / "again").exists()
-    as_other(request_release(workspace, run_id, "for teaching", form="parquet"), "approved", "once more")
+    as_other(
+        request_release(workspace, run_id, "for teaching students", form="parquet"), "approved", "release it once more"
+    )
     write_run_release(workspace, run_id, tmp_path / "again", "parquet")
 
 
@@ -312,7 +329,7 @@ def test_an_approval_that_is_in_use_serves_no_second_release(
     workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another process begins its release after this one has read the answer; one that failed has used nothing."""
-    as_other(request_release(workspace, run_id, "for teaching"), "approved", "looked at it")
+    as_other(request_release(workspace, run_id, "for teaching students"), "approved", "looked at it")
     fill = packaging._write_packages
 
     def beside(*arguments: Any) -> Any:

@@ -120,7 +120,7 @@ def test_a_run_that_did_not_ask_says_so_in_gate_assessment_and_report(tmp_path: 
         for check in ("newly_certain", "guessed_beyond_prior"):
             assert findings[check].status == "not checked"
             assert "was not asked" in findings[check].message
-        write_run_release(workspace, run_id, tmp_path / "out", reason="a test")
+        write_run_release(workspace, run_id, tmp_path / "out", reason="released for a test")
         assessment = (tmp_path / "out" / "internal" / "risk-assessment.md").read_text("utf-8")
         assert "Strongest intruder: NOT ASKED" in assessment
         assert "Strongest intruder: NOT ASKED" in report_page(workspace, run_id)
@@ -130,7 +130,7 @@ def test_the_assessment_and_the_report_say_what_was_asked_and_nothing_of_it_is_p
     believed: Workspace, tmp_path: Path
 ) -> None:
     one, uniform = (read_beliefs(believed, 1, measure) for measure in belief_measures(believed, 1))
-    write_run_release(believed, 1, tmp_path / "out", reason="a test")
+    write_run_release(believed, 1, tmp_path / "out", reason="released for a test")
     assessment = (tmp_path / "out" / "internal" / "risk-assessment.md").read_text("utf-8")
     assert "NOT ASKED" not in assessment
     assert (

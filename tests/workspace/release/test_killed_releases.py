@@ -126,7 +126,7 @@ def test_whenever_it_is_killed_it_is_there_with_its_row_or_not_at_all(
     print("\n".join(f"{number:4}  {what}" for what, number in sorted(counted.items())))
     assert sum(number for what, number in counted.items() if what.startswith("killed")) >= 0.9 * len(moments)
     with Workspace.open(done) as workspace:
-        assert write_run_release(workspace, 1, out, reason="agreed").files
+        assert write_run_release(workspace, 1, out, reason="agreed with the board").files
 
 
 def test_the_next_release_settles_one_that_was_cut_off(done: Path, releases: Releases, tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_the_next_release_settles_one_that_was_cut_off(done: Path, releases: Rel
     assert "killed" in releases(f"step:{int(steps) // 2}")
     assert len(list(tmp_path.glob(".out.writing-*"))) == 1, "the control: something is left"
     with Workspace.open(done) as workspace:
-        write_run_release(workspace, 1, tmp_path / "other", reason="agreed")
+        write_run_release(workspace, 1, tmp_path / "other", reason="agreed with the board")
         assert list(tmp_path.glob(".out.writing-*")) == []
         assert rows(workspace)[2:] == ["release begun", "release undone", "release begun", "run released"]
 

@@ -157,7 +157,7 @@ def test_levels_that_would_look_alike_are_not_written_as_one() -> None:
     variable = Variable("town", Kind.CATEGORICAL)
     with pytest.raises(NotReleased, match='two levels of "town" differ only by characters'):
         dataset_bytes(pa.table({"town": column}), Schema((variable,)), (), "csv")
-    named = Variable("town", Kind.CATEGORICAL, labels={"ab": "another"})
+    named = Variable("town", Kind.CATEGORICAL, labels={"ab": "another good reason"})
     assert b"another" in dataset_bytes(pa.table({"town": column}), Schema((named,)), (), "csv")
 
 
@@ -211,7 +211,7 @@ def test_no_text_file_of_a_hostile_release_hides_turns_or_computes_anything(make
         )
         data = conform_to_schema(frame[list(recipe.schema.names)], recipe.schema, recipe.data.missing)
         run_id = run_recipe(workspace, recipe, data)
-        write_run_release(workspace, run_id, tmp_path / "out", reason=f"agreed {EVIL}")
+        write_run_release(workspace, run_id, tmp_path / "out", reason=f"agreed with the board {EVIL}")
         verified = verify_release(tmp_path / "out")
         assert not verified.problems
         assert find_origin(workspace, verified).run is not None, "the commitment binds the manifest as it was written"

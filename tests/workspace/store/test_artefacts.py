@@ -235,7 +235,7 @@ def test_the_report_has_the_parameters_and_the_traces_of_the_worst(done):
 
 @pytest.mark.slow
 def test_no_trace_enters_a_release(done, tmp_path):
-    files = write_run_release(done, 1, tmp_path / "out", reason="simulated data").files
+    files = write_run_release(done, 1, tmp_path / "out", reason="simulated data only").files
     names = {parameter for model in read_traces(done, 1) for parameter in getattr(model.trace, "parameters", ())}
     assert "log posterior" in names
     for name in files:

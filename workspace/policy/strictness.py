@@ -1,0 +1,97 @@
+"""Who may set which key of a policy: the office, the user of the account, and the workspace, in this order.
+
+A workspace may come from somebody else. So it names no place to write to and no key to read, and each of its limits is
+at least as strict as the one above it. The same holds for a user's policy where the office's has the key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from sfumato.engine.errors import BadInput
+from sfumato.engine.methods.audience import AUDIENCES
+
+Strictness = Literal["larger", "smaller", "narrower list", "earlier audience", "place", "label", "check"]
+STRICTNESS: Mapping[str, Strictness] = {
+    "name": "label",
+    "audience": "earlier audience",
+    "smallest_cell": "larger",
+    "rounding": "larger",
+    "digits": "smaller",
+    "approval.second_person": "larger",
+    "approval.approvers": "narrower list",
+    "approval.waivers": "narrower list",
+    "approval.directory": "place",
+    "privacy.epsilon": "smaller",
+    "seal.key": "place",
+    "audit.heads": "place",
+    "audiences.*.smallest_class": "larger",
+    "audiences.*.average_risk": "smaller",
+    "audiences.*.source": "label",
+    "findings.*.warn": "check",
+    "findings.*.block": "check",
+    "findings.*.waivable": "check",
+    "findings.*.source": "label",
+}
+"""Which value of a key is the stricter one.
+
+A list of accounts is stricter if it is a part of the other; an empty list is everybody. ``place`` is a path, which no
+workspace names. ``check`` depends on a check of the gate, which compares such values itself.
+"""
+
+
+def strictness_of(key: str) -> Strictness:
+    """Return which value of a key, such as ``audiences.public.smallest_class``, is the stricter one."""
+    first, *_, last = key.split(".")
+    return STRICTNESS.get(key) or STRICTNESS[f"{first}.*.{last}"]
+
+
+def is_looser(key: str, value: Any, base: Any) -> bool:
+    """Return whether a value of a key is looser than ``base``; None is no limit."""
+    if base is None:
+        return False
+    match strictness_of(key):
+        case "larger":
+            return bool(value < base)
+        case "smaller":
+            return bool(value > base)
+        case "narrower list":
+            return bool(base) and not (value and set(value) <= set(base))
+        case "earlier audience":
+            return AUDIENCES.index(value) > AUDIENCES.index(base)
+        case "place":
+            return bool(value) and value != base  # an empty text names nothing
+        case _:
+            return False
+
+
+def check_not_looser(settings: Mapping[str, Any], above: Mapping[str, Any], file: str, file_above: str) -> None:
+    """Raise BadInput at the first key of ``file`` that is looser than the settings above it."""
+    for key, value in settings.items():
+        if is_looser(key, value, above.get(key)):
+            raise looser_value(file, key, value, above[key], file_above)
+
+
+def looser_value(file: str, key: str, value: Any, base: Any, file_above: str) -> BadInput:
+    """Return the error of a value that is looser than the one above it."""
+    return BadInput(
+        f"{file}: {key}",
+        f"{_value_text(value)} is looser than {_value_text(base)}. This file can only be stricter: remove the line, or "
+        f"set the key in {file_above}",
+    )
+
+
+def named_places(settings: Mapping[str, Any]) -> list[str]:
+    """Return the keys of a policy that name a path."""
+    # An empty text names nothing; ``sfumato policy`` of earlier versions wrote it.
+    return [key for key, value in settings.items() if strictness_of(key) == "place" and value]
+
+
+def _value_text(value: Any) -> str:
+    """Return a value as TOML has it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return f"[{', '.join(value)}]" if value else "everybody"
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
