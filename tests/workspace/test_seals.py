@@ -288,11 +288,15 @@ def outside(tmp_path: Path) -> Path:
 
 
 def test_the_policy_may_name_a_key_outside(
-    sealed: Workspace, outside: Path, small: tuple[Recipe, Microdata], tmp_path: Path
+    sealed: Workspace,
+    outside: Path,
+    small: tuple[Recipe, Microdata],
+    tmp_path: Path,
+    write_own_policy: Callable[[str], Path],
 ) -> None:
-    (sealed.directory / "policy.toml").write_text(f'[seal]\nkey = "{outside}"\n')
+    own_policy = write_own_policy(f'[seal]\nkey = "{outside}"\n')
     with Workspace.open(sealed.directory) as opened:
-        assert wrong(opened) == "no row is sealed yet by the key that policy.toml names; the next act will be"
+        assert wrong(opened) == "no row is sealed yet by the key that the policy names; the next act will be"
         run_id = enter_run(opened, *_entry(small))
         run_worker(opened.directory, idle=0)
         assert wrong(opened) == ""
@@ -307,23 +311,25 @@ def test_the_policy_may_name_a_key_outside(
         assert f"row {number} is sealed by another key than row" in wrong(opened), (
             "the workspace's own key is not enough"
         )
-    (sealed.directory / "policy.toml").unlink()
+    own_policy.unlink()
     with Workspace.open(sealed.directory) as opened:
         assert "sealed by a key that is not at hand" in wrong(opened)
 
 
 @pytest.mark.parametrize("name", ["relative", "{directory}/inside", "/not/there"])
-def test_a_sealing_key_lies_outside_and_is_there(sealed: Workspace, name: str) -> None:
+def test_a_sealing_key_lies_outside_and_is_there(
+    sealed: Workspace, name: str, write_own_policy: Callable[[str], Path]
+) -> None:
     write_key(sealed.directory / "inside", generate_key())
     path = name.format(directory=sealed.directory)
-    (sealed.directory / "policy.toml").write_text(f'[seal]\nkey = "{path}"\n')
+    write_own_policy(f'[seal]\nkey = "{path}"\n')
     with Workspace.open(sealed.directory) as opened, pytest.raises(NoKey):
         assert opened.sealer
 
 
 def test_the_gate_warns_of_a_policy_that_has_changed_since(sealed: Workspace) -> None:
     assert findings(sealed)["policy_since_run"] == "pass"
-    (sealed.directory / "policy.toml").write_text("smallest_cell = 1\n")
+    (sealed.directory / "policy.toml").write_text("smallest_cell = 11\n")
     found = verify_workspace(sealed)
     assert found.wrong == ()
     assert found.notes[0] == "run 1: the policy has changed since it ended"

@@ -43,8 +43,8 @@ workspace names. ``check`` depends on a check of the gate, which compares such v
 
 def strictness_of(key: str) -> Strictness:
     """Return which value of a key, such as ``audiences.public.smallest_class``, is the stricter one."""
-    first, *_, last = key.split(".")
-    return STRICTNESS.get(key) or STRICTNESS[f"{first}.*.{last}"]
+    first, _, rest = key.partition(".")
+    return STRICTNESS.get(key) or STRICTNESS[f"{first}.*.{rest.rpartition('.')[2]}"]
 
 
 def is_looser(key: str, value: Any, base: Any) -> bool:

@@ -32,6 +32,7 @@ from sfumato.tui.cli.main import main
 from sfumato.tui.cli.main import sfumato as root
 from sfumato.workspace.jobs.queue import stop_run
 from sfumato.workspace.jobs.worker import run_worker
+from sfumato.workspace.policy.policy import own_policy_file
 from sfumato.workspace.release.approval import request_release
 from sfumato.workspace.service.importing import import_file
 from sfumato.workspace.service.release import write_run_release
@@ -95,9 +96,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import_file(workspace.directory, str(directory / "調査.csv"), "")
     with Workspace.open(workspace.directory) as workspace:
         write_run_release(workspace, 2, directory / "released", reason=f"for a study{EVIL}")
-        policy = workspace.directory / "policy.toml"
+        policy = own_policy_file()
+        policy.parent.mkdir(parents=True, exist_ok=True)
         policy.write_text(f'[approval]\ndirectory = "{directory}"\n', "utf-8")
-        request_release(workspace, 1, f"research{EVIL}").rename(directory / "request.json")
+        policy.chmod(0o600)
+        request_release(workspace, 1, f"for research only{EVIL}").rename(directory / "request.json")
         policy.unlink()
     return directory
 

@@ -321,10 +321,12 @@ def test_hostile_titles_names_and_values_command_nothing_and_forge_no_line() -> 
 
 
 @pytest.mark.usefixtures("demo")
-def test_where_the_policy_asks_for_a_second_person_the_release_is_asked_for_and_not_written(here: Path) -> None:
+def test_where_the_policy_asks_for_a_second_person_the_release_is_asked_for_and_not_written(
+    here: Path, write_office_policy: Callable[[str], Path]
+) -> None:
     assert talked(["Projects", "Run the demo", "yes"])[0] == 0
     (here / "requests").mkdir(mode=0o700)
-    (here / "w" / "policy.toml").write_text(f'[approval]\nsecond_person = true\ndirectory = "{here / "requests"}"\n')
+    write_office_policy(f'[approval]\nsecond_person = true\ndirectory = "{here / "requests"}"\n')
     status, lines = talked(["Release", "Release", "1", "csv", "no"])
     assert status == 0
     assert any(line.startswith("The policy asks for a second person. ") for line in lines)

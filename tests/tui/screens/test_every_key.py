@@ -352,9 +352,9 @@ def ruled(built_data):
 
 
 @pytest.fixture
-def second_person(built_data, tmp_path):
+def second_person(built_data, tmp_path, write_office_policy):
     """The workspace under a policy that asks for one."""
-    (built_data / "policy.toml").write_text(f'[approval]\nsecond_person = true\ndirectory = "{tmp_path}"\n', "utf-8")
+    write_office_policy(f'[approval]\nsecond_person = true\ndirectory = "{tmp_path}"\n')
     return built_data
 
 

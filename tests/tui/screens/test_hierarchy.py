@@ -38,14 +38,14 @@ async def test_a_tree_shows_its_records_and_hides_few_of_them(sit, anonymising, 
         assert "rare is learnt from the records" in seat.text.replace("\n", "").replace("  ", " ")
 
 
-async def test_no_number_gives_a_hidden_one_away(sit, anonymising):
+async def test_no_number_gives_a_hidden_one_away(sit, anonymising, write_office_policy):
     """15 + 15 + 60 of 100: where one value alone has few records, the next smallest beside it is hidden too."""
     with Workspace.open(anonymising) as workspace:
         draft = find_draft(workspace, 1)
         tree = 'hierarchies = { work = [["Private", "*"], ["State-gov", "*"], ["Local-gov", "*"], ["Never", "Never"], ["Federal-gov", "*"]] }'
         tree = tree.replace('["Never", "Never"]', '["Never", "*"]')
         save_draft(workspace, draft.with_text(draft.toml + tree + "\n"))
-        (anonymising / "policy.toml").write_text("smallest_cell = 5\n")
+        write_office_policy("smallest_cell = 5\n")
     async with sit(anonymising, *WORK, size=SMALL) as seat:
         assert "<5" in line_of(seat, "Never")
         assert "hidden" in line_of(seat, "Federal-gov"), "100 - 60 - 15 - 15 - 9 is 1"

@@ -115,7 +115,7 @@ async def test_a_reason_without_a_letter_is_asked_for_again(sit, tables, tmp_pat
 
 async def test_a_release_that_is_refused_can_be_corrected(sit, tables, tmp_path):
     async with sit(tables, "w", tab="verdicts") as seat:
-        await type_in(seat, "reason", "agreed")
+        await type_in(seat, "reason", "agreed with the board")
         await type_in(seat, "directory", str(tmp_path))
         await seat.press("w", "y")
         assert isinstance(seat.app.screen, ReleaseScreen)
@@ -124,7 +124,7 @@ async def test_a_release_that_is_refused_can_be_corrected(sit, tables, tmp_path)
         await seat.app.screen.run_action("write")
         await seat.press("shift", "y")
         await seat.press("q", "w", "right_square_bracket")
-        assert 'because "agreed"' in seat.text
+        assert 'because "agreed with the board"' in seat.text
         await seat.press("right_square_bracket")
         assert seat.app.focused.id == "release-directory"
         await seat.press("escape")
@@ -255,10 +255,10 @@ OTHER = 4_000_001
 
 
 @pytest.fixture
-def second(tables, tmp_path):
+def second(tables, tmp_path, write_office_policy):
     """The workspace with a policy that asks for a second person, and the directory for requests."""
     (tmp_path / "asked").mkdir()
-    given_policy(tables, f'[approval]\nsecond_person = true\ndirectory = "{tmp_path}/asked"\napprovers = ["{OTHER}"]\n')
+    write_office_policy(f'[approval]\nsecond_person = true\ndirectory = "{tmp_path}/asked"\napprovers = ["{OTHER}"]\n')
     return tables
 
 
@@ -290,15 +290,15 @@ async def test_keys_alone_ask_a_second_person_and_take_the_answer(sit, second, a
         await seat.press("left_square_bracket")
         await seat.press("w")
         assert "was not requested" in seat.app.notices[-1]
-        await seat.press("g", "a", *"known", "enter", "act:request")
+        await seat.press("g", "a", *"known to all", "enter", "act:request")
         assert seat.app.focused.id == "release-reason"
-        await seat.press(*"teaching", "enter", "y")
+        await seat.press(*"for teaching students", "enter", "y")
         assert "sfumato approve" in seat.app.notices[-1]
         assert "· 1 waived" in seat.text.splitlines()[2]
         await seat.press("act:answer")
         assert "waits for another account" in seat.app.notices[-1]
         said = answer(tmp_path / "asked", "approved", "looked at it")
-        assert (said["reason"], list(said["waive"].values())) == ("teaching", ["known"])
+        assert (said["reason"], list(said["waive"].values())) == ("for teaching students", ["known to all"])
         await seat.press("act:answer")
         assert seat.app.notices[-1].endswith(f'{OTHER} approved it: "looked at it"')
         seat.app.screen.go_to_step("findings")
@@ -312,15 +312,15 @@ async def test_keys_alone_ask_a_second_person_and_take_the_answer(sit, second, a
 
 
 async def test_a_refusal_of_the_second_person_is_told_and_holds(sit, second, answer, tmp_path):
-    async with sit(second, "w", "act:request", *"teaching", "enter", "y", tab="verdicts") as seat:
+    async with sit(second, "w", "act:request", *"for teaching students", "enter", "y", tab="verdicts") as seat:
         answer(tmp_path / "asked", "refused", "it is too early")
         await seat.press("act:answer")
-        assert 'refused the release: "too early"' in seat.app.notices[-1]
+        assert 'refused the release: "it is too early"' in seat.app.notices[-1]
         await type_in(seat, "directory", str(tmp_path / "out"))
         await seat.app.screen.run_action("write")
         await seat.press("shift")
         assert isinstance(seat.app.screen, ReleaseScreen)
-        assert 'refused the release: "too early"' in seat.app.notices[-1]
+        assert 'refused the release: "it is too early"' in seat.app.notices[-1]
     assert not (tmp_path / "out").exists()
 
 

@@ -15,7 +15,7 @@ from sfumato.engine.errors import NotComputable
 from sfumato.workspace import library
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Finding, examine_release
-from sfumato.workspace.policy.policy import Policy, read_policy_of_workspace
+from sfumato.workspace.policy.policy import Policy, own_policy_file, read_policy_of_workspace
 from sfumato.workspace.service.deletion import delete_run
 from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
@@ -67,7 +67,10 @@ def worst(
                 delete_run(workspace, number)
     number = library.synthesise(frame, table, where)
     if policy:
-        (where / "policy.toml").write_text(policy, "utf-8")
+        file = own_policy_file()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(policy, "utf-8")
+        file.chmod(0o600)
     with Workspace.open(where, read_only=True) as workspace:
         examination = examine_release(
             workspace, plan_release(workspace, number), read_policy_of_workspace(where) if policy else Policy()

@@ -249,12 +249,16 @@ def test_what_blocks_is_waived_one_by_one_or_all_at_once() -> None:
     first, second = CHECKS[0].key, CHECKS[1].key
     one = made("block", "block", "warn")
     assert [left.check for left in apply_waivers(one, Policy()).unwaived_findings] == [first, second]
-    assert [left.check for left in apply_waivers(one, Policy(), waive={first: "known"}).unwaived_findings] == [second]
-    assert apply_waivers(one, Policy(), waive={first: "known", second: "too"}).unwaived_findings == ()
+    assert [left.check for left in apply_waivers(one, Policy(), waive={first: "known to all"}).unwaived_findings] == [
+        second
+    ]
+    assert (
+        apply_waivers(one, Policy(), waive={first: "known to all", second: "known to all, too"}).unwaived_findings == ()
+    )
     whole = apply_waivers(one, Policy(), "agreed with the owner")
     assert whole.unwaived_findings == ()
     assert whole.waivers == (Waiver(WHOLE_RELEASE, "agreed with the owner", gate.user()),)
-    assert apply_waivers(made("pass", "warn"), Policy(), "just so").waivers == ()
+    assert apply_waivers(made("pass", "warn"), Policy(), "just because so").waivers == ()
 
 
 def test_nothing_is_waived_besides_what_was_approved() -> None:
@@ -271,7 +275,7 @@ def test_nothing_is_waived_besides_what_was_approved() -> None:
         ({"equal_record": "x"}, 'did you mean "equal_records"'),
         ({"KEY": " "}, "needs a reason"),
         ({"KEY": "\u200b"}, "needs a reason"),
-        ({"SECOND": "x"}, "does not block"),
+        ({"SECOND": "known to all"}, "does not block"),
     ],
 )
 def test_a_waiver_that_makes_no_sense_is_refused(waive: dict[str, str], said: str) -> None:
