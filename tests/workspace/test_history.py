@@ -371,7 +371,7 @@ def test_a_workspace_behind_its_head_is_refused_until_that_is_accepted_for_a_rea
             check.state == "problem" and "lacks row" in check.text for check in check_workspace_health(directory)
         )
         for nothing in ("", "   ", "\u200b\u2060", "--- 12"):
-            with pytest.raises(BadInput, match="at least one letter"):
+            with pytest.raises(BadInput, match="at least 3 different words"):
                 accept_rollback(workspace, nothing)
         with pytest.raises(BrokenHistory):
             workspace_act(workspace)

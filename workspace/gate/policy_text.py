@@ -21,7 +21,8 @@ WIDTH = 100
 def policy_toml(policy: Policy) -> str:
     """Return the text of ``policy.toml`` for the policy in force, with the checks' own limits written out."""
     lines = [
-        "# The policy of this workspace: save it as policy.toml beside workspace.db, and change what your rules ask for.",
+        "# The policy in force. Save it as your own policy (sfumato help policy), and change what your rules ask for.",
+        "# As policy.toml beside workspace.db it may only be stricter, and names no path: directory, key or heads.",
         f"name = {_toml_text(policy.name)}",
         f"{'# ' * (policy.audience is None)}audience = {_toml_text(policy.audience or AUDIENCES[0])}  # releases are judged for this audience, or for a wider one that the recipe names",
         f"smallest_cell = {policy.smallest_cell}  # counts below it never leave; nothing that rests on fewer records does",

@@ -159,7 +159,7 @@ def test_a_restored_backup_is_refused_until_it_is_accepted(
         assert "accept-rollback --reason TEXT" in said
         assert "\n" not in said
     assert sfumato("audit", "accept-rollback", "--reason", "\u200b 12", *where) == 2
-    assert "at least one letter" in capsys.readouterr().err
+    assert "at least 3 different words" in capsys.readouterr().err
     assert sfumato("audit", "accept-rollback", "--reason", "restored after the disk failed", *where) == 0
     assert sfumato("audit", "verify", *where) == 0
     assert "head kept outside: row" in capsys.readouterr().out

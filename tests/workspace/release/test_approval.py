@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import pwd
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -264,16 +265,101 @@ def test_a_policy_without_a_directory_for_requests_is_refused(
             write_run_release(workspace, run_id, tmp_path / "out")
 
 
-def person() -> int:
-    """The number of an account of this machine that is not ours."""
-    return next(
-        one.pw_uid
-        for one in pwd.getpwall()
-        if one.pw_uid not in (os.geteuid(), approving.OVERFLOW_UID)
-        and Path(one.pw_shell).name not in ("nologin", "false")
-    )
+PERSON = 4_000_002
 
 
+@pytest.fixture
+def accounts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A machine with a person, a service with a person's number, and a service with a login shell."""
+    known = {
+        PERSON: ("maria", "/bin/bash"),
+        4_000_003: ("web-service", "/usr/sbin/nologin"),
+        4_000_004: ("mail-service", "/bin/false"),
+        33: ("www-data", "/bin/sh"),
+        0: ("root", "/bin/bash"),
+    }
+    real = pwd.getpwuid
+
+    def look_up(uid: int) -> pwd.struct_passwd:
+        if uid not in known or uid == os.getuid():
+            return real(uid)
+        name, shell = known[uid]
+        return pwd.struct_passwd((name, "x", uid, uid, "", "/", shell))
+
+    monkeypatch.setattr(pwd, "getpwuid", look_up)
+    definitions = tmp_path / "login.defs"
+    definitions.write_text("# UID_MIN 5\nUID_MIN\t\t\t 1000\nSYS_UID_MAX 999\n", "utf-8")
+    monkeypatch.setattr(approving, "LOGIN_DEFINITIONS", definitions)
+
+
+@pytest.mark.usefixtures("accounts")
+@pytest.mark.parametrize(
+    ("uid", "why"),
+    [
+        (33, r"www-data, uid 33, which is no account of a person.*system account \(below 1000"),
+        (4_000_003, r"web-service.*nobody can log in to it \(its shell is /usr/sbin/nologin\)"),
+        (4_000_004, r"mail-service.*its shell is /bin/false"),
+    ],
+)
+def test_a_system_account_is_no_second_person_unless_the_office_names_it(
+    workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path], uid: int, why: str
+) -> None:
+    write_policy(workspace, tmp_path, approvers="[]")
+    # Neither the workspace nor its owner can vouch for an account that the owner may command.
+    for file in (workspace.directory / "policy.toml", policy_files.own_policy_file()):
+        write_file(file, f'[approval]\napprovers = ["{account_name(uid)}"]\n')
+        request = request_release(workspace, run_id, "for teaching students")
+        as_other(request, "approved", "looked at it", uid=uid)
+        with pytest.raises(NotReleased, match=why):
+            write_run_release(workspace, run_id, tmp_path / "out")
+        file.unlink()
+    write_policy(workspace, tmp_path, approvers=f'["{account_name(uid)}"]')
+    as_other(request_release(workspace, run_id, "for teaching students"), "approved", "looked at it", uid=uid)
+    write_run_release(workspace, run_id, tmp_path / "out")
+
+
+@pytest.mark.usefixtures("accounts")
+def test_a_person_is_a_second_person(
+    workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path]
+) -> None:
+    """The control of the system accounts."""
+    write_policy(workspace, tmp_path, approvers="[]")
+    as_other(request_release(workspace, run_id, "for teaching students"), "approved", "looked at it", uid=PERSON)
+    write_run_release(workspace, run_id, tmp_path / "out")
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077, 0o777])
+def test_requests_and_answers_are_read_by_their_owner_and_the_group_alone(
+    workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path], umask: int
+) -> None:
+    group = tmp_path / "requests"
+    if os.geteuid() == 0:
+        os.chown(group, -1, 4_000_010)
+    before = os.umask(umask)
+    try:
+        request = request_release(workspace, run_id, "for teaching students")
+        answer = as_other(request, "approved", "looked at it")
+    finally:
+        os.umask(before)
+    for file in (request, answer):
+        assert stat.S_IMODE(file.stat().st_mode) == 0o640
+        assert file.stat().st_gid == group.stat().st_gid
+
+
+def test_a_directory_of_a_group_that_is_not_ours_is_one_message(
+    workspace: Workspace, run_id: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    (tmp_path / "requests").chmod(0o755)
+    monkeypatch.setattr(os, "fchown", refused)
+    monkeypatch.setattr(os, "fstat", lambda handle: os.stat_result((0o100600, 0, 0, 1, os.geteuid(), 77, 0, 0, 0, 0)))
+    with pytest.raises(BadInput, match=r"a group that this account is not in\. .*chgrp GROUP"):
+        approving._share_with_group(7, tmp_path / "requests" / "request.json")
+
+
+@pytest.mark.usefixtures("accounts")
 def test_a_number_that_is_no_account_approves_nothing_unless_the_policy_names_it(
     workspace: Workspace, run_id: int, tmp_path: Path, as_other: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -286,8 +372,8 @@ def test_a_number_that_is_no_account_approves_nothing_unless_the_policy_names_it
         as_other(request, "approved", "looked at it", uid=uid)
         with pytest.raises(NotReleased, match=f"uid {uid}, which is no account of a person"):
             write_run_release(workspace, run_id, tmp_path / "out")
-    subuids.write_text(f"jo:{person()}:1\n", "utf-8")
-    as_other(request, "approved", "looked at it", uid=person())
+    subuids.write_text(f"jo:{PERSON}:1\n", "utf-8")
+    as_other(request, "approved", "looked at it", uid=PERSON)
     with pytest.raises(NotReleased, match="no account of a person"):
         write_run_release(workspace, run_id, tmp_path / "out")
     subuids.write_text("jo:100000:65536\n", "utf-8")
