@@ -465,15 +465,16 @@ def _detect_lines_below(body: list[list[str]]) -> SettingReason:
         return none
     columns = [[row[j].strip() for row in others if j < len(row) and row[j].strip()] for j in range(len(body[0]))]
     typed = [bool(column) and sum(map(_is_number_or_date, column)) > 0.8 * len(column) for column in columns]
-    levels = [set(column) if 2 * len(set(column)) <= len(column) else None for column in columns]
+    # a column of free text has no levels: it says nothing
+    levels = [set(column) if 2 * len(set(column)) <= len(column) else set() for column in columns]
     count = 0
     for row in body[:MAX_LINES_BELOW]:
         cells = [cell.strip() for cell in row]
-        # a column of free text says nothing; a word among numbers may be a sign of no value, so two columns must agree
+        # a word among numbers may be a sign of no value, so two columns must agree
         compared = [
             (cell and not _is_number_or_date(cell) and cell not in MISSING_WORDS) if is_typed else cell not in seen
             for cell, is_typed, seen in zip(cells, typed, levels, strict=False)
-            if is_typed or (seen is not None and cell)
+            if is_typed or (seen and cell)
         ]
         if len(compared) < 2 or not all(compared) or not any(typed):
             break
@@ -494,7 +495,7 @@ def _detect_footer(tail: bytes, encoding: str, delimiter: str, quote: str, colum
         # a quotation mark alone is the middle of a cell of several lines
         if quote and line.count(quote) % 2:
             return none
-        cells = next(split_rows([line], delimiter, quote, skip_blanks=False), []) if line.strip() else []
+        cells: list[str] = next(split_rows([line], delimiter, quote, skip_blanks=False), []) if line.strip() else []
         total = bool(cells) and TOTAL_WORDS.fullmatch(cells[0].strip()) is not None
         if len(cells) == columns and not total:
             break

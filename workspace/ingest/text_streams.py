@@ -189,7 +189,8 @@ def _mend_header(pieces: Iterator[bytes], form: TextFormat) -> Iterator[bytes]:
 
 def _first_records(head: bytes, form: TextFormat, count: int) -> list[bytes]:
     """Return the first ``count`` records of bytes, and the rest as last item; fewer where the bytes have fewer."""
-    records, start, at, quote = [], 0, 0, form.quote.encode()
+    records: list[bytes] = []
+    start, at, quote = 0, 0, form.quote.encode()
     while len(records) < count and (at := head.find(b"\n", at) + 1):
         # a line feed within quotes belongs to a cell
         if not quote or head.count(quote, start, at) % 2 == 0:

@@ -186,7 +186,7 @@ async def test_findings_and_release_say_the_same_sentence(sit, unique, examined,
 
 
 async def test_a_block_that_is_waived_in_release_is_waived_in_findings(sit, unique):
-    async with sit(unique, "w", "g", "a", *"agreed with the board", "enter", tab="verdicts") as seat:
+    async with sit(unique, "w", "g", "a", *"agreedwithboard", "enter", tab="verdicts") as seat:
         assert "· 1 waived" in seat.text.splitlines()[2]
         await seat.press("4")
         assert sum(line.startswith("waived") for line in listed(seat)) == 1

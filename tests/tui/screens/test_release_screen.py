@@ -84,7 +84,7 @@ async def test_keys_alone_lead_to_a_release_with_its_reason(sit, tables, tmp_pat
         assert "datasets as parquet" in seat.text
         await seat.press("w")
         assert seat.app.focused.id == "release-reason"
-        await seat.press(*"teaching", "enter")
+        await seat.press(*"teachingstudents", "enter")
         assert seat.app.focused.id == "release-directory"
         await type_in(seat, "directory", str(tmp_path / "out"))
         await seat.press("enter")
@@ -96,13 +96,13 @@ async def test_keys_alone_lead_to_a_release_with_its_reason(sit, tables, tmp_pat
         assert "released to" in seat.app.notices[-1]
         assert "[2 What leaves]" in seat.text
         assert f"Writtento{tmp_path / 'out'}:itsfolderpublic/leaves" in "".join(seat.text.split())
-        assert 'because "teaching"' in seat.text
+        assert 'because "teachingstudents"' in seat.text
     assert json.loads((tmp_path / "out/public/manifest.json").read_text("utf-8"))["format"] == "parquet"
     (one,) = past(tables)
-    assert (one.reason, one.form) == ("teaching", "parquet")
+    assert (one.reason, one.form) == ("teachingstudents", "parquet")
 
 
-async def test_a_reason_without_a_letter_is_asked_for_again(sit, tables, tmp_path):
+async def test_a_reason_without_words_is_asked_for_again(sit, tables, tmp_path):
     async with sit(tables, "w", tab="verdicts") as seat:
         await type_in(seat, "reason", "7")
         await type_in(seat, "directory", str(tmp_path / "out"))
@@ -183,7 +183,7 @@ async def test_keys_alone_waive_what_blocks_and_the_release_has_the_waivers(sit,
         for row, key in enumerate(keys):
             await seat.press("g", *["j"] * row, "enter")
             assert f"Justification for {key}" in seat.text
-            await seat.press(*f"known{row}", "enter")
+            await seat.press(*f"knowntoeverybody{row}", "enter")
             assert type(seat.app.focused).__name__ == "FindingGrid"
         assert "Release: to be judged" in seat.text.splitlines()[2]
         assert f"{len(keys)} waived" in seat.text.splitlines()[2]
@@ -197,7 +197,7 @@ async def test_keys_alone_waive_what_blocks_and_the_release_has_the_waivers(sit,
         assert "released to" in seat.app.notices[-1]
     kept = json.loads((tmp_path / "out/internal/examination.json").read_text("utf-8"))
     assert {one["check"]: one["reason"] for one in kept["waivers"]} == {
-        key: f"known{row}" for row, key in enumerate(keys)
+        key: f"knowntoeverybody{row}" for row, key in enumerate(keys)
     }
 
 
@@ -208,9 +208,9 @@ async def test_a_waiver_is_taken_back_and_needs_a_reason(sit, tables):
         await seat.press("a", "\u3164", "1", "enter")
         assert "needs a reason in words" in seat.app.notices[-1]
         assert "waived" not in seat.text.splitlines()[2]
-        await seat.press("a", *"known", "escape")
+        await seat.press("a", *"knowntoeverybody", "escape")
         assert "waived" not in seat.text.splitlines()[2]
-        await seat.press("a", *"known", "enter")
+        await seat.press("a", *"knowntoeverybody", "enter")
         assert "· 1 waived" in seat.text.splitlines()[2]
         await seat.press("escape", "w")
         assert "· 1 waived" in seat.text.splitlines()[2], "it is known when the place is opened again"
@@ -290,15 +290,15 @@ async def test_keys_alone_ask_a_second_person_and_take_the_answer(sit, second, a
         await seat.press("left_square_bracket")
         await seat.press("w")
         assert "was not requested" in seat.app.notices[-1]
-        await seat.press("g", "a", *"known to all", "enter", "act:request")
+        await seat.press("g", "a", *"knowntoeverybody", "enter", "act:request")
         assert seat.app.focused.id == "release-reason"
-        await seat.press(*"for teaching students", "enter", "y")
+        await seat.press(*"teachingstudents", "enter", "y")
         assert "sfumato approve" in seat.app.notices[-1]
         assert "· 1 waived" in seat.text.splitlines()[2]
         await seat.press("act:answer")
         assert "waits for another account" in seat.app.notices[-1]
         said = answer(tmp_path / "asked", "approved", "looked at it")
-        assert (said["reason"], list(said["waive"].values())) == ("for teaching students", ["known to all"])
+        assert (said["reason"], list(said["waive"].values())) == ("teachingstudents", ["knowntoeverybody"])
         await seat.press("act:answer")
         assert seat.app.notices[-1].endswith(f'{OTHER} approved it: "looked at it"')
         seat.app.screen.go_to_step("findings")
@@ -312,7 +312,7 @@ async def test_keys_alone_ask_a_second_person_and_take_the_answer(sit, second, a
 
 
 async def test_a_refusal_of_the_second_person_is_told_and_holds(sit, second, answer, tmp_path):
-    async with sit(second, "w", "act:request", *"for teaching students", "enter", "y", tab="verdicts") as seat:
+    async with sit(second, "w", "act:request", *"teachingstudents", "enter", "y", tab="verdicts") as seat:
         answer(tmp_path / "asked", "refused", "it is too early")
         await seat.press("act:answer")
         assert 'refused the release: "it is too early"' in seat.app.notices[-1]
