@@ -103,12 +103,22 @@ def example_data_for(method: Method, data: Microdata) -> Microdata:
 @pytest.fixture
 def confidential() -> Microdata:
     """Return a copy of the examples' table, so that a method that changes it changes no other test."""
-    return dataclasses.replace(_example_table(), frame=_example_table().frame.copy())
+    return copy_table(_example_table())
+
+
+def copy_table(data: Microdata) -> Microdata:
+    """Return a table with a frame of its own."""
+    return dataclasses.replace(data, frame=data.frame.copy())
 
 
 @pytest.fixture
 def releases(confidential: Microdata) -> list[Microdata]:
     """Return two releases with values of the synthesised variables near the confidential ones."""
+    return released_tables(confidential)
+
+
+def released_tables(confidential: Microdata) -> list[Microdata]:
+    """Return two releases of a table, with values of the synthesised variables near its own."""
     rng = np.random.default_rng(12)
     found = []
     for _ in range(2):
