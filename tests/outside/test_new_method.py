@@ -10,10 +10,10 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from installed_packages import install
 from loaded_process import PYTEST, run_loaded
 
 from sfumato.engine.contract.own_skeletons import example_entry, own_skeleton
@@ -54,7 +54,7 @@ def contract_of(package: Path, site: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_new_method_keeps_the_contract_as_it_is_written(
-    family: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], install: Callable[[Path, Path], None]
+    family: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     key = f"{family}.of_mine"
     package = written(key, tmp_path / "package")
@@ -68,9 +68,7 @@ def test_a_new_method_keeps_the_contract_as_it_is_written(
 
 
 @pytest.mark.slow
-def test_the_contract_refuses_a_new_method_that_is_spoilt(
-    tmp_path: Path, install: Callable[[Path, Path], None]
-) -> None:
+def test_the_contract_refuses_a_new_method_that_is_spoilt(tmp_path: Path) -> None:
     """The control: the same package, whose share is a percentage."""
     package = written("risk.of_mine", tmp_path / "package")
     module = package / "sfumato_of_mine" / "of_mine.py"
@@ -82,9 +80,7 @@ def test_the_contract_refuses_a_new_method_that_is_spoilt(
 
 
 @pytest.mark.slow
-def test_the_example_of_the_manual_keeps_the_contract_as_it_is_printed(
-    tmp_path: Path, install: Callable[[Path, Path], None]
-) -> None:
+def test_the_example_of_the_manual_keeps_the_contract_as_it_is_printed(tmp_path: Path) -> None:
     example = EXAMPLE.search((ROOT / "workspace" / "manual" / "developers_methods.md").read_text("utf-8"))
     assert example is not None
     package = written("risk.my_measure", tmp_path / "package")

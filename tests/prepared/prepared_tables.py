@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.statistics.gower import GowerDistance
 
 HOUSEHOLD_PLAN: dict[str, Any] = {
@@ -41,6 +44,28 @@ HOUSEHOLD_PLAN: dict[str, Any] = {
     ],
 }
 """A recipe for ``household_survey`` with two thresholds that are met and one that is not, and a study."""
+
+SMALL_RECIPE: dict[str, Any] = {
+    "title": "Small study",
+    "variables": {
+        "region": {"kind": "categorical", "role": "quasi_identifier", "levels": ["north", "south", "west"]},
+        "age": {"kind": "count", "role": "quasi_identifier"},
+        "visits": {"kind": "count", "role": "sensitive", "bounds": [0, 60]},
+        "income": {"kind": "continuous", "role": "sensitive"},
+    },
+    # 80 people keep their quasi-identifiers: nobody but an enclave may have that, and tests of files and documents are not about it
+    "release": {"m": 3, "seed": 7, "audience": "enclave"},
+    "synthesis": [
+        {"target": "visits", "method": "linear_regression", "predictors": ["region", "age"]},
+        {"target": "income", "method": "linear_regression", "predictors": ["region", "age", "visits"]},
+    ],
+    "measure": [
+        {"method": "utility.ecdf"},
+        {"method": "risk.identification", "radius": {"income": "5%", "visits": 2}},
+    ],
+    "threshold": [{"value": "risk.identification.true_match_rate", "max": 0.5}],
+}
+"""A recipe for ``small_records`` with two regressions, two measures and a threshold that is met."""
 
 
 def schema_of(*variables: str | Variable) -> Schema:
@@ -80,3 +105,19 @@ def mixed_places(n: int, seed: int) -> np.ndarray:
     drawn = np.column_stack([rng.integers(-2, 2, n), rng.integers(0, 101, n), rng.integers(0, 21, n) * 5]).astype(float)
     drawn[rng.random(n) < 0.1, 1] = -1
     return drawn
+
+
+@functools.cache
+def small_records() -> Microdata:
+    """Return 80 simulated records that suit ``SMALL_RECIPE``, made once: who changes them takes a copy."""
+    rng = np.random.default_rng(20)
+    age = rng.integers(18, 90, 80)
+    frame = pd.DataFrame(
+        {
+            "region": rng.choice(["north", "south", "west"], 80),
+            "age": age,
+            "visits": rng.poisson(3 + age / 20),
+            "income": np.exp(rng.normal(7, 0.4, 80)),
+        }
+    )
+    return conform_to_schema(frame, Recipe.from_table(SMALL_RECIPE).schema)

@@ -195,7 +195,7 @@ def test_a_task_is_carried_out_whatever_its_lease_says(
 ) -> None:
     """The last is the control: a lease that has run out."""
     directory = tmp_path / "w"
-    with Workspace.create(directory) as workspace:
+    with Workspace.create(directory, KEY) as workspace:
         run_id = enter_run(workspace, small[0], SOURCE, small[1])
         assert claim_task(workspace, "gone") is not None
         assert written(directory, f"UPDATE task SET lease_until = {lease} WHERE state = 'running'")

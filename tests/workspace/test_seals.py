@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from keyed_workspace import KEY
+from prepared_workspaces import set_back_before_seals
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.recipe.recipe import Recipe
@@ -339,10 +340,8 @@ def findings(workspace: Workspace) -> dict[str, str]:
     }
 
 
-def test_runs_of_an_earlier_version_say_so_and_are_no_error(
-    sealed: Workspace, before_seals: Callable[[Workspace], None]
-) -> None:
-    before_seals(sealed)
+def test_runs_of_an_earlier_version_say_so_and_are_no_error(sealed: Workspace) -> None:
+    set_back_before_seals(sealed)
     with Workspace.open(sealed.directory) as opened:
         assert [row.act for row in audit_rows(opened.connection)][-1] == "seals begun"
         found = verify_workspace(opened)

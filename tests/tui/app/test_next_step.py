@@ -73,7 +73,7 @@ def built_workspace(tmp_path_factory):
     table = {"variables": kinds, "synthesis": [{"target": "a", "method": "linear_regression", "predictors": ["b"]}]}
     recipe = Recipe.from_table(table)
     data = conform_to_schema(pd.DataFrame({"a": range(20), "b": range(20)}), recipe.schema)
-    with Workspace.create(tmp_path_factory.mktemp("next") / "workspace") as workspace:
+    with Workspace.create(tmp_path_factory.mktemp("next") / "workspace", bytes(range(32))) as workspace:
         enter_recipe(workspace, recipe, data, "a.csv", b"a")
         return workspace.directory
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prepared_workspaces import reseal
 
 from sfumato.engine.errors import EngineError
 from sfumato.tui.cli.run import run_to_end
@@ -187,7 +188,7 @@ def test_a_companion_that_cannot_be_is_refused_before_anything_is_stored(
 @pytest.mark.slow
 @pytest.mark.usefixtures("in_process")
 def test_a_companion_that_failed_is_told_after_what_the_main_run_found(
-    pair: Path, sfumato: Command, capsys: pytest.CaptureFixture[str], reseal: Callable[[Workspace], None]
+    pair: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert sfumato("run", str(pair), "--workspace", "w", "--quiet") == 0
     workspace = Workspace.open(Path("w"))

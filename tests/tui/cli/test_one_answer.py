@@ -25,6 +25,7 @@ from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
 
 workspace = keyed_workspace.workspace
+blank_pictures = keyed_workspace.blank_pictures
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.slow
 
 Command = Callable[..., int]
 workspace = keyed_workspace.workspace
+blank_pictures = keyed_workspace.blank_pictures
 UNMET = [{"value": "utility.ecdf.max_abs_difference", "max": 1e-9, "target": "income"}]
 
 

@@ -98,7 +98,7 @@ def private_data(tmp_path):
 
 
 @pytest.fixture
-def empty(tmp_path):
+def empty(tmp_path, known_keys):
     """A workspace with nothing in it."""
     Workspace.create(tmp_path / "empty").close()
     return tmp_path / "empty"

@@ -1,6 +1,10 @@
 """A method of another package in the app: in the list of steps, with a form, and in the plan."""
 
+import installed_packages
 import pytest
+
+find_methods_again = installed_packages.find_methods_again
+example_package = installed_packages.example_package
 
 
 @pytest.mark.slow

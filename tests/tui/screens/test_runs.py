@@ -1,4 +1,5 @@
 import pytest
+from prepared_workspaces import reseal
 
 from sfumato.tui.runs.runs import RunsTab
 from sfumato.workspace.jobs.queue import claim_task, record_progress
@@ -28,7 +29,7 @@ async def test_every_state_is_a_word_and_a_sign(sit, directory, size):
 
 
 @pytest.mark.slow
-async def test_a_public_key_stands_in_the_header_and_below_the_list(sit, directory, reseal):
+async def test_a_public_key_stands_in_the_header_and_below_the_list(sit, directory):
     async with sit(directory, *keys_to(DONE), size=(90, 40)) as seat:
         assert "public key" in seat.text.splitlines()[0]
         assert "public key" in " ".join(seat.text.splitlines()[5:])

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from keyed_workspace import KEY
-from prepared_workspaces import finished_workspace
+from prepared_workspaces import finished_workspace, reseal
 from terminals import APP, Pty, app_environment
 
 import sfumato.tui.cli
@@ -44,7 +44,7 @@ RECIPE = {
 
 
 @pytest.fixture(scope="module")
-def hostile_run(tmp_path_factory: pytest.TempPathFactory, reseal: Callable[[Workspace], None]) -> Path:
+def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace with two runs of a recipe in which every name is hostile, and so is every other stored text."""
     rng = np.random.default_rng(20)
     region = rng.choice([f"north{EVIL}", "south"], 90)

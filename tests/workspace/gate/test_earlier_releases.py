@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from prepared_workspaces import enter_recipe
+from prepared_workspaces import enter_recipe, reseal
 
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
@@ -103,9 +103,7 @@ def let_out(workspace: Workspace, run_id: int, directory: Path) -> None:
     write_run_release(workspace, run_id, directory / f"out-{run_id}", reason="simulated people")
 
 
-def swapped(
-    workspace: Workspace, run_id: int, tables: Sequence[Microdata], reseal: Callable[[Workspace], None]
-) -> None:
+def swapped(workspace: Workspace, run_id: int, tables: Sequence[Microdata]) -> None:
     """Put other datasets in the place of those that a run made."""
     hashes = [workspace.tables.write_microdata(one) for one in tables]
     with workspace.write_transaction() as connection:
@@ -135,17 +133,15 @@ TIMES = 6
 
 
 @pytest.mark.slow
-def test_many_releases_of_one_dataset_end_as_one_release_of_many(
-    workspace: Workspace, tmp_path: Path, reseal: Callable[[Workspace], None]
-) -> None:
+def test_many_releases_of_one_dataset_end_as_one_release_of_many(workspace: Workspace, tmp_path: Path) -> None:
     """The same datasets, at once or one after the other, deleted in between or not: blocked by the same check with the same numbers."""
     tables = noised(TIMES)
     whole = entered(workspace, release={"m": TIMES, "seed": 1})
     single = [entered(workspace, release={"m": 1, "seed": 10 + i}) for i in range(TIMES)]
     run_worker(workspace.directory, idle=0)
-    swapped(workspace, whole, tables, reseal)
+    swapped(workspace, whole, tables)
     for run_id, one in zip(single, tables, strict=True):
-        swapped(workspace, run_id, [one], reseal)
+        swapped(workspace, run_id, [one])
     expected = found(workspace, whole)["agreed_values"]
     assert expected.status == "block"
     statuses = []
@@ -166,14 +162,12 @@ def test_many_releases_of_one_dataset_end_as_one_release_of_many(
 
 
 @pytest.mark.slow
-def test_bytes_that_left_before_count_once(
-    workspace: Workspace, tmp_path: Path, reseal: Callable[[Workspace], None]
-) -> None:
+def test_bytes_that_left_before_count_once(workspace: Workspace, tmp_path: Path) -> None:
     (table,) = noised(1)
     runs = [entered(workspace, release={"m": 1, "seed": seed}) for seed in (1, 2)]
     run_worker(workspace.directory, idle=0)
     for run_id in runs:
-        swapped(workspace, run_id, [table], reseal)
+        swapped(workspace, run_id, [table])
     let_out(workspace, runs[0], tmp_path)
     finding = found(workspace, runs[1])["agreed_values"]
     assert finding.message == "does not apply: rows of different datasets cannot be linked to the same record"
@@ -436,7 +430,7 @@ def test_a_workspace_of_the_version_before_gets_room_for_tombstones(
     at = [step.__name__ for step in database.MIGRATIONS].index("tombstones")
     with monkeypatch.context() as older:
         older.setattr(database, "MIGRATIONS", database.MIGRATIONS[:at])
-        with Workspace.create(tmp_path / "old") as made:
+        with Workspace.create(tmp_path / "old", bytes(range(32))) as made:
             assert "tombstone" not in {row[0] for row in made.connection.execute("SELECT name FROM sqlite_schema")}
     with Workspace.open(tmp_path / "old") as opened:
         assert tombstones.tombstone_faults(opened) == []
@@ -445,7 +439,7 @@ def test_a_workspace_of_the_version_before_gets_room_for_tombstones(
 
 @pytest.mark.slow
 def test_the_record_most_at_risk_is_judged_over_all_releases(
-    workspace: Workspace, tmp_path: Path, reseal: Callable[[Workspace], None], monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One dataset may give a record away by chance and only warns; a second one of another run does not.
 
@@ -467,8 +461,8 @@ def test_the_record_most_at_risk_is_judged_over_all_releases(
     ).fetchone()
     connection.execute("UPDATE artefact SET sha256 = ? WHERE name LIKE 'records/1/%'", (certain,))
     for run_id in single:
-        swapped(workspace, run_id, copies[:1], reseal)
-    swapped(workspace, single[1], [noised(1)[0]], reseal)
+        swapped(workspace, run_id, copies[:1])
+    swapped(workspace, single[1], [noised(1)[0]])
     assert found(workspace, whole)["worst_records"].status == "block"
     assert found(workspace, single[1])["worst_records"].status == "warn"
     let_out(workspace, single[0], tmp_path)

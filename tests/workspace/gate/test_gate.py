@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from prepared_workspaces import enter_recipe
+from prepared_workspaces import enter_recipe, reseal
 
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Schema
@@ -129,9 +129,7 @@ def test_single_values_only_warn_where_nobody_was_held_out(workspace: Workspace,
 
 
 @pytest.mark.slow
-def test_a_copy_of_the_confidential_data_blocks(
-    workspace: Workspace, enter: Enter, reseal: Callable[[Workspace], None]
-) -> None:
+def test_a_copy_of_the_confidential_data_blocks(workspace: Workspace, enter: Enter) -> None:
     """The released tables of a run are swapped for the confidential one."""
     run_id = done(workspace, enter())
     original = workspace.find_dataset(plan_release(workspace, run_id).run.dataset_id).table_sha256

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from prepared_workspaces import run_recipe
+from prepared_workspaces import reseal, run_recipe
 
 from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.errors import BadInput
@@ -56,7 +56,6 @@ MEASURES: list[dict[str, Any]] = [
     {"method": "utility.ecdf"},
     {"method": "risk.identification", "radius": {"income": "5%", "visits": 2}},
 ]
-Reseal = Callable[[Workspace], None]
 
 
 def people(count: int, seed: int) -> pd.DataFrame:
@@ -98,8 +97,8 @@ def datasets(kind: str, count: int, seed: int) -> list[pd.DataFrame]:
 class Place:
     """A workspace whose runs have the datasets that a test gives them."""
 
-    def __init__(self, directory: Path, reseal: Reseal) -> None:
-        self.workspace, self.reseal, self.directory = Workspace.create(directory, PUBLIC), reseal, directory
+    def __init__(self, directory: Path) -> None:
+        self.workspace, self.directory = Workspace.create(directory, PUBLIC), directory
 
     def run(
         self, tables: Sequence[pd.DataFrame], rules: dict[str, Any], variables: dict[str, Any], frame: pd.DataFrame,
@@ -135,7 +134,7 @@ class Place:
                 "UPDATE artefact SET sha256 = ? WHERE run_id = ? AND name = ?",
                 [(sha256, run_id, f"draw/{draw}") for draw, sha256 in enumerate(hashes, start=1)],
             )
-        self.reseal(self.workspace)
+        reseal(self.workspace)
         return run_id
 
     def let_out(self, run_id: int) -> Path:
@@ -151,8 +150,8 @@ class Place:
 
 
 @pytest.fixture
-def places(tmp_path: Path, reseal: Reseal) -> Iterator[tuple[Place, Place]]:
-    found = Place(tmp_path / "by_rule", reseal), Place(tmp_path / "before", reseal)
+def places(tmp_path: Path) -> Iterator[tuple[Place, Place]]:
+    found = Place(tmp_path / "by_rule"), Place(tmp_path / "before")
     yield found
     for one in found:
         one.workspace.close()
@@ -318,7 +317,7 @@ RULE = b"isle, zetavale as other"
 
 
 def test_files_that_were_released_so_are_evaluated_through_the_rules(
-    places: tuple[Place, Place], tmp_path: Path, reseal: Reseal
+    places: tuple[Place, Place], tmp_path: Path
 ) -> None:
     """The recipe of a release scores its own files against the exact original as the run did."""
     place = places[0]

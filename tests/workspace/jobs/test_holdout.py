@@ -79,7 +79,7 @@ def people() -> pd.DataFrame:
 def own(tmp_path: Path) -> Iterator[Workspace]:
     """A workspace with a key of its own, and the file beside it."""
     people().to_csv(tmp_path / "people.csv", index=False)
-    with Workspace.create(tmp_path / "own") as made:
+    with Workspace.create(tmp_path / "own", bytes(range(32))) as made:
         yield made
 
 

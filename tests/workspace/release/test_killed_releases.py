@@ -43,7 +43,7 @@ def done(tmp_path: Path, small_data: Microdata) -> Path:
     )
     data = Microdata(recipe.schema, small_data.frame[["age", "visits"]].astype({"age": "int64"}), "confidential")
     directory = tmp_path / "workspace"
-    with Workspace.create(directory) as workspace:
+    with Workspace.create(directory, bytes(range(32))) as workspace:
         enter_recipe(workspace, recipe, data)
         run_worker(directory, idle=0)
     return directory

@@ -204,7 +204,7 @@ def test_no_text_file_of_a_hostile_release_hides_turns_or_computes_anything(make
         AREA: rng.choice(["north", f"+south{EVIL}", "x;=1+1"], 60), f"={EVIL}": rng.lognormal(7, 0.4, 60),
     })  # fmt: skip
     recipe = make()
-    with Workspace.create(tmp_path / "workspace") as workspace:
+    with Workspace.create(tmp_path / "workspace", bytes(range(32))) as workspace:
         said = json.dumps(EVIL.replace("\U000e0041", ""))
         (workspace.directory / "assessment.toml").write_text(
             f"publisher = {said}\nlicence = {said}\naddress = {said}\n", "utf-8"

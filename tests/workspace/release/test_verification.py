@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from keyed_workspace import KEY
-from prepared_workspaces import run_recipe
+from prepared_workspaces import reseal, run_recipe
 
 from sfumato.engine.errors import BadInput
 from sfumato.tui.cli.main import sfumato
@@ -206,9 +206,7 @@ def test_the_key_shows_which_run_made_a_release(
      "UPDATE artefact SET sha256 = (SELECT table_sha256 FROM dataset) WHERE name = 'draw/1'",
      "UPDATE dataset SET source_sha256 = upper(source_sha256)", "UPDATE run SET versions = '{}'"],
 )  # fmt: skip
-def test_a_run_that_was_changed_since_made_no_release(
-    workspace: Workspace, out: Path, statement: str, reseal: Callable[[Workspace], None]
-) -> None:
+def test_a_run_that_was_changed_since_made_no_release(workspace: Workspace, out: Path, statement: str) -> None:
     assert find_origin(workspace, verify_release(out)).run is not None
     with workspace.write_transaction() as connection:
         connection.execute(statement)

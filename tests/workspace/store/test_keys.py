@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from prepared_workspaces import set_back_before_seals
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.execution.tasks import execute_run
@@ -30,11 +31,6 @@ from sfumato.workspace.upkeep.maintenance import check_workspace_health
 from sfumato.workspace.views.results import read_result_rows
 
 SOURCE = SourceFile("simulated.csv", b"simulated")
-
-
-@pytest.fixture(autouse=True)
-def own_keys() -> None:
-    """Here keys are those that users get: no two are the same."""
 
 
 @pytest.fixture
@@ -155,14 +151,13 @@ def older(
     tmp_path: Path,
     small_recipe: Callable[..., Recipe],
     small_data: Microdata,
-    before_seals: Callable[[Workspace], None],
 ) -> Path:
     """A workspace of the version before keys, with a run half done."""
     directory = tmp_path / "older"
     with Workspace.create(directory, PUBLIC_KEY) as made:
         enter_run(made, small_recipe(), SOURCE, small_data)
         made.connection.execute("UPDATE run SET state = 'interrupted'")
-        before_seals(made)
+        set_back_before_seals(made)
         at = [step.__name__ for step in database.MIGRATIONS].index("keys")
         made.connection.execute("DROP TABLE workspace_key")
         for column in ("key_public", "key_fingerprint"):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from believed import believed_workspace
 from prepared_tables import HOUSEHOLD_PLAN, household_survey
-from prepared_workspaces import enter_recipe
+from prepared_workspaces import enter_recipe, reseal
 
 from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.methods.run import PUBLIC
@@ -68,7 +68,7 @@ def warm(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def fixed(tmp_path_factory, reseal, warm):
+def fixed(tmp_path_factory, warm):
     """Runs that are done, failed and interrupted."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sfumato.workspace.audit.datetime", Clock)
@@ -90,7 +90,7 @@ def fixed(tmp_path_factory, reseal, warm):
 
 
 @pytest.fixture(scope="session")
-def believed(tmp_path_factory, reseal, warm):
+def believed(tmp_path_factory, warm):
     """A run of which an intruder was asked who knows all records but one."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sfumato.workspace.audit.datetime", Clock)
@@ -116,7 +116,7 @@ def believed_desk(believed, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def towns_desk(towns, tmp_path, monkeypatch, reseal):
+def towns_desk(towns, tmp_path, monkeypatch):
     """The same of the run of subsets."""
     pin(towns)
     with Workspace.open(towns) as opened:
