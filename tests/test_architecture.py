@@ -52,6 +52,7 @@ def test_no_file_of_the_command_line_loads_the_toolkit() -> None:
     assert "textual" not in loaded
 
 
+@pytest.mark.slow
 def test_slow_parts_of_scipy_are_loaded_when_they_are_needed() -> None:
     """Loading them took two fifths of the time that ``sfumato results`` needs to start, and only computations use them."""
     slow = tuple(f"scipy.{part}." for part in ("stats", "optimize", "interpolate", "spatial", "ndimage"))

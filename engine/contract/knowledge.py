@@ -199,6 +199,7 @@ def try_cases(
             return
 
 
+@pytest.mark.slow
 @every_monotone_measure
 def test_no_risk_falls_when_the_intruder_knows_one_variable_more(method: Method) -> None:
     tried = 0

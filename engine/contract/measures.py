@@ -251,6 +251,7 @@ def _whole_measure_by_key(key: str) -> WholeReleaseMeasure:
     return measure_whole_release(registry()[key], confidential, released_tables(confidential))
 
 
+@pytest.mark.slow
 @every_whole_measure
 def test_measure_of_a_whole_release_is_sound(
     method: Method, confidential: Microdata, releases: list[Microdata]
@@ -269,6 +270,7 @@ def test_measure_of_a_whole_release_is_sound(
     pd.testing.assert_frame_equal(releases[0].frame, before[1])
 
 
+@pytest.mark.slow
 @every_whole_measure
 def test_what_the_seed_changes_of_a_whole_release_is_declared_estimated(
     method: Method, confidential: Microdata, releases: list[Microdata]
@@ -277,6 +279,7 @@ def test_what_the_seed_changes_of_a_whole_release_is_declared_estimated(
     assert_declared_estimated(method, first.whole.estimates, second.whole.estimates)
 
 
+@pytest.mark.slow
 @every_whole_measure
 def test_measure_of_a_whole_release_in_any_order_is_the_same(
     method: Method, confidential: Microdata, releases: list[Microdata]
@@ -299,6 +302,7 @@ def test_measure_of_a_whole_release_answers_or_says_why_on_few_records(
         assert_sound(method, measure_whole_release(method, few, [same]).whole.estimates)
 
 
+@pytest.mark.slow
 @every_whole_measure
 def test_measure_of_a_whole_release_is_sound_where_values_are_missing(
     method: Method, confidential: Microdata, releases: list[Microdata]

@@ -73,7 +73,7 @@ def chosen_methods(config: pytest.Config) -> list[Method]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Parametrise a marked test by method, and by the kind of a target or the output where it takes one."""
+    """Parametrise a marked test by method, and by the kind of a target where it takes one."""
     mark = metafunc.definition.get_closest_marker("sfumato_contract")
     if mark is None:
         return
@@ -84,9 +84,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "kind" in metafunc.fixturenames:
         names.append("kind")
         params = [pytest.param(m, k, id=f"{m.key}-{k}") for m in methods for k in m.synthesis.targets or tuple(Kind)]
-    if "output" in metafunc.fixturenames:
-        names.append("output")
-        params = [pytest.param(m, o, id=f"{m.key}.{o.name}") for m in methods for o in m.outputs]
     metafunc.parametrize(names, params)
 
 

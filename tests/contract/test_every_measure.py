@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import own_methods
+import pytest
 
 from sfumato.engine.contract.measures import *  # noqa: F403
 from sfumato.engine.contract.measures import shuffle_release, tables_with_one_change, values_by_estimate
@@ -22,6 +23,7 @@ def test_a_measure_that_takes_row_i_for_record_i_would_be_noticed(
         assert plain != found
 
 
+@pytest.mark.slow
 def test_all_methods_but_those_without_parameters_are_used_twice(confidential: Microdata) -> None:
     alone = {
         p.id

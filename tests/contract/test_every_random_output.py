@@ -13,15 +13,15 @@ from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.results import Estimate
 
-DRAWING: list[tuple[str, dict[str, Any]]] = [
+DRAWING: list[Any] = [
     ("utility.propensity", {"model": "cart", "minbucket": 8}),
     ("utility.cluster", {"limit": 60, "clusters": 40}),
     ("utility.cluster", {"limit": 60, "clusters": 40, "samples": 5}),
     ("risk.identification", {"targets": 40}),
     ("risk.identification", {"coverage": 0.5, "errors": {"visits": 0.4}}),
     ("risk.record_linkage", {}),
-    ("risk.attribute_inference", {"records": 40, "vulnerable": 20}),
-    ("risk.linkability", {"records": 40, "vulnerable": 20}),
+    pytest.param("risk.attribute_inference", {"records": 40, "vulnerable": 20}, marks=pytest.mark.slow),
+    pytest.param("risk.linkability", {"records": 40, "vulnerable": 20}, marks=pytest.mark.slow),
     ("risk.singling_out", {"most": 40, "vulnerable": 20}),
 ]
 

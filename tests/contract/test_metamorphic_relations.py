@@ -38,6 +38,8 @@ WITH_OWN_TABLES = ("studies.calibration", "studies.intruder_knowledge", "studies
 LOOKING_AT_RELEASES = [
     p for p in (*MEASURES, *STUDIES) if p.id not in WITH_OWN_TABLES and not p.values[0].measures_whole_release
 ]
+# Half of what these tests cost is of these three, whose own tests shuffle and copy tables too.
+DEAR = ("risk.attribute_inference", "risk.linkability", "risk.singling_out")
 Compute = Callable[[Microdata, Microdata], dict[str, Answers]]
 
 
@@ -85,7 +87,10 @@ def check(rule: Rule, relation: str, first: Answers, after: Answers) -> None:
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("method", LOOKING_AT_RELEASES)
+@pytest.mark.parametrize(
+    "method",
+    [pytest.param(*p.values, id=p.id, marks=[pytest.mark.slow] * (p.id in DEAR)) for p in LOOKING_AT_RELEASES],
+)
 def test_measure_changes_as_its_tables_do(method: Method, relation: str) -> None:
     changed = RELATIONS[relation](small_pair())
     first = dict(before(method.key, START.get(relation, "release")))

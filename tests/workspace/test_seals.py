@@ -322,6 +322,7 @@ def test_a_sealing_key_lies_outside_and_is_there(sealed: Workspace, name: str) -
         assert opened.sealer
 
 
+@pytest.mark.slow
 def test_the_gate_warns_of_a_policy_that_has_changed_since(sealed: Workspace) -> None:
     assert findings(sealed)["policy_since_run"] == "pass"
     (sealed.directory / "policy.toml").write_text("smallest_cell = 1\n")
@@ -340,6 +341,7 @@ def findings(workspace: Workspace) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_runs_of_an_earlier_version_say_so_and_are_no_error(sealed: Workspace) -> None:
     set_back_before_seals(sealed)
     with Workspace.open(sealed.directory) as opened:

@@ -35,6 +35,7 @@ def audited(draw: np.ndarray, member: np.ndarray) -> tuple[float, float]:
     return bounds_at_thresholds(draw[half:], member[half:], at)
 
 
+@pytest.mark.slow
 def test_a_randomised_answer_of_epsilon_one_is_bounded_below_it_and_one_of_three_is_not() -> None:
     rng = np.random.default_rng(5)
 
@@ -52,6 +53,7 @@ def test_a_randomised_answer_of_epsilon_one_is_bounded_below_it_and_one_of_three
     assert share_above(3.0)[0] == 1.0
 
 
+@pytest.mark.slow
 def test_a_gaussian_answer_is_bounded_below_its_mu() -> None:
     rng = np.random.default_rng(6)
     found = []

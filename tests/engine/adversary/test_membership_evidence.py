@@ -35,6 +35,7 @@ def random_looks(rng: np.random.Generator, records: int = RECORDS, looks: int = 
     return found
 
 
+@pytest.mark.slow
 @given(st.lists(st.sets(st.integers(0, 7), min_size=1, max_size=6), min_size=1, max_size=4), st.integers(3, 6))
 def test_p_is_that_of_all_assignments_of_labels(hits: list[set[int]], members: int) -> None:
     """Of eight people every assignment is counted; the sequential p agrees with it within its error."""

@@ -181,6 +181,7 @@ def test_of_releases_without_a_leak_at_most_the_level_is_found() -> None:
     assert np.mean(np.array(least) <= CONTENT_LEVEL) <= 0.04
 
 
+@pytest.mark.slow
 def test_order_and_names_change_nothing() -> None:
     release = with_copies(40)
     shuffled = release.sample(frac=1, random_state=5)

@@ -27,6 +27,7 @@ def incomes(rng: Rng, n: int) -> np.ndarray:
     return np.round(np.exp(rng.normal(8, 0.6, n)), 2)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.floats(-2, 2), st.integers(0, 100))
 def test_a_factor_is_found_by_the_people_who_are_copied(logarithm: float, seed: int) -> None:

@@ -33,6 +33,7 @@ def keys(rows: Rows) -> np.ndarray:
     return row_keys(cell_keys(data, ("a", "b")), ("a", "b"))
 
 
+@pytest.mark.slow
 @given(TABLES, TABLES)
 def test_the_overlap_is_what_counting_finds(ours: Rows, theirs: Rows) -> None:
     found = compare_record_rows(("a", "b"), keys(ours), keys(theirs))
@@ -52,6 +53,7 @@ def test_the_overlap_is_what_counting_finds(ours: Rows, theirs: Rows) -> None:
     assert compare_record_rows(("a", "b"), keys(ours[::-1]), keys(theirs)).are_same is found.are_same
 
 
+@pytest.mark.slow
 @given(TABLES, TABLES)
 def test_an_identifier_counts_people_however_many_records_they_have(ours: Rows, theirs: Rows) -> None:
     found = compare_identifiers(("a", "b"), keys(ours), keys(theirs))

@@ -111,6 +111,7 @@ def rarest_of(own: pd.DataFrame, k: int) -> pd.DataFrame:
     return own.iloc[np.argsort(score.to_numpy(), kind="stable")[:k]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exchanged", [False, True])
 def test_rare_people_spread_over_five_datasets_are_seen_by_the_hold_out_alone(exchanged: bool) -> None:
     """Exchanged: the hold-out people are those of whom copies are there."""

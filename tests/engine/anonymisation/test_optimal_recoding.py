@@ -82,6 +82,7 @@ def test_the_table_that_leaves_keeps_to_k_and_to_the_limit_of_suppression(object
     assert found.data.generalised <= set(KEYS)
 
 
+@pytest.mark.slow
 def test_no_plan_of_recoding_and_suppression_loses_less() -> None:
     """Each combination of levels as an ordinary plan, recoding before suppression: none has more classes in proportion to its records."""
     found = made(objective="average_class_size", max_suppressed=0.1)

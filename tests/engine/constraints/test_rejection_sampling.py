@@ -384,6 +384,7 @@ def test_numbers_are_rounded_to_twelve_digits_whatever_their_size() -> None:
     assert np.isinf(round_significant(np.array([np.inf]))).all()
 
 
+@pytest.mark.slow
 def test_a_joint_step_that_makes_records_anew_is_held_to_constraints_too() -> None:
     rng = np.random.default_rng(1)
     a = rng.choice(["x", "y", "z"], 300)

@@ -69,6 +69,7 @@ def test_every_value_lies_in_the_window_of_its_bin_and_in_no_other(rule: Binning
     assert np.isfinite(upper).all()
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None)
 @given(
     rules.filter(lambda rule: rule.depends_on_data), st.lists(st.integers(-50, 50).map(float), min_size=1, max_size=20)

@@ -48,6 +48,7 @@ def compared(place: Any, pay: Any, drawn: list[Any], radius: int = 0, order: Any
 SMALL = st.lists(st.tuples(st.integers(0, 3), *[st.integers(0, 1)] * 3), min_size=1, max_size=9)
 
 
+@pytest.mark.slow
 @given(SMALL)
 @settings(max_examples=200)
 def test_every_exchange_by_hand(people: list[tuple[int, int, int, int]]) -> None:

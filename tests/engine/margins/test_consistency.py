@@ -41,6 +41,7 @@ def test_margins_are_those_of_the_least_squares_table(sizes: tuple[int, ...], cl
         assert np.allclose(residuals.margin_table(clique), margin_of(joint, (0, 1, 2), clique), atol=1e-8)
 
 
+@pytest.mark.slow
 def test_the_variance_of_a_sum_is_that_of_many_noises() -> None:
     rng, domain = np.random.default_rng(1), Domain((3, 4, 2))
     truth = rng.integers(0, 50, domain.sizes).astype(float)

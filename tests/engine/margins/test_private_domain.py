@@ -51,6 +51,7 @@ def more(counts: Counts, records: int) -> Iterator[Counts]:
         yield tuple(count + places.count(at) for at, count in enumerate(counts))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("records", [1, 3])
 def test_the_exact_loss_of_the_kept_levels_is_within_the_claim_on_every_small_table(records: int) -> None:
     epsilon, sigma = epsilon_of_rho(RHO, DELTA - FAILED), records * SIGMA

@@ -155,6 +155,7 @@ def test_the_order_of_the_records_means_nothing(missing: MissingMeaning) -> None
     assert sorted(shown(codes, others.cells)) == sorted(shown(codes, found.cells))
 
 
+@pytest.mark.slow
 def test_records_without_any_value_would_satisfy_everybody() -> None:
     """Two whole rows, 8 cells, leave no violation where missing matches anything; the rule of fair losses forbids that."""
     codes = random_table(6)
@@ -177,6 +178,7 @@ def test_who_is_exposed_is_counted_by_true_values() -> None:
     assert (own.cells.sum(), own.n_exposed) == (2, 0), "one of the three goes with the first record"
 
 
+@pytest.mark.slow
 def test_columns_are_spared_by_weight_and_altogether() -> None:
     codes = random_table(7)
     dear = suppress_locally(codes, 3, np.array([1.0, 50.0, 1.0, 1.0]), np.arange(len(codes)))

@@ -39,6 +39,7 @@ def of_release(outcome: RunResult) -> dict[tuple[str, str, str], float | None]:
     return {(row.method, row.measure, row.target): row.value for row in outcome.rows if row.draw == 1}
 
 
+@pytest.mark.slow
 def test_measures_of_a_micro_aggregated_release(public_data: Callable[[str], Path], adult: Any) -> None:
     data = adult(public_data("adult.csv"))
     outcome = execute_run(recipe(), data, key=PUBLIC)
@@ -56,6 +57,7 @@ def test_measures_of_a_micro_aggregated_release(public_data: Callable[[str], Pat
     assert 0.5 < (found["nmi_v1", "minimum_nmi", ""] or 0) < 1
 
 
+@pytest.mark.slow
 def test_generalised_numbers_have_no_correlation_but_the_same_size(
     public_data: Callable[[str], Path], adult: Any
 ) -> None:

@@ -196,6 +196,7 @@ def test_series_without_a_value_do_not_widen_the_others(declare: Any) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("series", [3, 12])
 def test_simultaneous_intervals_cover_all_series_at_once(declare: Any, series: int) -> None:
     """2,000 sets of independent normal estimates: 95 % of the sets lie wholly in their intervals; not without widening."""

@@ -166,6 +166,7 @@ def test_no_column_rules_the_others(unit: float) -> None:
     assert found["pay"].lower > 0.03  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_order_of_records_and_number_spelling_change_nothing() -> None:
     rng = np.random.default_rng(5)
     tables = [drawn(200, rng) for _ in range(3)]

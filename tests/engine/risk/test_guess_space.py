@@ -21,6 +21,7 @@ def guessable(values: object, kind: Kind, points: int) -> GuessableVariable:
     )
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=60), st.integers(2, 12))
 def test_cells_of_counts_hold_every_whole_number_once(values: list[int], points: int) -> None:
     found = guessable(values, Kind.COUNT, points)

@@ -155,6 +155,7 @@ def test_every_likelihood_and_prior_is_the_sum_over_a_grid_of_parameters(effect:
     assert np.abs(np.diff(other.likelihood[0, :, 0]) - np.diff(expected)).max() > 0.3
 
 
+@pytest.mark.slow
 def test_effects_of_records_need_links_and_kept_predictors() -> None:
     of = recipe("record")
     y = np.array([0.0, 1, 2, 0, 3, 1, 0, 2, 4, 0, 1, 2])

@@ -122,6 +122,7 @@ def test_scores_and_rates_by_loops(neighbours: int) -> None:
     assert found["attack_success"].value == pytest.approx(told / 25)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [1, 3])
 def test_a_copy_tells_of_everybody(m: int) -> None:
     """Also where it is one of several datasets."""
@@ -138,6 +139,7 @@ def test_a_copy_tells_of_everybody(m: int) -> None:
         assert answers(alone)["auc"].value < 0.6  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_a_part_of_the_records_that_is_nearly_copied_is_found() -> None:
     """One record in twenty with its age and pay a little changed: the area hardly moves, the success rate does."""
     rng = np.random.default_rng(6)
@@ -149,6 +151,7 @@ def test_a_part_of_the_records_that_is_nearly_copied_is_found() -> None:
     assert got["excess_risk"].lower > 0.02  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_too_few_controls_are_said() -> None:
     rng = np.random.default_rng(7)
     own, releases = table(drawn(50, rng)), [table(drawn(50, rng))]
@@ -193,6 +196,7 @@ def test_a_copy_is_found_by_one_control() -> None:
     assert added.lower > 0.9  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_controls_of_another_population_show_in_the_baseline() -> None:
     rng = np.random.default_rng(8)
     own, others, fresh = drawn(300, rng), drawn(300, rng), drawn(300, rng)
@@ -212,6 +216,7 @@ def test_levels_alone_tell_no_more_than_their_shares() -> None:
     assert got["attack_success"].value == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [1e-6, 1e9])
 def test_no_column_rules_the_others(unit: float) -> None:
     """A variable of heavy tails and any unit that is drawn anew leaves a copy of the others visible, and its unit changes nothing."""
@@ -227,6 +232,7 @@ def test_no_column_rules_the_others(unit: float) -> None:
     assert found[0].lower > 0.5  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_order_of_records_spelling_and_blocks_change_nothing() -> None:
     rng = np.random.default_rng(11)
     tables = [drawn(150, rng) for _ in range(4)]

@@ -79,8 +79,8 @@ def one_by_one(
     return GuessAccuracy(right, distance, asked, agreeing, same)
 
 
-@pytest.mark.parametrize("at_once", [1, 9, 1_000_000])
-@pytest.mark.parametrize("neighbours", [1, 2, 5, 50])
+@pytest.mark.parametrize("at_once", [1, pytest.param(9, marks=pytest.mark.slow), 1_000_000])
+@pytest.mark.parametrize("neighbours", [1, pytest.param(2, marks=pytest.mark.slow), 5, 50])
 @pytest.mark.parametrize("ages", [2, 6, 10_000])
 @pytest.mark.parametrize("name", ["ill", "pay"])
 def test_records_that_are_alike_are_asked_as_if_each_stood_alone(

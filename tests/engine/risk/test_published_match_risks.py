@@ -65,6 +65,7 @@ def learnt(confidential: Microdata, released: Microdata, days: int, price: str) 
     return {e.measure: float(e.value) for e in attribute(confidential, released, spec, RUN).estimates}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("days", "price", "published"), [(5, "5%", 636.4), (10, "5%", 657.5), (10, "10%", 816.6)])
 def test_attribute_risk_of_the_listings_without_themselves_is_the_papers(samples, days, price, published) -> None:
     """One sample's risk scatters by about 35 around its mean."""

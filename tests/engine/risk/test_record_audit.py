@@ -97,6 +97,7 @@ def of(found: WholeReleaseMeasure, name: str) -> Estimate:
     return next(one for one in found.whole.estimates if one.measure == name)
 
 
+@pytest.mark.slow
 def test_a_copy_gives_every_target_away_and_tables_of_other_people_nobody() -> None:
     data = people(60, 1)
     copy, nothing = audited(data, Stub(1.0, 1)), audited(data, Stub(0.0, 1))
@@ -137,6 +138,7 @@ def test_intervals_of_all_targets_at_once_miss_one_half_in_five_percent_of_recip
     assert shares[1].sum() > 0.1
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_blocks_or_the_order_of_records_and_name_the_targets() -> None:
     data = people(60, 2)
     one, other = audited(data, Stub(0.5, 3)), audited(data, Stub(0.5, 3), blocks=3)
@@ -174,6 +176,7 @@ def changed(data: Microdata, change: str) -> Microdata:
     return conform_to_schema(spelled.astype("str"), data.schema)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["names", "levels", "unit", "kind", "spelling", "order of columns"])
 def test_how_people_are_written_down_changes_nothing(change: str) -> None:
     data = people(60, 12)
@@ -186,6 +189,7 @@ def test_how_people_are_written_down_changes_nothing(change: str) -> None:
     assert np.array_equal(found.guesses["record"], plain.guesses["record"])
 
 
+@pytest.mark.slow
 def test_roles_decide_who_is_vulnerable_and_what_is_guessed_and_no_more() -> None:
     data = people(60, 12)
     roles = Schema(tuple(replace(v, role=Role.QUASI_IDENTIFIER) for v in SCHEMA))
@@ -195,6 +199,7 @@ def test_roles_decide_who_is_vulnerable_and_what_is_guessed_and_no_more() -> Non
     assert of(found, "reconstruction").value is None
 
 
+@pytest.mark.slow
 def test_values_that_are_written_with_fewer_digits_are_others() -> None:
     data = people(60, 12)
     coarse = Microdata(SCHEMA, data.frame.assign(age=data.frame["age"] // 20 * 20))
@@ -203,6 +208,7 @@ def test_values_that_are_written_with_fewer_digits_are_others() -> None:
     assert values[0] != values[1], "the control"
 
 
+@pytest.mark.slow
 def test_canaries_prove_the_loss_of_a_copy_in_few_shadows_and_none_of_other_tables() -> None:
     copy = audited(people(60, 9), Stub(1.0, 4), shadows=40, background="canaries", targets=10)
     nothing = audited(people(60, 9), Stub(0.0, 4), shadows=40, background="canaries", targets=10)
@@ -300,6 +306,7 @@ def test_shadows_find_no_more_than_exact_likelihood_ratios(steps: Mapping[str, A
     assert most - learnt < 0.15
 
 
+@pytest.mark.slow
 def test_exact_ratios_of_counts_are_those_of_the_closed_form() -> None:
     """log p(Z | D) of Dirichlet counts by gamma functions, for the record and for others in its place."""
     from scipy.special import gammaln, logsumexp

@@ -223,6 +223,7 @@ def test_bounds_that_are_far_change_nothing() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_record_alone_in_its_group_is_given_away_by_the_mean_of_the_datasets() -> None:
     """Its coefficient is y_i + N(0, sigma^2), and z_i that + N(0, sigma^2): m datasets tell y_i to sigma sqrt(2 / m)."""
     rng = np.random.default_rng(6)

@@ -85,6 +85,7 @@ def looks_until_one_passes(seed: int, guidance: str) -> int:
     return plan.n_looks
 
 
+@pytest.mark.slow
 def test_guided_moves_find_a_plan_that_passes_in_fewer_looks_and_shuffled_guidance_does_not():
     looks = {
         guidance: np.mean([looks_until_one_passes(seed, guidance) for seed in range(SIMULATED)])

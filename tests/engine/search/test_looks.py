@@ -83,6 +83,7 @@ def test_finalists_are_judged_in_the_order_that_all_records_give_and_those_not_c
     assert sum(look.records == PLAN.sample_sizes[1] for look in looks) > 0
 
 
+@pytest.mark.slow
 def test_finalists_of_few_records_are_ordered_by_the_mean_of_two_looks_with_other_random_numbers():
     """Each look errs: by two the first finalist is nearer to the best of the five than by one, and no plan is judged twice."""
 

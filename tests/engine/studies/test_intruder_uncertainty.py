@@ -309,6 +309,7 @@ def test_log_relative_has_the_shape_of_table_6(listings) -> None:
     assert (np.diff(found["true_match_rate"][1:]) < 0).all()
 
 
+@pytest.mark.slow
 def test_negative_control_eq_11_to_the_letter_has_not(listings) -> None:
     found = sweep(listings, "log_normal", RADIUS)
     kept = found["expected_match_risk"] / found["expected_match_risk"][0]

@@ -71,6 +71,7 @@ def test_the_answer_is_the_smallest_size_that_always_passes() -> None:
     assert "no size" in none[0].reason
 
 
+@pytest.mark.slow
 def test_measures_rise_with_the_sample_and_the_answer_agrees_with_every_row(data: Microdata) -> None:
     plan = recipe(rho=0.5, nmi=0.5, rilm_categorical=0.5)
     rows = rows_of(data, plan)
@@ -108,6 +109,7 @@ def test_samples_that_the_data_cannot_give_are_refused(data: Microdata) -> None:
     check_steps(recipe(n=800), data)
 
 
+@pytest.mark.slow
 def test_a_run_gives_the_answer_beside_the_sizes(data: Microdata) -> None:
     found = execute_run(recipe(), data, key=PUBLIC).rows
     assert [row.measure for row in found].count("smallest_size") == 1

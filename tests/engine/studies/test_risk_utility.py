@@ -152,6 +152,7 @@ def with_step(data: Microdata, steps: list[dict[str, Any]], **settings: Any) -> 
     return Recipe.from_table(table)
 
 
+@pytest.mark.slow
 def test_the_recipe_s_own_step_is_compared_with_all_its_settings_and_other_epsilons() -> None:
     data = data_of(500)
     recipe = with_step(data, [STEP], synthesisers=["step", "perturbed_gibbs"])

@@ -362,6 +362,7 @@ def test_a_public_key_draws_the_donors_of_earlier_versions() -> None:
     assert found == [[12, 25, 7, 13, 13, 7, 12, 25, 28, 15], [1, 28, 15, 15, 9, 1, 15, 28, 15, 14]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [b"", b"k" * 32], ids=["public", "keyed"])
 def test_trees_that_are_grown_together_are_those_that_are_grown_one_by_one(key: bytes) -> None:
     """Also where a table has levels that another lacks, or missing values, and of a target with two classes, with many, and of numbers."""
@@ -422,6 +423,7 @@ def test_every_record_twice_at_half_its_weight_grows_the_tree_of_every_record_on
     assert len(fitted(doubled(data), target, spec).arrays["left"]) != len(once["left"])
 
 
+@pytest.mark.slow
 def test_a_record_of_no_weight_donates_nothing_and_one_of_little_rarely() -> None:
     data, spec = example(), CartSpec(predictors=("group",))
     income = data.numbers("income")

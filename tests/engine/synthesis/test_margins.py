@@ -277,6 +277,7 @@ def test_noise_that_leaves_no_level_says_what_to_do() -> None:
         fit_model(recipe, 0, data, key=KEY)
 
 
+@pytest.mark.slow
 def test_a_threshold_that_is_too_low_is_noticed_by_the_neighbour_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neighbours with new levels and extreme values: one claim and one domain, and another one as soon as a level needs no count."""
     recipe = vary_recipe(private_table(registry()["synthesis.margins"]), **VARIANTS["no levels or bounds of the first"])

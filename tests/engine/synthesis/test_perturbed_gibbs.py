@@ -277,6 +277,7 @@ def test_the_account_of_n_samples_is_n_epsilon(spec: PerturbedGibbsSpec, samples
     assert (account.release, account.substitution) == (account.noise, 2 * account.noise)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(rows=rows_of, share=st.floats(0.0, 1.0))
 def test_the_entropy_is_met_and_with_equality_where_noise_was_needed(rows: list[tuple[int, ...]], share: float) -> None:

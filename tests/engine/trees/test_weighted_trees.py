@@ -140,6 +140,7 @@ def test_weights_of_1_are_no_weights(classes: int, cp: float) -> None:
         assert cp > 0.1 or len(none.left) > 1
 
 
+@pytest.mark.slow
 def test_the_first_split_is_that_of_scikit_learn_with_sample_weight() -> None:
     """Of numbers and of two classes; with other weights the split is another."""
     unlike = 0

@@ -167,6 +167,7 @@ def test_bad_input_makes_no_workspace(study: Path, visits_table: pd.DataFrame, s
     assert not (study.parent / "new").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words", [("import", "nowhere.csv"), ("evaluate", "acs", "--original", "nowhere.csv", "--released", "syn.csv")]
 )

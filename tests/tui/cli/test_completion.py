@@ -49,11 +49,13 @@ def test_the_names_of_recipes_and_methods_are_those_that_there_are() -> None:
     assert set(method_keys()) == set(registry())
 
 
+@pytest.mark.slow
 def test_methods_are_offered_by_their_keys(tmp_path: Path) -> None:
     assert completed("sfumato methods risk.spe", tmp_path) == ["risk.special_uniques"]
     assert "risk.identification" in completed("sfumato records --measure risk.", tmp_path)
 
 
+@pytest.mark.slow
 def test_settings_are_those_of_the_recipe_on_the_line(tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_text(
         '[variables]\nage = { kind = "count" }\n[release]\nm = 2\n[[synthesis]]\ntarget = "age"\nmethod = "x"\n'
@@ -98,6 +100,7 @@ def test_runs_are_offered_and_no_word_that_means_more_to_a_shell(hostile: Path, 
     assert "$(reboot)" in dict(run_completions(hostile)), "the control: it was there to be offered"
 
 
+@pytest.mark.slow
 def test_a_workspace_that_cannot_be_read_offers_nothing_and_holds_nobody_up(hostile: Path, tmp_path: Path) -> None:
     with sqlite3.connect(hostile / "workspace.db") as connection:
         connection.execute("PRAGMA foreign_keys = OFF")
@@ -124,6 +127,7 @@ def test_the_script_is_one_that_the_shell_takes(shell: str, tmp_path: Path) -> N
     assert (check.returncode, check.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_bash_completes_a_line(tmp_path: Path) -> None:
     asked = """eval "$("$0" completion bash)"; PATH="$(dirname "$0"):$PATH"
     COMP_WORDS=(sfumato run airb); COMP_CWORD=2; compopt() { :; }; _sfumato_completion sfumato; echo "${COMPREPLY[@]}" """

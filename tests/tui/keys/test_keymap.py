@@ -56,6 +56,7 @@ def test_every_act_is_done_somewhere():
     assert {act.name for act in ACTS} - {find_act(binding).name for _, binding in declared()} == set()
 
 
+@pytest.mark.slow
 def test_nobody_but_the_table_makes_bindings():
     """The negative control of the tests above: a binding that is made apart would have a key of its own."""
     made = [

@@ -24,6 +24,7 @@ def test_lists_come_back(value: list[Any]) -> None:
     assert parse_value(value_text(value), "list", "x") == value
 
 
+@pytest.mark.slow
 @given(st.dictionaries(TEXT.filter(str.strip), st.one_of(SCALAR, st.lists(SCALAR, max_size=3)), max_size=4))
 def test_tables_come_back(value: dict[str, Any]) -> None:
     assert parse_value(value_text(value), "table", "x") == value

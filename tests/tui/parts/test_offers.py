@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,6 +54,7 @@ def test_nothing_typed_keeps_all_in_their_order() -> None:
     assert search_offers("  ", VALUES) == VALUES
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=8), max_size=8), st.text(max_size=4))
 def test_what_is_found_is_offered_once_and_holds_the_letters(values: list[str], sought: str) -> None:
     offers = [OfferedValue(value) for value in dict.fromkeys(values)]

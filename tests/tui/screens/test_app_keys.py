@@ -140,6 +140,7 @@ async def test_the_users_own_keys_hold_and_help_shows_them(sit, directory, keys_
         assert "[Studies]" in seat.text
 
 
+@pytest.mark.slow
 async def test_a_bad_file_of_keys_is_said_and_the_default_keys_hold(sit, directory, keys_toml):
     keys_toml('\nfindngs = "f5"\n')
     async with sit(directory, "4", tab="runs") as seat:

@@ -53,6 +53,7 @@ async def test_state_is_written_on_every_change(sit, directory):
         assert not list(directory.glob(f"{FILE}.*"))
 
 
+@pytest.mark.slow
 async def test_leaving_the_project_is_remembered(sit, directory):
     async with sit(directory, "enter", "q"):
         assert load_state(directory).project is None

@@ -115,6 +115,7 @@ async def test_the_workspace_is_read_off_the_event_loop(sit, directory, monkeypa
         assert threading.main_thread() not in threads.values()
 
 
+@pytest.mark.slow
 async def test_an_answer_that_comes_too_late_is_dropped(sit, directory):
     gate, late = threading.Event(), []
 

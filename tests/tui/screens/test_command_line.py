@@ -11,6 +11,7 @@ async def typed(seat, text):
     return await seat.press("colon", *("space" if sign == " " else sign for sign in text), "enter")
 
 
+@pytest.mark.slow
 async def test_a_place_takes_words_that_its_rows_must_have(sit, directory):
     async with sit(directory, tab="runs") as seat:
         assert "✓ done" in seat.text
@@ -19,6 +20,7 @@ async def test_a_place_takes_words_that_its_rows_must_have(sit, directory):
         assert [row.split()[0] for row in rows] == ["2"]
 
 
+@pytest.mark.slow
 async def test_a_line_may_be_cut_short_and_completed(sit, directory):
     async with sit(directory, "colon", *"dat", "tab", tab="runs") as seat:
         assert seat.app.screen.query_one("EntryField").value == "data"
@@ -45,6 +47,7 @@ async def test_themes_and_topics_are_named_too(sit, directory):
         assert type(seat.app.screen).__name__ == "DoctorDialog"
 
 
+@pytest.mark.slow
 async def test_a_wrong_line_says_why_and_stays(sit, directory):
     async with sit(directory, tab="runs") as seat:
         assert 'There is no command "rnus" here; did you mean "runs"?' in await typed(seat, "rnus")

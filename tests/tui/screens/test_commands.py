@@ -50,6 +50,7 @@ async def test_what_is_shown_has_its_command(sit, built_data, tab, keys, words):
         assert "Equivalent commands" in seat.text
 
 
+@pytest.mark.slow
 async def test_a_command_is_copied_by_its_key(sit, built_data):
     async with sit(built_data, "at", "enter", tab="results") as seat:
         assert (built_data / "copied.txt").read_text() == f"sfumato results 1 --workspace {built_data}"

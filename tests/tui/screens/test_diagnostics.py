@@ -116,6 +116,7 @@ async def test_broken_rules_come_first(sit, directory):
         assert "✓ passed" in seat.text
 
 
+@pytest.mark.slow
 async def test_a_run_that_has_fitted_nothing_says_so(sit, directory):
     async with sit(directory, "enter", "j", "enter", "act:diagnostics") as seat:
         assert "No model has been fitted in this run yet." in seat.text

@@ -97,6 +97,7 @@ async def test_an_anonymisation_of_k_and_l_takes_few_keys(sit, with_roles, size)
     assert "m" not in tomllib.loads(plan_of(with_roles))["release"]
 
 
+@pytest.mark.slow
 async def test_without_roles_it_asks_for_them_and_changes_nothing(sit, imported, size):
     before = plan_of(imported)
     async with sit(imported, "D", "enter", size=size) as seat:

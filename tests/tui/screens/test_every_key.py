@@ -286,6 +286,7 @@ def applies(bound, width):
     return width < WHERE_NARROW.get(bound.id, width + 1)
 
 
+@pytest.mark.slow
 def test_every_act_of_a_screen_is_tried_in_some_place():
     tried = {bound.id for place in PLACES.values() for bound in owned(place)}
     assert {bound.id for bound in bindings()} - tried - set(ELSEWHERE) == set()

@@ -70,6 +70,7 @@ async def test_results_are_written_as_they_are_filtered_with_all_digits(sit, dir
     assert any(len(row["value"]) > 12 for row in rows)
 
 
+@pytest.mark.slow
 async def test_capital_y_sends_the_table_to_the_terminal_and_to_a_file(sit, directory, monkeypatch):
     monkeypatch.delenv("TMUX", raising=False)
     async with sit(directory, "y", tab="verdicts") as seat:

@@ -35,6 +35,7 @@ async def test_the_frame_of_a_place_is_closed_and_has_a_title(sit, built_data, t
                 assert PLACES[tab] in upper
 
 
+@pytest.mark.slow
 async def test_a_second_pane_shares_the_edges_and_is_named_there(sit, built_data):
     async with sit(built_data, size=(160, 50), tab="plan") as seat:
         upper, *between, lower = frame_of(seat.app)

@@ -96,6 +96,7 @@ async def test_a_key_is_looked_up_by_pressing_it(sit, built_data):
             assert len(seat.app.screen_stack) == 3
 
 
+@pytest.mark.slow
 async def test_a_key_that_does_nothing_in_a_place_says_so(sit, directory):
     async with sit(directory, "v", tab="runs") as seat:
         said = "v (Reveal or hide confidential values) does nothing here; ? lists the keys that do"

@@ -28,6 +28,7 @@ async def test_the_keys_of_a_run_stand_below_every_tab(sit, built_data, tab, siz
             assert words in seat.footer, seat.footer
 
 
+@pytest.mark.slow
 async def test_a_run_that_is_not_done_offers_no_release(sit, built_data):
     save_state(built_data, AppState(project=1, run=RUNNING, tab="results"))
     async with sit(built_data) as seat:
@@ -60,6 +61,7 @@ async def test_a_plan_is_to_be_run_once_it_is_another_than_that_of_a_run(sit, bu
         assert "this plan is run 4" in await seat.press("u")
 
 
+@pytest.mark.slow
 async def test_the_next_step_names_the_users_own_keys(sit, built_data, tmp_path):
     (tmp_path / "config" / "sfumato").mkdir(parents=True)
     (tmp_path / "config" / "sfumato" / "keys.toml").write_text('findings = "f6"\n')

@@ -121,6 +121,7 @@ async def test_a_report_is_written_without_a_release(sit, built_data, tmp_path, 
         assert (tmp_path / "run-1-report.html").read_text() == page
 
 
+@pytest.mark.slow
 async def test_a_report_of_a_run_that_is_not_done_is_not_offered(sit, built_data):
     async with sit(built_data, "g", "P", tab="runs") as seat:
         assert len(seat.app.screen_stack) == 2

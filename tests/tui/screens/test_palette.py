@@ -21,6 +21,7 @@ def offered(seat):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tab", "more"), [("runs", {"Run again": "R"}), ("results", {"Filter": "/"}), ("plan", {"Add": "a"})]
 )
@@ -72,6 +73,7 @@ async def test_what_the_palette_names_is_done(sit, built_data):
         assert seat.app.state.sort != sort
 
 
+@pytest.mark.slow
 async def test_without_a_finished_run_neither_release_nor_report_is_offered(sit, built_data):
     async with sit(built_data, "g", tab="runs") as seat:
         assert not {"Release the run", "Report"} & set(offered(seat))

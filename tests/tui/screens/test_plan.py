@@ -377,6 +377,7 @@ async def test_the_plan_is_edited_with_the_users_own_editor(sit, built_data, mon
         assert "seed = = 7" not in seat.app.screen.query_one(TomlText).text
 
 
+@pytest.mark.slow
 async def test_without_an_editor_the_plan_says_how_to_name_one(sit, built_data, monkeypatch):
     for name in ("VISUAL", "EDITOR"):
         monkeypatch.delenv(name, raising=False)

@@ -39,6 +39,7 @@ async def test_a_name_that_means_another_run_is_refused_while_it_is_typed(sit, d
         assert find_run(workspace, DONE).name == "4a"
 
 
+@pytest.mark.slow
 async def test_a_hostile_name_commands_nothing(sit, directory):
     with Workspace.open(directory) as workspace:
         name_run(workspace, DONE, "plain", "plain")

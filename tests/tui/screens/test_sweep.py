@@ -27,6 +27,7 @@ def head(seat):
     return seat.text.splitlines()[3]
 
 
+@pytest.mark.slow
 async def test_a_sweep_is_drawn_with_both_data(sit, directory, size):
     async with sit(directory, size=size, tab="sweep") as seat:
         assert "study 1/2: visits, log_normal, income ±5% · expected_match_risk 1/8" in head(seat)

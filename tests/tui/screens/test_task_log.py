@@ -1,5 +1,7 @@
 """The live log of a run's tasks."""
 
+import pytest
+
 from sfumato.tui.runs.task_log import TaskLog
 from sfumato.workspace.store.run_log import log_task, run_log_path
 from sfumato.workspace.store.runs import list_tasks
@@ -13,6 +15,7 @@ def running_task(directory):
         return next(task for task in list_tasks(workspace, RUNNING) if task.state == "running")
 
 
+@pytest.mark.slow
 async def test_the_log_of_a_task_is_shown_and_followed(sit, directory, size):
     task = running_task(directory)
     log_task(directory, RUNNING, task.key, 1, "w", "begun")

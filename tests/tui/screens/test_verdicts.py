@@ -188,6 +188,7 @@ async def test_the_cursor_goes_from_verdict_to_verdict_and_stays_in_sight(sit, d
         assert "✗ not met" in seat.text
 
 
+@pytest.mark.slow
 async def test_the_cursor_is_seen_to_move_where_all_verdicts_fit(sit, directory):
     def chosen():
         strips = seat.app.screen._compositor.render_strips()
@@ -203,6 +204,7 @@ async def test_the_cursor_is_seen_to_move_where_all_verdicts_fit(sit, directory)
         assert chosen() == first
 
 
+@pytest.mark.slow
 async def test_within_a_group_what_failed_stands_first(sit, directory):
     async with sit(directory, tab="verdicts") as seat:
         shown = [

@@ -14,6 +14,7 @@ UNTRUE = (
 AT_LENGTH = {"sweep": "No studies yet", "records": "No records yet", "verdicts": "No verdicts yet"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", [(), ("t",)], ids=["shown first", "after t"])
 @pytest.mark.parametrize("tab", TABS)
 async def test_nothing_untrue_is_said_before_what_is_read_has_come(sit, directory, monkeypatch, tab, keys):

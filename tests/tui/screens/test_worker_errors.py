@@ -43,6 +43,7 @@ async def test_a_job_that_breaks_says_so(sit, built_data, no_worker, monkeypatch
         assert seat.app.notices[-1].startswith("Unexpected RuntimeError in test_worker_errors.py")
 
 
+@pytest.mark.slow
 async def test_a_pane_that_can_be_read_says_nothing(sit, built_data, no_worker):
     async with sit(built_data, tab="records") as seat:
         assert seat.app.notices == []

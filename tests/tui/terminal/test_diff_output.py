@@ -114,6 +114,7 @@ def test_spans_change_what_they_cover_and_nothing_else(first, second, data):
     assert seen(terminal.cells) == seen(painted_whole([second[y] if y in rows else first[y] for y in range(HEIGHT)]))
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(frames)
 def test_a_picture_that_stands_there_sends_nothing(frame):

@@ -66,6 +66,7 @@ def findings(draw: st.DrawFn) -> tuple[Finding, ...]:
 WAIVERS = st.lists(st.sampled_from((*KEYS, "*")), max_size=3, unique=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(findings(), WAIVERS)
 def test_the_answer_is_never_greener_than_the_gate(found: tuple[Finding, ...], waived: list[str]) -> None:

@@ -32,6 +32,7 @@ ASKED: dict[str, dict[str, Any]] = {
 PAIRS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 6)), min_size=2, max_size=60)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(PAIRS, st.integers(1, 9), st.integers(0, 1000))
 def test_no_share_of_a_plan_that_keeps_its_keys_is_above(pairs: list[tuple[int, int]], m: int, seed: int) -> None:

@@ -160,6 +160,7 @@ def test_a_dialect_is_found_or_asked_about(name: str) -> None:
         assert list(map(str, frame.dtypes.iloc[3:])) == ["int64", "float64", "float64"]
 
 
+@pytest.mark.slow
 def test_what_is_found_survives_a_recipe() -> None:
     for dialect in DIALECTS.values():
         form = detect_text_format(dialect.written()).format

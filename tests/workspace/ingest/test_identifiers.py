@@ -59,6 +59,7 @@ def test_order_of_records_and_missing_values_change_no_suspicion() -> None:
     assert suspected_identifiers(turned) == suspected_identifiers(frame)
 
 
+@pytest.mark.slow
 def test_an_import_leaves_them_out_unless_its_owner_says_otherwise(tmp_path: Path) -> None:
     frame = pd.DataFrame({**IDENTIFIERS, **OTHERS, "empty": [None] * N})
     frame.to_csv(tmp_path / "people.csv", index=False)

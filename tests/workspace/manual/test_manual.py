@@ -134,6 +134,7 @@ def test_a_newcomer_finds_the_answer_first_or_among_three(
     assert sum(place <= 3 for place in found) >= three
 
 
+@pytest.mark.slow
 def test_without_the_weight_of_headings_fewer_answers_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """The negative control of the test above."""
     monkeypatch.setattr(search, "FIELDS", search.FIELDS | {"heading": (0.0, 0.75)})

@@ -198,6 +198,7 @@ def test_few_records_at_all_show_nothing_of_the_confidential(request: pytest.Fix
         assert np.isnan(panel.series[0].y).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.integers(0, 400), min_size=1, max_size=80),

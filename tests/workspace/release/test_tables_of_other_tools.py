@@ -236,6 +236,7 @@ def test_class_means_are_numbers(people: pd.DataFrame, prepare: Callable[..., Pr
     assert {row.dataset for row in rows.values()} == {"anonymised"}
 
 
+@pytest.mark.slow
 def test_empty_cells_are_suppressed_values_as_in_sdcmicro(
     people: pd.DataFrame, prepare: Callable[..., PreparedRun]
 ) -> None:

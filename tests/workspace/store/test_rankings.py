@@ -139,6 +139,7 @@ def test_what_is_no_ranking_is_not_read_as_one(tables: TableStore, wrong: dict[s
         read_ranking(tables, tables.write_arrays({"counts": right["counts"]}))
 
 
+@pytest.mark.slow
 @given(rows=st.lists(st.integers(0, 24), max_size=8))
 def test_some_rows_of_a_table_are_those_of_the_whole(tmp_path_factory: pytest.TempPathFactory, rows: list[int]) -> None:
     directory = tmp_path_factory.mktemp("rows")

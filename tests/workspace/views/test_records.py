@@ -101,6 +101,7 @@ def test_numbers_take_no_more_room_than_they_need(workspace: Workspace, given: l
     assert found.dtype.itemsize <= np.dtype(dtype).itemsize
 
 
+@pytest.mark.slow
 def test_the_tables_end_with_the_task_that_made_them(
     workspace: Workspace, enter: Enter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -291,6 +292,7 @@ def test_an_inference_attack_shows_whom_it_infers_from(workspace: Workspace, ent
     assert found.has_own_record == (numbers[0] in found.matching)
 
 
+@pytest.mark.slow
 def test_whether_the_own_record_matches_is_not_said_of_records_that_are_nobodys(
     workspace: Workspace, enter: Enter, monkeypatch: pytest.MonkeyPatch
 ) -> None:

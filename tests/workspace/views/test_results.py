@@ -179,6 +179,7 @@ def test_words_filter_as_they_do_in_python(workspace, run_id, text):
     ]
 
 
+@pytest.mark.slow
 def test_before_the_averages_the_rows_so_far_are_shown(workspace, enter):
     number = enter(study=[STUDY])
     assert len(read_selected_ids(workspace, ResultSelection(number, with_draws=True))) == 0

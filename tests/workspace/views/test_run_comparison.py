@@ -96,6 +96,7 @@ def on_data(workspace: Workspace, small_recipe: Callable[..., Recipe], small_dat
     return make
 
 
+@pytest.mark.slow
 def test_other_records_are_refused_unless_any_data_will_do(workspace: Workspace, on_data: Callable[..., int]) -> None:
     one, two = on_data(), on_data(slice(0, 60), data={"sample": 60, "where": "age > 1"})
     run_worker(workspace.directory, idle=0)
