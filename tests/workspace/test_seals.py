@@ -205,6 +205,7 @@ def test_one_that_stood_beside_another_may_be_deleted(sealed: Workspace, small: 
     assert wrong(sealed) == ""
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_is_sealed_task_by_task(sealed: Workspace, small: tuple[Recipe, Microdata]) -> None:
     requeue_run(sealed, 2)
     assert wrong(sealed) == ""
@@ -288,6 +289,7 @@ def outside(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_policy_may_name_a_key_outside(
     sealed: Workspace, outside: Path, small: tuple[Recipe, Microdata], tmp_path: Path
 ) -> None:

@@ -58,6 +58,7 @@ def test_coincidences_are_what_counting_finds() -> None:
     assert found.p == pytest.approx(binom.sf(x - 1, x + found.n_pairs, 0.5))
 
 
+@pytest.mark.slow
 @given(st.lists(st.booleans(), min_size=1, max_size=7))
 def test_the_strongest_beginning_is_as_likely_as_all_sequences_of_throws_say(heads: list[bool]) -> None:
     tails = {(k, t): binom.sf(k - 1, t, 0.5) for t in range(1, len(heads) + 1) for k in range(t + 1)}

@@ -223,6 +223,7 @@ def test_the_margin_is_newcombes() -> None:
         assert value - baseline - score_margin(value, baseline, cases) == pytest.approx(low, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cases", [1, 2, 5, 20])
 def test_few_cases_raise_no_alarm_where_nothing_leaks(cases: int) -> None:
     rng = np.random.default_rng(cases)
@@ -233,6 +234,7 @@ def test_few_cases_raise_no_alarm_where_nothing_leaks(cases: int) -> None:
     assert np.mean([one.excess > 0 for one in found]) < 0.035
 
 
+@pytest.mark.slow
 def test_one_case_without_a_margin_raises_alarms() -> None:
     """The control: the standard error of a share of one case is 0, whatever is seen."""
     shares = np.random.default_rng(1).binomial(1, 0.15, (20_000, 2))

@@ -123,6 +123,7 @@ def test_the_probability_of_the_members_found_is_that_of_all_ways_to_hold_out(
     assert holdout_probability(of_members, n, shown - of_members, c) == pytest.approx(np.mean(seen))
 
 
+@pytest.mark.slow
 def test_whole_copies_of_ten_people_are_found_and_ten_others_are_not() -> None:
     """No hold-out of a fifth shows ten people: it holds none of them with probability .11. Rows alone do, and the hold-out agrees."""
     incomes = np.random.default_rng(7).permutation(np.arange(1000, 9000, dtype=float))

@@ -78,6 +78,7 @@ def test_regressions_beside_kept_keys_equal_records_by_chance(of: str, tables: i
     )
 
 
+@pytest.mark.slow
 def test_a_copy_beside_kept_keys_is_one_and_half_a_copy_blocks() -> None:
     """The negative control."""
     rng = np.random.default_rng(42)

@@ -139,6 +139,7 @@ def test_a_later_step_that_undoes_an_earlier_one_is_refused(adult: Microdata) ->
     assert not anonymise_data(in_turn, adult, key=PUBLIC).suppressed.any()
 
 
+@pytest.mark.slow
 def test_recoding_and_suppression_make_classes_of_k(adult: Microdata) -> None:
     steps = [
         {"method": "generalisation", "levels": {"age": 1, "native_country": 1, "occupation": 1, "workclass": 1},

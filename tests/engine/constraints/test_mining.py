@@ -100,6 +100,7 @@ def test_one_record_that_breaks_a_rule_takes_it_away() -> None:
     assert "married = 'yes' -> age >= 16" not in found
 
 
+@pytest.mark.slow
 def test_order_of_rows_and_columns_change_nothing() -> None:
     frame = ruled()
     turned = frame.sample(frac=1, random_state=1).reset_index(drop=True)

@@ -298,6 +298,7 @@ def test_a_recipe_with_constraints_is_written_as_it_was_read() -> None:
     assert (again.form.redraws, again.form.unmet) == (9, "keep")
 
 
+@pytest.mark.slow
 def test_a_threshold_may_be_of_one_rule_or_of_all() -> None:
     value = "utility.constraint_violations.broken_records"
     data = table(recipe(SUM))

@@ -96,6 +96,7 @@ def test_numerical_loss_is_that_of_a_loop_over_classes(records: list[tuple[int, 
     assert numerical_loss(values, classes) == pytest.approx(total / kept)
 
 
+@pytest.mark.slow
 @given(small)
 @settings(max_examples=100, deadline=None, derandomize=True)
 def test_merging_classes_loses_no_less(records: list[tuple[int, int]]) -> None:

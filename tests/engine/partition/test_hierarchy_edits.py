@@ -104,6 +104,7 @@ EDITS = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.integers(1, 9), EDITS)
 def test_any_edits_in_any_order_leave_a_tree_of_the_same_values(
     values: int, edits: list[tuple[str, list[int]]]

@@ -146,6 +146,7 @@ def test_same_seed_same_draws_and_the_global_state_is_left_alone() -> None:
     assert not np.array_equal(one, sample_emcee(target, 20, np.random.default_rng(9), silent).theta)
 
 
+@pytest.mark.slow
 def test_progress_may_cancel() -> None:
     class Stop(Exception):
         pass

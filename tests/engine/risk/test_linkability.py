@@ -93,6 +93,7 @@ def misled(seed: int, n: int = 300) -> tuple[pd.DataFrame, pd.DataFrame, pd.Data
     return own, others, shown
 
 
+@pytest.mark.slow
 def test_an_intruder_who_ignores_what_was_dealt_anew_links_everybody() -> None:
     own, others, shown = misled(7)
     for release in (shown, shown.sample(frac=1, random_state=8).reset_index(drop=True)):
@@ -129,6 +130,7 @@ def test_kept_columns_are_found_beside_one_that_was_dealt_anew_whatever_the_orde
     assert kept_variables(table(own), table(shown.head(50), "synthetic"), SCHEMA.names) == set()
 
 
+@pytest.mark.slow
 def test_the_order_of_the_records_changes_nothing() -> None:
     rng = np.random.default_rng(5)
     tables = [people(120, rng) for _ in range(3)]

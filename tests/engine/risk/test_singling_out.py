@@ -304,6 +304,7 @@ def test_a_recipe_without_controls_or_with_one_variable_twice_is_refused() -> No
         )
 
 
+@pytest.mark.slow
 def test_a_run_has_the_attack_beside_the_data_themselves() -> None:
     rng = np.random.default_rng(5)
     recipe = Recipe.from_table(

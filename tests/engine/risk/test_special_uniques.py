@@ -111,6 +111,7 @@ def coded(draw: st.DrawFn) -> tuple[Any, int]:
     return np.array(rows, dtype=np.int64), draw(st.integers(1, width))
 
 
+@pytest.mark.slow
 @given(coded())
 def test_the_search_finds_what_all_subsets_say(case: tuple[Any, int]) -> None:
     codes, largest = case

@@ -244,6 +244,7 @@ def test_datasets_without_a_copy_do_not_say_that_there_is_never_one() -> None:
     assert study.clopper_pearson_interval(10, 10) == (pytest.approx(0.025**0.1), 1.0)
 
 
+@pytest.mark.slow
 def test_the_answer_s_figures_are_those_of_the_rows() -> None:
     """Every measure can be asked for, and what the run answers is what its own rows say."""
     limits = {"marginal": 0.1, "conditional": 0.5, "misclassification": 0.1, "exact_copies": 0.999}

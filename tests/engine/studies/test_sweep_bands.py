@@ -158,6 +158,7 @@ def test_the_confidential_row_has_a_band_over_the_noise_and_is_exact_at_level_0(
     assert (exact.lower, exact.upper, exact.reason) == (None, None, EXACT)
 
 
+@pytest.mark.slow
 def test_at_level_0_the_band_is_that_of_the_datasets() -> None:
     found = swept(6, 5)
     row = together(found, MEASURE, level=0.0)

@@ -104,6 +104,7 @@ def test_groups_of_one_majority_are_one_leaf() -> None:
     assert pvalue(last, drawn_last) > 1e-3
 
 
+@pytest.mark.slow
 def test_donors_of_one_leaf_are_drawn_independently_and_with_replacement() -> None:
     """Five records, one leaf: each of the 25 pairs of values is as likely for the first two records."""
     data = conform_to_schema(example().frame.head(5).assign(income=np.arange(5.0)), SCHEMA)

@@ -114,6 +114,7 @@ predictors = ["UrbanRural", "Race", "log(Expenditure)"]
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (PUBLIC_DATA / "ce.csv").exists(), reason="public data are not here")
 def test_incomes_keep_their_mean_with_the_scaled_prior_and_warn_with_the_published_one() -> None:
     """Consumer Expenditure data, mean income 67,593: a mean of 40 data sets within four of its Monte Carlo errors."""

@@ -92,6 +92,7 @@ def test_a_damaged_state_is_no_obstacle(tmp_path, text):
     assert load_state(tmp_path) == AppState()
 
 
+@pytest.mark.slow
 async def test_a_tab_of_another_version_is_not_believed(sit, directory):
     save_state(directory, AppState(project=1, tab="gone"))
     async with sit(directory) as seat:

@@ -35,6 +35,7 @@ def imported(empty, tmp_path, monkeypatch):
     return empty
 
 
+@pytest.mark.slow
 async def test_the_variables_of_a_run_with_their_histograms(sit, built_data, size):
     async with sit(built_data, size=size, tab="data") as seat:
         assert "3 variables · survey.csv: 90 records" in seat.text
@@ -54,6 +55,7 @@ async def test_the_profile_follows_the_cursor(sit, built_data, size):
         assert "visits: 90 records" in seat.text
 
 
+@pytest.mark.slow
 async def test_an_import_knows_the_share_of_missing_values(sit, imported, size):
     async with sit(imported, size=size) as seat:
         assert "3 variables, 1 left out · people.csv: 58 records; 2 dropped (missing values)" in seat.text

@@ -5,6 +5,7 @@ import pytest
 DONE = 1
 
 
+@pytest.mark.slow
 async def test_escape_on_the_list_of_projects_does_not_quit(sit, directory):
     async with sit(directory, "escape", "escape", size=(80, 24)) as seat:
         assert seat.app.is_running

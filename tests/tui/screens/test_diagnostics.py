@@ -65,6 +65,7 @@ async def test_without_a_broken_rule_the_filter_says_so(sit, directory):
         assert "nothing to draw" in seat.text
 
 
+@pytest.mark.slow
 async def test_the_drawing_is_written_to_a_file(sit, judged, tmp_path):
     async with sit(judged, "t", "e", tab="diagnostics") as seat:
         seat.app.screen.query_one(Input).value = str(tmp_path / "plot.svg")
@@ -91,6 +92,7 @@ def test_statistics_with_a_rule_come_first_and_sizes_are_bars():
     assert statistic_series([]) == []
 
 
+@pytest.mark.slow
 async def test_statistics_of_every_model(sit, directory, size):
     async with sit(directory, "act:statistics", size=size, tab="diagnostics") as seat:
         assert "statistics of 1 model; ✓ every rule met (6)" in seat.text
@@ -98,6 +100,7 @@ async def test_statistics_of_every_model(sit, directory, size):
         assert "income" in seat.text
 
 
+@pytest.mark.slow
 async def test_broken_rules_come_first(sit, directory):
     workspace = Workspace.open(directory)
     with workspace.write_transaction() as connection:

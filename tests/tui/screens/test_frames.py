@@ -47,6 +47,7 @@ async def test_a_second_pane_shares_the_edges_and_is_named_there(sit, built_data
         assert "┬─ Profile" in frame_of(seat.app)[0]
 
 
+@pytest.mark.slow
 async def test_a_dialog_has_its_title_and_its_keys_in_its_frame(sit, built_data):
     async with sit(built_data, "e", size=(80, 24), tab="runs") as seat:
         assert "╭─ Write to a file ─" in seat.text

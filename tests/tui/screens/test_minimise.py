@@ -240,6 +240,7 @@ async def test_a_wrong_answer_is_told_in_the_form(sit, copied, no_worker):
     assert no_worker == []
 
 
+@pytest.mark.slow
 async def test_a_project_without_data_says_so(sit, copied):
     workspace = Workspace.open(copied)
     with workspace.write_transaction():

@@ -31,6 +31,7 @@ def recipe(tmp_path):
     return tmp_path / "recipe.toml"
 
 
+@pytest.mark.slow
 async def test_n_offers_the_shipped_recipes(sit, empty, size):
     async with sit(empty, "n", size=size) as seat:
         for shipped in shipped_recipes():
@@ -52,6 +53,7 @@ async def test_the_titles_of_recipes_stand_below_each_other(sit, empty):
         assert starts == {max(map(len, names)) + 2}
 
 
+@pytest.mark.slow
 async def test_a_recipe_file_is_run(sit, empty, recipe, no_worker):
     async with sit(empty, "n", "tab") as seat:
         seat.app.screen.query_one("#recipe", Input).value = str(recipe)

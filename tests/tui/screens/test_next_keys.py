@@ -69,6 +69,7 @@ async def test_the_next_step_names_the_users_own_keys(sit, built_data, tmp_path)
         assert "f6 Findings says why" in await seat.press("k", "G")
 
 
+@pytest.mark.slow
 async def test_the_quality_board_stands_in_the_footer_where_there_is_one(sit, built_data):
     async with sit(built_data, "G", tab="runs") as seat:
         assert "Quality" not in seat.footer

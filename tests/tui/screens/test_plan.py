@@ -32,6 +32,7 @@ def text_area(seat):
     return seat.app.screen.query_one(TomlText)
 
 
+@pytest.mark.slow
 async def test_the_steps_stand_beside_the_text(sit, built_data, size):
     async with sit(built_data, size=size, tab="plan") as seat:
         assert "✓ run 4 is this plan; R runs it again" in seat.text

@@ -21,6 +21,7 @@ def head(seat):
     return seat.text.splitlines()[3]
 
 
+@pytest.mark.slow
 async def test_averages_are_shown_first(sit, directory, size):
     async with sit(directory, size=size, tab="results") as seat:
         assert "averages over the datasets" in head(seat)
@@ -272,6 +273,7 @@ def test_filters_bind_their_words(directory):
         ) == len(read_selected_ids(reader, ResultSelection(1)))
 
 
+@pytest.mark.slow
 def test_a_page_is_a_slice_of_the_whole(directory):
     with Workspace.open(directory, read_only=True) as reader:
         selection = ResultSelection(1, with_draws=True, sort="value")

@@ -55,6 +55,7 @@ async def test_a_run_that_is_not_as_it_was_sealed_says_so(sit, built_data, monke
         assert "not as it was sealed" in seat.text.splitlines()[0]
 
 
+@pytest.mark.slow
 async def test_a_running_run_shows_tasks_and_what_is_computed(sit, directory):
     async with sit(directory, "enter", size=(240, 60)) as seat:
         line = line_of(seat, RUNNING)
@@ -137,6 +138,7 @@ async def test_enter_chooses_the_run_of_the_other_tabs(sit, directory):
         assert "posterior_mean" in seat.text
 
 
+@pytest.mark.slow
 async def test_keys_that_cannot_help_are_dim(sit, directory):
     async with sit(directory, "enter") as seat:
         pane = seat.app.screen.query_one(RunsTab)
@@ -201,6 +203,7 @@ async def test_running_again_enters_the_same_recipe_and_data(sit, directory, no_
         assert "○ queued" in line_of(seat, 5)
 
 
+@pytest.mark.slow
 async def test_a_run_whose_worker_died_says_so_and_gets_another(sit, directory, no_worker):
     workspace = Workspace.open(directory)
     with workspace.write_transaction() as connection:

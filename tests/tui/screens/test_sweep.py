@@ -56,6 +56,7 @@ async def test_m_and_brackets_go_through_measures_and_studies(sit, directory):
         assert "study 1/2" in head(seat)
 
 
+@pytest.mark.slow
 async def test_the_cursor_reads_values_in_their_own_unit_on_both_scales(sit, directory):
     async with sit(directory, "home", tab="sweep") as seat:
         said = seat.reading

@@ -43,6 +43,7 @@ async def test_the_log_of_a_task_is_shown_and_followed(sit, directory, size):
         assert not isinstance(seat.app.screen, TaskLog)
 
 
+@pytest.mark.slow
 async def test_a_log_that_is_none_is_said_to_be(sit, directory):
     path = run_log_path(directory, RUNNING)
     path.parent.mkdir(mode=0o700)

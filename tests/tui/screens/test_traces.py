@@ -216,6 +216,7 @@ async def test_a_run_of_an_earlier_version_says_that_it_has_no_traces(sit, built
         assert "an earlier version fitted it; run its recipe again" in seat.app.notices[-1]
 
 
+@pytest.mark.slow
 async def test_a_model_of_an_earlier_version_without_chains_has_a_line(sit, built_data):
     directory = sampled(built_data, None, [])
     async with sit(directory, tab="diagnostics", size=(80, 24)) as seat:

@@ -88,6 +88,7 @@ def test_signs_are_ascii_where_asked(monkeypatch):
     assert text.replace("×", "x").isascii()
 
 
+@pytest.mark.slow
 async def test_the_board_of_a_finished_run(sit, directory, size):
     async with sit(directory, size=size, tab="verdicts") as seat:
         assert "✗ not met  1 of 3 thresholds is not met, 1 not computed" in seat.text

@@ -107,6 +107,7 @@ def test_the_sentence_counts_what_the_records_are() -> None:
     assert "120 people" in answer_from_examination(Examination(1, "0", (found,)), PLAIN, Policy(), 120).sentence
 
 
+@pytest.mark.slow
 def test_a_release_that_the_gate_cannot_examine_may_not_leave(
     workspace: Workspace, finished: Callable[..., int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,6 +29,7 @@ def plain_people(n: int, seed: int) -> pd.DataFrame:
     )
 
 
+@pytest.mark.slow
 def test_the_attacker_finds_everybody_in_a_copy_and_nobody_among_other_people() -> None:
     members, others, strangers = (plain_people(300, seed) for seed in (1, 2, 3))
     copy = members.sample(frac=1, random_state=1).reset_index(drop=True)
@@ -43,6 +44,7 @@ def test_the_attacker_finds_everybody_in_a_copy_and_nobody_among_other_people() 
     assert attack(both, members, others, ["age", "town"]).least == 0
 
 
+@pytest.mark.slow
 def test_the_attacker_finds_the_rows_of_kept_columns_whatever_is_drawn() -> None:
     members, others = plain_people(300, 1), plain_people(300, 2)
     drawn = members.assign(income=members["income"].sample(frac=1, random_state=1).to_numpy())

@@ -233,6 +233,7 @@ def test_a_shuffled_column_that_is_not_the_originals_says_how_it_differs(
         evaluate(order="shuffled", shuffle=True, **columns)
 
 
+@pytest.mark.slow
 def test_shuffled_values_that_may_be_two_originals_are_refused_and_paired_ones_are_not(
     evaluate: Evaluate, people: pd.DataFrame
 ) -> None:

@@ -364,6 +364,7 @@ def frame_of(records: int) -> pd.DataFrame:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["", "visits > 1 AND town <> 'Ayr'", "COLUMNS(*) IS NOT NULL"])
 @pytest.mark.parametrize("missing", list(MissingPolicy))
 def test_the_records_of_a_parquet_file_are_those_of_the_whole(where: str, missing: MissingPolicy) -> None:

@@ -68,6 +68,7 @@ def needs(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     monkeypatch.setattr(TaskAdmission, "needed_bytes", lambda self, waiting: size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("limit", "beside"), [("1.5 GB", 2), ("1.1 GB", 1), ("none", 3)])
 def test_as_many_tasks_are_started_as_have_room(
     workspace: Workspace,

@@ -214,6 +214,7 @@ def test_a_release_commits_to_controls_and_no_public_file_tells_of_them(own: Wor
     assert any(b"marks are the hold-out: no release is made of them" in path.read_bytes() for path in everything)
 
 
+@pytest.mark.slow
 def test_files_of_other_tools_have_controls_by_a_column_alone(own: Workspace, tmp_path: Path) -> None:
     """A share that is drawn now was among the records that the other tool had: a control like that hides every leak."""
     table = people()

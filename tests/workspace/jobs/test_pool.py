@@ -107,6 +107,7 @@ def test_no_jobs_means_in_this_process() -> None:
         assert opened.submit_task(os.getpid).result() == os.getpid()
 
 
+@pytest.mark.slow
 def test_every_blas_has_one_thread_while_a_task_is_computed(
     workspace: Workspace, enter: Callable[..., int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

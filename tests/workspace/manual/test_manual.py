@@ -122,6 +122,7 @@ def places(questions: Sequence[tuple[str, tuple[str, ...]]]) -> list[int]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("questions", "first", "three"), [(NEWCOMERS, 28, 32), (LATER, 17, 19)], ids=["before", "later"]
 )

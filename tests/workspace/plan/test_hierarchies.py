@@ -46,6 +46,7 @@ def of_values(counts: dict[str, int], rows: list[list[str]] | None = None, small
     return hierarchy_of_step(data, "work", step, PLACE, "hierarchies", smallest)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=8), st.integers(2, 12), st.integers(1, 4))
 def test_no_number_below_the_policy_s_is_told_or_follows_from_its_sisters(
     records: list[int], smallest: int, groups: int
@@ -84,6 +85,7 @@ def test_records_of_a_node_are_those_of_its_values() -> None:
     assert (found["*"].records, found["c"].records) == (100, 50)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.floats(-1e4, 1e4), min_size=1, max_size=60), st.sampled_from([(5.0,), (5.0, 20.0), (0.5, 1.0, 10.0)])
 )

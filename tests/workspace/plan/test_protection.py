@@ -74,6 +74,7 @@ def class_sizes(data: Microdata, recipe: Recipe, names: list[str], seed: int) ->
     return shown.groupby(names)[names[0]].transform("size")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [300, 1500])
 def test_what_a_public_draft_keeps_has_no_small_class_whoever_is_held_out(n: int) -> None:
     table, data = people(n)
@@ -88,6 +89,7 @@ def test_what_a_public_draft_keeps_has_no_small_class_whoever_is_held_out(n: int
     assert class_sizes(data, control, kept_columns(control), 0).min() == 1, "the control keeps everybody alone"
 
 
+@pytest.mark.slow
 def test_under_a_contract_the_quasi_identifiers_meet_its_limits_and_others_are_asked_about() -> None:
     table, data = people()
     found = draft(table, data, audience="contract")

@@ -42,6 +42,7 @@ def check_bars(one: VariableValues, *, log: bool = False) -> None:
             assert np.all(np.abs(values - middle) <= found.bar_width / 2 + tiny)
 
 
+@pytest.mark.slow
 @given(numbers, st.nothing() | numbers, st.booleans())
 def test_a_bar_of_a_histogram_has_the_records_that_it_counts(
     values: list[float], released: list[float] | None, log: bool
@@ -66,6 +67,7 @@ def test_levels_that_are_counted_together_are_found_together() -> None:
     check_bars(column(rng.integers(0, len(many), 500).astype(float).tolist(), None, many))
 
 
+@pytest.mark.slow
 @given(numbers, levels, st.integers(2, 9), st.booleans())
 def test_a_cell_has_the_records_that_it_counts(values: list[float], codes: list[float], most: int, log: bool) -> None:
     size = min(len(values), len(codes))

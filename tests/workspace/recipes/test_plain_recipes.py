@@ -31,6 +31,7 @@ def test_the_recipe_runs_as_shipped(name: str, file: str, records: int, public_d
     assert max(marginal.values()) < 0.005
 
 
+@pytest.mark.slow
 def test_the_election_study_may_come_as_a_file(tmp_path: Path) -> None:
     """As the manual says how it is written."""
     import statsmodels.api as sm

@@ -163,6 +163,7 @@ def test_a_group_is_as_large_as_the_lowest_node_over_it(
     assert value(rows, "quality.rilm.categorical", "job") == pytest.approx(1 - share)
 
 
+@pytest.mark.slow
 def test_fewer_records_in_another_order_need_a_word(people: pd.DataFrame, prepare: Callable[..., PreparedRun]) -> None:
     shown = like_arx(people)[people["age"] < 90].sample(frac=1, random_state=3)
     with pytest.raises(BadInput, match=r'60 records, the original has 64; .* link = "id", or say order = "shuffled"'):
@@ -198,6 +199,7 @@ def test_an_identifier_links_records_whatever_their_order(
         prepare(lost.assign(person=["p999", *lost["person"][1:]]), linked, **sections)
 
 
+@pytest.mark.slow
 def test_intervals_and_groups_that_miss_the_original_show_that_the_order_is_lost(
     people: pd.DataFrame, prepare: Callable[..., PreparedRun]
 ) -> None:

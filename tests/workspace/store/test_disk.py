@@ -158,6 +158,7 @@ def orphan(workspace: Workspace, name: str, age: float) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_only_old_files_that_no_row_names_are_removed(workspace: Workspace, enter: Enter) -> None:
     enter()
     run_worker(workspace.directory, idle=0)

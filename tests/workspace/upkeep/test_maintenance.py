@@ -76,6 +76,7 @@ def test_what_another_run_needs_stays(workspace: Workspace, enter: Enter) -> Non
     assert tables(workspace) == {workspace.list_datasets(1)[0].table_sha256}
 
 
+@pytest.mark.slow
 def test_a_number_is_never_given_again(workspace: Workspace, enter: Enter) -> None:
     run_id = done(workspace, enter())
     delete_run(workspace, run_id)

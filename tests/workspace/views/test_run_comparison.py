@@ -111,6 +111,7 @@ def test_other_records_are_refused_unless_any_data_will_do(workspace: Workspace,
     assert (found.is_same_data, len(found.shared_rows)) == (False, 4)
 
 
+@pytest.mark.slow
 def test_samples_of_the_same_file_differ_by_their_seed(workspace: Workspace, on_data: Callable[..., int]) -> None:
     drawn = {"data": {"sample": 60}}
     one, two = on_data(slice(0, 60), **drawn), on_data(slice(20, 80), **drawn, release={"m": 3, "seed": 8})
