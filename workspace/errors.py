@@ -77,6 +77,10 @@ class NotReleased(WorkspaceError):
     """A release was refused, or failed; nothing was written."""
 
 
+class LedgerChanged(NotReleased):
+    """Error of a release whose population was charged with another one since the gate examined it."""
+
+
 class NotEnoughMemory(WorkspaceError):
     """A task of a run would not fit into the memory that there is; nothing was stored or begun."""
 

@@ -13,7 +13,7 @@ from test_earlier_releases import found
 
 from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.gate import earlier, history_checks
+from sfumato.workspace.gate import earlier, ledger
 from sfumato.workspace.gate.gate import Finding
 from sfumato.workspace.ingest.files import SourceFile
 from sfumato.workspace.jobs.runs import enter_run
@@ -145,7 +145,7 @@ def test_a_budget_is_shared_with_one_person_in_common_by_an_identifier(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And what cannot be told is to be judged where it would exceed the budget."""
-    for module in (earlier, history_checks):
+    for module in (earlier, ledger):
         monkeypatch.setattr(module, "privacy_cost_of_run", lambda *_: earlier.PrivacySpending(4.0, 1, covered=True))
     columns = ["person", "sex", "income"]
     first, second, third = (people(80, seed)[columns] for seed in (1, 2, 3))
