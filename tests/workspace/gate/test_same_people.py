@@ -45,7 +45,9 @@ def people(count: int, seed: int = 1) -> pd.DataFrame:
     )
 
 
-def released(workspace: Workspace, frame: pd.DataFrame, where: Path | None, name: str, **sections: Any) -> int:
+def released(
+    workspace: Workspace, frame: pd.DataFrame, where: Path | None, name: str, project: str = "", **sections: Any
+) -> int:
     """A run that draws the last sensitive column of a table of its own file, released where that is asked for."""
     drawn = [one for one in frame if ROLES[one][1] == "sensitive"][-1:]
     known = [one for one in frame if ROLES[one][1] != "identifier" and one not in drawn]
@@ -60,7 +62,11 @@ def released(workspace: Workspace, frame: pd.DataFrame, where: Path | None, name
     recipe = Recipe.from_table(table)
     source = SourceFile(f"{name}.csv", name.encode())
     run_id = enter_run(
-        workspace, recipe, source, conform_to_schema(frame.reset_index(drop=True), recipe.schema), project=name
+        workspace,
+        recipe,
+        source,
+        conform_to_schema(frame.reset_index(drop=True), recipe.schema),
+        project=project or name,
     )
     run_worker(workspace.directory, idle=0)
     if where is not None:
