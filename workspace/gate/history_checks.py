@@ -20,7 +20,7 @@ from sfumato.engine.methods.results import Fit
 from sfumato.engine.recipe.budget import budget_text
 
 from ..errors import NotFound
-from ..store.ledger import LedgerCharge
+from ..store.ledger import LedgerCharge, total_delta
 from ..store.runs import StoredRun, find_run, list_runs
 from ..views.approved import read_publishing_fits
 from . import sentences
@@ -39,7 +39,6 @@ from .ledger import (
     ledger_of_release,
     read_all_charges,
     spending_of_charges,
-    total_delta,
 )
 from .sentences import fill_sentence
 

@@ -11,10 +11,10 @@ import contextlib
 import hashlib
 import hmac
 import json
-import math
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 import numpy as np
 import pandas as pd
@@ -23,8 +23,10 @@ from sfumato.engine.adversary.cells import Keys
 from sfumato.engine.adversary.same_people import is_enumerated
 from sfumato.engine.data.microdata import Microdata
 
-from ..audit import AuditAct, parse_details
+from ..audit import AuditAct, parse_details, user
 from ..errors import NotFound
+from ..policy.policy import Policy, read_policy_of_workspace
+from ..reporting.ledger import PopulationLedger
 from ..store.ledger import (
     LedgerCharge,
     PopulationChange,
@@ -302,7 +304,47 @@ def store_people_of_release(case: ExaminedRelease, charge: LedgerCharge) -> Ledg
     return replace(charge, identifiers=stored, identifiers_key=sealer.name)
 
 
-def total_delta(charges: Sequence[LedgerCharge]) -> float | None:
-    """Return the sum of the deltas; None where one is unknown."""
-    deltas = [one.delta for one in charges]
-    return None if None in deltas else math.fsum(one for one in deltas if one is not None)
+def list_population_ledgers(workspace: Workspace, policy: Policy | None = None) -> list[PopulationLedger]:
+    """Return the ledgers of all populations of a workspace by name. Raises BadInput for a policy that cannot be read."""
+    policy = read_policy_of_workspace(workspace.directory) if policy is None else policy
+    registry, charges = read_population_registry(workspace.connection), read_all_charges(workspace)
+    projects: dict[str, list[str]] = {}
+    names: dict[str, str] = {}
+    for row in workspace.connection.execute("SELECT id, name FROM project ORDER BY id"):
+        population = registry.population_of_project(int(row[0]))
+        names.setdefault(registry.key_of(population), registry.display_name(population))
+        projects.setdefault(registry.key_of(population), []).append(str(row[1]))
+    for one in charges:
+        for name in (*one.populations, *one.recognised):
+            names.setdefault(registry.key_of(name), registry.display_name(name))
+    ledgers = []
+    for key, name in names.items():
+        of = [one for one in charges if key in map(registry.key_of, (*one.populations, *one.recognised))]
+        changes = [one for one in registry.changes if registry.key_of(one.population) == key]
+        people = max((registry.size_of(name), *(one.people for one in of)))
+        ledgers.append(
+            PopulationLedger(
+                name,
+                tuple(projects.get(key, ())),
+                tuple(spending_of_charges(None, of)),
+                tuple(changes),
+                people,
+                policy.epsilon,
+                policy.delta,
+            )
+        )
+    return sorted(ledgers, key=lambda one: one.name.casefold())
+
+
+def ledger_after_release(workspace: Workspace, policy: Policy, own: LedgerCharge) -> PopulationLedger:
+    """Return the ledger of a release's population with the charge of the release, which is not entered yet."""
+    registry = read_population_registry(workspace.connection)
+    key, name = registry.key_of(own.populations[0]), registry.display_name(own.populations[0])
+    known = [one for one in list_population_ledgers(workspace, policy) if registry.key_of(one.name) == key]
+    before = [one for one in known[0].charges if one.run_id != own.run_id] if known else []
+    own = replace(own, time=datetime.now(UTC).isoformat(timespec="seconds"), user=user())
+    charges = (*spending_of_charges(own, before)[1:], own)
+    people = max([own.people, *(one.people for one in known)])
+    if not known:
+        return PopulationLedger(name, (own.project,), charges, (), people, policy.epsilon, policy.delta)
+    return replace(known[0], charges=charges, people=people)

@@ -13,8 +13,9 @@ population joins both ledgers. Who states that other people were asked begins a 
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sfumato.engine.recipe.population import fold_population_name
@@ -173,6 +174,12 @@ def _charges_of_rows(rows: Iterable[sqlite3.Row], undone: Collection[object]) ->
             str(details.get("identifiers_key") or ""),
             row["number"] in undone,
         )
+
+
+def total_delta(charges: Sequence[LedgerCharge]) -> float | None:
+    """Return the sum of the deltas; None where one is unknown."""
+    deltas = [one.delta for one in charges]
+    return None if None in deltas else math.fsum(one for one in deltas if one is not None)
 
 
 def last_charge_number(connection: sqlite3.Connection) -> int:

@@ -16,6 +16,7 @@ from sfumato.workspace.errors import NotReleased
 from sfumato.workspace.gate import earlier, ledger
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Finding, examine_release
+from sfumato.workspace.gate.ledger import list_population_ledgers
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.service import release as service
 from sfumato.workspace.service.deletion import delete_project, delete_run
@@ -23,7 +24,6 @@ from sfumato.workspace.service.population import (
     begin_population,
     find_project,
     ledger_of_project,
-    list_population_ledgers,
     state_population,
 )
 from sfumato.workspace.service.release import write_run_release
