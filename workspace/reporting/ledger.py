@@ -146,6 +146,16 @@ def ledger_sentences(ledger: PopulationLedger) -> list[str]:
     return lines
 
 
+def charge_sentences(ledger: PopulationLedger) -> list[str]:
+    """Return what each release added to a ledger, a sentence for each."""
+    sentences = []
+    for one in ledger.charges:
+        remark = _charge_remark(ledger, one)
+        amount = _amount_text(one.epsilon if one.covered else None)
+        sentences.append(f"Run {one.run_id}, {one.time[:10]}: epsilon {amount}{f'; {remark}' if remark else ''}.")
+    return sentences
+
+
 def charges_table(ledger: PopulationLedger) -> DisplayTable:
     """Return the table of what each release added to a ledger."""
     rows = [
