@@ -202,7 +202,7 @@ def _releases_text(charges: Sequence[LedgerCharge]) -> str:
 
 def _ledger_text(ledger: ReleaseLedger, charges: Sequence[LedgerCharge]) -> str:
     """Name the population with the runs that spent its budget, and who stated that other people were asked."""
-    begun, spent = ledger.begun, [one for one in charges if one.run_id != ledger.own.run_id]
+    begun, spent = ledger.opening_statement, [one for one in charges if one.run_id != ledger.own.run_id]
     runs = [fill_sentence(sentences.RUN_SPENT, run=one.run_id, epsilon=one.epsilon) for one in spent]
     return fill_sentence(
         sentences.LEDGER_OF_POPULATION,

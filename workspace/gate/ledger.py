@@ -73,7 +73,7 @@ class ReleaseLedger:
         return self.registry.display_name(self.own.populations[0])
 
     @property
-    def begun(self) -> PopulationChange | None:
+    def opening_statement(self) -> PopulationChange | None:
         """Return the statement of other people that began the project's population; None without one."""
         key = self.registry.key_of(self.own.populations[0])
         found = (one for one in reversed(self.changes) if one.begins_population)
@@ -319,14 +319,14 @@ def list_population_ledgers(workspace: Workspace, policy: Policy | None = None) 
             names.setdefault(registry.key_of(name), registry.display_name(name))
     ledgers = []
     for key, name in names.items():
-        of = [one for one in charges if key in map(registry.key_of, (*one.populations, *one.recognised))]
+        own = [one for one in charges if key in map(registry.key_of, (*one.populations, *one.recognised))]
         changes = [one for one in registry.changes if registry.key_of(one.population) == key]
-        people = max((registry.size_of(name), *(one.people for one in of)))
+        people = max((registry.size_of(name), *(one.people for one in own)))
         ledgers.append(
             PopulationLedger(
                 name,
                 tuple(projects.get(key, ())),
-                tuple(spending_of_charges(None, of)),
+                tuple(spending_of_charges(None, own)),
                 tuple(changes),
                 people,
                 policy.epsilon,

@@ -123,9 +123,9 @@ def _amount_text(value: float | None, missing: str = UNBOUNDED) -> str:
 
 def ledger_sentences(ledger: PopulationLedger) -> list[str]:
     """Return the ledger in sentences: what was spent, what is left, and who stated what about its people."""
-    of = f" of the projects {join_names(list(ledger.projects))}" if len(ledger.projects) > 1 else ""
+    projects = f" of the projects {join_names(list(ledger.projects))}" if len(ledger.projects) > 1 else ""
     lines = [
-        f'The population "{ledger.name}"{of}: {count_noun(len(ledger.charges), "release")} charged, epsilon '
+        f'The population "{ledger.name}"{projects}: {count_noun(len(ledger.charges), "release")} charged, epsilon '
         f"{_amount_text(ledger.epsilon)}, delta {_amount_text(ledger.delta, 'unknown')}."
     ]
     if ledger.unbounded_runs:
