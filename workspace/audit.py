@@ -48,6 +48,8 @@ class AuditAct(StrEnum):
     WORKSPACE_ADOPTED = "workspace adopted"
     PROJECT_MADE = "project made"
     PROJECT_DELETED = "project deleted"
+    POPULATION_STATED = "population stated"
+    POPULATION_BEGUN = "population begun"
     DATASET_IMPORTED = "dataset imported"
     PLAN_EDITED = "plan edited"
     SEARCH_ENTERED = "search entered"
@@ -127,7 +129,9 @@ class AuditHead:
         return f"{self.number}:{self.hash}"
 
 
-def append_act(connection: sqlite3.Connection, act: AuditAct, subject: str, **details: str | int | None) -> None:
+def append_act(
+    connection: sqlite3.Connection, act: AuditAct, subject: str, **details: str | int | float | None
+) -> None:
     """Write an act to the audit log, in the transaction that does it. The details must not hold values of the data."""
     assert connection.in_transaction
     head = read_head(connection)

@@ -103,6 +103,10 @@ class ExchangedFiles(NotReleased):
         )
 
 
+class LedgerChanged(NotReleased):
+    """Error of a release whose population was charged with another one since the gate examined it."""
+
+
 class NotEnoughMemory(WorkspaceError):
     """A task of a run would not fit into the memory that there is; nothing was stored or begun."""
 

@@ -26,6 +26,7 @@ from ..methods.registry import registry
 from ..methods.release_form import DatasetsTable, ReleaseForm
 from ..methods.rows import may_come_from_step
 from .data_source import DataSource
+from .population import PopulationStatement
 from .published import PublishedFigure, read_published_figures
 from .rules import RecipeSections, check_sections
 from .search_table import SearchTable
@@ -45,7 +46,7 @@ from .thresholds import Threshold, ThresholdTable
 from .weights import RecordWeighting
 
 SECTIONS: Mapping[str, tuple[type[Section], ...]] = {
-    "data": (DataSource,), "weights": (RecordWeighting,), "variables": (Variable,), "release": (DatasetsTable, ReleaseForm),
+    "data": (DataSource,), "population": (PopulationStatement,), "weights": (RecordWeighting,), "variables": (Variable,), "release": (DatasetsTable, ReleaseForm),
     "synthesis": (), "anonymisation": (), "measure": (), "study": (), "threshold": (ThresholdTable,), "published": (PublishedFigure,),
     "constraints": (ConstraintTable,), "search": (SearchTable,),
 }  # fmt: skip
@@ -115,6 +116,7 @@ class Recipe:
     form: ReleaseForm = field(default_factory=ReleaseForm)
     weights: RecordWeighting | None = None
     search: SearchTable | None = None
+    population: PopulationStatement | None = None
 
     @classmethod
     def from_toml(cls, text: str, *, stored: bool = False) -> Recipe:
@@ -180,6 +182,7 @@ class Recipe:
                 get_table(table, "weights"), [(step.place, step.method) for step in synthesis], schema
             ),
             SearchTable.from_table(get_table(table, "search")),
+            PopulationStatement.from_table(get_table(table, "population"), schema),
         )
 
     def to_table(self) -> dict[str, Any]:
@@ -189,6 +192,7 @@ class Recipe:
         table: dict[str, Any] = {
             **RecipeHeading(self.title, self.label, self.description, self.companions).to_table(),
             "data": self.data.to_table(),
+            "population": {} if self.population is None else self.population.to_table(),
             "weights": {} if self.weights is None else self.weights.to_table(),
             "variables": {variable.name: variable.to_table() for variable in self.schema},
             "release": release,

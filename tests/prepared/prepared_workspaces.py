@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 from collections.abc import Iterable, Mapping
@@ -20,7 +21,9 @@ from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.store.database import MIGRATIONS, immediate_transaction
 from sfumato.workspace.store.heads import HeadsFolder, store_head_outside
+from sfumato.workspace.store.ledger import LedgerCharge
 from sfumato.workspace.store.places import state_directory
+from sfumato.workspace.store.releases_in_progress import ReleaseInProgress, begin_release
 from sfumato.workspace.store.runs import list_runs
 from sfumato.workspace.store.seals import result_part_seals, seal_run, store_part_seals
 from sfumato.workspace.store.workspace import Workspace
@@ -152,3 +155,11 @@ def set_back_before_seals(workspace: Workspace) -> None:
         connection.execute(f"PRAGMA user_version = {at}")
     write_head_file(workspace.directory, read_head(connection))
     shutil.rmtree(state_directory(), ignore_errors=True)
+
+
+def begin_free_release(
+    workspace: Workspace, run_id: int, target: Path
+) -> contextlib.AbstractContextManager[ReleaseInProgress]:
+    """Begin a release that no population is charged for, as one without an account."""
+    charge = LedgerCharge(0, "", "", run_id, "", (), (), 0.0, None, None, 0, covered=False, people=0)
+    return begin_release(workspace, run_id, target, {}, charge, 0)

@@ -49,6 +49,7 @@ from .options import (
 )
 from .outputs import figures, release, report, show_public_results, show_record_weights
 from .plans import again, plan
+from .population import population
 from .search import search
 from .speech import echo
 from .verify import verify
@@ -509,7 +510,7 @@ def recipes(name: str | None, json_file: str | None) -> None:
 
 
 for command in (
-    adopt, again, approve, constraints, audit, cancel, completion, delete, doctor, draft, examine, figures, hierarchies, key, keys, manual, plan, policy, release, report, runs, search, verify, worker,
+    adopt, again, approve, constraints, audit, cancel, completion, delete, doctor, draft, examine, figures, hierarchies, key, keys, manual, plan, policy, population, release, report, runs, search, verify, worker,
 ):  # fmt: skip
     sfumato.add_command(command)
 

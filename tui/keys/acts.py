@@ -126,6 +126,7 @@ ACTS: tuple[KeyAct, ...] = (
         ("reset_limits", "", "Reset the limits"),
         ("request", "", "Request approval"),
         ("answer", "", "Look for the answer"),
+        ("others", "", "State that other people were asked"),
         ("format", "", "Format of the datasets"),
     ),
     *_acts_of_group(
@@ -144,6 +145,7 @@ ACTS: tuple[KeyAct, ...] = (
     ),
     *_acts_of_group(
         LOOK,
+        ("ledger", "", "Privacy ledger of these people"),
         ("previous", "left_square_bracket", "Previous"),
         ("next", "right_square_bracket", "Next"),
         ("previous_other", "left_curly_bracket", "Previous second variable, chain or hit"),

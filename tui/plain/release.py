@@ -251,6 +251,36 @@ def show_past_releases(session: PlainSession) -> None:
         )
 
 
+def show_population_ledger(session: PlainSession) -> None:
+    """Print what was spent of the privacy budget of the people of the open project, and by which runs."""
+    from sfumato.workspace.reporting.ledger import charge_sentences, ledger_sentences
+    from sfumato.workspace.service.population import ledger_of_project
+
+    ledger = ledger_of_project(session.workspace, session.current_project().id)
+    session.conversation.print_lines([*ledger_sentences(ledger), *charge_sentences(ledger)])
+
+
+def state_other_people(session: PlainSession) -> None:
+    """State that other people were asked for the open project, with a name and a reason for the audit log."""
+    from sfumato.engine.recipe.population import check_population_name
+    from sfumato.workspace.policy.justification import checked_full_justification
+    from sfumato.workspace.service.population import begin_population
+
+    talk, project_id = session.conversation, session.current_project().id
+    show_population_ledger(session)
+    name = talk.ask("What are the other people called?", "a new name", partial(check_population_name, place=""))
+    reason = talk.ask(
+        "Who was asked, and when? The audit log keeps the reason.",
+        "a reason in words",
+        partial(checked_full_justification, place=""),
+    )
+    if not talk.confirm(f"State that other people were asked, and begin the ledger of {name}?", default=False):
+        talk.say("Nothing is stated.")
+        return
+    begin_population(session.workspace, project_id, name, reason)
+    talk.say(f"Stated by {user()}: other people were asked. Releases are charged to {name} from now on.")
+
+
 MENU = NumberedMenu(
     "Release",
     "what the gate finds, what leaves, confirm",
@@ -260,5 +290,9 @@ MENU = NumberedMenu(
         MenuEntry("What leaves", "datasets, variables and folders", show_release_contents),
         MenuEntry("Release", "writes the two folders, after a question", write_release),
         MenuEntry("Past releases", "when and by whom", show_past_releases),
+        MenuEntry(
+            "Privacy ledger", "what was spent of the budget of these people, and by which runs", show_population_ledger
+        ),
+        MenuEntry("Other people", "state that other people were asked, with a reason", state_other_people),
     ),
 )

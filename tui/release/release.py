@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from rich.cells import cell_len
 from textual import on
@@ -55,6 +55,7 @@ from ..widgets.tables import GridTable, table_columns
 if TYPE_CHECKING:
     from sfumato.workspace.gate.contents import ReleasePlan
     from sfumato.workspace.gate.gate import Finding
+    from sfumato.workspace.reporting.ledger import PopulationLedger
     from sfumato.workspace.service.release import PastRelease, WrittenRelease
     from sfumato.workspace.store.workspace import Workspace
 
@@ -125,23 +126,19 @@ def justification_problem(reason: str, what: str) -> str:
     return ""
 
 
-class FindingDialog(Dialog[None]):
-    """Dialog about one finding, with the reason for its waiver if it has one."""
+class TextDialog(Dialog[None]):
+    """Dialog with paragraphs of text below a title."""
 
     AUTO_FOCUS = "Scroll"
 
-    def __init__(self, finding: Finding, waived: str = "", witnesses: Sequence[Finding] = ()) -> None:
-        """Create the dialog about a finding."""
+    def __init__(self, title: str, text: Sequence[str]) -> None:
+        """Create the dialog with a title and its paragraphs."""
         super().__init__()
-        self._finding = finding
-        self._text = [
-            *finding_text(finding, witnesses),
-            *([f'Waived here: "{replace_unprintable(waived)}"'] if waived else []),
-        ]
+        self._box_title, self._text = title, list(text)
 
     def compose(self) -> ComposeResult:
         """Yield the box for the text."""
-        with DialogBox(self._finding.check, "q closes", tall=True):
+        with DialogBox(self._box_title, "q closes", tall=True):
             yield Scroll()
 
     def on_resize(self) -> None:
@@ -154,6 +151,35 @@ class FindingDialog(Dialog[None]):
         paragraphs = [[Content(line) for line in wrap(text, width)] for text in self._text]
         lines = [line for paragraph in paragraphs for line in (*paragraph, Content(""))]
         pane.show_text(Content("\n").join(lines))
+
+
+class FindingDialog(TextDialog):
+    """Dialog about one finding, with the reason for its waiver if it has one."""
+
+    def __init__(self, finding: Finding, waived: str = "", witnesses: Sequence[Finding] = ()) -> None:
+        """Create the dialog about a finding."""
+        own = [f'Waived here: "{replace_unprintable(waived)}"'] if waived else []
+        super().__init__(finding.check, [*finding_text(finding, witnesses), *own])
+
+
+class LedgerDialog(TextDialog):
+    """Dialog with what was spent of the privacy budget of the people of a project."""
+
+    def __init__(self, ledger: PopulationLedger) -> None:
+        """Create the dialog about a ledger."""
+        from sfumato.workspace.reporting.ledger import charge_sentences, ledger_sentences
+
+        lines = [*ledger_sentences(ledger), *charge_sentences(ledger)]
+        super().__init__("Privacy ledger", [replace_unprintable(line) for line in lines])
+
+
+def check_other_people(table: dict[str, Any]) -> None:
+    """Raise BadInput unless a form names other people and says in words who was asked."""
+    from sfumato.engine.recipe.population import check_population_name
+    from sfumato.workspace.policy.justification import checked_full_justification
+
+    check_population_name(table.get("population", ""), "population")
+    checked_full_justification(str(table.get("reason", "")), "reason")
 
 
 REASON, DIRECTORY, WAIVER = "release-reason", "release-directory", "release-waiver"
@@ -218,6 +244,8 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         bind_act("request", "request", "Request"),
         bind_act("answer", "answer", "Answer"),
         bind_act("format", "form", "Format"),
+        bind_act("ledger", "ledger", "Privacy ledger"),
+        bind_act("others", "others", "Other people"),
         bind_act("next_pane", "app.focus_next", "Next field"),
     ]
     AUTO_FOCUS = "FindingGrid"
@@ -588,6 +616,64 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         self._show_steps()
         if self._looked is not None and self._looked.policy.second_person:  # an approval is for one form
             self._look_for_answer(self._show_examination)
+
+    def action_ledger(self) -> None:
+        """Show what was spent of the privacy budget of these people."""
+        if self._plan is None:
+            return
+        project_id = self._plan.run.project_id
+
+        def query(workspace: Workspace) -> PopulationLedger:
+            """Read the ledger."""
+            from sfumato.workspace.service.population import ledger_of_project
+
+            return ledger_of_project(workspace, project_id)
+
+        self.compute(query, self._show_ledger)
+
+    async def _show_ledger(self, ledger: PopulationLedger) -> None:
+        """Show a ledger in a dialog."""
+        await self.sfumato.open(LedgerDialog(ledger))
+
+    async def action_others(self) -> None:
+        """Ask for a name and a reason, and state that other people were asked."""
+        from ..parts.fields import FormField
+        from ..parts.form import Form
+
+        if self._plan is None:
+            return
+        run_id, project_id = self._run_id, self._plan.run.project_id
+
+        def state(table: dict[str, Any] | None) -> None:
+            """State it in a thread, and look at the release again."""
+            if table is None:
+                return
+
+            def query(workspace: Workspace) -> str:
+                """Enter the statement and return the name of the project."""
+                from sfumato.workspace.service.population import begin_population
+
+                begin_population(workspace, project_id, table["population"], table["reason"])
+                row = workspace.connection.execute("SELECT name FROM project WHERE id = ?", (project_id,)).fetchone()
+                return str(row[0])
+
+            def report(project: str) -> None:
+                """Report the statement with the command that equals it, and examine the release again."""
+                words = ("population", project, "--others", table["population"], "--reason", table["reason"])
+                self.sfumato.note_command(words)
+                self.sfumato.say(f"Run {run_id} is charged to {replace_unprintable(table['population'])} from now on")
+                self._looked = None
+                self.reload()
+
+            self.compute(query, report)
+
+        fields = [
+            FormField("population", "a new name for the people who were asked"),
+            FormField("reason", "who was asked, and when; the audit log keeps it"),
+        ]
+        await self.sfumato.open(
+            Form("Other people were asked", fields, check_other_people, topic="release population"), state
+        )
 
     def action_close(self) -> None:
         """Close the screen, unless the release is being written."""

@@ -29,6 +29,7 @@ from sfumato.engine.wording import singular_noun
 from ..errors import DamagedTable, StrangeFile
 from ..policy.policy import Policy
 from ..store.artefacts import add_stored_controls
+from ..store.ledger import PopulationRegistry, read_population_registry
 from ..store.workspace import StoredDataset, Workspace
 from ..views.results import read_result_rows
 from . import sentences
@@ -322,6 +323,11 @@ class ExaminedRelease:
         )
 
     @cached_property
+    def population_registry(self) -> PopulationRegistry:
+        """Return which population each project is of."""
+        return read_population_registry(self.workspace.connection)
+
+    @cached_property
     def _compared_releases(self) -> _ComparedReleases:
         """Return the earlier releases, grouped by whether their people are the same."""
         related, sharing, undecided = (
@@ -380,9 +386,12 @@ class ExaminedRelease:
         """Return ``; it is unknown whether the people of run 3 are the same (...)``; empty where it is known of all
         releases.
         """
+        return self.uncertain_text(self.uncertain_releases)
+
+    def uncertain_text(self, releases: Sequence[UncertainPeopleRelease]) -> str:
+        """Return the same text for some of these releases."""
         return "".join(
-            fill_sentence(sentences.UNCERTAIN_PEOPLE, run=one.earlier.run_id, reason=one.reason)
-            for one in self.uncertain_releases
+            fill_sentence(sentences.UNCERTAIN_PEOPLE, run=one.earlier.run_id, reason=one.reason) for one in releases
         )
 
     @property

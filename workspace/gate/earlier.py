@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -37,8 +38,10 @@ from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.recipe.budget import privacy_accounts
 from sfumato.engine.recipe.recipe import Recipe
 
+from ..audit import AuditAct
 from ..errors import DamagedRecord, NotFound, NotReady, WorkspaceError
 from ..store.artefacts import read_released_dataset
+from ..store.ledger import read_population_registry
 from ..store.rankings import read_risk_arrays
 from ..store.runs import StoredRun, find_run
 from ..store.seals import RecordSealer
@@ -153,12 +156,14 @@ class PrivacySpending:
     steps: number of steps with an account
     covered: whether a proof covers the whole release
     figures_epsilon: the part of the epsilon that paid for public figures; None for a deleted run, which does not tell
+    delta: chance that the promise of epsilon fails; None for a run that an earlier version deleted
     """
 
     epsilon: float
     steps: int
     covered: bool
     figures_epsilon: float | None = 0.0
+    delta: float | None = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,7 +304,9 @@ def privacy_cost_of_run(run: StoredRun, data: Microdata) -> PrivacySpending:
     known = [account for account in accounts if isinstance(account, PrivacyAccount)]
     whole = sum_accounts(known)
     covered = bool(accounts) and len(known) == len(accounts) and whole.release is not None
-    return PrivacySpending(whole.noise + whole.figures, len(accounts), covered, whole.figures)
+    # Steps may fail one by one: the chances of several conversions add up too.
+    delta = math.fsum(one.concentrated.delta for one in known if one.concentrated is not None)
+    return PrivacySpending(whole.noise + whole.figures, len(accounts), covered, whole.figures, delta)
 
 
 def released_data_of_run(workspace: Workspace, run: StoredRun, tables: Sequence[str]) -> ReleasedData:
@@ -584,7 +591,7 @@ def _earlier_release_of_tombstone(
     )  # fmt: skip
     return EarlierRelease(
         tombstone.run_id, tombstone.source_sha256, tombstone.table_sha256, _people_of_tombstone(workspace, tombstone, known), release,
-        lambda: PrivacySpending(tombstone.epsilon, tombstone.steps, tombstone.covered, None),
+        lambda: PrivacySpending(tombstone.epsilon, tombstone.steps, tombstone.covered, None, tombstone.delta),
         lambda: tables.read_arrays(tombstone.classes)["classes"] if tombstone.classes else None,
         lambda: [
             MeasuredRecordRisks(
@@ -661,8 +668,16 @@ def write_tombstone_tables(workspace: Workspace, run_id: int) -> Tombstone | Non
         found.kept, found.replaced, tuple(sorted(found.generalised)), found.linked, found.shuffled, found.has_exact_values, found.model,
         found.tables, tuple(datasets), "" if classes is None else tables.write_arrays({"classes": classes}),
         tables.write_arrays(columns) if columns else "", marks, key.name, cost.epsilon, cost.steps, cost.covered, tuple(risks), manifests,
-        to_plain_value(recipe.form.recode),
+        to_plain_value(recipe.form.recode), cost.delta, _population_at_release(workspace, run),
     )  # fmt: skip
+
+
+def _population_at_release(workspace: Workspace, run: StoredRun) -> str:
+    """Return the population that the project of a run was of when the run was released last."""
+    row = workspace.connection.execute(
+        "SELECT max(number) FROM audit WHERE act = ? AND subject = ?", (AuditAct.RUN_RELEASED.value, f"run {run.id}")
+    ).fetchone()
+    return read_population_registry(workspace.connection).population_of_project(run.project_id, row[0])
 
 
 def _without_unreleased_levels(release: ReleasedData, place: int, levels: dict[str, set[str]]) -> Microdata:

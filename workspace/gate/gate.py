@@ -25,11 +25,13 @@ from ..policy.justification import checked_justification
 from ..policy.policy import POLICY_FILE, Policy, PolicyLevel, join_level, own_policy_file
 from ..policy.strictness import looser_value
 from ..process import reused_memory
+from ..store.ledger import LedgerCharge
 from ..store.workspace import Workspace
 from .checks import STATUSES, CheckNotApplicable, CheckResult, ExaminedRelease, GateCheck, Status
 from .contents import ReleasePlan
 from .files_advice import advice_for_files
 from .history_checks import HISTORY_CHECKS
+from .ledger import ledger_of_release
 from .people_checks import PEOPLE_CHECKS
 from .record_checks import RECORD_CHECKS
 from .run_checks import RUN_CHECKS
@@ -40,7 +42,7 @@ _ORDER = (
     "kept_keys", "singling_out_excess", "linkability_excess", "inference_excess", "membership_excess", "questions_open",
     "weighted_records", "membership_evidence", "disguised_columns", "own_values", "unanimous_classes", "roles_elsewhere", "memorised",
     "equal_records", "extremes", "agreed_values", "kept_weight", "identifying_columns", "small_classes", "formula_cells", "constraints",
-    "differencing", "intersections", "privacy_budget", "released_before", "earlier_records", "deleted_releases", "kept_tables",
+    "differencing", "intersections", "privacy_budget", "privacy_delta", "released_before", "earlier_records", "deleted_releases", "kept_tables",
     "public_figures",
 )  # fmt: skip
 """The order of the checks in examinations, policies and documents: it is written to files, and stays whatever file a check lies in."""
@@ -167,6 +169,8 @@ class Examination:
     findings: one for each check
     waivers: reasons why blocking findings are accepted
     approval: who approved the release, where the policy requires a second person
+    charge: what the release is charged to its populations
+    ledger_end: last row of the audit log that the gate read of the ledger
     """
 
     run_id: int
@@ -174,6 +178,8 @@ class Examination:
     findings: tuple[Finding, ...]
     waivers: tuple[Waiver, ...] = ()
     approval: Approval | None = None
+    charge: LedgerCharge | None = None
+    ledger_end: int = 0
 
     @property
     def status(self) -> Status:
@@ -273,20 +279,19 @@ def examine_release(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> 
     """Examine what a release would hold. Raises BadInput for a policy of unknown checks, NotReady and DamagedTable."""
     check_policy(policy)
     with reused_memory():
-        findings = _evaluate_checks(
-            workspace, plan, policy
-        )  # what they read is gone before the block gives memory back
-    return Examination(plan.run.id, policy.sha256, findings)
+        # What the checks read is gone before the block gives memory back.
+        return _evaluate_checks(workspace, plan, policy)
 
 
-def _evaluate_checks(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> tuple[Finding, ...]:
-    """Return the findings of all checks, those with one cause named by the worst."""
+def _evaluate_checks(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> Examination:
+    """Return the findings of all checks, those with one cause named by the worst, and what the release is charged."""
     case = ExaminedRelease(workspace, plan, policy)
     try:
         found = name_leaks([_evaluate_check(check, case) for check in CHECKS])
-        if case.recipe.makes_release:
-            return found
-        return tuple(replace(one, advice=advice_for_files(one.check, one.advice)) for one in found)
+        if not case.recipe.makes_release:
+            found = tuple(replace(one, advice=advice_for_files(one.check, one.advice)) for one in found)
+        ledger = ledger_of_release(case)
+        return Examination(plan.run.id, policy.sha256, found, charge=ledger.own, ledger_end=ledger.end)
     finally:
         case.close()
 

@@ -5,8 +5,8 @@ Releases from other workspaces are unknown here, and every finding states it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,15 +21,30 @@ from sfumato.engine.recipe.budget import budget_text
 from sfumato.engine.recipe.provenance import release_provenance
 
 from ..errors import NotFound
+from ..store.ledger import LedgerCharge, total_delta
 from ..store.runs import StoredRun, find_run, list_runs
 from ..views.approved import read_publishing_fits
 from . import sentences
-from .checks import CheckNotApplicable, CheckResult, ExaminedRelease, GateCheck, UncertainPeopleRelease, record_numbers
-from .earlier import EarlierRelease, PrivacySpending, privacy_cost_of_run
+from .checks import (
+    CheckNotApplicable,
+    CheckResult,
+    ExaminedRelease,
+    GateCheck,
+    Status,
+    UncertainPeopleRelease,
+    record_numbers,
+)
+from .ledger import (
+    SAME_COST,
+    ReleaseLedger,
+    ledger_of_release,
+    read_all_charges,
+    spending_of_charges,
+)
 from .sentences import fill_sentence
 
-SAME_COST = 1e-12
-"""Below it two costs that were added up in another order are the same."""
+WARN_DELTA_SHARE = 0.1
+"""Delta times the number of people above which a person has to judge the promise."""
 MOST_NAMED = 5
 """Sets of variables that are named of those whose small counts follow."""
 
@@ -138,53 +153,37 @@ def _intersect_classes(own: Integers, others: Sequence[tuple[int, Integers]]) ->
     return CheckResult(message, smallest, least, smallest / least, record_numbers(few), limit=least)
 
 
-def _cost_of_datasets(cost: PrivacySpending) -> float:
-    """Return the epsilon of a release's datasets, without that of its public figures; 0 where they are not separated."""
-    # A tombstone keeps one sum. With 0 a later release of equal datasets counts in full: too much rather than too
-    # little.
-    return 0.0 if cost.figures_epsilon is None else cost.epsilon - cost.figures_epsilon
-
-
 def _check_privacy_budget(case: ExaminedRelease) -> CheckResult:
-    """Compare the epsilon of this release and of earlier ones of the same people with the budget.
+    """Compare the epsilon of this release and of all others of its population with the budget.
 
     Equal datasets cost once, public figures each time. A release whose people may or may not be the same does not
     count, and is to be judged where it would exceed the budget.
     """
     budget = case.policy.effective_budget(case.recipe.form.epsilon)
-    own = privacy_cost_of_run(case.plan.run, case.confidential)
-    if not own.steps:
+    ledger = ledger_of_release(case)
+    if not ledger.own.steps:
         if budget is None:
             raise CheckNotApplicable(sentences.NO_ACCOUNT_AND_BUDGET)
         return CheckResult(sentences.NO_ACCOUNT, adjusted_value=np.inf)
-    same = [related.earlier for related in case.same_people_releases] + [
-        # One person in common by a declared identifier is enough: the budget is that person's too.
-        earlier
-        for earlier, _ in case.sharing_releases
-    ]
-    found = _costs_by_release(case, own, same)
-    for named, cost in found:
-        if not cost.covered:
-            message = fill_sentence(sentences.COST_UNKNOWN, run=named)
+    charges = spending_of_charges(ledger.own, ledger.charges)
+    for one in charges:
+        if not one.covered:
+            message = fill_sentence(sentences.COST_UNKNOWN, run=fill_sentence(sentences.RUN_NAME, run=one.run_id))
             if budget is None:
                 raise NotComputable(fill_sentence(sentences.NO_BUDGET, message=message))
             return CheckResult(message, adjusted_value=np.inf)
-    spent = sum(cost.epsilon for _, cost in found)
-    several = fill_sentence(sentences.RELEASES_OF_THESE_PEOPLE, number=len(found))
-    sharing = [
-        fill_sentence(sentences.RUN_SHARES, run=earlier.run_id, people=case.count_text(people))
-        for earlier, people in case.sharing_releases
-    ]
+    spent = math.fsum(one.epsilon for one in charges)
     message = fill_sentence(
         sentences.SPENT,
-        releases=several if len(found) > 1 else sentences.THIS_RELEASE,
+        releases=_releases_text(charges),
         spent=spent,
         budget=budget_text(case.recipe, case.policy.epsilon),
-        shared=fill_sentence(sentences.SHARED_PEOPLE, runs=sharing) if sharing else "",
+        ledger=_ledger_text(ledger, charges),
+        shared=_shared_people_text(case, ledger),
     )
     if budget is None:
         raise NotComputable(fill_sentence(sentences.NO_BUDGET_TO_COMPARE, message=message))
-    possible, matters = _possible_cost(case, own, same, spent, budget)
+    possible, matters = _possible_cost(case, ledger, spent, budget)
     return CheckResult(
         fill_sentence(sentences.SPENT_AND_POSSIBLE, message=message, possible=possible),
         spent,
@@ -195,40 +194,103 @@ def _check_privacy_budget(case: ExaminedRelease) -> CheckResult:
     )
 
 
-def _costs_by_release(
-    case: ExaminedRelease, own: PrivacySpending, earlier: Sequence[EarlierRelease]
-) -> list[tuple[str, PrivacySpending]]:
-    """Return the name and the cost of this release and of each earlier one that adds to it."""
-    found: list[tuple[str, PrivacySpending]] = [(fill_sentence(sentences.RUN_NAME, run=case.plan.run.id), own)]
-    paid = {frozenset(case.plan.tables): _cost_of_datasets(own)}
-    for one in earlier:
-        tables, cost = frozenset(one.release.tables), one.read_cost()
-        # Equal datasets need no new noise. Their public figures do: other figures, or another epsilon, have other
-        # noise.
-        more = cost.epsilon - paid.get(tables, 0.0)
-        if tables not in paid or more > SAME_COST:
-            found.append((fill_sentence(sentences.RUN_NAME, run=one.run_id), replace(cost, epsilon=more)))
-        paid[tables] = paid.get(tables) or _cost_of_datasets(cost)
-    return found
+def _releases_text(charges: Sequence[LedgerCharge]) -> str:
+    """Return how many releases a sum is of."""
+    if len(charges) == 1:
+        return sentences.THIS_RELEASE
+    return fill_sentence(sentences.RELEASES_OF_THESE_PEOPLE, number=len(charges))
 
 
-def _possible_cost(
-    case: ExaminedRelease, own: PrivacySpending, same: Sequence[EarlierRelease], spent: float, budget: float
-) -> tuple[str, bool]:
+def _ledger_text(ledger: ReleaseLedger, charges: Sequence[LedgerCharge]) -> str:
+    """Name the population with the runs that spent its budget, and who stated that other people were asked."""
+    begun, spent = ledger.opening_statement, [one for one in charges if one.run_id != ledger.own.run_id]
+    runs = [fill_sentence(sentences.RUN_SPENT, run=one.run_id, epsilon=one.epsilon) for one in spent]
+    return fill_sentence(
+        sentences.LEDGER_OF_POPULATION,
+        population=ledger.population,
+        runs=fill_sentence(sentences.SPENT_BEFORE, runs=runs) if runs else "",
+        begun=""
+        if begun is None
+        else fill_sentence(sentences.OTHERS_ASKED, user=begun.user, date=begun.time[:10], reason=begun.reason),
+    )
+
+
+def _shared_people_text(case: ExaminedRelease, ledger: ReleaseLedger) -> str:
+    """Name the releases of other populations in which people of this release are; empty without one."""
+    counts = {earlier.run_id: people for earlier, people in case.sharing_releases} | dict(ledger.shared_people)
+    sharing = [
+        fill_sentence(sentences.RUN_SHARES, run=run_id, people=case.count_text(people))
+        for run_id, people in sorted(counts.items())
+    ]
+    shared = fill_sentence(sentences.SHARED_PEOPLE, runs=sharing) if sharing else ""
+    if not ledger.own.recognised:
+        return shared
+    names = [f'"{ledger.registry.display_name(name)}"' for name in ledger.own.recognised]
+    return shared + fill_sentence(sentences.RECOGNISED_POPULATIONS, names=names)
+
+
+def _possible_cost(case: ExaminedRelease, ledger: ReleaseLedger, spent: float, budget: float) -> tuple[str, bool]:
     """Describe what releases of possibly the same people would add to the cost, and return whether that exceeds the
     budget.
     """
-    if not case.uncertain_releases:
+    apart = ledger.registry.declared_apart(ledger.own.populations)
+    charged = {one.run_id for one in ledger.charges}
+    unclear = [one for one in case.uncertain_releases if one.earlier.run_id not in charged]
+    numbers = {one.earlier.run_id for one in unclear}
+    # A person has stated of these that other people were asked.
+    possible = [
+        one
+        for one in read_all_charges(case.workspace, case.history.releases)
+        if one.run_id in numbers and apart.isdisjoint(map(ledger.registry.key_of, one.populations))
+    ]
+    if not possible:
         return "", False
-    costs = _costs_by_release(case, own, [*same, *(one.earlier for one in case.uncertain_releases)])
-    unknown = [named for named, cost in costs if not cost.covered]
-    most = sum(cost.epsilon for _, cost in costs)
-    uncertain = case.uncertain_releases_text
+    named = {one.run_id for one in possible}
+    uncertain = case.uncertain_text([one for one in unclear if one.earlier.run_id in named])
+    costs = spending_of_charges(ledger.own, [*ledger.charges, *possible])
+    unknown = [fill_sentence(sentences.RUN_NAME, run=one.run_id) for one in costs if not one.covered]
+    most = math.fsum(one.epsilon for one in costs)
     if unknown:
         return fill_sentence(sentences.COST_OF_RUNS_UNKNOWN, uncertain=uncertain, runs=unknown), True
     if most > spent:
         uncertain = fill_sentence(sentences.POSSIBLE_COST, uncertain=uncertain, most=most)
     return uncertain, most > budget * (1 + SAME_COST)
+
+
+def _check_privacy_delta(case: ExaminedRelease) -> CheckResult:
+    """Compare the delta of this release and of all others of its population with the policy and with 1 / people.
+
+    At a delta of 1 / n a release may publish the whole record of one person of n, and still keep its promise.
+    """
+    ledger, limit = ledger_of_release(case), case.policy.delta
+    if not ledger.own.steps:
+        raise CheckNotApplicable(sentences.NO_ACCOUNT)
+    charges = spending_of_charges(ledger.own, ledger.charges)
+    uncovered = [one.run_id for one in charges if not one.covered]
+    if uncovered:
+        message = fill_sentence(sentences.DELTA_WITHOUT_PROOF, runs=uncovered)
+        if limit is None:
+            raise NotComputable(message)
+        return CheckResult(message, adjusted_value=np.inf)
+    spent = total_delta(charges)
+    if spent is None:
+        runs = [one.run_id for one in charges if one.delta is None]
+        raise NotComputable(fill_sentence(sentences.DELTA_UNKNOWN, runs=runs))
+    people = max(1, ledger.n_people)
+    message = fill_sentence(
+        sentences.DELTA_SPENT,
+        releases=_releases_text(charges),
+        spent=spent,
+        limit="" if limit is None else fill_sentence(sentences.DELTA_LIMIT, limit=limit),
+        ledger=_ledger_text(ledger, ()),
+        people=people,
+        share=1 / people,
+    )
+    # At 1 / n itself the promise is empty already; from a tenth of it on a person has to look.
+    reached = spent * people
+    at_least: Status = "block" if reached >= 1 - SAME_COST else "warn" if reached > WARN_DELTA_SHARE else "pass"
+    allowed = 1 / people if limit is None else min(limit, 1 / people)
+    return CheckResult(message, spent, allowed, round(spent / allowed, 9), at_least=at_least)
 
 
 def _check_released_before(case: ExaminedRelease) -> CheckResult:
@@ -415,8 +477,15 @@ HISTORY_CHECKS = (
     GateCheck(
         "privacy_budget", "epsilon of all releases of the same people", "of the budget", None, 1,
         "what is released together adds up, and whoever set a budget set it for the people, not for a run",
-        "release fewer records or datasets, with less epsilon, or nothing more of these people", _check_privacy_budget,
+        "release fewer records or datasets, with less epsilon, or nothing more of these people; where other people were asked, a person "
+        "states that with a reason: sfumato population PROJECT --others NAME --reason TEXT", _check_privacy_budget,
         "sequential composition: Dwork (2006)",
+    ),
+    GateCheck(
+        "privacy_delta", "delta of all releases of the same people", "of the limit", None, 1,
+        "the chances that a promise fails add up; at 1 / n a release may publish one whole record of n and keep its promise",
+        "state a smaller delta in the recipe, far below 1 / n of the people", _check_privacy_delta,
+        "delta far below 1 / n: Dwork & Roth (2014), section 2.3",
     ),
     GateCheck(
         "released_before", "other releases of the same people", "releases", 0, None,

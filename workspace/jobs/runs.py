@@ -36,6 +36,7 @@ from ..reporting.constraints import redraws_objects
 from ..store.artefacts import CONTROLS, WEIGHTS, classes_name, controls_hash, weights_hash, write_weights
 from ..store.disk import check_disk_space, estimate_run_bytes
 from ..store.keys import PUBLIC_NAME, compute_fingerprint
+from ..store.ledger import enter_statement, read_population_registry
 from ..store.redraw_counts import read_redraws
 from ..store.runs import RunState, StoredRun, companion_ids, find_run, installed_version, release_names
 from ..store.seals import artefact_part_seals, result_part_seals, seal_run, store_part_seals
@@ -177,6 +178,8 @@ def enter_runs(
     stored = [_store_entry_tables(workspace, entry, own) for entry, own in zip(entries, weights, strict=True)]
     with workspace.write_transaction() as connection:
         project_id = workspace.ensure_project(project or entries[0].title)
+        for entry in entries:
+            _state_population(connection, project_id, entry.recipe)
         run_ids = [
             _insert_run(workspace, connection, project_id, entry, key, *hashes)
             for entry, hashes in zip(entries, stored, strict=True)
@@ -188,6 +191,23 @@ def enter_runs(
         if on_entered is not None:
             on_entered(connection, run_ids)
     return run_ids
+
+
+def _state_population(connection: sqlite3.Connection, project_id: int, recipe: Recipe) -> None:
+    """Enter the population that a recipe states for a project. Raises BadInput where the project is of another."""
+    stated = recipe.population
+    if stated is None:
+        return
+    registry = read_population_registry(connection)
+    current = registry.population_of_project(project_id)
+    # A recipe is no place to begin a new population: whoever does so gives a reason.
+    if registry.changes_of_project(project_id) and registry.key_of(stated.name) != registry.key_of(current):
+        raise BadInput(
+            "population.name",
+            f'the project is of the population "{current}", not "{stated.name}"; name that one, or choose another project. If other '
+            "people were asked: sfumato population PROJECT --others NAME --reason TEXT",
+        )
+    enter_statement(connection, project_id, stated.name, size=stated.size, identifier=stated.identifier)
 
 
 def _store_entry_tables(

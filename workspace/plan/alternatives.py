@@ -69,7 +69,7 @@ WEIGHT_STRENGTHS = (0.5, 1.0)
 """Weight that a unique record loses."""
 BIN_MULTIPLES = {AS_PLANNED: 1, "half as many": 2, "a quarter": 4}
 """Settings of the lever of bins, with the number of bins that are joined."""
-KEPT_SECTIONS = ("data", "variables", "release")
+KEPT_SECTIONS = ("data", "population", "variables", "release")
 GUARANTEES = ("k", "l", "t")
 
 

@@ -24,7 +24,7 @@ from ..store.runs import StoredRun, find_run
 from ..store.workspace import Workspace
 
 SECTION_ORDER = (
-    "title", "label", "description", "companions", "data", "weights", "variables", "constraints", "release", "synthesis", "anonymisation",
+    "title", "label", "description", "companions", "data", "population", "weights", "variables", "constraints", "release", "synthesis", "anonymisation",
     "measure", "study", "threshold", "published", "search",
 )  # fmt: skip
 

@@ -53,7 +53,7 @@ OFFICE_OWNERS = (0,)
 MOST_POLICY_BYTES = 1 << 20
 TABLES = {
     "approval": ("second_person", "approvers", "waivers", "directory"),
-    "privacy": ("epsilon",),
+    "privacy": ("epsilon", "delta"),
     "seal": ("key",),
     "audit": ("heads",),
 }
@@ -126,6 +126,7 @@ class Policy:
     seal_key: str = ""
     heads: str = ""
     epsilon: float | None = None
+    delta: float | None = None
     findings: Mapping[str, FindingLimit] = field(default_factory=dict)
     audience: Audience | None = None
     audiences: Mapping[Audience, AudienceLimits] = field(default_factory=dict)
@@ -154,7 +155,13 @@ class Policy:
         """Return the hash of the policy's settings, however they are written."""
         settings = asdict(self)
         del settings["levels"]  # who set a value is no part of it
-        for later, default in (("epsilon", None), ("heads", ""), ("audience", None), ("audiences", {})):
+        for later, default in (
+            ("epsilon", None),
+            ("delta", None),
+            ("heads", ""),
+            ("audience", None),
+            ("audiences", {}),
+        ):
             # Keys of later versions do not count where they are left out: a policy keeps the hash that earlier releases
             # recorded.
             if settings[later] == default:
@@ -420,6 +427,10 @@ def _check_value(name: str, value: Any, place: str) -> Any:
     elif name == "epsilon":
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
             raise BadInput(place, "must be a number above 0")
+        return float(value)
+    elif name == "delta":
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+            raise BadInput(place, "must be a number above 0 and below 1")
         return float(value)
     elif name == "second_person":
         if not isinstance(value, bool):

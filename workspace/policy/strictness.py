@@ -24,6 +24,7 @@ STRICTNESS: Mapping[str, Strictness] = {
     "approval.waivers": "narrower list",
     "approval.directory": "place",
     "privacy.epsilon": "smaller",
+    "privacy.delta": "smaller",
     "seal.key": "place",
     "audit.heads": "place",
     "audiences.*.smallest_class": "larger",

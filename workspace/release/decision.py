@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..gate.gate import WHOLE_RELEASE
 from ..reporting.findings import also_seen_text, findings_of_same_leak, is_open, lead_findings
+from ..reporting.ledger import charges_table
 from ..reporting.release_summary import APPROVED, OWNER, PREPARED, ROLES, ReleaseDecision
 from .dossier import ReleaseDossier
 
@@ -34,12 +35,16 @@ def decision_from_dossier(dossier: ReleaseDossier) -> ReleaseDecision:
     names = {PREPARED: dossier.user, OWNER: dossier.judgements.get("owner", "")}
     people = [(role, names.get(role, "")) for role in ROLES]
     approval = dossier.examination.approval
+    # Releases without an account cost no epsilon that could be added up.
+    ledger = None
+    if dossier.ledger is not None and dossier.ledger.charges[-1].steps:
+        ledger = charges_table(dossier.ledger)
     if approval is None:
-        return ReleaseDecision(dossier.examination.status, findings, waivers, dossier.reason, people)
+        return ReleaseDecision(dossier.examination.status, findings, waivers, dossier.reason, people, ledger=ledger)
     asked = f"asked for (request {approval.request_sha256[:12]})"
     acts = [
         (asked, approval.requested_by, _minute_text(approval.requested_at), approval.reason),
         ("approved", approval.approved_by, _minute_text(approval.approved_at), approval.approval_reason),
     ]
     people.append((APPROVED, approver_text(dossier)))
-    return ReleaseDecision(dossier.examination.status, findings, waivers, dossier.reason, people, acts)
+    return ReleaseDecision(dossier.examination.status, findings, waivers, dossier.reason, people, acts, ledger)

@@ -16,6 +16,7 @@ from ..gate.answer import ReleaseAnswer, answer_from_examination
 from ..gate.checks import ExaminedRelease
 from ..gate.contents import ReleasePlan
 from ..gate.gate import Examination
+from ..gate.ledger import ledger_after_release
 from ..gate.public_figures import public_figures_of_release
 from ..gate.questions import ShareFoundBy
 from ..policy.policy import Policy
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from ..plots.figure import Figure
     from ..policy.disclosure import PublicFigure
+    from ..reporting.ledger import PopulationLedger
     from ..reporting.privacy_promise import PrivacyPromise
     from .forms import DatasetForm
 
@@ -57,6 +59,7 @@ class ReleaseDossier:
     read_public_figures: function that computes the figures of utility that are released, once
     read_approved_tables: function that reads the protected tables that may be published, once
     user: account that releases
+    ledger: what was charged to the population of the release, this release included
     """
 
     plan: ReleasePlan
@@ -76,6 +79,7 @@ class ReleaseDossier:
     read_public_figures: Callable[[], Sequence[PublicFigure]]
     read_approved_tables: Callable[[], tuple[ApprovedTable, ...]]
     user: str
+    ledger: PopulationLedger | None = None
 
     @property
     def answer(self) -> ReleaseAnswer:
@@ -90,6 +94,8 @@ def read_dossier(
     stored = workspace.find_dataset(plan.run.dataset_id)
     original = replace(stored, records=plan.run.count_records(stored.records))
     rows, case = tuple(read_result_rows(workspace, plan.run.id)), ExaminedRelease(workspace, plan, policy)
+    charge = examination.charge
+    ledger = None if charge is None else ledger_after_release(workspace, policy, charge)
     return ReleaseDossier(
         plan,
         policy,
@@ -106,11 +112,16 @@ def read_dossier(
         case.share_found_by_columns,
         cache(
             lambda: privacy_promise_of_run(
-                plan.run.recipe, workspace.read_stored_dataset(original), rows, secret=not plan.run.key_public
+                plan.run.recipe,
+                workspace.read_stored_dataset(original),
+                rows,
+                secret=not plan.run.key_public,
+                ledger=None if ledger is None else ledger.sum_for_public,
             )
         ),
         cache(lambda: draw_run_figures(workspace, finished_with_companions(workspace, plan.run.id))),
         cache(lambda: public_figures_of_release(case)),
         cache(lambda: read_approved_tables(workspace, plan.run)),
         user(),
+        ledger,
     )

@@ -12,8 +12,9 @@ from sfumato.engine.errors import BadInput
 from ..audit import AuditAct, AuditRow
 from ..errors import StrangeFile
 from ..plain_files import read_plain
+from ..store.ledger import BEGIN_ROW
 from ..store.release_folders import INTERNAL_FOLDER, MANIFEST_FILE, PUBLIC_FOLDER
-from ..store.releases_in_progress import BEGIN_ROW_KEY, PUBLIC_MANIFEST_KEY
+from ..store.releases_in_progress import PUBLIC_MANIFEST_KEY
 from ..upkeep.recorded_tables import FilesRead
 from .verification import MOST_MANIFEST_BYTES, verify_release
 
@@ -49,7 +50,7 @@ def _last_release_by_target(rows: list[AuditRow]) -> dict[Path, AuditRow]:
     found: dict[Path, AuditRow] = {}
     for row in rows:
         if row.act == AuditAct.RUN_RELEASED:
-            target = begun.get(row.details_table.get(BEGIN_ROW_KEY, 0), {}).get("target")
+            target = begun.get(row.details_table.get(BEGIN_ROW, 0), {}).get("target")
             if isinstance(target, str) and Path(target).is_absolute():
                 found[Path(target)] = row
     return found

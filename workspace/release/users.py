@@ -23,7 +23,7 @@ from sfumato.engine.recipe.recipe import Recipe
 
 from ..gate.contents import ReleasePlan
 from ..policy.disclosure import DisclosureRules, PublicFigure
-from ..reporting.privacy_promise import PrivacyPromise, SampleCost, promise_sentences
+from ..reporting.privacy_promise import LedgerSum, PrivacyPromise, SampleCost, promise_sentences
 from ..reporting.results import row_output
 from ..reporting.user_guide import PublicRelease
 from ..reporting.words import DIRECTION_TEXTS, settings_text
@@ -59,11 +59,16 @@ def make_public_release(
 
 
 def privacy_promise_of_run(
-    recipe: Recipe, confidential: Microdata, rows: Sequence[Row], *, secret: bool
+    recipe: Recipe,
+    confidential: Microdata,
+    rows: Sequence[Row],
+    *,
+    secret: bool,
+    ledger: LedgerSum | None = None,
 ) -> PrivacyPromise | None:
     """Return the joint promise of a run's privacy accounts; None where no step keeps one.
 
-    ``secret`` is whether the run's key is secret.
+    ``secret`` is whether the run's key is secret, ``ledger`` what all releases of the same people cost.
     """
     accounts = [account for _, account in privacy_accounts(recipe, confidential, secret=secret)]
     if not accounts:
@@ -82,7 +87,7 @@ def privacy_promise_of_run(
     costs = [one.concentrated for one in known]
     most = min((1 if cost is None else cost.person_records for cost in costs), default=1)
     bounded = all(cost is not None and cost.bounded for cost in costs)
-    return PrivacyPromise(totals[0], totals[1], samples, (), sampled, delta, most, bounded)
+    return PrivacyPromise(totals[0], totals[1], samples, (), sampled, delta, most, bounded, ledger)
 
 
 def _account_total(rows: Sequence[Row], measure: str) -> float | None:
@@ -147,6 +152,7 @@ def privacy_table(privacy: PrivacyPromise) -> dict[str, Any]:
         **{name: value for name, value in costs.items() if value is not None},
         "samples": [asdict(one) for one in privacy.samples],
         "not_covered": list(privacy.reasons),
+        **({} if privacy.ledger is None else {"all_releases": asdict(privacy.ledger)}),
         "said": promise_sentences(privacy),
     }
 

@@ -26,6 +26,21 @@ class SampleCost:
 
 
 @dataclass(frozen=True, slots=True)
+class LedgerSum:
+    """What everything that was released of the same people costs together.
+
+    releases: number of releases, this one among them
+    epsilon, delta: their sums; None where no proof bounds them
+    budget: the most that they may cost; None without a budget
+    """
+
+    releases: int
+    epsilon: float | None
+    delta: float | None
+    budget: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PrivacyPromise:
     """Guarantee of differential privacy of all datasets together.
 
@@ -37,6 +52,7 @@ class PrivacyPromise:
     delta: probability with which the guarantee may fail
     person_records: largest number of records of a person that it covers
     bounded: whether at most this number of records of each person was counted
+    ledger: what everything that was released of the same people costs together; None where it is not known
     """
 
     epsilon: float | None
@@ -47,6 +63,7 @@ class PrivacyPromise:
     delta: float = 0.0
     person_records: int = 1
     bounded: bool = False
+    ledger: LedgerSum | None = None
 
 
 def promise_sentences(privacy: PrivacyPromise) -> list[str]:
@@ -63,12 +80,36 @@ def promise_sentences(privacy: PrivacyPromise) -> list[str]:
         f"confidential data, no datasets would have been more than {_likelihood_factor(privacy.epsilon)} times as likely or as unlikely.",
         *_delta_sentences(privacy),
         f"Had a record been another one, epsilon is {round_up_text(privacy.substitution_epsilon)}.",
+        *_ledger_sentences(privacy.ledger),
         *map(_sample_cost_sentence, dict.fromkeys(privacy.samples)),
         "An epsilon of 0.1 promises that hardly anything can be learned of one person, one of 1 that little can; from 10 on the promise "
         "alone gives no protection.",
         "It is proved for the counts that values were drawn from, and so for all that anybody computes from the datasets, whatever else they know.",
         f"The proof does not cover {'; '.join(_proof_exclusions(privacy))}.",
     ]
+
+
+def _ledger_sentences(ledger: LedgerSum | None) -> Sequence[str]:
+    """Return what all releases of the same people cost together, and what is left of their budget; none where unknown."""
+    if ledger is None:
+        return ()
+    others = ledger.releases - 1
+    who = (
+        f"This release and {count_noun(others, 'other')} of the same people"
+        if others
+        else "Of these people nothing else"
+    )
+    if ledger.epsilon is None:
+        return (f"{who} have no epsilon in all: no proof covers each of them.",) if others else ()
+    if not others:
+        sentences = [f"{who} was released from the workspace of this release."]
+    else:
+        delta = f" and delta {round_up_text(ledger.delta)}" if ledger.delta else ""
+        sentences = [f"{who} have epsilon {round_up_text(ledger.epsilon)}{delta} in all."]
+    if ledger.budget is not None:
+        left = max(0.0, ledger.budget - ledger.epsilon)
+        sentences.append(f"Their budget is an epsilon of {ledger.budget:g}; {left:.4g} of it is left.")
+    return sentences
 
 
 def _delta_clause(privacy: PrivacyPromise) -> str:

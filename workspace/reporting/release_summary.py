@@ -38,6 +38,7 @@ class ReleaseDecision:
     reason: reason for the release as a whole
     signers: pairs of a role and a name, which may be empty
     request_acts: request and approval (act, account, time, reason), where a second person decides
+    ledger: what was charged to the population of the release; None where no step keeps a privacy account
     """
 
     status: str
@@ -46,17 +47,19 @@ class ReleaseDecision:
     reason: str = ""
     signers: Sequence[tuple[str, str]] = tuple((role, "") for role in ROLES)
     request_acts: Sequence[tuple[str, str, str, str]] = ()
+    ledger: DisplayTable | None = None
 
     @property
     def decision_tables(self) -> list[DisplayTable]:
-        """Return the tables of findings, waivers, and request and approval, without empty ones."""
+        """Return the tables of findings, waivers, the ledger, and request and approval, without empty ones."""
         parts = [
             table_from_titles(
                 ("state", "check", "found"), [list(one) for one in self.findings], title="What the gate found"
             ),
             table_from_titles(("check", "waived by", "reason"), [list(one) for one in self.waivers], title="Waived"),
         ]
-        return [*(part for part in parts if part.rows), *self.request_tables]
+        ledger = [] if self.ledger is None else [self.ledger]
+        return [*(part for part in parts if part.rows), *ledger, *self.request_tables]
 
     @property
     def request_tables(self) -> list[DisplayTable]:

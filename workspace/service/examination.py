@@ -13,6 +13,9 @@ from ..policy.policy import read_policy_of_workspace
 from ..store.workspace import Workspace
 
 GATE_ACTS = (
+    AuditAct.POPULATION_STATED,
+    AuditAct.POPULATION_BEGUN,
+    AuditAct.RELEASE_BEGUN,
     AuditAct.RUN_RELEASED,
     AuditAct.RELEASE_UNDONE,
     AuditAct.RELEASE_REQUESTED,

@@ -20,14 +20,16 @@ from sfumato.engine.recipe.thresholds import Verdict
 from ..audit import AuditAct
 from ..documents import INTERNAL_DOCUMENTS, PUBLIC_DOCUMENTS
 from ..documents.written import DocumentWriter, WrittenFile, replace_hidden_in_json
-from ..errors import NotReleased
+from ..errors import LedgerChanged, NotReleased
 from ..gate.answer import answer_from_examination
-from ..gate.contents import OTHER_PACKAGE, plan_release
+from ..gate.checks import ExaminedRelease
+from ..gate.contents import OTHER_PACKAGE, ReleasePlan, plan_release
 from ..gate.gate import apply_waivers, check_not_blocked, examine_release
+from ..gate.ledger import store_people_of_release
 from ..jobs.runs import result_object_with_companions
 from ..outgoing import OutgoingFolder, open_guarded_folder
 from ..policy.disclosure import INTERNAL as INTERNAL_MARK
-from ..policy.policy import read_policy_of_workspace
+from ..policy.policy import Policy, read_policy_of_workspace
 from ..release.approval import apply_approval
 from ..release.commitment import IN_MANIFEST, commitment_of_run, commitments_table
 from ..release.decision import decision_from_dossier
@@ -40,6 +42,9 @@ from ..store.release_folders import INTERNAL_FOLDER, MANIFEST_FILE, PUBLIC_FOLDE
 from ..store.releases_in_progress import begin_release, publish_release, settle_releases
 from ..store.runs import count_confidential_records
 from ..store.workspace import Workspace
+
+MOST_EXAMINATIONS = 10
+"""Examinations of one release: each further one means that another release of the workspace was charged meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -90,13 +95,39 @@ def write_run_release(
     plan, policy = plan_release(workspace, run_id), read_policy_of_workspace(workspace.directory)
     target = directory.expanduser().resolve()
     _check_target_is_empty(target)
+    for attempt in range(MOST_EXAMINATIONS):
+        try:
+            files, manifest = _examine_and_write(workspace, plan, policy, target, form, reason, waive)
+            break
+        # Another release was charged since the gate looked: it looks again.
+        except LedgerChanged:
+            if attempt == MOST_EXAMINATIONS - 1:
+                raise
+    return WrittenRelease(target, files, manifest, len(plan.unmet_verdicts))
+
+
+def _examine_and_write(
+    workspace: Workspace,
+    plan: ReleasePlan,
+    policy: Policy,
+    target: Path,
+    form: DatasetForm,
+    reason: str,
+    waive: Mapping[str, str] | None,
+) -> tuple[tuple[str, ...], str]:
+    """Examine a release, and charge and write it where nothing blocks; return its files and the hash of its manifest.
+
+    Raises what ``write_run_release`` raises, and LedgerChanged where another release was charged meanwhile.
+    """
     # The examination at this moment counts, not one that a screen has shown: an earlier release may have been made
     # since.
-    examination = examine_release(workspace, plan, policy)
+    found = examine_release(workspace, plan, policy)
+    charge, ledger_end = found.charge, found.ledger_end
+    assert charge is not None, "every examination of a run has a charge"
     if policy.second_person:
-        examination = apply_approval(workspace, plan, policy, examination, form)
+        examination = apply_approval(workspace, plan, policy, found, form)
     else:
-        examination = apply_waivers(examination, policy, reason, waive)
+        examination = apply_waivers(found, policy, reason, waive)
     check_not_blocked(
         examination,
         answer_from_examination(
@@ -105,11 +136,12 @@ def write_run_release(
     )
     why = reason.strip() if examination.approval is None else examination.approval.reason
     dossier = read_dossier(workspace, plan, policy, examination, form, why)
-    with begin_release(workspace, plan.run.id, target, _audit_details(dossier)) as one:
+    charge = store_people_of_release(ExaminedRelease(workspace, plan, policy), charge)
+    with begin_release(workspace, plan.run.id, target, _audit_details(dossier), charge, ledger_end) as one:
         assert one.folder is not None
         files, manifest, public_manifest = _write_packages(workspace, dossier, one.folder)
         publish_release(workspace, one, manifest, public_manifest)
-    return WrittenRelease(target, files, manifest, len(plan.unmet_verdicts))
+        return files, manifest
 
 
 def _check_target_is_empty(target: Path) -> None:
@@ -251,7 +283,7 @@ def _internal_json_bytes(table: dict[str, Any]) -> bytes:
     return _json_bytes({"disclosure": INTERNAL_MARK, **table})
 
 
-def _audit_details(dossier: ReleaseDossier) -> dict[str, str | int | None]:
+def _audit_details(dossier: ReleaseDossier) -> dict[str, str | int | float | None]:
     """Return the details of a release for the audit log."""
     plan, examination = dossier.plan, dossier.examination
     return {

@@ -14,7 +14,7 @@ import os
 import re
 import shutil
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,13 +22,11 @@ from ..audit import AuditAct, append_act, read_head
 from ..errors import NotReleased, StrangeFile
 from ..outgoing import OutgoingFolder
 from ..plain_files import read_plain
+from .ledger import BEGIN_ROW, AuditDetails, LedgerCharge, check_ledger_unchanged
 from .process_identity import has_ended, host_identity, process_start
 from .release_folders import INTERNAL_FOLDER, MANIFEST_FILE
 from .workspace import Workspace
 
-AuditDetails = Mapping[str, str | int | None]
-BEGIN_ROW_KEY = "begun"
-"""Detail of the row that ends a release: the number of the row that began it."""
 PUBLIC_MANIFEST_KEY = "public_manifest_sha256"
 """Detail of the row of a release: the hash of its public manifest."""
 
@@ -57,19 +55,26 @@ class ReleaseInProgress:
 
 @contextlib.contextmanager
 def begin_release(
-    workspace: Workspace, run_id: int, target: Path, details: AuditDetails
+    workspace: Workspace, run_id: int, target: Path, details: AuditDetails, charge: LedgerCharge, ledger_end: int
 ) -> Iterator[ReleaseInProgress]:
-    """Enter that a release begins; the block writes its files and publishes them, and its errors undo the release.
+    """Enter that a release begins and what it is charged; the block writes its files and publishes them, and its errors
+    undo the release.
 
-    Raises UnsafeFolder where somebody else could exchange its files, and NotReleased where another release has used its
-    approval meanwhile; then nothing is entered.
+    ledger_end: last row of the audit log that the gate read of the ledger
+
+    Raises UnsafeFolder where somebody else could exchange its files, LedgerChanged where another release was charged
+    meanwhile, and NotReleased where one has used its approval; then nothing is entered.
     """
     with OutgoingFolder(target) as folder:
         aside = folder.path
         with workspace.write_transaction() as connection:
             if request := details.get("request_sha256"):
                 check_approval_unused(connection, run_id, str(request))
-            append_act(connection, AuditAct.RELEASE_BEGUN, f"run {run_id}", **{**details, "target": str(target)})
+            # A release without an account is judged alike whatever was charged before.
+            if charge.steps:
+                check_ledger_unchanged(connection, ledger_end)
+            begun = {**details, **charge.to_details(), "target": str(target)}
+            append_act(connection, AuditAct.RELEASE_BEGUN, f"run {run_id}", **begun)
             number = read_head(connection).number
             one = ReleaseInProgress(number, run_id, aside, target, details, folder=folder)
             pid = os.getpid()
@@ -174,7 +179,7 @@ def _enter_release_end(workspace: Workspace, release: ReleaseInProgress, act: Au
     with workspace.write_transaction() as connection:
         # Two processes may settle one release: whoever deletes its row enters the end.
         if connection.execute("DELETE FROM releasing WHERE number = ?", (release.number,)).rowcount:
-            append_act(connection, act, f"run {release.run_id}", **{**details, BEGIN_ROW_KEY: release.number})
+            append_act(connection, act, f"run {release.run_id}", **{**details, BEGIN_ROW: release.number})
 
 
 def _release_seal(workspace: Workspace, values: tuple[object, ...]) -> str:

@@ -65,6 +65,8 @@ class Tombstone:
     covered: whether a proof covers the whole release
     manifests: hashes of the internal manifests that were written
     recode: public rules as a recipe writes them
+    delta: chance that the promise of epsilon fails; None in tombstones of earlier versions
+    population: population that its project was of when it was released; empty in tombstones of earlier versions
     """
 
     run_id: int
@@ -93,6 +95,8 @@ class Tombstone:
     risks: tuple[MeasuredRiskTable, ...]
     manifests: tuple[str, ...]
     recode: Mapping[str, Any] = field(default_factory=dict)
+    delta: float | None = None
+    population: str = ""
 
     @property
     def json_text(self) -> str:
@@ -169,7 +173,9 @@ def _tombstone_from_table(table: Mapping[str, Any]) -> Tombstone:
         "risks": tuple(MeasuredRiskTable(**one) for one in table["risks"]),
     }
     found = Tombstone(**{**table, **lists, **parts})
-    check_texts(found.source_sha256, found.table_sha256, found.schema, found.model, *found.tables, *found.table_hashes)
+    check_texts(
+        found.source_sha256, found.table_sha256, found.schema, found.model, found.population, *found.tables, *found.table_hashes
+    )  # fmt: skip
     check_integers(found.run_id, found.dataset_id, found.records, found.steps)
     return found
 

@@ -21,6 +21,7 @@ from ..plain_files import check_layout
 from ..policy.justification import checked_justification
 from ..store.heads import describe_head_store
 from ..store.keys import KEY_FILE, NoKey, compute_fingerprint
+from ..store.ledger import read_charges
 from ..store.workspace import Workspace
 from .integrity import verify_workspace
 
@@ -35,7 +36,9 @@ def named_table_hashes(workspace: Workspace) -> set[str]:
     rows = workspace.connection.execute(
         "SELECT table_sha256 FROM dataset UNION SELECT sha256 FROM artefact UNION SELECT sha256 FROM tombstone_table"
     )
-    return {row[0] for row in rows}
+    # The marks of people outlive run and project, as the charges do that name them.
+    marks = (one.identifiers for one in read_charges(workspace.connection))
+    return {row[0] for row in rows} | {sha256 for sha256 in marks if sha256}
 
 
 def find_orphans(workspace: Workspace, age: float = AGE_SECONDS) -> list[Path]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from prepared_workspaces import enter_recipe, reseal
+from prepared_workspaces import begin_free_release, enter_recipe, reseal
 
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
@@ -367,10 +367,8 @@ def test_a_tombstone_holds_what_left_and_of_people_hmacs_alone(workspace: Worksp
 
 @pytest.mark.slow
 def test_a_run_is_not_deleted_while_it_is_being_released(workspace: Workspace, tmp_path: Path) -> None:
-    from sfumato.workspace.store.releases_in_progress import begin_release
-
     run_id = run_of(workspace)
-    with pytest.raises(NotReady, match="is being released"), begin_release(workspace, run_id, tmp_path / "out", {}):
+    with pytest.raises(NotReady, match="is being released"), begin_free_release(workspace, run_id, tmp_path / "out"):
         delete_run(workspace, run_id)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(deletion, "_write_tombstones", lambda *_: {})

@@ -13,7 +13,7 @@ from test_earlier_releases import found
 
 from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.gate import earlier, history_checks
+from sfumato.workspace.gate import earlier, ledger
 from sfumato.workspace.gate.gate import Finding
 from sfumato.workspace.ingest.files import SourceFile
 from sfumato.workspace.jobs.runs import enter_run
@@ -45,7 +45,9 @@ def people(count: int, seed: int = 1) -> pd.DataFrame:
     )
 
 
-def released(workspace: Workspace, frame: pd.DataFrame, where: Path | None, name: str, **sections: Any) -> int:
+def released(
+    workspace: Workspace, frame: pd.DataFrame, where: Path | None, name: str, project: str = "", **sections: Any
+) -> int:
     """A run that draws the last sensitive column of a table of its own file, released where that is asked for."""
     drawn = [one for one in frame if ROLES[one][1] == "sensitive"][-1:]
     known = [one for one in frame if ROLES[one][1] != "identifier" and one not in drawn]
@@ -60,7 +62,11 @@ def released(workspace: Workspace, frame: pd.DataFrame, where: Path | None, name
     recipe = Recipe.from_table(table)
     source = SourceFile(f"{name}.csv", name.encode())
     run_id = enter_run(
-        workspace, recipe, source, conform_to_schema(frame.reset_index(drop=True), recipe.schema), project=name
+        workspace,
+        recipe,
+        source,
+        conform_to_schema(frame.reset_index(drop=True), recipe.schema),
+        project=project or name,
     )
     run_worker(workspace.directory, idle=0)
     if where is not None:
@@ -145,7 +151,7 @@ def test_a_budget_is_shared_with_one_person_in_common_by_an_identifier(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And what cannot be told is to be judged where it would exceed the budget."""
-    for module in (earlier, history_checks):
+    for module in (earlier, ledger):
         monkeypatch.setattr(module, "privacy_cost_of_run", lambda *_: earlier.PrivacySpending(4.0, 1, covered=True))
     columns = ["person", "sex", "income"]
     first, second, third = (people(80, seed)[columns] for seed in (1, 2, 3))

@@ -14,7 +14,7 @@ from typing import IO
 
 import pytest
 from prepared_tables import variables_of
-from prepared_workspaces import enter_recipe
+from prepared_workspaces import begin_free_release, enter_recipe
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.recipe.recipe import Recipe
@@ -24,7 +24,7 @@ from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.release.verification import verify_release
 from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.process_identity import host_identity
-from sfumato.workspace.store.releases_in_progress import begin_release, settle_releases
+from sfumato.workspace.store.releases_in_progress import settle_releases
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.upkeep.integrity import verify_workspace
 
@@ -166,7 +166,7 @@ def test_the_next_release_settles_one_that_was_cut_off(done: Path, releases: Rel
 
 def test_a_release_that_still_goes_on_is_left_alone(done: Path, tmp_path: Path) -> None:
     with Workspace.open(done) as workspace, Workspace.open(done) as other:
-        with begin_release(workspace, 1, tmp_path / "out", {}) as one:
+        with begin_free_release(workspace, 1, tmp_path / "out") as one:
             assert settle_releases(other) == []
             assert one.working_folder.is_dir()
             assert any("has begun and not ended" in note for note in verify_workspace(other).notes)
