@@ -530,3 +530,11 @@ def test_the_specification_statistic_is_the_formula_of_its_docstring(of: Expecte
     error = math.sqrt(float(np.sum(left**2 * mean) + 2 * np.sum(second**2 * mean**2)))
     assert model.specification_statistic(of) == pytest.approx(float(bias) / error, rel=1e-3)
     assert others == pytest.approx(model.people.ravel() * 0.75)
+
+
+def test_a_model_of_so_few_variables_that_nothing_is_left_to_fit_is_refused() -> None:
+    for shape, model, words in (((2,), "main_effects", "two variables"), ((2, 3), "two_way", "three variables")):
+        counts = np.full(shape, 40, dtype=np.int64)
+        found = measured(table_of(counts), fraction=0.25, model=model)
+        assert found.estimates[0].value is None
+        assert f"needs {words} in the key" in found.estimates[0].reason
