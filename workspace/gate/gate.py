@@ -24,7 +24,7 @@ from ..errors import NotReleased
 from ..policy.justification import checked_justification
 from ..policy.policy import POLICY_FILE, Policy
 from ..process import reused_memory
-from ..store.ledger import LedgerCharge
+from ..store.charges import LedgerCharge
 from ..store.workspace import Workspace
 from .checks import STATUSES, CheckNotApplicable, CheckResult, ExaminedRelease, GateCheck, Status
 from .contents import ReleasePlan
