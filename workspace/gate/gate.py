@@ -25,7 +25,7 @@ from ..policy.justification import checked_justification
 from ..policy.policy import POLICY_FILE, Policy, PolicyLevel, join_level, own_policy_file
 from ..policy.strictness import looser_value
 from ..process import reused_memory
-from ..store.ledger import LedgerCharge
+from ..store.charges import LedgerCharge
 from ..store.workspace import Workspace
 from .checks import STATUSES, CheckNotApplicable, CheckResult, ExaminedRelease, GateCheck, Status
 from .contents import ReleasePlan

@@ -27,14 +27,8 @@ from ..audit import AuditAct, parse_details, user
 from ..errors import NotFound
 from ..policy.policy import Policy, read_policy_of_workspace
 from ..reporting.ledger import PopulationLedger
-from ..store.ledger import (
-    LedgerCharge,
-    PopulationChange,
-    PopulationRegistry,
-    last_charge_number,
-    read_charges,
-    read_population_registry,
-)
+from ..store.charges import LedgerCharge, PopulationChange
+from ..store.ledger import PopulationRegistry, last_charge_number, read_charges, read_population_registry
 from ..store.runs import StoredRun, find_run
 from ..store.seals import RecordSealer
 from ..store.tombstones import deleted_run_tombstones, read_tombstone, released_run_manifests
