@@ -20,7 +20,7 @@ from sfumato.engine.methods.results import Fit
 from sfumato.engine.recipe.budget import budget_text
 
 from ..errors import NotFound
-from ..store.charges import LedgerCharge, total_delta
+from ..policy.charges import LedgerCharge, total_delta
 from ..store.runs import StoredRun, find_run, list_runs
 from ..views.approved import read_publishing_fits
 from . import sentences

@@ -21,7 +21,7 @@ from pathlib import Path
 from ..audit import AuditAct, append_act, read_head
 from ..errors import NotReleased, StrangeFile
 from ..plain_files import read_plain, sync_to_disk
-from .charges import AuditDetails, LedgerCharge
+from ..policy.charges import AuditDetails, LedgerCharge
 from .ledger import BEGIN_ROW, check_ledger_unchanged
 from .process_identity import has_ended, host_identity, process_start
 from .release_folders import INTERNAL_FOLDER, MANIFEST_FILE
