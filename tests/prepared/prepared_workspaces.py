@@ -19,7 +19,7 @@ from sfumato.workspace.audit import audit_rows, read_head, seal_rows_after, writ
 from sfumato.workspace.ingest.files import SourceFile
 from sfumato.workspace.jobs.runs import enter_run
 from sfumato.workspace.jobs.worker import run_worker
-from sfumato.workspace.store.charges import LedgerCharge
+from sfumato.workspace.policy.charges import LedgerCharge
 from sfumato.workspace.store.database import MIGRATIONS, immediate_transaction
 from sfumato.workspace.store.heads import HeadsFolder, store_head_outside
 from sfumato.workspace.store.places import state_directory

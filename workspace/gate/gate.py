@@ -21,11 +21,11 @@ from sfumato.engine.errors import BadInput, NotComputable, near_miss_hint
 
 from ..audit import user
 from ..errors import NotReleased
+from ..policy.charges import LedgerCharge
 from ..policy.justification import checked_justification
 from ..policy.policy import POLICY_FILE, Policy, PolicyLevel, join_level, own_policy_file
 from ..policy.strictness import looser_value
 from ..process import reused_memory
-from ..store.charges import LedgerCharge
 from ..store.workspace import Workspace
 from .checks import STATUSES, CheckNotApplicable, CheckResult, ExaminedRelease, GateCheck, Status
 from .contents import ReleasePlan

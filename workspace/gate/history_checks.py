@@ -21,7 +21,7 @@ from sfumato.engine.recipe.budget import budget_text
 from sfumato.engine.recipe.provenance import release_provenance
 
 from ..errors import NotFound
-from ..store.charges import LedgerCharge, total_delta
+from ..policy.charges import LedgerCharge, total_delta
 from ..store.runs import StoredRun, find_run, list_runs
 from ..views.approved import read_publishing_fits
 from . import sentences

@@ -25,9 +25,9 @@ from sfumato.engine.data.microdata import Microdata
 
 from ..audit import AuditAct, parse_details, user
 from ..errors import NotFound
+from ..policy.charges import LedgerCharge, PopulationChange
 from ..policy.policy import Policy, read_policy_of_workspace
 from ..reporting.ledger import PopulationLedger
-from ..store.charges import LedgerCharge, PopulationChange
 from ..store.ledger import PopulationRegistry, last_charge_number, read_charges, read_population_registry
 from ..store.runs import StoredRun, find_run
 from ..store.seals import RecordSealer

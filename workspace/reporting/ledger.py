@@ -9,7 +9,7 @@ from typing import Any
 
 from sfumato.engine.wording import count_noun, join_names
 
-from ..store.charges import LedgerCharge, PopulationChange, total_delta
+from ..policy.charges import LedgerCharge, PopulationChange, total_delta
 from .privacy_promise import LedgerSum
 from .tables import DisplayTable, table_from_titles
 

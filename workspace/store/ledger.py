@@ -20,7 +20,7 @@ from sfumato.engine.recipe.population import fold_population_name
 
 from ..audit import AuditAct, append_act, parse_details
 from ..errors import LedgerChanged
-from .charges import CHARGED_TO, LedgerCharge, PopulationChange
+from ..policy.charges import CHARGED_TO, LedgerCharge, PopulationChange
 
 BEGIN_ROW = "begun"
 """Detail of the row that ends a release: the number of the row that began it."""

@@ -22,7 +22,7 @@ from ..audit import AuditAct, append_act, read_head
 from ..errors import NotReleased, StrangeFile
 from ..outgoing import OutgoingFolder
 from ..plain_files import read_plain
-from .charges import AuditDetails, LedgerCharge
+from ..policy.charges import AuditDetails, LedgerCharge
 from .ledger import BEGIN_ROW, check_ledger_unchanged
 from .process_identity import has_ended, host_identity, process_start
 from .release_folders import INTERNAL_FOLDER, MANIFEST_FILE
