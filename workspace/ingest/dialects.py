@@ -511,16 +511,19 @@ def _detect_footer(tail: bytes, encoding: str, delimiter: str, quote: str, colum
 
 def number_repeated_names(header: Sequence[str]) -> list[str]:
     """Return names of columns that all differ: ``age``, ``age_2``, and ``column_3`` for the third, which has none."""
-    found: list[str] = []
+    distinct: list[str] = []
+    taken: set[str] = set()
+    given, next_numbers = set(header), Counter[str]()
     for place, own_name in enumerate(header, start=1):
         # a name of several lines could not be shown, nor typed
         name = " ".join(own_name.splitlines()) or f"column_{place}"
-        number, distinct = 1, name
-        while distinct in found or (number > 1 and distinct in header):
-            number += 1
-            distinct = f"{name}_{number}"
-        found.append(distinct)
-    return found
+        free = name
+        while free in taken or (free != name and free in given):
+            next_numbers[name] += 1
+            free = f"{name}_{next_numbers[name] + 1}"
+        taken.add(free)
+        distinct.append(free)
+    return distinct
 
 
 def _is_number_or_date(cell: str) -> bool:

@@ -47,7 +47,7 @@ def read_header(
         _header_by_format(content, name, form, place) if form else _header_of_first_line(content, name, place)
     )
     distinct = header
-    if looks_like_header([column for column in header if column]):
+    if len(header) <= MAX_COLUMNS and looks_like_header([column for column in header if column]):
         distinct = number_repeated_names(header)
     check_header(distinct, name, place)
     renamed = [
