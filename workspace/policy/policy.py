@@ -32,7 +32,7 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
 from sfumato.engine.data.toml import read_toml

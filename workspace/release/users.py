@@ -152,7 +152,6 @@ def privacy_table(privacy: PrivacyPromise) -> dict[str, Any]:
         **{name: value for name, value in costs.items() if value is not None},
         "samples": [asdict(one) for one in privacy.samples],
         "not_covered": list(privacy.reasons),
-        **({} if privacy.ledger is None else {"all_releases": asdict(privacy.ledger)}),
         "said": promise_sentences(privacy),
     }
 
