@@ -113,7 +113,7 @@ def normalised_information(
     """Estimate MI(O, A) / H, with H the entropy of ``divisor``, all three (n,), n >= 2; None where a sample of O or of
     the divisor is constant.
     """
-    found = []
+    found, ratios = [], []
     # Samples of 10,000, so that files of different sizes compare: the estimate grows with n. In smaller files only the
     # noise that breaks ties is random.
     drawn = len(original) > SAMPLE_SIZE or any(len(np.unique(one)) < len(one) for one in (original, anonymised))
@@ -124,8 +124,15 @@ def normalised_information(
         information = nearest_neighbour_information(anonymised[rows], original[rows], neighbours, child)
         # The estimate of MI may exceed that of the entropy a little.
         share = min(1.0, information / shared)
+        ratios.append(information / shared)
         found.append((share, scale_information_share(share, own)))
     means = [ValueWithInterval(*monte_carlo_mean(values, within=SHARE)) for values in zip(*found, strict=True)]
+    _, low, high = monte_carlo_mean(ratios)
+    if drawn and min(ratios) >= 1 and low is not None and high is not None:
+        # Cut at 1 in every sample they look exact; how much the samples differ is seen before the cut.
+        lower = max(0.0, 1 - (high - low) / 2)
+        ends = (lower, scale_information_share(lower, own))
+        means = [ValueWithInterval(mean.value, end, 1.0) for mean, end in zip(means, ends, strict=True)]
     return NormalisedInformation(
         *(one if drawn else ValueWithInterval(one.value, one.value, one.value) for one in means)
     )

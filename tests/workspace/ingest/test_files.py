@@ -127,7 +127,6 @@ def test_a_one_column_file_keeps_its_empty_lines_as_missing_records() -> None:
         (b"code,visits,income\na,1\nb,2,2\n", "1 of its rows have more or fewer fields than the header"),
         (b"code,visits,income\na,1,1,1\nb,2,2,2\n", "the first is row 2, with 4 instead of 3"),
         (b"code,visits,income\na,1,1\nb,2,2\nc,1,\"x,y\nz", "a quotation mark is opened and not closed"),
-        (b"code,visits,code\na,1,1\n", 'two columns called "code"'),
         (b'code,"visits\nincome"\na,1\n', "its first line cannot be split"),
         (b"code,visits,income\n", "has no records"),
         ("code,visits,income\ncafé,1,1\n".encode("latin-1"), "not UTF-8 text; save it as UTF-8"),
