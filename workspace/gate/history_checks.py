@@ -17,7 +17,7 @@ from sfumato.engine.data.schema import Role
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.margins.linear_bounds import MarginAudit, known_record_range
 from sfumato.engine.methods.results import Fit
-from sfumato.engine.recipe.budget import budget_text
+from sfumato.engine.recipe.budget import budget_text, repeated_accounts
 from sfumato.engine.recipe.provenance import release_provenance
 
 from ..errors import NotFound
@@ -26,6 +26,7 @@ from ..views.approved import read_publishing_fits
 from . import sentences
 from .checks import CheckNotApplicable, CheckResult, ExaminedRelease, GateCheck, UncertainPeopleRelease, record_numbers
 from .earlier import EarlierRelease, PrivacySpending, privacy_cost_of_run
+from .package_accounts import trusted_packages_of_run
 from .sentences import fill_sentence
 
 SAME_COST = 1e-12
@@ -152,7 +153,9 @@ def _check_privacy_budget(case: ExaminedRelease) -> CheckResult:
     count, and is to be judged where it would exceed the budget.
     """
     budget = case.policy.effective_budget(case.recipe.form.epsilon)
-    own = privacy_cost_of_run(case.plan.run, case.confidential)
+    packages = trusted_packages_of_run(case.workspace, case.plan.run, case.policy.packages)
+    repeated = repeated_accounts(case.recipe, packages)
+    own = privacy_cost_of_run(case.plan.run, case.confidential, packages)
     if not own.steps:
         if budget is None:
             raise CheckNotApplicable(sentences.NO_ACCOUNT_AND_BUDGET)
@@ -181,6 +184,7 @@ def _check_privacy_budget(case: ExaminedRelease) -> CheckResult:
         spent=spent,
         budget=budget_text(case.recipe, case.policy.epsilon),
         shared=fill_sentence(sentences.SHARED_PEOPLE, runs=sharing) if sharing else "",
+        repeated=fill_sentence(sentences.ACCOUNT_OF_PACKAGE, packages=repeated) if repeated else "",
     )
     if budget is None:
         raise NotComputable(fill_sentence(sentences.NO_BUDGET_TO_COMPARE, message=message))

@@ -28,6 +28,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -42,6 +43,7 @@ from sfumato.engine.methods.audience import AUDIENCES, Audience
 from ..errors import StrangeFile
 from ..plain_files import open_plain, read_plain
 from .disclosure import DisclosureRules
+from .packages import PackageFiles, normalise_package_name
 from .strictness import check_not_looser, named_places
 
 POLICY_FILE = "policy.toml"
@@ -53,7 +55,7 @@ OFFICE_OWNERS = (0,)
 MOST_POLICY_BYTES = 1 << 20
 TABLES = {
     "approval": ("second_person", "approvers", "waivers", "directory"),
-    "privacy": ("epsilon",),
+    "privacy": ("epsilon", "packages"),
     "seal": ("key",),
     "audit": ("heads",),
 }
@@ -126,6 +128,7 @@ class Policy:
     seal_key: str = ""
     heads: str = ""
     epsilon: float | None = None
+    packages: tuple[PackageFiles, ...] = ()
     findings: Mapping[str, FindingLimit] = field(default_factory=dict)
     audience: Audience | None = None
     audiences: Mapping[Audience, AudienceLimits] = field(default_factory=dict)
@@ -154,7 +157,13 @@ class Policy:
         """Return the hash of the policy's settings, however they are written."""
         settings = asdict(self)
         del settings["levels"]  # who set a value is no part of it
-        for later, default in (("epsilon", None), ("heads", ""), ("audience", None), ("audiences", {})):
+        for later, default in (
+            ("epsilon", None),
+            ("packages", ()),
+            ("heads", ""),
+            ("audience", None),
+            ("audiences", {}),
+        ):
             # Keys of later versions do not count where they are left out: a policy keeps the hash that earlier releases
             # recorded.
             if settings[later] == default:
@@ -304,6 +313,7 @@ def _default_settings() -> dict[str, Any]:
         "smallest_cell": plain.smallest_cell,
         "rounding": plain.rounding,
         "digits": plain.digits,
+        "privacy.packages": plain.packages,
         **limits,
     }
 
@@ -421,6 +431,8 @@ def _check_value(name: str, value: Any, place: str) -> Any:
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
             raise BadInput(place, "must be a number above 0")
         return float(value)
+    elif name == "packages":
+        return _checked_packages(value, place)
     elif name == "second_person":
         if not isinstance(value, bool):
             raise BadInput(place, "must be true or false")
@@ -431,6 +443,31 @@ def _check_value(name: str, value: Any, place: str) -> Any:
     elif not isinstance(value, str):
         raise BadInput(place, "must be text")
     return value
+
+
+def _checked_packages(table: Any, place: str) -> tuple[PackageFiles, ...]:
+    """Return the packages that a table names, in the order of their names. Raises BadInput."""
+    example = 'must be a table of packages, such as [privacy.packages.NAME] with version = "1.0" and sha256 = "..."'
+    if not isinstance(table, dict):
+        raise BadInput(place, example)
+    found: dict[str, PackageFiles] = {}
+    for name, entry in table.items():
+        if not isinstance(entry, dict):
+            raise BadInput(f"{place}.{name}", example)
+        _check_known_keys(entry, ("version", "sha256"), f"privacy.packages.{name}.")
+        version, sha256 = entry.get("version"), entry.get("sha256")
+        if not isinstance(version, str) or not version:
+            raise BadInput(f"{place}.{name}.version", 'must be the version of the package, such as "1.0"')
+        if not isinstance(sha256, str) or not re.fullmatch("[0-9a-f]{64}", sha256):
+            raise BadInput(
+                f"{place}.{name}.sha256",
+                "must be the hash of the installed files, 64 digits; sfumato methods KEY prints it",
+            )
+        normal = normalise_package_name(name)
+        if normal in found:
+            raise BadInput(f"{place}.{name}", "is named twice; remove one of the tables")
+        found[normal] = PackageFiles(normal, version, sha256)
+    return tuple(found[name] for name in sorted(found))
 
 
 def _check_audience_limits(table: Mapping[str, Any], audience: str) -> None:

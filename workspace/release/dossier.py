@@ -16,6 +16,7 @@ from ..gate.answer import ReleaseAnswer, answer_from_examination
 from ..gate.checks import ExaminedRelease
 from ..gate.contents import ReleasePlan
 from ..gate.gate import Examination
+from ..gate.package_accounts import trusted_packages_of_run
 from ..gate.public_figures import public_figures_of_release
 from ..gate.questions import ShareFoundBy
 from ..policy.policy import Policy
@@ -106,7 +107,11 @@ def read_dossier(
         case.share_found_by_columns,
         cache(
             lambda: privacy_promise_of_run(
-                plan.run.recipe, workspace.read_stored_dataset(original), rows, secret=not plan.run.key_public
+                plan.run.recipe,
+                workspace.read_stored_dataset(original),
+                rows,
+                secret=not plan.run.key_public,
+                trusted_packages=trusted_packages_of_run(workspace, plan.run, policy.packages),
             )
         ),
         cache(lambda: draw_run_figures(workspace, finished_with_companions(workspace, plan.run.id))),

@@ -37,6 +37,7 @@ class PrivacyPromise:
     delta: probability with which the guarantee may fail
     person_records: largest number of records of a person that it covers
     bounded: whether at most this number of records of each person was counted
+    packages: packages of other authors, with their versions, whose accounts it repeats
     """
 
     epsilon: float | None
@@ -47,6 +48,7 @@ class PrivacyPromise:
     delta: float = 0.0
     person_records: int = 1
     bounded: bool = False
+    packages: tuple[str, ...] = ()
 
 
 def promise_sentences(privacy: PrivacyPromise) -> list[str]:
@@ -66,7 +68,7 @@ def promise_sentences(privacy: PrivacyPromise) -> list[str]:
         *map(_sample_cost_sentence, dict.fromkeys(privacy.samples)),
         "An epsilon of 0.1 promises that hardly anything can be learned of one person, one of 1 that little can; from 10 on the promise "
         "alone gives no protection.",
-        "It is proved for the counts that values were drawn from, and so for all that anybody computes from the datasets, whatever else they know.",
+        *_proof_sentences(privacy),
         f"The proof does not cover {'; '.join(_proof_exclusions(privacy))}.",
     ]
 
@@ -82,6 +84,19 @@ def _delta_sentences(privacy: PrivacyPromise) -> Sequence[str]:
         return ()
     return (
         f"That holds but for a chance of delta, {round_up_text(privacy.delta)}; noise is drawn once, and any number of datasets and records costs no more.",
+    )
+
+
+def _proof_sentences(privacy: PrivacyPromise) -> Sequence[str]:
+    """Return whose proof it is: that of Sfumato, or the claim of a package."""
+    if privacy.packages:
+        several = len(privacy.packages) > 1
+        return (
+            f"These numbers repeat the account of the {'packages' if several else 'package'} {', '.join(privacy.packages)}. "
+            f"Sfumato has not checked {'these accounts' if several else 'this account'}.",
+        )
+    return (
+        "It is proved for the counts that values were drawn from, and so for all that anybody computes from the datasets, whatever else they know.",
     )
 
 
