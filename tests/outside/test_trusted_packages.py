@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -58,14 +59,14 @@ class SwapSpec(Spec):
     """Nothing to say."""
 
 
-def draw(fit, spec, target, confidential, released, index, rng):
-    return rng.permutation(fit.arrays["values"])
+def joint_draw(fit, spec, targets, confidential, released, index, records, rng):
+    return {name: rng.permutation(fit.arrays[name]) for name in targets}
 
 
-@method("Swapping", spec=SwapSpec, source="An example (2026)", draw=draw, targets=tuple(Kind), outputs=ACCOUNT,
+@method("Swapping", spec=SwapSpec, source="An example (2026)", joint_draw=joint_draw, targets=tuple(Kind), outputs=ACCOUNT,
         privacy=PrivacyDeclaration(account=lambda *_: PrivacyAccount(0.01, 1, 1)))
-def cell_swapping(data, target, spec, run, draws):
-    return Fit({"values": data.numbers(target)}, ())
+def cell_swapping(data, targets, spec, run, draws):
+    return Fit({name: data.numbers(name) for name in targets}, ())
 '''
 
 
@@ -88,6 +89,8 @@ def install_swapper(
     (source / "cell_swapper" / "cell_swapping.py").write_text(SWAPPING, "utf-8")
     installed_packages.install(source, installed)
     monkeypatch.syspath_prepend(str(installed))
+    for name in [name for name in sys.modules if name.startswith("cell_swapper")]:
+        monkeypatch.delitem(sys.modules, name)
     find_again()
     return installed
 
@@ -97,7 +100,7 @@ def planned(**release: object) -> tuple[Recipe, Microdata]:
         {
             "variables": {"x": {"kind": "categorical", "levels": ["a", "b"], "may_be_missing": False}},
             "data": {"missing": "refuse"},
-            "synthesis": [{"method": "cell_swapping", "target": "x"}],
+            "synthesis": [{"method": "cell_swapping", "target": ["x"]}],
             "release": {"m": 1, "seed": 1, "records": 90, **release},
         }
     )
@@ -224,7 +227,8 @@ def test_the_hash_is_of_what_the_package_brings_and_of_nothing_else(swapper: Pat
     more = ["cell_swapper/__pycache__/cell_swapping.cpython-313.pyc,,", f"{metadata.name}/RECORD,,"]
     record.write_text("\n".join([*more, *reversed(lines)]), "utf-8")
     assert installed_package(NAME) == first
-    (metadata / "entry_points.txt").open("a", encoding="utf-8").write("\n")
+    entries = metadata / "entry_points.txt"
+    entries.write_text(entries.read_text("utf-8") + "\n", "utf-8")
     assert installed_package(NAME) != first
     record.write_text("\n".join(line for line in lines if "cell_swapping" not in line), "utf-8")
     with pytest.raises(BadInput, match=r"lacks the module cell_swapper\.cell_swapping"):
