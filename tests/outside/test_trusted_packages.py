@@ -16,10 +16,12 @@ from prepared_workspaces import run_recipe
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.registry import rejected_plugins
+from sfumato.engine.recipe.budget import privacy_cost_text
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.cli.catalogue import method_object, method_page
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.earlier import privacy_cost_of_run
+from sfumato.workspace.gate.gate import examine_release
 from sfumato.workspace.gate.package_accounts import trusted_packages_of_run
 from sfumato.workspace.gate.policy_text import policy_toml
 from sfumato.workspace.policy.installed_packages import find_trusted_packages, installed_package
@@ -132,6 +134,16 @@ def is_covered(workspace: Workspace, run_id: int) -> bool:
     return covered
 
 
+def budget_message(workspace: Workspace, run_id: int) -> str:
+    """The message of the gate's check of the privacy budget."""
+    examined = examine_release(
+        workspace, plan_release(workspace, run_id), read_policy_of_workspace(workspace.directory)
+    )
+    (message,) = [one.message for one in examined.findings if one.check == "privacy_budget"]
+    return message
+
+
+@pytest.mark.slow
 def test_an_account_that_no_policy_names_counts_as_none(
     swapper: Path, secret: Workspace, write_own_policy: Write
 ) -> None:
@@ -146,22 +158,25 @@ def test_an_account_that_no_policy_names_counts_as_none(
     assert "run the recipe again" in sentences_of(secret, run_id)
 
 
+@pytest.mark.slow
 def test_a_named_account_counts_until_a_byte_of_the_package_changes(
     swapper: Path, secret: Workspace, write_office_policy: Write
 ) -> None:
-    write_office_policy(policy_text())
+    write_office_policy(policy_text() + "[privacy]\nepsilon = 1\n")
     run_id = run_recipe(secret, *planned())
     text = sentences_of(secret, run_id)
     assert "differentially private with epsilon 0.01" in text
     assert f"repeat the account of the package {NAME} 1.0. Sfumato has not checked this account." in text
     assert "It is proved" not in text
     assert is_covered(secret, run_id)
+    assert "has not checked" in budget_message(secret, run_id)
     (swapper / "cell_swapper" / "__init__.py").write_text("#", "utf-8")
     text = sentences_of(secret, run_id)
     assert "No guarantee of differential privacy is given" in text
     assert f"its files have another hash than the policy names; it is now {installed_package(NAME).sha256}" in text
     assert "0.01" not in text
     assert not is_covered(secret, run_id)
+    assert "unknown" in budget_message(secret, run_id)
 
 
 def test_the_reason_says_in_which_point_a_package_differs(swapper: Path, write_own_policy: Write) -> None:
@@ -199,6 +214,9 @@ def test_a_budget_refuses_the_run_of_an_account_that_does_not_count(swapper: Pat
         prepare_on_source(recipe, source, key=bytes(32))
     write_own_policy(policy_text())
     assert prepare_on_source(recipe, source, key=bytes(32)).recipe == recipe
+    text = privacy_cost_text(recipe, data, secret=True, trusted_packages=find_trusted_packages(recipe))
+    assert text.startswith("It costs an epsilon of 0.01")
+    assert text.endswith(f"The package {NAME} 1.0 claims it; Sfumato has not checked that.")
 
 
 def test_a_workspace_that_names_a_package_is_refused(

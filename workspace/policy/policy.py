@@ -355,7 +355,9 @@ def _policy_from_settings(settings: Mapping[str, Any]) -> Policy:
                 parts[table][name][limit] = value
         else:
             given[_field_of_key(table, rest) if rest else table] = value
-    for audience, limits in parts["audiences"].items():
+    for audience in AUDIENCES:
+        if (limits := parts["audiences"].get(audience)) is None:
+            continue
         # Who sets a limit is who wrote it: the default's source does not speak for other numbers.
         own = {"source": "", **limits} if {"smallest_class", "average_risk"} & limits.keys() else limits
         given["audiences"][audience] = replace(AUDIENCE_LIMITS[audience], **own)
