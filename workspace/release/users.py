@@ -155,6 +155,7 @@ def privacy_table(privacy: PrivacyPromise) -> dict[str, Any]:
     return {
         **{name: value for name, value in costs.items() if value is not None},
         "samples": [asdict(one) for one in privacy.samples],
+        **({"unchecked_packages": list(privacy.packages)} if privacy.packages else {}),
         "not_covered": list(privacy.reasons),
         "said": promise_sentences(privacy),
     }

@@ -15,6 +15,7 @@ from .words import number
 
 LARGEST_FACTOR = 12.0
 """Epsilon above which the factor exp(epsilon) is not written out, since it is only a large number."""
+PROVED = "It is proved for the counts that values were drawn from, and so for all that anybody computes from the datasets, whatever else they know."
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ def promise_sentences(privacy: PrivacyPromise) -> list[str]:
         ]
     epsilon = round_up_text(privacy.epsilon)
     return [
+        *_unchecked_sentences(privacy),
         f"These data are differentially private with epsilon {epsilon}{_delta_clause(privacy)}, all datasets together: had any one {_protected_unit(privacy)} not been among the "
         f"confidential data, no datasets would have been more than {_likelihood_factor(privacy.epsilon)} times as likely or as unlikely.",
         *_delta_sentences(privacy),
@@ -68,7 +70,7 @@ def promise_sentences(privacy: PrivacyPromise) -> list[str]:
         *map(_sample_cost_sentence, dict.fromkeys(privacy.samples)),
         "An epsilon of 0.1 promises that hardly anything can be learned of one person, one of 1 that little can; from 10 on the promise "
         "alone gives no protection.",
-        *_proof_sentences(privacy),
+        *(() if privacy.packages else (PROVED,)),
         f"The proof does not cover {'; '.join(_proof_exclusions(privacy))}.",
     ]
 
@@ -87,16 +89,14 @@ def _delta_sentences(privacy: PrivacyPromise) -> Sequence[str]:
     )
 
 
-def _proof_sentences(privacy: PrivacyPromise) -> Sequence[str]:
-    """Return whose proof it is: that of Sfumato, or the claim of a package."""
-    if privacy.packages:
-        several = len(privacy.packages) > 1
-        return (
-            f"These numbers repeat the account of the {'packages' if several else 'package'} {', '.join(privacy.packages)}. "
-            f"Sfumato has not checked {'these accounts' if several else 'this account'}.",
-        )
+def _unchecked_sentences(privacy: PrivacyPromise) -> Sequence[str]:
+    """Return whose claim it is where the account of a package counts."""
+    if not privacy.packages:
+        return ()
+    several = len(privacy.packages) > 1
     return (
-        "It is proved for the counts that values were drawn from, and so for all that anybody computes from the datasets, whatever else they know.",
+        f"All that follows repeats the account of the {'packages' if several else 'package'} {', '.join(privacy.packages)}. "
+        f"Sfumato has not checked {'these accounts' if several else 'this account'}.",
     )
 
 
