@@ -28,7 +28,7 @@ from ..execution.tasks import account_rows, draw_dataset, fit_model
 from ..methods.privacy import PrivacyAccount
 from ..methods.registry import Method
 from ..methods.run import PUBLIC
-from ..recipe.budget import privacy_accounts
+from ..recipe.budget import TrustedPackages, privacy_accounts
 from ..recipe.checks import check_steps
 from ..recipe.recipe import Recipe
 from .examples import example_step_table
@@ -84,7 +84,7 @@ class RunClaim:
 def claim_of_run(recipe: Recipe, data: Microdata, key: bytes = KEY) -> RunClaim:
     """Return the privacy claims of all steps of a recipe on these data."""
     # The tests try what a package claims, so that they take it at its word.
-    trusted = [step.method.package for step in recipe.synthesis]
+    trusted = TrustedPackages({step.method.package: "" for step in recipe.synthesis})
     accounts = [account for _, account in privacy_accounts(recipe, data, secret=bool(key), trusted_packages=trusted)]
     rows = [
         row

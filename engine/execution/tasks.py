@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -28,7 +28,7 @@ from ..methods.release_models import ReleaseModel
 from ..methods.results import Diagnostic, Estimate, Fit, Measure, StudyPoint, WholeReleaseMeasure
 from ..methods.rows import Row, average_each_series, row_from_estimate, row_params, with_confidential_baseline
 from ..methods.run import Randomness, Run, ignore_progress
-from ..recipe.budget import privacy_accounts
+from ..recipe.budget import NO_PACKAGES, TrustedPackages, privacy_accounts
 from ..recipe.data_source import HOW_TO_HOLD_OUT
 from ..recipe.provenance import release_provenance
 from ..recipe.recipe import Recipe
@@ -215,11 +215,16 @@ def anonymise_data(
 
 
 def account_rows(
-    recipe: Recipe, item: int, confidential: Microdata, *, key: bytes, trusted_packages: Collection[str] = ()
+    recipe: Recipe,
+    item: int,
+    confidential: Microdata,
+    *,
+    key: bytes,
+    trusted_packages: TrustedPackages = NO_PACKAGES,
 ) -> list[Row]:
     """Return the rows of the privacy account of synthesis step ``item``, if it keeps one.
 
-    With a public key there is no epsilon, nor for a method of a package that is not one of ``trusted_packages``.
+    With a public key there is no epsilon, nor for a method of a package that ``trusted_packages`` lacks.
     """
     step = recipe.synthesis[item]
     kept = privacy_accounts(recipe, confidential.without_controls, secret=bool(key), trusted_packages=trusted_packages)

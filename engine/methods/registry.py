@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
@@ -646,6 +647,9 @@ def discover_methods() -> tuple[Mapping[str, Method], tuple[RejectedPlugin, ...]
             # A plugin must never replace a method of ours, whose results people trust by its key.
             if entry.name in found and found[entry.name].package == OWN:
                 raise ValueError("a method of Sfumato has this key")
+            # Under our name a package would pass for ours, and its privacy account for one that we have proved.
+            if re.sub("[-_.]+", "-", _distribution_name(entry)).lower() == OWN:
+                raise ValueError("a package of another author cannot have the name of Sfumato")
             # Neither is used: which one would win depends on the order of installation.
             if names.count(entry.name) > 1:
                 raise ValueError("another distribution offers this key too: uninstall one")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from ..data.microdata import Microdata
 from ..data.schema import MissingPolicy
@@ -34,14 +34,30 @@ AS_MANY = UncoveredUse(
 
 UNTESTED_PACKAGE = 'the method {key} comes from the package "{package}", and nothing here has tested its account'
 """The account of a method of another package."""
+OTHER_FILES = "{text}: {difference}"
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedPackages:
+    """Packages of other authors, by name, whose accounts count although nothing here has tested them.
+
+    versions: the version of each
+    differences: of a package that is named but is not as named, in which point it differs
+    """
+
+    versions: Mapping[str, str] = field(default_factory=dict)
+    differences: Mapping[str, str] = field(default_factory=dict)
+
+
+NO_PACKAGES = TrustedPackages()
 
 
 def privacy_accounts(
-    recipe: Recipe, data: Microdata, *, secret: bool, trusted_packages: Collection[str] = ()
+    recipe: Recipe, data: Microdata, *, secret: bool, trusted_packages: TrustedPackages = NO_PACKAGES
 ) -> tuple[tuple[RecipeStep, PrivacyAccount | NoAccount], ...]:
     """Return the account of each synthesis step that keeps one; ``secret`` tells whether the key of the run is secret.
 
-    An account of a package other than ours is none, unless it is one of ``trusted_packages``.
+    An account of a package other than ours is none, unless ``trusted_packages`` has it.
     """
     data = recipe.recode_data(data)
     kept = [step for step in recipe.synthesis if step.method.synthesis.privacy.account is not None]
@@ -70,9 +86,13 @@ def privacy_accounts(
     figures = recipe.form.public_figures_epsilon or 0.0
     for step in kept:
         assert step.method.synthesis.privacy.account is not None
-        if step.method.package not in (OWN, *trusted_packages):
+        package = step.method.package
+        if package not in (OWN, *trusted_packages.versions):
             # A package may claim any epsilon. Ours follow from proofs, which the contract tests try on every method.
-            found.append((step, NoAccount(UNTESTED_PACKAGE.format(key=step.method.key, package=step.method.package))))
+            reason = UNTESTED_PACKAGE.format(key=step.method.key, package=package)
+            if difference := trusted_packages.differences.get(package):
+                reason = OTHER_FILES.format(text=reason, difference=difference)
+            found.append((step, NoAccount(reason)))
             continue
         records = len(data) if recipe.form.records is None else recipe.form.records
         account = step.method.synthesis.privacy.account(data, step.targets, step.spec, records, recipe.m)
@@ -94,12 +114,31 @@ def _missingness_undeclared(recipe: Recipe, data: Microdata, name: str) -> bool:
     return recipe.data.missing is MissingPolicy.KEEP or data.may_have_missing(name)
 
 
-def privacy_cost_text(recipe: Recipe, data: Microdata, limit: float | None = None, *, secret: bool) -> str:
+def repeated_accounts(recipe: Recipe, trusted_packages: TrustedPackages) -> tuple[str, ...]:
+    """Return the packages with their versions whose accounts count in that of a recipe, in their order there."""
+    kept = (step.method.package for step in recipe.synthesis if step.method.synthesis.privacy.account is not None)
+    return tuple(
+        f"{package} {trusted_packages.versions[package]}"
+        for package in dict.fromkeys(kept)
+        if package != OWN and package in trusted_packages.versions
+    )
+
+
+def privacy_cost_text(
+    recipe: Recipe,
+    data: Microdata,
+    limit: float | None = None,
+    *,
+    secret: bool,
+    trusted_packages: TrustedPackages = NO_PACKAGES,
+) -> str:
     """Return the privacy cost of a run in a sentence for the maker of the release.
 
     The result is empty where no step keeps an account. ``limit`` is the policy's budget; the smaller of it and the recipe's applies.
     """
-    accounts = [account for _, account in privacy_accounts(recipe, data, secret=secret)]
+    accounts = [
+        account for _, account in privacy_accounts(recipe, data, secret=secret, trusted_packages=trusted_packages)
+    ]
     if not accounts:
         return ""
     reasons = [account.reason for account in accounts if isinstance(account, NoAccount)]
@@ -108,7 +147,9 @@ def privacy_cost_text(recipe: Recipe, data: Microdata, limit: float | None = Non
     if reasons:
         more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
         return f"No epsilon can be told: {reasons[0]}{more}."
-    return f"It costs an epsilon of {whole.noise + whole.figures:g}{budget_text(recipe, limit)}."
+    repeated = repeated_accounts(recipe, trusted_packages)
+    claim = f" The package {', '.join(repeated)} claims it; Sfumato has not checked that." if repeated else ""
+    return f"It costs an epsilon of {whole.noise + whole.figures:g}{budget_text(recipe, limit)}.{claim}"
 
 
 def budget_text(recipe: Recipe, limit: float | None) -> str:
@@ -123,14 +164,16 @@ def budget_text(recipe: Recipe, limit: float | None) -> str:
     return f", of a budget of {limit:g} (policy.toml{larger})"
 
 
-def check_budget(recipe: Recipe, data: Microdata) -> None:
+def check_budget(recipe: Recipe, data: Microdata, trusted_packages: TrustedPackages = NO_PACKAGES) -> None:
     """Raise BadInput where a run would cost more than ``[release] epsilon`` allows, or its cost is unknown."""
     budget = recipe.form.epsilon
     if budget is None:
         return
     # Judged as if the key were secret: with a public key strangers may repeat a study, and its account then states no
     # epsilon at all.
-    accounts = [account for _, account in privacy_accounts(recipe, data, secret=True)]
+    accounts = [
+        account for _, account in privacy_accounts(recipe, data, secret=True, trusted_packages=trusted_packages)
+    ]
     place = "release.epsilon"
     for account in accounts:
         if isinstance(account, NoAccount):

@@ -21,7 +21,7 @@ from ..design.survey import INFORMATION, check_survey_weights
 from ..errors import BadInput
 from ..statistics.columns import independent_columns
 from ..wording import agreeing_word, count_noun
-from .budget import check_budget
+from .budget import NO_PACKAGES, TrustedPackages, check_budget
 from .recipe import Recipe
 from .steps import RecipeStep
 
@@ -70,7 +70,7 @@ def require_full_rank(data: Microdata, terms: Sequence[str], place: str, triangl
     )
 
 
-def check_steps(recipe: Recipe, data: Microdata) -> None:
+def check_steps(recipe: Recipe, data: Microdata, trusted_packages: TrustedPackages = NO_PACKAGES) -> None:
     """Raise BadInput at the step's place (``synthesis[1].predictors[2]``) where a step cannot be carried out on these
     data.
 
@@ -98,7 +98,7 @@ def check_steps(recipe: Recipe, data: Microdata) -> None:
             seen if step.method.measurement.controls else seen.without_controls, targets, step.spec, step.place
         )
     check_constraint_levels(data, recipe.schema)
-    check_budget(recipe, data.without_controls)
+    check_budget(recipe, data.without_controls, trusted_packages)
 
 
 def _check_predictors(step: RecipeStep, data: Microdata) -> None:

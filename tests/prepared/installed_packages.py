@@ -29,6 +29,9 @@ def install(source: Path, site: Path) -> None:
         for group, entries in project["entry-points"].items()
     ]
     (metadata / "entry_points.txt").write_text("\n".join(lines), "utf-8")
+    (metadata / "INSTALLER").write_text("tests\n", "utf-8")
+    files = sorted(file.relative_to(site).as_posix() for file in site.rglob("*") if file.is_file())
+    (metadata / "RECORD").write_text("".join(f"{name},,\n" for name in files), "utf-8")
 
 
 @pytest.fixture

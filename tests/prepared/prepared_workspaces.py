@@ -87,7 +87,7 @@ def release_recipe(
 
     run_id = run_recipe(workspace, plan, table, file, content)
     out = folder / f"out-{run_id}"
-    write_run_release(workspace, run_id, out, reason="a test")
+    write_run_release(workspace, run_id, out, reason="a test of the release")
     return out
 
 

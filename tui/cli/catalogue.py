@@ -8,6 +8,7 @@ import typing
 from importlib.metadata import entry_points, version
 from typing import TYPE_CHECKING, Any
 
+from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.protocols import GROUP, method_keys
 from sfumato.workspace.manual import page_sections
 from sfumato.workspace.reporting.tables import table_from_titles
@@ -69,6 +70,7 @@ def method_page(key: str) -> str:
     parts = [f"{found.key}: {found.title}", f"source: {found.source}"]
     if found.package != OWN:
         parts.append(f"from the package {found.package} {version(found.package)}, which runs as code of its own")
+        parts.append(_package_hash_text(found))
     if found.extra:
         state = "is installed" if found.extra.is_installed else f"is not installed here: {found.extra.install_command}"
         parts.append(f"needs the extra [{found.extra.name}], which {state}")
@@ -89,6 +91,21 @@ def method_page(key: str) -> str:
     return "\n\n".join(parts)
 
 
+def _package_hash_text(found: Method) -> str:
+    """Return the lines of a policy that let the privacy account of a method's package count; else why there are none."""
+    from sfumato.workspace.policy.installed_packages import installed_package
+    from sfumato.workspace.policy.packages import package_lines
+
+    try:
+        lines = package_lines(installed_package(found.package))
+    except BadInput as error:
+        return f"no hash of its files: {error}"
+    hint = (
+        "hash of its installed files, as the policy of the office or your own names it where its privacy accounts count"
+    )
+    return _wrap_text(hint) + "\n" + textwrap.indent("\n".join(lines), "    ")
+
+
 def methods_object() -> dict[str, Any]:
     """Return every method as a JSON object."""
     from sfumato.engine.methods.registry import registry
@@ -104,6 +121,7 @@ def method_object(key: str) -> dict[str, Any]:
         "key": found.key,
         "title": found.title,
         "package": found.package,
+        **_package_hash(found),
         "source": found.source,
         "measures": [
             dict(zip(("key", "meaning", "direction", "range"), cells, strict=True)) for cells in output_cells(found)
@@ -113,6 +131,20 @@ def method_object(key: str) -> dict[str, Any]:
             for one in found.spec.params()
         ],
     }
+
+
+def _package_hash(found: Method) -> dict[str, str]:
+    """Return version and hash of a method's package; empty for a method of ours, or where there is no hash."""
+    from sfumato.engine.methods.registry import OWN
+    from sfumato.workspace.policy.installed_packages import installed_package
+
+    if found.package == OWN:
+        return {}
+    try:
+        present = installed_package(found.package)
+    except BadInput:
+        return {}
+    return {"package_version": present.version, "package_sha256": present.sha256}
 
 
 def _find_method(key: str) -> Method:

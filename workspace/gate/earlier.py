@@ -35,11 +35,12 @@ from sfumato.engine.data.schema import Origin, Role, Schema
 from sfumato.engine.errors import EngineError
 from sfumato.engine.methods.privacy import PrivacyAccount, sum_accounts
 from sfumato.engine.methods.registry import method_by_key
-from sfumato.engine.recipe.budget import privacy_accounts
+from sfumato.engine.recipe.budget import TrustedPackages, privacy_accounts
 from sfumato.engine.recipe.recipe import Recipe
 
 from ..audit import AuditAct
 from ..errors import DamagedRecord, NotFound, NotReady, WorkspaceError
+from ..policy.policy import read_policy_of_workspace
 from ..store.artefacts import read_released_dataset
 from ..store.ledger import read_population_registry
 from ..store.rankings import read_risk_arrays
@@ -59,6 +60,7 @@ from ..upkeep.integrity import seal_faults_of_runs
 from ..views.records import RecordMeasure, read_record_risks, record_measures
 from . import sentences
 from .contents import released_table_hashes, variables_by_treatment
+from .package_accounts import trusted_packages_of_run
 from .sentences import fill_sentence
 
 ReadVariables = Callable[[int, Sequence[str] | None], Microdata]
@@ -298,9 +300,15 @@ def read_release_history(workspace: Workspace, except_run: int, known: Mapping[s
     return ReleaseHistory(tuple(earlier), tuple(wrong), tuple(unknown))
 
 
-def privacy_cost_of_run(run: StoredRun, data: Microdata) -> PrivacySpending:
-    """Compute what the release of a run costs in differential privacy."""
-    accounts = [account for _, account in privacy_accounts(run.recipe, data, secret=not run.key_public)]
+def privacy_cost_of_run(run: StoredRun, data: Microdata, packages: TrustedPackages) -> PrivacySpending:
+    """Compute what the release of a run costs in differential privacy.
+
+    ``packages`` are those of other authors whose accounts count.
+    """
+    accounts = [
+        account
+        for _, account in privacy_accounts(run.recipe, data, secret=not run.key_public, trusted_packages=packages)
+    ]
     known = [account for account in accounts if isinstance(account, PrivacyAccount)]
     whole = sum_accounts(known)
     covered = bool(accounts) and len(known) == len(accounts) and whole.release is not None
@@ -499,6 +507,11 @@ def hmac_rows(rows: Keys, names: Sequence[str], key: bytes) -> Keys:
     return np.frombuffer(sealed, dtype="<u8").astype(np.uint64)[place]
 
 
+def packages_in_force(workspace: Workspace, run: StoredRun) -> TrustedPackages:
+    """Return the packages whose accounts count by the policy in force. Raises BadInput and StrangeFile."""
+    return trusted_packages_of_run(workspace, run, read_policy_of_workspace(workspace.directory).packages)
+
+
 def _earlier_release_of_run(workspace: Workspace, run: StoredRun, known: Mapping[str, Microdata]) -> EarlierRelease:
     """Describe the release of a stored run; its tables are read when needed."""
     original = workspace.find_dataset(run.dataset_id)
@@ -506,7 +519,7 @@ def _earlier_release_of_run(workspace: Workspace, run: StoredRun, known: Mapping
     release = released_data_of_run(workspace, run, released_table_hashes(workspace, run.id))
     return EarlierRelease(
         run.id, original.source_sha256, original.table_sha256, _StoredPeople(read, original.schema), release,
-        lambda: privacy_cost_of_run(run, read()), lambda: release.read(0, release.schema.names[:1]).classes,
+        lambda: privacy_cost_of_run(run, read(), packages_in_force(workspace, run)), lambda: release.read(0, release.schema.names[:1]).classes,
         lambda: _record_risks_of_run(workspace, run.id),
     )  # fmt: skip
 
@@ -662,7 +675,7 @@ def write_tombstone_tables(workspace: Workspace, run_id: int) -> Tombstone | Non
         )
         for one in _record_risks_of_run(workspace, run.id)
     ]  # fmt: skip
-    cost = privacy_cost_of_run(run, data)
+    cost = privacy_cost_of_run(run, data, packages_in_force(workspace, run))
     return Tombstone(
         run.id, original.id, original.source_sha256, original.table_sha256, original.records, recipe.origin, schema_to_json(schema),
         found.kept, found.replaced, tuple(sorted(found.generalised)), found.linked, found.shuffled, found.has_exact_values, found.model,

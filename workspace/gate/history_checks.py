@@ -17,7 +17,7 @@ from sfumato.engine.data.schema import Role
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.margins.linear_bounds import MarginAudit, known_record_range
 from sfumato.engine.methods.results import Fit
-from sfumato.engine.recipe.budget import budget_text
+from sfumato.engine.recipe.budget import budget_text, repeated_accounts
 from sfumato.engine.recipe.provenance import release_provenance
 
 from ..errors import NotFound
@@ -41,6 +41,7 @@ from .ledger import (
     read_all_charges,
     spending_of_charges,
 )
+from .package_accounts import trusted_packages_of_run
 from .sentences import fill_sentence
 
 WARN_DELTA_SHARE = 0.1
@@ -160,6 +161,8 @@ def _check_privacy_budget(case: ExaminedRelease) -> CheckResult:
     count, and is to be judged where it would exceed the budget.
     """
     budget = case.policy.effective_budget(case.recipe.form.epsilon)
+    packages = trusted_packages_of_run(case.workspace, case.plan.run, case.policy.packages)
+    repeated = repeated_accounts(case.recipe, packages)
     ledger = ledger_of_release(case)
     if not ledger.own.steps:
         if budget is None:
@@ -180,6 +183,7 @@ def _check_privacy_budget(case: ExaminedRelease) -> CheckResult:
         budget=budget_text(case.recipe, case.policy.epsilon),
         ledger=_ledger_text(ledger, charges),
         shared=_shared_people_text(case, ledger),
+        repeated=fill_sentence(sentences.ACCOUNT_OF_PACKAGE, packages=repeated) if repeated else "",
     )
     if budget is None:
         raise NotComputable(fill_sentence(sentences.NO_BUDGET_TO_COMPARE, message=message))

@@ -35,7 +35,7 @@ from ..store.tombstones import deleted_run_tombstones, read_tombstone, released_
 from ..store.workspace import Workspace
 from .checks import ExaminedRelease
 from .contents import released_table_hashes
-from .earlier import MARK_BYTES, EarlierRelease, privacy_cost_of_run, read_release_history
+from .earlier import MARK_BYTES, EarlierRelease, packages_in_force, privacy_cost_of_run, read_release_history
 
 SAME_COST = 1e-12
 """Below it two costs that were added up in another order are the same."""
@@ -212,7 +212,10 @@ def _population_of_earlier_release(workspace: Workspace, registry: PopulationReg
 
 def _charge_of_run(workspace: Workspace, run: StoredRun, data: Microdata, names: tuple[str, ...]) -> LedgerCharge:
     """Return what a release of a run is charged to populations."""
-    original, cost = workspace.find_dataset(run.dataset_id), privacy_cost_of_run(run, data)
+    original, cost = (
+        workspace.find_dataset(run.dataset_id),
+        privacy_cost_of_run(run, data, packages_in_force(workspace, run)),
+    )
     project = workspace.connection.execute("SELECT name FROM project WHERE id = ?", (run.project_id,)).fetchone()
     return LedgerCharge(
         0, "", "", run.id, "" if project is None else str(project[0]), names, (), cost.epsilon, cost.figures_epsilon, cost.delta,

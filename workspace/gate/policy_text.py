@@ -10,6 +10,7 @@ from textwrap import wrap
 
 from sfumato.engine.methods.audience import AUDIENCES, Audience
 
+from ..policy.packages import package_lines
 from ..policy.policy import Policy
 from ..visible_text import replace_unprintable
 from .checks import GateCheck
@@ -38,6 +39,7 @@ def policy_toml(policy: Policy) -> str:
         "[privacy]",
         f"{'# ' * (policy.epsilon is None)}epsilon = {policy.epsilon or 5.0:.12g}  # the most that all releases of the same people may cost",
         f"{'# ' * (policy.delta is None)}delta = {policy.delta or 1e-6:.12g}  # the largest sum of their deltas; never above 1 / people",
+        *(line for package in policy.packages for line in ("", *package_lines(package))),
         *(["", "[seal]", f"key = {_toml_text(policy.seal_key)}"] if policy.seal_key else []),
         *(["", "[audit]", f"heads = {_toml_text(policy.heads)}"] if policy.heads else []),
         *(line for audience in AUDIENCES for line in _audience_lines(audience, policy)),

@@ -23,6 +23,7 @@ from ..views.weights import record_weight_lines
 from . import sentences
 from .checks import OWN_CHOICE, CheckNotApplicable, CheckResult, ExaminedRelease, GateCheck, Status
 from .kept_columns import kept_columns_of_release
+from .package_accounts import trusted_packages_of_run
 from .public_figures import follows_from_rounded_counts, has_paid_noise, public_figures_of_release
 from .questions import (
     block_limits_by_question,
@@ -285,7 +286,13 @@ def _check_unprotected_figures(case: ExaminedRelease) -> CheckResult:
         return CheckResult(sentences.NO_PUBLIC_FIGURE, 0)
     if any(step.method.synthesis.privacy.account for step in case.recipe.synthesis):
         accounts = [
-            own for _, own in privacy_accounts(case.recipe, case.confidential, secret=not case.plan.run.key_public)
+            own
+            for _, own in privacy_accounts(
+                case.recipe,
+                case.confidential,
+                secret=not case.plan.run.key_public,
+                trusted_packages=trusted_packages_of_run(case.workspace, case.plan.run, case.policy.packages),
+            )
         ]
         budget = sum(one.figures for one in accounts if isinstance(one, PrivacyAccount))
         spent = sum(one.epsilon for one in figures)

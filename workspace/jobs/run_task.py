@@ -23,7 +23,7 @@ from threadpoolctl import ThreadpoolController
 
 from sfumato.engine.constraints.redraw_counts import RedrawCounts
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.errors import Cancelled, EngineError, NotConverged
+from sfumato.engine.errors import BadInput, Cancelled, EngineError, NotConverged
 from sfumato.engine.execution import tasks
 from sfumato.engine.execution.tasks import TaskKind
 from sfumato.engine.methods.results import Fit
@@ -32,7 +32,10 @@ from sfumato.engine.methods.run import Progress, ignore_progress
 from sfumato.engine.recipe.provenance import release_provenance
 from sfumato.engine.recipe.recipe import Recipe
 
-from ..errors import WorkspaceError
+from ..errors import StrangeFile, WorkspaceError
+from ..policy.installed_packages import trusted_packages
+from ..policy.packages import PackageFiles
+from ..policy.policy import read_policy_of_workspace
 from ..process import forbid_core_dumps, reused_memory, write_clear_refs
 from ..store.artefacts import (
     CONTROLS,
@@ -140,6 +143,7 @@ class TaskInput:
         of control records, and for the last task of the measures' values of every record
     rows: rows to combine
     key_fingerprint: fingerprint of the key; whoever computes reads the key from the workspace
+    packages: packages that the policy names; whoever computes compares them with its own
     """
 
     lease: TaskLease
@@ -149,6 +153,7 @@ class TaskInput:
     tables: Mapping[str, str]
     rows: Sequence[Row]
     key_fingerprint: str
+    packages: tuple[PackageFiles, ...] = ()
 
 
 def read_task_input(workspace: Workspace, lease: TaskLease) -> TaskInput:
@@ -165,7 +170,12 @@ def read_task_input(workspace: Workspace, lease: TaskLease) -> TaskInput:
     rows = read_raw_rows(workspace, run.id) if lease.kind == TaskKind.COMBINE else ()
     tables = {row["name"]: row["sha256"] for row in left}
     schema = schema_to_json(dataset.schema)
-    return TaskInput(lease, run.recipe_toml, schema, dataset.table_sha256, tables, rows, run.key_fingerprint)
+    packages: tuple[PackageFiles, ...] = ()
+    if lease.kind == TaskKind.FIT:
+        # Under a policy that cannot be read no account of another package counts. The gate says what is wrong with it.
+        with contextlib.suppress(BadInput, StrangeFile):
+            packages = read_policy_of_workspace(workspace.directory).packages
+    return TaskInput(lease, run.recipe_toml, schema, dataset.table_sha256, tables, rows, run.key_fingerprint, packages)
 
 
 class ProgressReporter:
@@ -325,7 +335,8 @@ def _compute_fit(tables: TableStore, task: TaskInput, report: ReportProgress, ke
     fit = tasks.fit_model(recipe, held.item, _data_for_fit(tables, task), report, key=key)
     looked_at = store_fit_diagnostics(tables, task, fit)
     confidential = _confidential_data(tables, task)
-    rows = tasks.account_rows(recipe, held.item, confidential, key=key)
+    packages = trusted_packages(recipe, task.packages)
+    rows = tasks.account_rows(recipe, held.item, confidential, key=key, trusted_packages=packages)
     rows += tasks.fit_rows(recipe, held.item, fit, confidential)
     return replace(looked_at, rows=rows, artefacts={held.key: tables.write_arrays(fit.arrays), **looked_at.artefacts})
 

@@ -31,6 +31,7 @@ from ..audit import AuditAct, append_act
 from ..errors import NotFound, NotReady
 from ..ingest.sources import SourceFile
 from ..policy.disclosure import INTERNAL
+from ..policy.installed_packages import find_trusted_packages
 from ..reporting.attacks import attack_objects
 from ..reporting.constraints import redraws_objects
 from ..store.artefacts import CONTROLS, WEIGHTS, classes_name, controls_hash, weights_hash, write_weights
@@ -78,7 +79,7 @@ def record_weights(workspace: Workspace, recipe: Recipe, data: Microdata) -> Flo
     weights = weights_by_risk(risk, asked.strength)
     if not weights.any():
         raise BadInput("weights.strength", "every record would have no influence at all; take a lower strength")
-    check_steps(recipe, data.with_weights(weights))
+    check_steps(recipe, data.with_weights(weights), find_trusted_packages(recipe, workspace.directory))
     return weights
 
 

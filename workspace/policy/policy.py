@@ -28,11 +28,12 @@ import hashlib
 import json
 import math
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
 from sfumato.engine.data.toml import read_toml
@@ -42,6 +43,7 @@ from sfumato.engine.methods.audience import AUDIENCES, Audience
 from ..errors import StrangeFile
 from ..plain_files import open_plain, read_plain
 from .disclosure import DisclosureRules
+from .packages import PackageFiles, normalise_package_name
 from .strictness import check_not_looser, named_places
 
 POLICY_FILE = "policy.toml"
@@ -53,7 +55,7 @@ OFFICE_OWNERS = (0,)
 MOST_POLICY_BYTES = 1 << 20
 TABLES = {
     "approval": ("second_person", "approvers", "waivers", "directory"),
-    "privacy": ("epsilon", "delta"),
+    "privacy": ("epsilon", "delta", "packages"),
     "seal": ("key",),
     "audit": ("heads",),
 }
@@ -127,6 +129,7 @@ class Policy:
     heads: str = ""
     epsilon: float | None = None
     delta: float | None = None
+    packages: tuple[PackageFiles, ...] = ()
     findings: Mapping[str, FindingLimit] = field(default_factory=dict)
     audience: Audience | None = None
     audiences: Mapping[Audience, AudienceLimits] = field(default_factory=dict)
@@ -158,6 +161,7 @@ class Policy:
         for later, default in (
             ("epsilon", None),
             ("delta", None),
+            ("packages", ()),
             ("heads", ""),
             ("audience", None),
             ("audiences", {}),
@@ -311,6 +315,7 @@ def _default_settings() -> dict[str, Any]:
         "smallest_cell": plain.smallest_cell,
         "rounding": plain.rounding,
         "digits": plain.digits,
+        "privacy.packages": plain.packages,
         **limits,
     }
 
@@ -352,8 +357,9 @@ def _policy_from_settings(settings: Mapping[str, Any]) -> Policy:
                 parts[table][name][limit] = value
         else:
             given[_field_of_key(table, rest) if rest else table] = value
-    for name, limits in parts["audiences"].items():
-        audience = cast(Audience, name)  # checked when the text was read
+    for audience in AUDIENCES:
+        if (limits := parts["audiences"].get(audience)) is None:
+            continue
         # Who sets a limit is who wrote it: the default's source does not speak for other numbers.
         own = {"source": "", **limits} if {"smallest_class", "average_risk"} & limits.keys() else limits
         given["audiences"][audience] = replace(AUDIENCE_LIMITS[audience], **own)
@@ -433,6 +439,8 @@ def _check_value(name: str, value: Any, place: str) -> Any:
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
             raise BadInput(place, "must be a number above 0 and below 1")
         return float(value)
+    elif name == "packages":
+        return _checked_packages(value, place)
     elif name == "second_person":
         if not isinstance(value, bool):
             raise BadInput(place, "must be true or false")
@@ -443,6 +451,31 @@ def _check_value(name: str, value: Any, place: str) -> Any:
     elif not isinstance(value, str):
         raise BadInput(place, "must be text")
     return value
+
+
+def _checked_packages(table: Any, place: str) -> tuple[PackageFiles, ...]:
+    """Return the packages that a table names, in the order of their names. Raises BadInput."""
+    example = 'must be a table of packages, such as [privacy.packages.NAME] with version = "1.0" and sha256 = "..."'
+    if not isinstance(table, dict):
+        raise BadInput(place, example)
+    found: dict[str, PackageFiles] = {}
+    for name, entry in table.items():
+        if not isinstance(entry, dict):
+            raise BadInput(f"{place}.{name}", example)
+        _check_known_keys(entry, ("version", "sha256"), f"privacy.packages.{name}.")
+        version, sha256 = entry.get("version"), entry.get("sha256")
+        if not isinstance(version, str) or not version:
+            raise BadInput(f"{place}.{name}.version", 'must be the version of the package, such as "1.0"')
+        if not isinstance(sha256, str) or not re.fullmatch("[0-9a-f]{64}", sha256):
+            raise BadInput(
+                f"{place}.{name}.sha256",
+                "must be the hash of the installed files, 64 digits; sfumato methods KEY prints it",
+            )
+        normal = normalise_package_name(name)
+        if normal in found:
+            raise BadInput(f"{place}.{name}", "is named twice; remove one of the tables")
+        found[normal] = PackageFiles(normal, version, sha256)
+    return tuple(found[name] for name in sorted(found))
 
 
 def _check_audience_limits(table: Mapping[str, Any], audience: str) -> None:

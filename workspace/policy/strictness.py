@@ -12,7 +12,9 @@ from typing import Any, Literal
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.audience import AUDIENCES
 
-Strictness = Literal["larger", "smaller", "narrower list", "earlier audience", "place", "label", "check"]
+Strictness = Literal[
+    "larger", "smaller", "narrower list", "shorter list", "earlier audience", "place", "label", "check"
+]
 STRICTNESS: Mapping[str, Strictness] = {
     "name": "label",
     "audience": "earlier audience",
@@ -25,6 +27,7 @@ STRICTNESS: Mapping[str, Strictness] = {
     "approval.directory": "place",
     "privacy.epsilon": "smaller",
     "privacy.delta": "smaller",
+    "privacy.packages": "shorter list",
     "seal.key": "place",
     "audit.heads": "place",
     "audiences.*.smallest_class": "larger",
@@ -37,7 +40,8 @@ STRICTNESS: Mapping[str, Strictness] = {
 }
 """Which value of a key is the stricter one.
 
-A list of accounts is stricter if it is a part of the other; an empty list is everybody. ``place`` is a path, which no
+A list of accounts is stricter if it is a part of the other; an empty list is everybody. A shorter list has no
+entry that the other lacks, and an empty one is nothing. ``place`` is a path, which no
 workspace names. ``check`` depends on a check of the gate, which compares such values itself.
 """
 
@@ -59,6 +63,8 @@ def is_looser(key: str, value: Any, base: Any) -> bool:
             return bool(value > base)
         case "narrower list":
             return bool(base) and not (value and set(value) <= set(base))
+        case "shorter list":
+            return not set(value) <= set(base)
         case "earlier audience":
             return AUDIENCES.index(value) > AUDIENCES.index(base)
         case "place":
@@ -78,7 +84,7 @@ def looser_value(file: str, key: str, value: Any, base: Any, file_above: str) ->
     """Return the error of a value that is looser than the one above it."""
     return BadInput(
         f"{file}: {key}",
-        f"{_value_text(value)} is looser than {_value_text(base)}. This file can only be stricter: remove the line, or "
+        f"{_value_text(key, value)} is looser than {_value_text(key, base)}. This file can only be stricter: remove the line, or "
         f"set the key in {file_above}",
     )
 
@@ -89,10 +95,11 @@ def named_places(settings: Mapping[str, Any]) -> list[str]:
     return [key for key, value in settings.items() if strictness_of(key) == "place" and value]
 
 
-def _value_text(value: Any) -> str:
+def _value_text(key: str, value: Any) -> str:
     """Return a value as TOML has it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):
-        return f"[{', '.join(value)}]" if value else "everybody"
+        nothing = "none" if strictness_of(key) == "shorter list" else "everybody"
+        return f"[{', '.join(map(str, value))}]" if value else nothing
     return f"{value:.12g}" if isinstance(value, float) else str(value)

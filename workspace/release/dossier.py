@@ -17,6 +17,7 @@ from ..gate.checks import ExaminedRelease
 from ..gate.contents import ReleasePlan
 from ..gate.gate import Examination
 from ..gate.ledger import ledger_after_release
+from ..gate.package_accounts import trusted_packages_of_run
 from ..gate.public_figures import public_figures_of_release
 from ..gate.questions import ShareFoundBy
 from ..policy.policy import Policy
@@ -117,6 +118,7 @@ def read_dossier(
                 rows,
                 secret=not plan.run.key_public,
                 ledger=None if ledger is None else ledger.sum_for_public,
+                trusted_packages=trusted_packages_of_run(workspace, plan.run, policy.packages),
             )
         ),
         cache(lambda: draw_run_figures(workspace, finished_with_companions(workspace, plan.run.id))),

@@ -13,6 +13,7 @@ from ..audit import AuditAct, append_act
 from ..gate.answer import ReleaseAnswer, answer_for_run
 from ..gate.checks import ExaminedRelease
 from ..gate.contents import plan_release
+from ..gate.package_accounts import trusted_packages_of_run
 from ..gate.public_figures import public_figures_of_release
 from ..jobs.runs import published_figure_tables
 from ..outgoing import write_outgoing_file
@@ -68,7 +69,11 @@ def read_public_release(workspace: Workspace, run_id: int | str) -> PublicReleas
     original = workspace.find_dataset(plan.run.dataset_id)
     rows = read_result_rows(workspace, plan.run.id)
     privacy = privacy_promise_of_run(
-        plan.run.recipe, workspace.read_stored_dataset(original), rows, secret=not plan.run.key_public
+        plan.run.recipe,
+        workspace.read_stored_dataset(original),
+        rows,
+        secret=not plan.run.key_public,
+        trusted_packages=trusted_packages_of_run(workspace, plan.run, policy.packages),
     )
     figures = public_figures_of_release(ExaminedRelease(workspace, plan, policy))
     return make_public_release(

@@ -17,7 +17,7 @@ from sfumato.engine.data.schema import Kind
 from sfumato.engine.methods.labels import to_labelled_json
 from sfumato.engine.methods.privacy import NoAccount, PrivacyAccount
 from sfumato.engine.methods.rows import Row
-from sfumato.engine.recipe.budget import privacy_accounts
+from sfumato.engine.recipe.budget import NO_PACKAGES, TrustedPackages, privacy_accounts, repeated_accounts
 from sfumato.engine.recipe.provenance import release_provenance
 from sfumato.engine.recipe.recipe import Recipe
 
@@ -65,12 +65,16 @@ def privacy_promise_of_run(
     *,
     secret: bool,
     ledger: LedgerSum | None = None,
+    trusted_packages: TrustedPackages = NO_PACKAGES,
 ) -> PrivacyPromise | None:
     """Return the joint promise of a run's privacy accounts; None where no step keeps one.
 
     ``secret`` is whether the run's key is secret, ``ledger`` what all releases of the same people cost.
     """
-    accounts = [account for _, account in privacy_accounts(recipe, confidential, secret=secret)]
+    accounts = [
+        account
+        for _, account in privacy_accounts(recipe, confidential, secret=secret, trusted_packages=trusted_packages)
+    ]
     if not accounts:
         return None
     totals = [_account_total(rows, name) for name in ("epsilon_release", "epsilon_substitution")]
@@ -79,6 +83,7 @@ def privacy_promise_of_run(
     reasons = [one.reason for one in accounts if isinstance(one, NoAccount)] + [
         found.public for one in known for found in one.uncovered
     ]
+    packages = repeated_accounts(recipe, trusted_packages)
     if None in totals or reasons:
         return PrivacyPromise(None, None, (), tuple(dict.fromkeys(reasons)))
     samples = tuple(SampleCost(one.epsilon, one.records_a_draw) for one in known if one.concentrated is None)
@@ -87,7 +92,7 @@ def privacy_promise_of_run(
     costs = [one.concentrated for one in known]
     most = min((1 if cost is None else cost.person_records for cost in costs), default=1)
     bounded = all(cost is not None and cost.bounded for cost in costs)
-    return PrivacyPromise(totals[0], totals[1], samples, (), sampled, delta, most, bounded, ledger)
+    return PrivacyPromise(totals[0], totals[1], samples, (), sampled, delta, most, bounded, ledger, packages)
 
 
 def _account_total(rows: Sequence[Row], measure: str) -> float | None:
@@ -151,6 +156,7 @@ def privacy_table(privacy: PrivacyPromise) -> dict[str, Any]:
     return {
         **{name: value for name, value in costs.items() if value is not None},
         "samples": [asdict(one) for one in privacy.samples],
+        **({"unchecked_packages": list(privacy.packages)} if privacy.packages else {}),
         "not_covered": list(privacy.reasons),
         "said": promise_sentences(privacy),
     }

@@ -15,6 +15,7 @@ from .words import number
 
 LARGEST_FACTOR = 12.0
 """Epsilon above which the factor exp(epsilon) is not written out, since it is only a large number."""
+PROVED = "It is proved for the counts that values were drawn from, and so for all that anybody computes from the datasets, whatever else they know."
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class PrivacyPromise:
     person_records: largest number of records of a person that it covers
     bounded: whether at most this number of records of each person was counted
     ledger: what everything that was released of the same people costs together; None where it is not known
+    packages: packages of other authors, with their versions, whose accounts it repeats
     """
 
     epsilon: float | None
@@ -64,6 +66,7 @@ class PrivacyPromise:
     person_records: int = 1
     bounded: bool = False
     ledger: LedgerSum | None = None
+    packages: tuple[str, ...] = ()
 
 
 def promise_sentences(privacy: PrivacyPromise) -> list[str]:
@@ -76,6 +79,7 @@ def promise_sentences(privacy: PrivacyPromise) -> list[str]:
         ]
     epsilon = round_up_text(privacy.epsilon)
     return [
+        *_unchecked_sentences(privacy),
         f"These data are differentially private with epsilon {epsilon}{_delta_clause(privacy)}, all datasets together: had any one {_protected_unit(privacy)} not been among the "
         f"confidential data, no datasets would have been more than {_likelihood_factor(privacy.epsilon)} times as likely or as unlikely.",
         *_delta_sentences(privacy),
@@ -84,7 +88,7 @@ def promise_sentences(privacy: PrivacyPromise) -> list[str]:
         *map(_sample_cost_sentence, dict.fromkeys(privacy.samples)),
         "An epsilon of 0.1 promises that hardly anything can be learned of one person, one of 1 that little can; from 10 on the promise "
         "alone gives no protection.",
-        "It is proved for the counts that values were drawn from, and so for all that anybody computes from the datasets, whatever else they know.",
+        *(() if privacy.packages else (PROVED,)),
         f"The proof does not cover {'; '.join(_proof_exclusions(privacy))}.",
     ]
 
@@ -123,6 +127,17 @@ def _delta_sentences(privacy: PrivacyPromise) -> Sequence[str]:
         return ()
     return (
         f"That holds but for a chance of delta, {round_up_text(privacy.delta)}; noise is drawn once, and any number of datasets and records costs no more.",
+    )
+
+
+def _unchecked_sentences(privacy: PrivacyPromise) -> Sequence[str]:
+    """Return whose claim it is where the account of a package counts."""
+    if not privacy.packages:
+        return ()
+    several = len(privacy.packages) > 1
+    return (
+        f"All that follows repeats the account of the {'packages' if several else 'package'} {', '.join(privacy.packages)}. "
+        f"Sfumato has not checked {'these accounts' if several else 'this account'}.",
     )
 
 

@@ -33,6 +33,7 @@ from ..plan.drafted_text import write_drafted_plan
 from ..plan.drafting import DraftedPlan, DraftRequest, GateLimits, choose_goal, make_drafted_plan
 from ..plan.drafts import find_draft
 from ..plan.hierarchies import proposed_hierarchies
+from ..policy.installed_packages import trusted_packages
 from ..policy.policy import Policy, read_policy_of_workspace
 from ..store.workspace import Workspace
 from .costs import estimate_run_cost, run_cost_text
@@ -162,7 +163,8 @@ def draft_for_records(
     def problem(planned: Mapping[str, Any]) -> BadInput | None:
         """Return what is wrong with a planned recipe on the data, or None."""
         try:
-            check_steps(Recipe.from_table(planned), data)
+            recipe = Recipe.from_table(planned)
+            check_steps(recipe, data, trusted_packages(recipe, policy.packages))
         except BadInput as error:
             return error
         return None

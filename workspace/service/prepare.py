@@ -23,6 +23,7 @@ from ..ingest.sources import SourceFile
 from ..jobs.runs import RunEntry, enter_runs
 from ..plan.drafts import PlanDraft
 from ..plan.recipe_files import read_recipe_files
+from ..policy.installed_packages import find_trusted_packages
 from ..policy.policy import read_policy_of_workspace
 from ..recipes import RecipeFile, find_recipe
 from ..release.external import read_external
@@ -82,7 +83,7 @@ def prepare_run(
 def prepare_on_source(recipe: Recipe, source: SourceFile, *, key: bytes) -> PreparedRun:
     """Prepare a run of a recipe on a file that was read already. Raises BadInput; stores nothing."""
     data = read_file_microdata(source, recipe.data, recipe.schema, recipe.seed, key=key)
-    check_steps(recipe, data)
+    check_steps(recipe, data, find_trusted_packages(recipe))
     return PreparedRun(recipe, source, data)
 
 
@@ -129,7 +130,7 @@ def prepare_scoring(
     recipe = _scoring_recipe(table, recipe, len(released))
     source = original()
     data = read_file_microdata(source, recipe.data, recipe.schema, recipe.seed, key=key)
-    check_steps(recipe, data)
+    check_steps(recipe, data, find_trusted_packages(recipe))
     shown = recipe.recode_data(data).without_controls
     given = tuple((file, read_external(file, recipe, shown)) for file in (read() for read in released))
     return PreparedRun(recipe, source, data, given)
@@ -179,7 +180,7 @@ def prepare_plan(workspace: Workspace, draft: PlanDraft) -> PreparedRun:
     data = _stored_records(workspace, draft, recipe, dataset)
     if data is None:
         return prepare_run(RecipeFile("plan", draft.toml, None), key=workspace.read_workspace_key())
-    check_steps(recipe, data)
+    check_steps(recipe, data, find_trusted_packages(recipe))
     return PreparedRun(recipe, StoredSource(dataset.name, b"", dataset.source_sha256), data)
 
 
@@ -239,11 +240,11 @@ def cost_notice(workspace: Workspace, draft: PlanDraft) -> str:
     data = _stored_records(workspace, draft, recipe, workspace.find_dataset(draft.dataset_id))
     if data is None:
         return kept_chains_remark(recipe, None)
-    check_steps(recipe, data)
+    packages = find_trusted_packages(recipe, workspace.directory)
+    check_steps(recipe, data, packages)
     secret, limit = workspace.stored_fingerprint != PUBLIC_NAME, read_policy_of_workspace(workspace.directory).epsilon
-    return " ".join(
-        filter(None, (privacy_cost_text(recipe, data, limit, secret=secret), kept_chains_remark(recipe, data)))
-    )
+    cost = privacy_cost_text(recipe, data, limit, secret=secret, trusted_packages=packages)
+    return " ".join(filter(None, (cost, kept_chains_remark(recipe, data))))
 
 
 def _is_sampled_by_this_key(workspace: Workspace, dataset_id: int) -> bool:
@@ -309,7 +310,7 @@ def _prepare_companion(
             raise BadInput("variables", "must be those of the recipe that it stands beside, in the same order")
         if not recipe.makes_release:
             raise BadInput("synthesis", "the recipe makes no release; add [[synthesis]] or [[anonymisation]]")
-        check_steps(recipe, main.data)
+        check_steps(recipe, main.data, find_trusted_packages(recipe))
     except BadInput as error:
         raise BadInput(f'{place} "{name}": {error.place}', error.message) from None
     return PreparedRun(recipe, main.source, main.data)

@@ -46,6 +46,7 @@ from ..jobs.queue import requeue_run
 from ..jobs.runs import enter_runs
 from ..plan.alternatives import build_levers, offered_protection, offered_steps
 from ..plan.drafts import draft_of_run, save_draft, write_plan
+from ..policy.installed_packages import find_trusted_packages
 from ..policy.policy import read_policy_of_workspace
 from ..reporting.searches import LimitIdentity, SearchFinalist, SearchOutcome, UtilityChange, limit_identity
 from ..store.runs import RunState, StoredRun, find_run
@@ -382,7 +383,7 @@ class _SearchState:
             self.last_read.update(
                 asked=asked, data=read_file_microdata(source, recipe.data, recipe.schema, recipe.seed, key=key)
             )
-        check_steps(recipe, self.last_read["data"])
+        check_steps(recipe, self.last_read["data"], find_trusted_packages(recipe, self.workspace.directory))
         return PreparedRun(recipe, source, self.last_read["data"])
 
 

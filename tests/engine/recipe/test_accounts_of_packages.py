@@ -12,7 +12,7 @@ from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import account_rows
 from sfumato.engine.methods.privacy import NoAccount, PrivacyAccount
-from sfumato.engine.recipe.budget import check_budget, privacy_accounts, privacy_cost_text
+from sfumato.engine.recipe.budget import NO_PACKAGES, TrustedPackages, check_budget, privacy_accounts, privacy_cost_text
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.release.users import privacy_promise_of_run
 from sfumato.workspace.reporting.privacy_promise import promise_sentences
@@ -58,12 +58,12 @@ def test_an_account_of_another_package_is_none_and_the_sentence_names_the_packag
 
 
 def test_an_account_counts_where_the_package_is_ours_or_named_as_trusted() -> None:
-    for package, trusted in (("sfumato", ()), (PACKAGE, (PACKAGE,))):
+    for package, trusted in (("sfumato", NO_PACKAGES), (PACKAGE, TrustedPackages({PACKAGE: "1.0"}))):
         recipe, data = planned(package)
         ((_, account),) = privacy_accounts(recipe, data, secret=True, trusted_packages=trusted)
         assert isinstance(account, PrivacyAccount)
         told = account_rows(recipe, 0, data, key=KEY, trusted_packages=trusted)
         assert [row.value for row in told if row.measure == "epsilon_release"] == [0.01]
     recipe, data = planned(PACKAGE)
-    ((_, account),) = privacy_accounts(recipe, data, secret=True, trusted_packages=("another",))
+    ((_, account),) = privacy_accounts(recipe, data, secret=True, trusted_packages=TrustedPackages({"another": "1.0"}))
     assert isinstance(account, NoAccount)

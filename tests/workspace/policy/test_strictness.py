@@ -33,6 +33,10 @@ ORDER = {
     "approval.approvers": ('[approval]\napprovers = ["a", "b"]', '[approval]\napprovers = ["b"]'),
     "approval.waivers": ("[approval]\nwaivers = []", '[approval]\nwaivers = ["b"]'),
     "privacy.epsilon": ("[privacy]\nepsilon = 2", "[privacy]\nepsilon = 1"),
+    "privacy.packages": (
+        f'[privacy.packages.x]\nversion = "1"\nsha256 = "{"0" * 64}"',
+        "[privacy.packages]",
+    ),
     "audiences.public.smallest_class": (
         "[audiences.public]\nsmallest_class = 12",
         "[audiences.public]\nsmallest_class = 20",
