@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
 
 import installed_packages
@@ -27,7 +28,8 @@ from sfumato.workspace.gate.policy_text import policy_toml
 from sfumato.workspace.policy.installed_packages import find_trusted_packages, installed_package
 from sfumato.workspace.policy.policy import Policy, parse_policy, read_policy_of_workspace
 from sfumato.workspace.release.report import read_public_release
-from sfumato.workspace.reporting.privacy_promise import promise_sentences
+from sfumato.workspace.release.users import privacy_table
+from sfumato.workspace.reporting.privacy_promise import PrivacyPromise, promise_sentences
 from sfumato.workspace.service.prepare import prepare_on_source
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
@@ -124,6 +126,13 @@ def sentences_of(workspace: Workspace, run_id: int) -> str:
     promise = read_public_release(workspace, run_id).privacy
     assert promise is not None
     return " ".join(promise_sentences(promise))
+
+
+def test_the_record_of_disclosure_control_may_name_unchecked_packages() -> None:
+    schema = json.loads((files("sfumato.workspace.documents") / "disclosure-control.schema.json").read_text("utf-8"))
+    table = privacy_table(PrivacyPromise(0.01, 0.02, packages=(f"{NAME} 1.0",)))
+    assert table["unchecked_packages"] == [f"{NAME} 1.0"]
+    assert table.keys() <= schema["properties"]["privacy"]["properties"].keys()
 
 
 def is_covered(workspace: Workspace, run_id: int) -> bool:
