@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
 
 import installed_packages
@@ -26,8 +27,10 @@ from sfumato.workspace.gate.package_accounts import trusted_packages_of_run
 from sfumato.workspace.gate.policy_text import policy_toml
 from sfumato.workspace.policy.installed_packages import find_trusted_packages, installed_package
 from sfumato.workspace.policy.policy import Policy, parse_policy, read_policy_of_workspace
+from sfumato.workspace.release.dossier import read_dossier
 from sfumato.workspace.release.report import read_public_release
-from sfumato.workspace.reporting.privacy_promise import promise_sentences
+from sfumato.workspace.release.users import privacy_table
+from sfumato.workspace.reporting.privacy_promise import PrivacyPromise, promise_sentences
 from sfumato.workspace.service.prepare import prepare_on_source
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
@@ -126,6 +129,13 @@ def sentences_of(workspace: Workspace, run_id: int) -> str:
     return " ".join(promise_sentences(promise))
 
 
+def test_the_record_of_disclosure_control_may_name_unchecked_packages() -> None:
+    schema = json.loads((files("sfumato.workspace.documents") / "disclosure-control.schema.json").read_text("utf-8"))
+    table = privacy_table(PrivacyPromise(0.01, 0.02, packages=(f"{NAME} 1.0",)))
+    assert table["unchecked_packages"] == [f"{NAME} 1.0"]
+    assert table.keys() <= schema["properties"]["privacy"]["properties"].keys()
+
+
 def is_covered(workspace: Workspace, run_id: int) -> bool:
     run, data = find_run(workspace, run_id), planned()[1]
     named = read_policy_of_workspace(workspace.directory).packages
@@ -172,6 +182,11 @@ def test_a_named_account_counts_until_a_byte_of_the_package_changes(
     assert "It is proved" not in text
     assert is_covered(secret, run_id)
     assert "has not checked" in budget_message(secret, run_id)
+    plan, policy = plan_release(secret, run_id), read_policy_of_workspace(secret.directory)
+    dossier = read_dossier(secret, plan, policy, examine_release(secret, plan, policy), "csv", "")
+    promise = dossier.read_promise()
+    assert promise is not None
+    assert " ".join(promise_sentences(promise)) == text, "the files of a release say the same"
     (swapper / "cell_swapper" / "__init__.py").write_text("#", "utf-8")
     text = sentences_of(secret, run_id)
     assert "No guarantee of differential privacy is given" in text
