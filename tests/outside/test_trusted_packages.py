@@ -186,7 +186,8 @@ def test_a_named_account_counts_until_a_byte_of_the_package_changes(
     dossier = read_dossier(secret, plan, policy, examine_release(secret, plan, policy), "csv", "")
     promise = dossier.read_promise()
     assert promise is not None
-    assert " ".join(promise_sentences(promise)) == text, "the files of a release say the same"
+    alone = replace(promise, ledger=None)  # the files of a release also state what earlier releases cost
+    assert " ".join(promise_sentences(alone)) == text, "the files of a release say the same"
     (swapper / "cell_swapper" / "__init__.py").write_text("#", "utf-8")
     text = sentences_of(secret, run_id)
     assert "No guarantee of differential privacy is given" in text
