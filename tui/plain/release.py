@@ -262,18 +262,21 @@ def show_population_ledger(session: PlainSession) -> None:
 
 def state_other_people(session: PlainSession) -> None:
     """State that other people were asked for the open project, with a name and a reason for the audit log."""
-    from sfumato.engine.recipe.population import check_population_name
     from sfumato.workspace.policy.justification import checked_full_justification
-    from sfumato.workspace.service.population import begin_population
+    from sfumato.workspace.service.population import begin_population, check_new_population, population_names_in_use
 
     talk, project_id = session.conversation, session.current_project().id
     show_population_ledger(session)
-    name = talk.ask("What are the other people called?", "a new name", partial(check_population_name, place=""))
+    in_use = population_names_in_use(session.workspace.connection)
+    name = talk.ask(
+        "What are the other people called?", "a new name", partial(check_new_population, in_use=in_use, place="")
+    )
     reason = talk.ask(
         "Who was asked, and when? The audit log keeps the reason.",
         "a reason in words",
         partial(checked_full_justification, place=""),
     )
+    talk.say(f"The ledger of {name} begins with the whole budget. The audit log keeps your name and the reason.")
     if not talk.confirm(f"State that other people were asked, and begin the ledger of {name}?", default=False):
         talk.say("Nothing is stated.")
         return

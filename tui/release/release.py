@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -173,12 +174,12 @@ class LedgerDialog(TextDialog):
         super().__init__("Privacy ledger", [replace_unprintable(line) for line in lines])
 
 
-def check_other_people(table: dict[str, Any]) -> None:
-    """Raise BadInput unless a form names other people and says in words who was asked."""
-    from sfumato.engine.recipe.population import check_population_name
+def check_other_people(in_use: frozenset[str], table: dict[str, Any]) -> None:
+    """Raise BadInput unless a form gives other people a new name and says in words who was asked."""
     from sfumato.workspace.policy.justification import checked_full_justification
+    from sfumato.workspace.service.population import check_new_population
 
-    check_population_name(table.get("population", ""), "population")
+    check_new_population(table.get("population", ""), in_use, "population")
     checked_full_justification(str(table.get("reason", "")), "reason")
 
 
@@ -635,45 +636,56 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         """Show a ledger in a dialog."""
         await self.sfumato.open(LedgerDialog(ledger))
 
-    async def action_others(self) -> None:
+    def action_others(self) -> None:
         """Ask for a name and a reason, and state that other people were asked."""
+        if self._plan is None:
+            return
+
+        def query(workspace: Workspace) -> frozenset[str]:
+            """Read the names that are in use."""
+            from sfumato.workspace.service.population import population_names_in_use
+
+            return population_names_in_use(workspace.connection)
+
+        self.compute(query, partial(self._ask_for_other_people, self._plan.run.project_id))
+
+    async def _ask_for_other_people(self, project_id: int, in_use: frozenset[str]) -> None:
+        """Open the form for a new population of a project."""
         from ..parts.fields import FormField
         from ..parts.form import Form
 
-        if self._plan is None:
-            return
-        run_id, project_id = self._run_id, self._plan.run.project_id
-
-        def state(table: dict[str, Any] | None) -> None:
-            """State it in a thread, and look at the release again."""
-            if table is None:
-                return
-
-            def query(workspace: Workspace) -> str:
-                """Enter the statement and return the name of the project."""
-                from sfumato.workspace.service.population import begin_population
-
-                begin_population(workspace, project_id, table["population"], table["reason"])
-                row = workspace.connection.execute("SELECT name FROM project WHERE id = ?", (project_id,)).fetchone()
-                return str(row[0])
-
-            def report(project: str) -> None:
-                """Report the statement with the command that equals it, and examine the release again."""
-                words = ("population", project, "--others", table["population"], "--reason", table["reason"])
-                self.sfumato.note_command(words)
-                self.sfumato.say(f"Run {run_id} is charged to {replace_unprintable(table['population'])} from now on")
-                self._looked = None
-                self.reload()
-
-            self.compute(query, report)
-
         fields = [
-            FormField("population", "a new name for the people who were asked"),
+            FormField("population", "a new name for these people; their ledger begins with the whole budget"),
             FormField("reason", "who was asked, and when; the audit log keeps it"),
         ]
+        check = partial(check_other_people, in_use)
         await self.sfumato.open(
-            Form("Other people were asked", fields, check_other_people, topic="release population"), state
+            Form("Other people were asked", fields, check, topic="release population"),
+            partial(self._state_other_people, project_id),
         )
+
+    def _state_other_people(self, project_id: int, table: dict[str, Any] | None) -> None:
+        """State it in a thread, and examine the release again."""
+        if table is None:
+            return
+        name, reason = table["population"], table["reason"]
+
+        def query(workspace: Workspace) -> str:
+            """Enter the statement and return the name of the project."""
+            from sfumato.workspace.service.population import begin_population
+
+            begin_population(workspace, project_id, name, reason)
+            row = workspace.connection.execute("SELECT name FROM project WHERE id = ?", (project_id,)).fetchone()
+            return str(row[0])
+
+        def report(project: str) -> None:
+            """Report the statement with the command that equals it, and examine the release again."""
+            self.sfumato.note_command(("population", project, "--others", name, "--reason", reason))
+            self.sfumato.say(f"Run {self._run_id} is charged to {replace_unprintable(name)} from now on")
+            self._looked = None
+            self.reload()
+
+        self.compute(query, report)
 
     def action_close(self) -> None:
         """Close the screen, unless the release is being written."""

@@ -270,9 +270,9 @@ def _check_privacy_delta(case: ExaminedRelease) -> CheckResult:
     if not ledger.own.steps:
         raise CheckNotApplicable(sentences.NO_ACCOUNT)
     charges = spending_of_charges(ledger.own, ledger.charges)
-    uncovered = [one.run_id for one in charges if not one.covered]
+    uncovered = sorted(one.run_id for one in charges if not one.covered)
     if uncovered:
-        message = fill_sentence(sentences.DELTA_WITHOUT_PROOF, runs=uncovered)
+        message = fill_sentence(sentences.DELTA_WITHOUT_PROOF, count=len(uncovered), runs=map(str, uncovered))
         if limit is None:
             raise NotComputable(message)
         return CheckResult(message, adjusted_value=np.inf)

@@ -375,7 +375,9 @@ RECOGNISED_POPULATIONS = "; people of the population {names:list} are recognised
 DELTA_SPENT = "delta of {releases}: {spent:g}{limit}; 1 / n is {share:.3g} for {people:,} people{ledger}"
 DELTA_LIMIT = ", limit {limit:g} (policy.toml)"
 DELTA_UNKNOWN = "the delta of run {runs:commas} is unknown: an earlier version deleted the run"
-DELTA_WITHOUT_PROOF = "no proof covers run {runs:commas}, so the delta of all releases together is unknown"
+DELTA_WITHOUT_PROOF = (
+    "no proof covers {count:word run|runs} {runs:list}, so the delta of all releases together is unknown"
+)
 ACCOUNT_OF_PACKAGE = "; it has the account of {packages:commas}, which Sfumato has not checked"
 RELEASES_OF_THESE_PEOPLE = "{number:count release} of these people"
 THIS_RELEASE = "this release"

@@ -43,8 +43,13 @@ def checked_full_justification(text: str, place: str) -> str:
 
     For statements that free a budget: "ok" and "x x x" are none. Raises BadInput at ``place``.
     """
-    reason = checked_justification(text, place)
+    needed = f"needs at least {FEWEST_WORDS} different words that say who was asked, and when"
+    try:
+        reason = checked_justification(text, place)
+    except BadInput:
+        # Its own message names less than is needed here.
+        raise BadInput(place, needed) from None
     words = {"".join(c for c in word if c.isalpha()) for word in reason.casefold().split()}
     if len(words - {""}) < FEWEST_WORDS or sum(map(len, words)) < FEWEST_LETTERS:
-        raise BadInput(place, f"needs a reason of at least {FEWEST_WORDS} words that says who was asked, and when")
+        raise BadInput(place, needed)
     return reason

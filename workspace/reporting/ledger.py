@@ -124,22 +124,26 @@ def _amount_text(value: float | None, missing: str = UNBOUNDED) -> str:
 def ledger_sentences(ledger: PopulationLedger) -> list[str]:
     """Return the ledger in sentences: what was spent, what is left, and who stated what about its people."""
     projects = f" of the projects {join_names(list(ledger.projects))}" if len(ledger.projects) > 1 else ""
-    lines = [
-        f'The population "{ledger.name}"{projects}: {count_noun(len(ledger.charges), "release")} charged, epsilon '
-        f"{_amount_text(ledger.epsilon)}, delta {_amount_text(ledger.delta, 'unknown')}."
-    ]
-    if ledger.unbounded_runs:
-        runs = join_names(list(map(str, ledger.unbounded_runs)))
-        lines.append(f"No proof bounds the cost of run {runs}, so the sum has no bound.")
-    elif ledger.epsilon_left is not None:
-        lines.append(f"Of a budget of {ledger.budget:g}, {ledger.epsilon_left:.6g} is left.")
+    of_people = f'The population "{ledger.name}"{projects}'
+    runs = join_names([str(one) for one in ledger.unbounded_runs])
+    if not ledger.charges:
+        lines = [f"{of_people}: no release is charged yet."]
+    elif runs:
+        lines = [f"{of_people}: {count_noun(len(ledger.charges), 'release')} charged; the sum is unknown."]
     else:
-        lines.append("The policy sets no budget: [privacy] epsilon.")
+        spent = f"epsilon {_amount_text(ledger.epsilon)}, delta {_amount_text(ledger.delta, 'unknown')}"
+        lines = [f"{of_people}: {count_noun(len(ledger.charges), 'release')} charged, {spent}."]
+    if runs:
+        lines.append(f"No proof bounds the cost of run {runs}, so nobody can state what is left.")
+    elif ledger.epsilon_left is not None:
+        lines.append(f"Of the budget of epsilon {ledger.budget:g}, {ledger.epsilon_left:.6g} is left.")
+    else:
+        lines.append("The policy sets no budget; [privacy] epsilon sets one.")
     if ledger.largest_delta is not None:
         people = f" for {ledger.people:,} people" if ledger.people else ""
-        lines.append(f"The deltas may add up to {ledger.largest_delta:.3g}{people}.")
+        lines.append(f"All deltas together may reach {ledger.largest_delta:.3g}{people}.")
     lines += [
-        f'{one.user} stated on {one.time[:10]} that other people were asked than those of "{one.previous}": "{one.reason}".'
+        f'{one.user} stated on {one.time[:10]} that these are other people than those of "{one.previous}": "{one.reason}".'
         for one in ledger.changes
         if one.begins_population
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.population import check_population_name, fold_population_name
 
@@ -20,7 +22,7 @@ def find_project(workspace: Workspace, name: str) -> int:
     """Return the number of the project with a name. Raises NotFound."""
     row = workspace.connection.execute("SELECT id FROM project WHERE name = ?", (name,)).fetchone()
     if row is None:
-        raise NotFound(f"there is no project {name}; sfumato lists them")
+        raise NotFound(f'there is no project "{name}"; sfumato population lists all of them')
     return int(row[0])
 
 
@@ -40,13 +42,28 @@ def state_population(
         enter_statement(connection, project_id, name, size=size, identifier=identifier)
 
 
+def population_names_in_use(connection: sqlite3.Connection) -> frozenset[str]:
+    """Return the folded names of all populations that a project was ever of, or a release was charged to."""
+    # Of a deleted project the charges alone remain.
+    charged = {fold_population_name(name) for one in read_charges(connection) for name in one.populations}
+    return read_population_registry(connection).folded_names | charged
+
+
+def check_new_population(name: object, in_use: frozenset[str], place: str) -> str:
+    """Return the name of a population that begins, without blanks around it. Raises BadInput where it is in use."""
+    name = check_population_name(name, place)
+    if fold_population_name(name) in in_use:
+        join = "sfumato population PROJECT --name NAME"
+        raise BadInput(place, f'"{name}" is in use in this workspace; choose a new name, or join those people: {join}')
+    return name
+
+
 def begin_population(workspace: Workspace, project_id: int, name: str, reason: str) -> None:
     """State that other people were asked for a project than before, so that a new population with a new ledger begins.
 
     The audit log keeps who stated it, and why. Raises BadInput for a weak reason or a name that is in use, and
     NotReleased where the policy does not let this account waive.
     """
-    name = check_population_name(name, "--others")
     reason = checked_full_justification(reason, "--reason")
     policy = read_policy_of_workspace(workspace.directory)
     # It frees a budget as a waiver does.
@@ -55,12 +72,5 @@ def begin_population(workspace: Workspace, project_id: int, name: str, reason: s
             f"{user()} may not state that other people were asked; the policy lets {', '.join(policy.waivers)}"
         )
     with workspace.write_transaction() as connection:
-        registry, folded = read_population_registry(connection), fold_population_name(name)
-        # Of a deleted project the charges alone remain.
-        charged = (fold_population_name(old) for one in read_charges(connection) for old in one.populations)
-        if registry.is_known(name) or folded in charged:
-            raise BadInput(
-                "--others",
-                f'"{name}" is a population of this workspace already; choose a new name, or join it with --name',
-            )
+        name = check_new_population(name, population_names_in_use(connection), "--others")
         enter_statement(connection, project_id, name, reason=reason)

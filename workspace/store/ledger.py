@@ -165,9 +165,10 @@ class PopulationRegistry:
         key = self.key_of(name)
         return max((one.size or 0 for one in self.changes if self.key_of(one.population) == key), default=0)
 
-    def is_known(self, name: str) -> bool:
-        """Return whether a project is, or was, of a population with this name."""
-        return fold_population_name(name) in self._names
+    @property
+    def folded_names(self) -> frozenset[str]:
+        """Return the names, in the form in which they are compared, of all populations that a project is, or was, of."""
+        return frozenset(self._names)
 
     def declared_apart(self, names: Collection[str]) -> set[str]:
         """Return the keys of the populations from which one of these was begun because other people were asked."""
