@@ -655,7 +655,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         from ..parts.form import Form
 
         fields = [
-            FormField("population", "a new name for these people; their ledger begins with the whole budget"),
+            FormField("population", "a new name; the ledger of these people begins with the whole budget"),
             FormField("reason", "who was asked, and when; the audit log keeps it"),
         ]
         check = partial(check_other_people, in_use)
