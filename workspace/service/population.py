@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from sfumato.engine.errors import BadInput
+from sfumato.engine.errors import BadInput, near_miss_hint
 from sfumato.engine.recipe.population import check_population_name, fold_population_name
 
 from ..audit import user
@@ -36,8 +36,16 @@ def ledger_of_project(workspace: Workspace, project_id: int) -> PopulationLedger
 def state_population(
     workspace: Workspace, project_id: int, name: str, size: int | None = None, identifier: str | None = None
 ) -> None:
-    """State that the people of a project are those of a population, and join both ledgers. Raises BadInput."""
+    """State that the people of a project are those of a population, and join both ledgers.
+
+    Raises BadInput for a name that nobody could read, or for an identifier that no table of the project has.
+    """
     name = check_population_name(name, "--name")
+    known = {one for dataset in workspace.list_datasets(project_id) for one in dataset.schema.names}
+    # A misspelt identifier would recognise nobody, without a word.
+    if identifier is not None and known and identifier not in known:
+        hint = near_miss_hint(identifier, sorted(known))
+        raise BadInput("--identifier", f'no table of the project has a variable "{identifier}"{hint}')
     with workspace.write_transaction() as connection:
         enter_statement(connection, project_id, name, size=size, identifier=identifier)
 

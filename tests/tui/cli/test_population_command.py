@@ -176,6 +176,10 @@ def test_a_name_frees_no_budget(call: Call, charged: str) -> None:
         ((PROJECT, "--size", "7"), "--size and --identifier go with --name"),
         ((PROJECT, "--name", "A", "--others", "B", "--reason", REASON), "either --name"),
         ((PROJECT, "--name", "..."), "--name: must be the name of the people"),
+        (
+            (PROJECT, "--name", "A", "--identifier", "regoin"),
+            '--identifier: no table of the project has a variable "regoin"; did you mean "region"?',
+        ),
     ],
 )
 def test_what_cannot_be_stated_is_one_message_and_changes_nothing(
