@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -12,10 +13,17 @@ from ..data.arrays import Booleans, Integers
 from ..data.microdata import Microdata
 
 
+def order_by_values(data: Microdata, names: Iterable[str]) -> Integers:
+    """Return the rows of the records (n,) in the order of their values of some variables."""
+    # Neither the order of the variables nor that of levels must choose who is attacked: variables go by name, and levels
+    # only tell records apart that agree in all numbers. The last key of lexsort is its first.
+    keys = sorted(names, key=lambda name: (not data.schema[name].kind.has_levels, name))
+    return np.asarray(np.lexsort([data.numbers(name) for name in keys]), dtype=np.int64)
+
+
 def draw_rows(data: Microdata, most: int, rng: np.random.Generator) -> Integers:
     """Draw the rows of at most ``most`` random records, in the order of the records' values."""
-    # In the order of their names: the order of the variables must not choose who is attacked.
-    order = np.lexsort([data.numbers(name) for name in sorted(data.schema.names)])
+    order = order_by_values(data, data.schema.names)
     if len(order) <= most:
         return np.asarray(order, dtype=np.int64)
     return np.asarray(order[np.sort(rng.choice(len(order), most, replace=False))], dtype=np.int64)

@@ -47,6 +47,7 @@ from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import equivalence_classes, joint_classes
 from ..statistics.columns import column_scales, missing_values_text
+from ._attacked_records import order_by_values
 from ._compared import comparison_codes
 
 KeyCodes = Sequence[Integers]
@@ -469,7 +470,7 @@ def inference_attack(confidential: Microdata, released: Microdata, spec: Inferen
     target = _target_values(confidential, released, spec)
     found, guessed = target.attack(known), target.attack(nothing)
     # Sorted by value, so that the samples do not depend on the order of the file.
-    order = np.lexsort([confidential.numbers(name) for name in (*sorted(names), spec.sensitive)])
+    order = order_by_values(confidential, (*names, spec.sensitive))
     drawn = (order[run.rng.integers(0, len(order), len(released))] for _ in range(spec.resamples))
     samples = [target.attack(known, rows) for rows in drawn]
     remark = "; ".join(filter(None, (learned_bins_text(spec.bins), target.remark)))

@@ -73,8 +73,8 @@ def test_a_missing_level_that_nothing_reports_is_seen_in_the_release(monkeypatch
 def test_a_public_key_that_the_account_never_sees_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     real = budget.privacy_accounts
 
-    def old(recipe: Recipe, data: Microdata, *, secret: bool) -> Any:
-        return real(recipe, data, secret=True)
+    def old(recipe: Recipe, data: Microdata, *, secret: bool, **trusted: Any) -> Any:
+        return real(recipe, data, secret=True, **trusted)
 
     monkeypatch.setattr(privacy, "release_domain", lambda *given: ())
     recipe = of("all declared")

@@ -251,7 +251,8 @@ def _shape(kind: str, statistics: np.ndarray) -> np.ndarray:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["regression", "counts"])
 def test_ratios_of_shadows_are_those_of_a_closed_form_and_their_areas_agree(kind: str) -> None:
-    found = compared(kind, 30, 60, 3, with_learned=False)
+    # counts are computed quickly, and tell less apart by as many shadows
+    found = compared(kind, 30, 60 if kind == "regression" else 200, 3, with_learned=False)
     assert found["apart"] < 0.02
     exact, shadows = found["exact"], found["ratios of shadows"]
     z = (shadows[:, 0] - exact[:, 0]) / np.hypot(shadows[:, 1], exact[:, 1])

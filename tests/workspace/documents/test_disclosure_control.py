@@ -124,11 +124,11 @@ def test_a_record_that_says_less_or_otherwise_does_not_follow_the_schema(
 def test_hostile_words_hide_nothing_in_the_record(
     workspace: Workspace, hostile: int, tmp_path: Path, validate: Callable[[Any], Any]
 ) -> None:
-    write_run_release(workspace, hostile, tmp_path / "out", reason="\u202e\x00reason\u200b")
+    write_run_release(workspace, hostile, tmp_path / "out", reason="\u202e\x00agreed with the board\u200b")
     text = (tmp_path / "out/internal/disclosure-control.json").read_text("utf-8")
     assert not [char for char in text if char != "\n" and not char.isprintable()]
     validate(json.loads(text))
-    assert json.loads(text)["reason"] == "\ufffd\ufffdreason\ufffd"
+    assert json.loads(text)["reason"] == "\ufffd\ufffdagreed with the board\ufffd"
 
 
 def test_a_number_that_json_has_not_is_never_written() -> None:
