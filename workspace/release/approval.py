@@ -259,7 +259,7 @@ def _no_person_reason(uid: int) -> str:
         return f"it is a system account (below {least}, the first number of people)"
     # Services run under such accounts, and whoever commands the service approves.
     if Path(account.pw_shell).name in NO_LOGIN_SHELLS:
-        return f"nobody can log in to it (its shell is {account.pw_shell})"
+        return f"no person can log in to it (its shell is {account.pw_shell})"
     return ""
 
 

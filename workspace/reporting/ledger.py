@@ -134,7 +134,7 @@ def ledger_sentences(ledger: PopulationLedger) -> list[str]:
         spent = f"epsilon {_amount_text(ledger.epsilon)}, delta {_amount_text(ledger.delta, 'unknown')}"
         lines = [f"{of_people}: {count_noun(len(ledger.charges), 'release')} charged, {spent}."]
     if runs:
-        lines.append(f"No proof bounds the cost of run {runs}, so nobody can state what is left.")
+        lines.append(f"No proof bounds the cost of run {runs}, so what is left is unknown.")
     elif ledger.epsilon_left is not None:
         lines.append(f"Of the budget of epsilon {ledger.budget:g}, {ledger.epsilon_left:.6g} is left.")
     else:

@@ -297,7 +297,7 @@ def accounts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ("uid", "why"),
     [
         (33, r"www-data, uid 33, which is no account of a person.*system account \(below 1000"),
-        (4_000_003, r"web-service.*nobody can log in to it \(its shell is /usr/sbin/nologin\)"),
+        (4_000_003, r"web-service.*no person can log in to it \(its shell is /usr/sbin/nologin\)"),
         (4_000_004, r"mail-service.*its shell is /bin/false"),
     ],
 )
