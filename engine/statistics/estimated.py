@@ -12,10 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from ..data.intervals import UNBOUNDED, Range
-from .columns import column_scales
 
 CONFIDENCE = 0.95
 
@@ -104,5 +101,7 @@ def ratio_with_interval(first: ValueWithInterval, second: ValueWithInterval) -> 
 
 
 def _power_of_two_above(values: Sequence[float]) -> float:
-    """Return a power of two near the largest finite absolute value, 1 where all are 0."""
-    return float(column_scales(np.array([value for value in values if math.isfinite(value)])))
+    """Return the power of two above the largest finite absolute value, 1 where all are 0."""
+    # As ``column_scales`` does, which would load numerical libraries for every screen that reads an interval.
+    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    return math.ldexp(1.0, max(-1021, min(math.frexp(largest)[1], 1023)))
