@@ -9,7 +9,6 @@ wide.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..data.intervals import UNBOUNDED, Range
@@ -86,8 +85,8 @@ def ratio_with_interval(first: ValueWithInterval, second: ValueWithInterval) -> 
     (low, high), (least, most) = first.interval, second.interval
     if low == high and least == most:
         return ValueWithInterval(a / b, a / b, a / b)
-    # Each side in a power of two near its finite values: products of four of them neither overflow nor vanish.
-    unit, other_unit = (_power_of_two_above(side) for side in ((a, low, high), (b, least, most)))
+    # Each side in a power of two near its value: products of four of them neither overflow nor vanish.
+    unit, other_unit = _power_of_two_above(a or high), _power_of_two_above(b)
     x, y = a / unit, b / other_unit
     low, high, least, most = low / unit, high / unit, least / other_unit, most / other_unit
     under, over = low * (2 * x - low), least * (2 * y - least)
@@ -100,8 +99,7 @@ def ratio_with_interval(first: ValueWithInterval, second: ValueWithInterval) -> 
     return ValueWithInterval(a / b, min(lower, a / b), max((x * y + root) / over * unit / other_unit, a / b))
 
 
-def _power_of_two_above(values: Sequence[float]) -> float:
-    """Return the power of two above the largest finite absolute value, 1 where all are 0."""
+def _power_of_two_above(value: float) -> float:
+    """Return the power of two above the absolute value, 1 for 0 and infinity."""
     # As ``column_scales`` does, which would load numerical libraries for every screen that reads an interval.
-    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
-    return math.ldexp(1.0, max(-1021, min(math.frexp(largest)[1], 1023)))
+    return math.ldexp(1.0, max(-1021, min(math.frexp(value)[1], 1023)))
