@@ -36,7 +36,7 @@ class AttackEvaluation:
     true_positives: share of the targets that score above all but the allowed controls
     false_positives: allowed share of the controls
     p_value: joint p-value of AUC and true positives
-    detectable_area: smallest AUC that would have been detected
+    detectable_area: smallest AUC that would have been detected if only one attacker saw the leak
     selected_attackers: positions of the attackers selected by AUC
     """
 
@@ -131,7 +131,8 @@ def detectable_area(first: Floats, second: Floats, limit: float, power: float = 
     """Return the smallest AUC of one attacker that exceeds 1/2 by more than ``limit`` with this power; at most 1.
 
     ``first`` and ``second`` (P, K) are permuted AUCs of the halves. The power is averaged over which attacker has the
-    leak.
+    leak, and the others see nothing of it. That is the hardest case: a leak of this size that all see is found more
+    often, 93 % to 97 % of the time among six unrelated attackers (``tests/engine/adversary/test_calibration.py``).
     """
     k = first.shape[1]
     sides = []

@@ -236,12 +236,29 @@ class VarianceShares:
 class CrossedMean:
     """Mean of a crossed layout with its variance.
 
-    combined: the mean with its variance and degrees of freedom
+    combined: the mean with its variance and degrees of freedom, of the values divided by ``unit``
+    unit: power of two near the values, so that no square leaves the range of floating-point numbers
     shares: shares of the variance; None where all values are equal
     """
 
     combined: MeanWithVariance
+    unit: float
     shares: VarianceShares | None
+
+    @property
+    def estimate(self) -> float:
+        """Return the mean."""
+        return self.combined.estimate * self.unit
+
+    @property
+    def standard_error(self) -> float:
+        """Return the standard error of the mean."""
+        return float(np.sqrt(self.combined.variance)) * self.unit
+
+    def interval(self, confidence: float = _CONFIDENCE, within: Range = UNBOUNDED) -> tuple[float, float]:
+        """Return the lower and the upper end of the confidence interval, inside the range of the quantity."""
+        half = t_quantile(self.combined.degrees_of_freedom, confidence) * self.standard_error
+        return bounded_interval(self.estimate, half, within)
 
 
 def crossed_mean(values: Floats) -> CrossedMean:
@@ -251,8 +268,10 @@ def crossed_mean(values: Floats) -> CrossedMean:
     m, replicates = values.shape
     if min(m, replicates) < 2:
         raise ValueError("a crossed layout needs two or more rows and columns")
-    if np.ptp(values) == 0:
-        return CrossedMean(MeanWithVariance(float(values[0, 0]), 0.0, np.inf), None)
+    if values.min() == values.max():
+        return CrossedMean(MeanWithVariance(float(values[0, 0]), 0.0, np.inf), 1.0, None)
+    unit = float(column_scales(values.ravel()))
+    values = values / unit
     squares, degrees = _analysis_of_variance(values)
     parts = _variance_components(squares)
     shares = VarianceShares(*(float(part) for part in parts / parts.sum()))
@@ -261,7 +280,7 @@ def crossed_mean(values: Floats) -> CrossedMean:
         if min(values.shape) < _MIN_FOR_SATTERTHWAITE
         else _satterthwaite_variance(squares, degrees)
     )
-    return CrossedMean(MeanWithVariance(float(values.mean()), total / values.size, df), shares)
+    return CrossedMean(MeanWithVariance(float(values.mean()), total / values.size, df), unit, shares)
 
 
 def _analysis_of_variance(values: Floats) -> tuple[Floats, Floats]:

@@ -85,11 +85,21 @@ def ratio_with_interval(first: ValueWithInterval, second: ValueWithInterval) -> 
     (low, high), (least, most) = first.interval, second.interval
     if low == high and least == most:
         return ValueWithInterval(a / b, a / b, a / b)
-    under, over = low * (2 * a - low), least * (2 * b - least)
-    root = math.sqrt(max(0.0, (a * b) ** 2 - under * most * (2 * b - most)))
-    lower = under / (a * b + root) if a else 0.0
+    # Each side in a power of two near its value: products of four of them neither overflow nor vanish.
+    unit, other_unit = _power_of_two_above(a or high), _power_of_two_above(b)
+    x, y = a / unit, b / other_unit
+    low, high, least, most = low / unit, high / unit, least / other_unit, most / other_unit
+    under, over = low * (2 * x - low), least * (2 * y - least)
+    root = math.sqrt(max(0.0, (x * y) ** 2 - under * most * (2 * y - most)))
+    lower = under / (x * y + root) * unit / other_unit if a else 0.0
     # A divisor that may be 0 leaves the ratio without an upper end.
     if least <= 0:
         return ValueWithInterval(a / b, min(lower, a / b), math.inf)
-    root = math.sqrt(max(0.0, (a * b) ** 2 - over * high * (2 * a - high)))
-    return ValueWithInterval(a / b, min(lower, a / b), max((a * b + root) / over, a / b))
+    root = math.sqrt(max(0.0, (x * y) ** 2 - over * high * (2 * x - high)))
+    return ValueWithInterval(a / b, min(lower, a / b), max((x * y + root) / over * unit / other_unit, a / b))
+
+
+def _power_of_two_above(value: float) -> float:
+    """Return the power of two above the absolute value, 1 for 0 and infinity."""
+    # As ``column_scales`` does, which would load numerical libraries for every screen that reads an interval.
+    return math.ldexp(1.0, max(-1021, min(math.frexp(value)[1], 1023)))

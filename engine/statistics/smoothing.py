@@ -15,6 +15,7 @@ import numpy as np
 
 from ..data.arrays import Floats, Integers
 from ..data.sorting import sorted_unique
+from .columns import column_scales
 
 MAX_DECIMALS = 6
 
@@ -48,13 +49,16 @@ def smooth_donor_values(
     weight: number of donors that each one counts for, above 0, (d,); default: 1
     """
     groups = int(donor_group.max()) + 1
+    # Squares of the donors themselves may overflow, or vanish.
+    unit = float(column_scales(donors))
+    values, donors = values / unit, donors / unit
     mean, sd, width = _group_kernels(donors, donor_group, groups, weight)
     everywhere = _group_kernels(donors, np.zeros(len(donors), dtype=np.int64), 1, weight)[2][0]
     # A group of one value has no width of its own, and would release that value.
     here = np.where(width > 0, width, everywhere)[group]
     ratio = np.divide(here, sd[group], out=np.zeros(len(values)), where=width[group] > 0)
     moved = values - mean[group] + here * noise(len(values))
-    return np.asarray(mean[group] + moved / np.sqrt(1 + ratio**2))
+    return np.asarray(mean[group] + moved / np.sqrt(1 + ratio**2)) * unit
 
 
 def _group_kernels(

@@ -205,11 +205,11 @@ def _mean_with_interval(values: Floats, within: Range) -> tuple[float, float | N
 
     There is no interval where all values are equal.
     """
-    if np.ptp(values) == 0:
+    if values.min() == values.max():
         return float(values.flat[0]), None, None
     if min(values.shape) == 1:
         return monte_carlo_mean(values.ravel().tolist(), within=within)
-    found = crossed_mean(values).combined
+    found = crossed_mean(values)
     return (found.estimate, *found.interval(within=within))
 
 
@@ -252,7 +252,7 @@ def _shares_of_variance(layout: _CrossedLayout) -> tuple[float, float, float] | 
     kept = layout.complete_values
     if not kept.size:
         return NotComputable(layout.missing)
-    if np.ptp(kept) == 0 and kept.size > 1:
+    if kept.size > 1 and kept.min() == kept.max():
         return NotComputable("all values are equal")
     # At level 0 all beliefs are the truth, so only the datasets vary.
     if layout.empty_row.level == 0 and len(kept) > 1:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import kstest, norm
+from scipy.stats import binomtest, kstest, norm
 
 from sfumato.engine.adversary.calibration import (
     _count_true_positives,
@@ -30,14 +31,14 @@ def scores(people: int, attackers: int, rng: np.random.Generator) -> Floats:
 
 
 def simulated(
-    runs: int, targets: int, controls: int, attackers: int, shift: float = 0.0
+    runs: int, targets: int, controls: int, attackers: int, shift: float = 0.0, *, independent: bool = False
 ) -> tuple[Floats, float, Floats]:
     """P-values, coverage of 1/2 and detectable areas of so many simulations in which the last attacker sees a leak of this size."""
     p_values, covered, detectable = np.empty(runs), np.empty(runs), np.empty(runs)
     member: Booleans = np.arange(targets + controls) < targets
     for seed in range(runs):
         rng = np.random.default_rng(seed)
-        own = scores(len(member), attackers, rng)
+        own = rng.normal(size=(len(member), attackers)) if independent else scores(len(member), attackers, rng)
         own[member, -1] += shift
         found = evaluate_best_attacker(own, member, draw_first_half(member, rng), 0.05, rng, 199)
         p_values[seed], covered[seed] = found.p_value, found.lower <= 0.5 <= found.upper
@@ -82,6 +83,68 @@ def test_a_leak_of_the_detectable_size_is_found_four_times_in_five() -> None:
         found.append(evaluate_best_attacker(own, member, draw_first_half(member, rng), 0.05, rng, 199).lower > 0.5)
     print(f"detectable area {np.mean(detectable):.3f}, found in {np.mean(found):.1%}")
     assert 0.74 <= np.mean(found) <= 0.86
+
+
+def leaky(own: Floats, member: Booleans, area: float, kind: str, attackers: Sequence[int], seed: int) -> Floats:
+    """Scores in which some attackers see a leak of this AUC: all members lean, or a share of them is known for certain."""
+    found = own.copy()
+    known = member & (np.random.default_rng([seed, 1]).random(len(member)) < 2 * (area - 0.5))
+    for attacker in attackers:
+        if kind == "shift":
+            found[member, attacker] += norm.ppf(area) * np.sqrt(2)
+        else:
+            found[known, attacker] = 9.0
+    return found
+
+
+def share_found(targets: int, controls: int, attackers: int, kind: str, runs: int) -> tuple[float, float, float]:
+    """Share of simulated leaks of the detectable size that are found: seen by one attacker, by one and of the size that is significant half of the time, by all."""
+    member: Booleans = np.arange(targets + controls) < targets
+    detectable = simulated(20, targets, controls, attackers, independent=True)[2].mean()
+    # Without the allowance for power: the critical value alone, at 1.96 of 1.96 + .84 standard errors.
+    half_as_often = 0.5 + (detectable - 0.5) * 1.96 / (1.96 + norm.ppf(0.8))
+    found = np.zeros((runs, 3))
+    for seed in range(runs):
+        rng = np.random.default_rng([seed, targets, controls, attackers])
+        own = rng.normal(size=(len(member), attackers))
+        own_one, everyone = [seed % attackers], list(range(attackers))
+        for at, (area, who) in enumerate(
+            ((detectable, own_one), (half_as_often, own_one), (detectable, everyone))[: 3 if attackers > 1 else 2]
+        ):
+            some = leaky(own, member, area, kind, who, seed)
+            found[seed, at] = (
+                evaluate_best_attacker(some, member, draw_first_half(member, rng), 0.05, rng, 199).lower > 0.5
+            )
+    one, half, everyone_sees = found.mean(axis=0)
+    print(
+        f"{targets} members, {controls} controls, {attackers} attackers, {kind}: {one:.1%}, {half:.1%}, {everyone_sees:.1%}"
+    )
+    return float(one), float(half), float(everyone_sees)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["shift", "certain"])
+def test_a_leak_that_one_attacker_sees_is_found_four_times_in_five_and_one_that_all_see_more_often(kind: str) -> None:
+    runs = 70
+    one, half, everyone = share_found(100, 100, 6, kind, runs)
+    assert binomtest(round(one * runs), runs, 0.8).pvalue > 0.001
+    # The negative control: the critical value without the allowance for power.
+    assert binomtest(round(half * runs), runs, 0.8).pvalue < 0.001
+    assert everyone > one
+    assert everyone > 0.85
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("kind", ["shift", "certain"])
+@pytest.mark.parametrize(("targets", "controls"), [(50, 50), (100, 100), (300, 200), (500, 500), (1000, 1000)])
+@pytest.mark.parametrize("attackers", [1, 12])
+def test_the_detectable_area_has_its_power_from_fifty_to_a_thousand_controls(
+    targets: int, controls: int, attackers: int, kind: str
+) -> None:
+    """A hold-out of 100 to 2,000 records, of which half are scored; two standard errors of 400 runs beside .75 to .87."""
+    one, half, _ = share_found(targets, controls, attackers, kind, 400)
+    assert 0.75 - 0.04 <= one <= 0.87 + 0.04
+    assert half < 0.65
 
 
 @pytest.mark.slow

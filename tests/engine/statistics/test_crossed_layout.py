@@ -26,10 +26,10 @@ CHANCE = 1e-4
 def test_it_is_the_analysis_of_variance_of_r() -> None:
     """R 4: a <- summary(aov(y ~ dataset + noise))[[1]]; V <- (MS[1] + MS[2] - MS[3])/20; nu <- (20 V)^2/sum(MS^2/df)."""
     found = crossed_mean(np.array(VALUES))
-    assert found.combined.estimate == pytest.approx(12.02, rel=1e-12)
-    assert found.combined.variance == pytest.approx(0.71365, rel=1e-10)
+    assert found.estimate == pytest.approx(12.02, rel=1e-12)
+    assert found.standard_error**2 == pytest.approx(0.71365, rel=1e-10)
     assert found.combined.degrees_of_freedom == pytest.approx(6.1851162100, rel=1e-10)
-    assert found.combined.interval() == pytest.approx((9.9678069655, 14.0721930345), rel=1e-10)
+    assert found.interval() == pytest.approx((9.9678069655, 14.0721930345), rel=1e-10)
     assert found.shares is not None
     shares = found.shares.datasets, found.shares.noise, found.shares.interaction
     assert shares == pytest.approx((0.5921144819, 0.3997991546, 0.0080863635), abs=1e-9)
@@ -39,12 +39,12 @@ def test_without_one_component_it_is_student_s_interval_of_the_other_s_means() -
     rows = np.random.default_rng(1).normal(size=(6, 1)) + np.zeros((1, 5))
     for values in (rows, rows.T):
         found = crossed_mean(values)
-        assert found.combined.interval() == pytest.approx(monte_carlo_mean(rows[:, 0].tolist())[1:], rel=1e-9)
+        assert found.interval() == pytest.approx(monte_carlo_mean(rows[:, 0].tolist())[1:], rel=1e-9)
 
 
 def test_equal_values_have_no_variance_to_share() -> None:
     found = crossed_mean(np.full((4, 5), 0.1))
-    assert (found.combined.estimate, found.combined.variance, found.shares) == (0.1, 0.0, None)
+    assert (found.estimate, found.standard_error, found.shares) == (0.1, 0.0, None)
 
 
 @pytest.mark.parametrize("shape", [(1, 5), (5, 1)])
@@ -65,8 +65,8 @@ def test_order_place_and_scale_of_the_values_do_not_matter(drawn: np.ndarray, ra
     found = crossed_mean(values)
     rows, columns = (random.sample(range(n), n) for n in values.shape)
     turned = crossed_mean(7.0 + 3.0 * values[np.ix_(rows, columns)].T)
-    half, other = (one.combined.interval()[1] - one.combined.estimate for one in (found, turned))
-    assert turned.combined.estimate == pytest.approx(7.0 + 3.0 * found.combined.estimate)
+    half, other = (one.interval()[1] - one.estimate for one in (found, turned))
+    assert turned.estimate == pytest.approx(7.0 + 3.0 * found.estimate)
     assert other == pytest.approx(3.0 * half, rel=1e-6, abs=1e-9)
     assert (found.shares is None) == (np.ptp(values) == 0)
     if found.shares is not None and turned.shares is not None:
@@ -112,7 +112,7 @@ def layouts(shape, parts, repetitions: int, seed: int) -> np.ndarray:
 
 def covering(values: np.ndarray) -> int:
     """How many of the bands hold 0, the mean over fresh datasets and fresh noise."""
-    bands = [crossed_mean(one).combined.interval() for one in values]
+    bands = [crossed_mean(one).interval() for one in values]
     return sum(lower <= 0 <= upper for lower, upper in bands)
 
 
