@@ -163,6 +163,11 @@ CASES: dict[str, list[Case]] = {
         case("plan", f"none{EVIL}", *IN, status=2),
     ],
     "policy": [case("policy", *IN, machine=True)],
+    "population": [
+        case("population", *IN, machine=True),
+        case("population", "調査", *IN),
+        case("population", f"none{EVIL}", *IN, status=2),
+    ],
     "recipes": [case("recipes"), case("recipes", "randhie", machine=True)],
     "records": [case("records", "1", "--values", *IN), case("records", "1", "--weights", *IN, status=2)],
     "search": [

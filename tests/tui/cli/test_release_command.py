@@ -101,7 +101,7 @@ def test_a_check_that_blocks_is_waived_by_name(done: str, sfumato: Command, caps
     for waiver, said in (
         ("unmet_thresholds", "not CHECK=REASON"),
         ("unmet_threshold=x", "did you mean"),
-        ("extremes=x", "does not block"),
+        ("extremes=agreed with the board", "does not block"),
         ("unmet_thresholds= ", "needs a reason"),
         ("unmet_thresholds=\u200b", "needs a reason"),
     ):

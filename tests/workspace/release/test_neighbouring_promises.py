@@ -104,8 +104,8 @@ def test_promises_that_the_data_decide_are_noticed(monkeypatch: pytest.MonkeyPat
 def test_promises_that_ignore_the_key_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     real = budget.privacy_accounts
 
-    def old(recipe: Recipe, data: Microdata, *, secret: bool) -> Any:
-        return real(recipe, data, secret=True)
+    def old(recipe: Recipe, data: Microdata, *, secret: bool, **trusted: Any) -> Any:
+        return real(recipe, data, secret=True, **trusted)
 
     for module in (users, tasks):
         monkeypatch.setattr(module, "privacy_accounts", old)
