@@ -113,8 +113,9 @@ def _profile_column(name: str, values: pd.Series, about: ColumnDescription) -> C
     if signs:
         codes = (*codes, *signs)
         present = present[~present.isin(signs)]
-        if SUPPRESSED not in signs or len(signs) > 1 or _are_numbers(present):
-            present = read_numbers(present)
+        # beside ``*`` there may be words, which stay as they are
+        numbers = read_numbers(present)
+        present = numbers if numbers.notna().all() else present
     distinct = int(present.nunique())
     kind = _kind_from_labels(present, distinct, about) or _kind_from_values(present, distinct)
     variable = Variable(name, kind, labels=non_blank_labels(about.labels), missing=codes, title=about.title)
@@ -139,13 +140,6 @@ def _profile_column(name: str, values: pd.Series, about: ColumnDescription) -> C
         )
         question = f"{shown} {verb} taken for {noun}{levels}; --as {name}=categorical makes {them}"
     return ColumnProfile(variable, missing, distinct, question=question, signs=signs)
-
-
-def _are_numbers(present: pd.Series) -> bool:
-    """Return whether all texts (k,) write numbers."""
-    from sfumato.engine.data.spelling import read_numbers
-
-    return bool(len(present)) and bool(read_numbers(present).notna().all())
 
 
 def _signs_of_no_value(present: pd.Series, times: NDArray[np.intp] | None) -> tuple[str, ...]:

@@ -113,7 +113,8 @@ def detect_text_format(
     first = 0 if line is None else 1
     if "skip" in known:
         first, line = int(known["skip"].value), None
-    lines = "".join(text.splitlines(keepends=True)[first:])
+    # as text_streams skips lines: other signs that Python counts as ends of lines stay within cells
+    lines = "\n".join(text.split("\n")[first:])
     given = (known["delimiter"].value if "delimiter" in known else "") or (line.group(1) if line else "")
     delimiter, quote, rows, starts = _detect_separator(lines, given, known["quote"].value if "quote" in known else None)
     preamble = 0 if "skip" in known else _preamble_rows(rows)
@@ -489,14 +490,24 @@ def _detect_footer(tail: bytes, encoding: str, delimiter: str, quote: str, colum
     none = SettingReason("footer", "0", "the last line is like the others")
     if encoding.startswith(("utf-16", "utf-32")) or delimiter == " " or columns < 2:
         return none
-    lines = tail.decode(encoding, "replace").splitlines()[-MAX_FOOTER_LINES:]
+    text = tail.decode(encoding, "replace")
+    all_lines = [line.rstrip("\r") for line in text.removesuffix("\n").split("\n" if "\n" in text else "\r")]
+    lines = all_lines[-MAX_FOOTER_LINES:]
+    # where several rows begin with such a word, it is a level of the first column
+    may_be_total = (
+        sum(TOTAL_WORDS.fullmatch(line.partition(delimiter)[0].strip(f" {quote}")) is not None for line in all_lines)
+        == 1
+    )
     count, total = 0, False
     for line in reversed(lines):
         # a quotation mark alone is the middle of a cell of several lines
         if quote and line.count(quote) % 2:
             return none
-        cells: list[str] = next(split_rows([line], delimiter, quote, skip_blanks=False), []) if line.strip() else []
-        total = bool(cells) and TOTAL_WORDS.fullmatch(cells[0].strip()) is not None
+        try:
+            cells: list[str] = next(split_rows([line], delimiter, quote, skip_blanks=False), []) if line.strip() else []
+        except csv.Error:
+            return none
+        total = may_be_total and bool(cells) and TOTAL_WORDS.fullmatch(cells[0].strip()) is not None
         if len(cells) == columns and not total:
             break
         count += 1

@@ -9,6 +9,7 @@ import os
 import re
 import zlib
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
@@ -60,13 +61,15 @@ def find_source(file: str, recipe_folder: Path | None = None, place: str = "data
     path = recipe_folder / path if recipe_folder is not None and not path.is_absolute() else path
     try:
         name = _check_printable(path.name, place)
-        opened = os.fdopen(open_plain(path, follow=True), "rb")
-        size = os.fstat(opened.fileno()).st_size
-        # /proc/self/fd, by which Arrow reopens the file, does not exist on every system
-        packed = opened.peek(2)[:2] == GZIP_SIGNATURE
-        if not packed and size > large_file_bytes() and (stays := OpenedFile(opened)).path.exists():
-            return SourceFile(name, stays)
-        with opened, bounded_memory(size, path.name, place):
+        with ExitStack() as closing:
+            opened = closing.enter_context(os.fdopen(open_plain(path, follow=True), "rb"))
+            size = os.fstat(opened.fileno()).st_size
+            packed = opened.peek(2)[:2] == GZIP_SIGNATURE
+            # /proc/self/fd, by which Arrow reopens the file, does not exist on every system
+            if not packed and size > large_file_bytes() and (stays := OpenedFile(opened)).path.exists():
+                closing.pop_all()  # the source closes the file
+                return SourceFile(name, stays)
+            closing.enter_context(bounded_memory(size, path.name, place))
             if packed:
                 return SourceFile(name.removesuffix(".gz"), _unpack_gzip(opened, size, name, place))
             return SourceFile(name, opened.read())

@@ -24,7 +24,8 @@ SOURCE_HEAD_BYTES = 1 << 23
 SOURCE_TAIL_BYTES = 1 << 16
 MINUS_ZERO = re.compile(rb"-(?<![0-9A-Za-z]-)0+(?![0-9.eE])")
 """Bytes that may be a cell ``-0``."""
-LEADING_ZERO = re.compile(rb"(?<![0-9A-Za-z.+:/-])0[0-9]")
+# the zero comes first, since a search for one byte is ten times as fast as one for what stands before it
+LEADING_ZERO = re.compile(rb"0(?<![0-9A-Za-z.+:/-]0)[0-9]")
 """Bytes that may begin a cell such as ``01001``."""
 OPEN_FILES_FOLDER = Path("/proc/self/fd")
 """Folder in which the system lists the files that a process has open."""

@@ -14,7 +14,14 @@ from sfumato.engine.recipe.text_format import TextFormat
 
 from .dialects import ROW_NAMES
 from .sources import ByteSurvey, survey_bytes
-from .text_files import comma_format, not_utf8_error, rewrite_with_commas, split_lines, wrong_encoding_error
+from .text_files import (
+    MAX_ROW_BYTES,
+    comma_format,
+    not_utf8_error,
+    rewrite_with_commas,
+    split_lines,
+    wrong_encoding_error,
+)
 
 Pieces = Callable[[], Iterator[bytes]]
 
@@ -102,7 +109,7 @@ def prepare_text(raw: Pieces, name: str, form: TextFormat, place: str, file_surv
     if form.footer:
         steps.append(lambda some: _drop_last_lines(some, form.footer))
     if form.header_cells or form.skip_below:
-        steps.append(lambda some: _mend_header(some, form))
+        steps.append(lambda some: _fix_header(some, form))
     if form.delimiter == " ":
         steps.append(lambda some: rewrite_with_commas(split_lines(some), name, form, place))
 
@@ -163,17 +170,19 @@ def _drop_last_lines(pieces: Iterator[bytes], count: int) -> Iterator[bytes]:
         if end > 0:
             yield kept[: end + 1]
             kept = kept[end + 1 :]
-    lines = kept.splitlines(keepends=True)
-    yield b"".join(lines[: max(0, len(lines) - count)])
+    # the steps before have made every end of a line a line feed; a carriage return within a line is part of a cell
+    lines = kept.removesuffix(b"\n").split(b"\n")
+    yield b"".join(line + b"\n" for line in lines[: max(0, len(lines) - count)])
 
 
-def _mend_header(pieces: Iterator[bytes], form: TextFormat) -> Iterator[bytes]:
+def _fix_header(pieces: Iterator[bytes], form: TextFormat) -> Iterator[bytes]:
     """Yield bytes whose line of names has a name for each column, without the records below it that are none."""
     head, records = b"", [b""]
     for piece in pieces:
         head += piece
         records = _first_records(head, form, 1 + form.skip_below)
-        if len(records) > 1 + form.skip_below:
+        # a quotation mark that is never closed: the parser will say so, there is no need to look through the file
+        if len(records) > 1 + form.skip_below or len(head) > MAX_ROW_BYTES:
             break
     names, sign = records[0].rstrip(b"\r\n"), form.delimiter.encode()
     if form.header_cells == "first_missing":
@@ -190,10 +199,12 @@ def _mend_header(pieces: Iterator[bytes], form: TextFormat) -> Iterator[bytes]:
 def _first_records(head: bytes, form: TextFormat, count: int) -> list[bytes]:
     """Return the first ``count`` records of bytes, and the rest as last item; fewer where the bytes have fewer."""
     records: list[bytes] = []
-    start, at, quote = 0, 0, form.quote.encode()
-    while len(records) < count and (at := head.find(b"\n", at) + 1):
+    start, at, quote, is_open = 0, 0, form.quote.encode(), False
+    while len(records) < count and (end := head.find(b"\n", at) + 1):
         # a line feed within quotes belongs to a cell
-        if not quote or head.count(quote, start, at) % 2 == 0:
+        is_open ^= bool(quote) and head.count(quote, at, end) % 2 == 1
+        at = end
+        if not is_open:
             records.append(head[start:at])
             start = at
     return [*records, head[start:]]

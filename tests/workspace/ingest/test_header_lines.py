@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -140,12 +141,60 @@ def test_last_lines_are_dropped_however_the_bytes_come(piece: int, count: int, e
     assert b"".join(text_streams._drop_last_lines(pieces, count)) == b"".join(lines[: max(0, len(lines) - count)])
 
 
+@pytest.mark.parametrize("sign", ["\u2028", "\u0085", "\x0b", "\x0c", "\x1c", "\r"])
+def test_signs_that_are_no_ends_of_lines_drop_no_record(tmp_path: Path, sign: str) -> None:
+    """Python counts more signs as ends of lines than the parser does; the records that hold one must all stay."""
+    lines = [line.replace("north", f'"no{sign}rth"') for line in rows_of(",")]
+    path = tmp_path / "signs.csv"
+    path.write_bytes("\n".join(["Survey", "", ",".join(TABLE), *lines, "Source: office", ""]).encode())
+    found = read_as_imported(path)
+    assert found["income"].tolist() == TABLE["income"].tolist()
+
+
+@pytest.mark.parametrize("sign", ["\r", "\u2028"])
+def test_last_lines_that_hold_other_signs_are_dropped_alone(sign: str) -> None:
+    text = f"a\nb{sign}c\nd{sign}e\n".encode()
+    assert b"".join(text_streams._drop_last_lines(iter([text]), 1)) == f"a\nb{sign}c\n".encode()
+
+
+@pytest.mark.parametrize("word", ["total", "All", "Summe"])
+def test_a_word_for_a_total_that_begins_several_rows_is_a_level(tmp_path: Path, word: str) -> None:
+    path = tmp_path / "levels.csv"
+    lines = [f"{word if i % 3 == 2 else 'part'},{line}" for i, line in enumerate(rows_of(","))]
+    path.write_text("\n".join([",".join(["scope", *TABLE]), *lines, ""]))
+    assert lines[-1].startswith(word)
+    assert len(read_as_imported(path)) == len(TABLE)
+
+
+def test_a_last_line_that_no_parser_takes_is_no_footer(tmp_path: Path) -> None:
+    """A cell of more characters than the parser's limit ends in a message, not in a traceback."""
+    path = tmp_path / "long.csv"
+    path.write_text("\n".join([",".join(TABLE), *rows_of(","), "a" * 200_000 + ",m,north,1", ""]))
+    with pytest.raises(BadInput):
+        import_file(tmp_path / "w", str(path), "people")
+
+
+def test_a_quotation_mark_that_is_never_closed_is_looked_for_once() -> None:
+    """The head of the file is not read to its end, and not again for each piece."""
+    taken = []
+
+    def pieces() -> Iterator[bytes]:
+        yield b'names,"open\n'
+        for number in range(200):
+            taken.append(number)
+            yield b"1,2\n" * 20_000
+
+    form = TextFormat(skip_below=1)
+    next(text_streams._fix_header(pieces(), form))
+    assert len(taken) < 100
+
+
 @pytest.mark.parametrize("piece", [1, 3, 1000])
 def test_names_that_break_a_line_are_one_line_of_names(piece: int) -> None:
     text = b'"two\nlines",b\n"a\nquestion",?\n1,2\n3,4\n'
     pieces = (text[i : i + piece] for i in range(0, len(text), piece))
     form = TextFormat(skip_below=1, header_cells="first_missing")
-    assert b"".join(text_streams._mend_header(pieces, form)) == b'row_names,"two\nlines",b\n1,2\n3,4\n'
+    assert b"".join(text_streams._fix_header(pieces, form)) == b'row_names,"two\nlines",b\n1,2\n3,4\n'
 
 
 def test_names_that_stand_twice_are_numbered_and_said(tmp_path: Path) -> None:

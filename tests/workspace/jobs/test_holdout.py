@@ -203,7 +203,7 @@ def test_a_release_commits_to_controls_and_no_public_file_tells_of_them(own: Wor
         run_id,
         tmp_path / "out",
         reason="released for a test",
-        waive={one.check: "a test" for one in found.unwaived_findings},
+        waive={one.check: "released for a test" for one in found.unwaived_findings},
     )
     inside = json.loads((tmp_path / "out/internal/commitments.json").read_text("utf-8"))
     assert inside["committed"]["controls_sha256"] == plan.controls_sha256

@@ -223,7 +223,7 @@ def test_a_release_commits_to_the_weights_and_no_public_file_tells_of_them(
         made,
         tmp_path / "out",
         reason="released for a test",
-        waive={one.check: "a test" for one in found.unwaived_findings},
+        waive={one.check: "released for a test" for one in found.unwaived_findings},
     )
     inside = json.loads((tmp_path / "out/internal/commitments.json").read_text("utf-8"))
     assert inside["committed"]["weights_sha256"] == plan.weights_sha256
