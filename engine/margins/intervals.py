@@ -55,7 +55,7 @@ def sampling_obstacle(provenance: ReleaseProvenance, person_records: int) -> str
     if provenance.has_survey_design:
         return "the records have a survey design, which noisy counts do not follow"
     if person_records > 1:
-        return f"a person may have up to {person_records} records, which depend on each other"
+        return f"several records, at most {person_records}, may be of one person: they depend on each other"
     return ""
 
 

@@ -39,6 +39,7 @@ from ..data.arrays import Floats
 from ..data.intervals import UNBOUNDED, Range, bounded_interval
 from ..data.provenance import Parameters, ReleaseProvenance
 from ..errors import NotComputable
+from ..wording import count_noun
 from .columns import column_scales, standard_deviation
 
 _NORMAL_DEGREES = 1e9
@@ -59,7 +60,8 @@ ONE_DATASET = "one dataset alone does not show how much datasets differ, which t
 TOO_FEW = "show too little of how much datasets differ; release {needed} or more, or as many rows as records"
 ANONYMISED = "values of an anonymised table are coarser by rules that no combining rule describes"
 SHARED_ERROR = "all datasets share this error, which no combining rule sees"
-RECORD_WEIGHTS = "some records had less influence on the models, so estimates are not of the same population"
+# Pages of a release show this reason, and no public file may tell that an earlier run found records at risk.
+RECORD_WEIGHTS = "the models stand for another mix of people than the records, so estimates are of another population"
 CLUSTERED = "no combining rule describes records that depend on each other"
 
 
@@ -115,7 +117,7 @@ def combining_rule(provenance: ReleaseProvenance) -> CombiningRule:
             return DRAWN_RULE
     needed = next(datasets for ratio, datasets in MIN_FOR_BETWEEN if smallest >= ratio)
     if m < needed:
-        raise NotComputable(ONE_DATASET if m == 1 else f"{m} datasets {TOO_FEW.format(needed=needed)}")
+        raise NotComputable(ONE_DATASET if m == 1 else f"{count_noun(m, 'dataset')} {TOO_FEW.format(needed=needed)}")
     return BETWEEN_RULE
 
 

@@ -23,6 +23,8 @@ from .text_files import (
     wrong_encoding_error,
 )
 
+UNCLOSED_QUOTE = "a quotation mark in the first {lines} lines of its table is never closed; correct the file, or give another --quote"
+
 Pieces = Callable[[], Iterator[bytes]]
 
 
@@ -176,14 +178,24 @@ def _drop_last_lines(pieces: Iterator[bytes], count: int) -> Iterator[bytes]:
 
 
 def _fix_header(pieces: Iterator[bytes], form: TextFormat) -> Iterator[bytes]:
-    """Yield bytes whose line of names has a name for each column, without the records below it that are none."""
-    head, records = b"", [b""]
+    """Yield bytes whose line of names has a name for each column, without the records below it that are none.
+
+    Raises BadInput where these lines do not end within the most bytes of a row, as after a quotation mark that is never
+    closed.
+    """
+    head, records, least = b"", [b""], 0
     for piece in pieces:
         head += piece
-        records = _first_records(head, form, 1 + form.skip_below)
-        # a quotation mark that is never closed: the parser will say so, there is no need to look through the file
+        # small pieces are not looked through again and again
+        if len(head) < least:
+            continue
+        records, least = _first_records(head, form, 1 + form.skip_below), 2 * len(head)
         if len(records) > 1 + form.skip_below or len(head) > MAX_ROW_BYTES:
             break
+    else:
+        records = _first_records(head, form, 1 + form.skip_below)
+    if len(records) <= 1 + form.skip_below and len(head) > MAX_ROW_BYTES:
+        raise BadInput("file", UNCLOSED_QUOTE.format(lines=1 + form.skip_below))
     names, sign = records[0].rstrip(b"\r\n"), form.delimiter.encode()
     if form.header_cells == "first_missing":
         names = ROW_NAMES.encode() + sign + names

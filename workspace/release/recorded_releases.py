@@ -36,7 +36,7 @@ def read_recorded_releases(rows: list[AuditRow]) -> FilesRead:
             differing = list(_manifest_problems(target, row.details_table))
         except BadInput as error:
             wrong.append(
-                f'"{target}" is not the release of {row.subject} that row {row.number} records: {error.message}'
+                f'"{target}" is not the release of {row.subject} in row {row.number} of the audit log: {error.message}'
             )
             continue
         files, size = files + found.n_files, size + found.n_bytes

@@ -15,6 +15,8 @@ Align = Literal["left", "right"]
 COLUMN_GAP = 2
 """Cells between the columns of a line of text."""
 LEAST_WORDS_WIDTH = 12
+"""Width below which a column of words is narrowed only where the table would be too wide otherwise."""
+LEAST_BROKEN_WIDTH = 8
 """Width below which no column of words is narrowed."""
 _SIGNS = {
     "pass": "✓", "fail": "✗", "not computed": "?",
@@ -173,11 +175,13 @@ def _text_lines(table: DisplayTable, most: int | None = None) -> list[str]:
 def _narrow_widths(widths: Sequence[int], words: Sequence[bool], most: int) -> list[int]:
     """Narrow the columns of words, the widest first, until all fit into ``most`` cells or none can be narrowed."""
     found = list(widths)
-    while sum(found) + COLUMN_GAP * (len(found) - 1) > most:
-        wide = [i for i, is_words in enumerate(words) if is_words and found[i] > LEAST_WORDS_WIDTH]
-        if not wide:
-            break
-        found[max(wide, key=found.__getitem__)] -= 1
+    # words of more than ten letters are broken only where the table would not fit otherwise
+    for least in (LEAST_WORDS_WIDTH, LEAST_BROKEN_WIDTH):
+        while sum(found) + COLUMN_GAP * (len(found) - 1) > most:
+            wide = [i for i, is_words in enumerate(words) if is_words and found[i] > least]
+            if not wide:
+                break
+            found[max(wide, key=found.__getitem__)] -= 1
     return found
 
 

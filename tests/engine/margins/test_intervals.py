@@ -100,7 +100,7 @@ def test_noise_as_large_as_the_records_leaves_every_share_possible() -> None:
 
 @pytest.mark.parametrize(
     ("more", "person_records", "words"),
-    [({}, 1, ""), ({"has_survey_design": True}, 1, "survey design"), ({"units": ("home",)}, 3, "up to 3 records")],
+    [({}, 1, ""), ({"has_survey_design": True}, 1, "survey design"), ({"units": ("home",)}, 3, "at most 3")],
 )
 def test_records_that_are_no_simple_sample_have_no_interval(
     more: dict[str, Any], person_records: int, words: str

@@ -108,7 +108,7 @@ def test_a_run_of_donors_blocks_and_one_of_a_model_passes(
     assert findings["extremes"].status == "warn"
     said = findings["membership_evidence"]
     assert (
-        "people of the data who are alone with their income have it in the release; of 20 such hold-out people none"
+        "people of the data who are alone with a value have it in the release; of 20 such hold-out people none"
         in said.message
     )
     assert "(3 datasets of 60 records, compared with 60)" in said.message

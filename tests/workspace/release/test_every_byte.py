@@ -99,7 +99,7 @@ def empty(out: Path) -> None:
         (exchange, "internal/manifest.json is not the one that was written"),
         (exchange_public, "public/manifest.json is not the one that was written"),
         (cut, "public/dataset-SYNTHETIC-02.csv: changed since it was released"),
-        (empty, "is not the release of run 1 that row"),
+        (empty, "is not the release of run 1 in row"),
     ],
 )
 def test_a_release_that_lies_where_it_was_written_is_read_too(
