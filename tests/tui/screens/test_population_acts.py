@@ -35,6 +35,12 @@ def typed(text):
 async def choose_act(seat, title):
     """Choose an act in the palette by its title."""
     await seat.press("ctrl+p", *typed(title), "enter")
+    for _ in range(200):
+        # a dialog is laid out for its text a moment after it is there
+        before = seat.text
+        await seat.pilot.pause(0.05)
+        if seat.text == before:
+            break
     await seat.press("shift")
 
 
