@@ -334,21 +334,24 @@ def _add_noisy_rows(rows: Sequence[Row], fit: Fit, m: int, found: dict[tuple[int
 
 
 def coverage_of_noisy_share(share: float, records: int, rho: float, releases: int, seed: int) -> tuple[float, float]:
-    """Coverage of the score interval of a share of three levels by noisy counts, and of the normal one before."""
+    """Coverage of the score interval of a share of three levels by noisy counts, and of the normal one before.
+
+    A release in which the product gives no interval counts for neither.
+    """
     rng, sigma = np.random.default_rng([seed, records, int(rho * 1000)]), 1 / np.sqrt(2 * rho)
     chances = np.array([share, (1 - share) / 2, (1 - share) / 2])
-    hits = np.zeros(2)
+    hits, intervals = np.zeros(2), 0
     for _ in range(releases):
         table = rng.multinomial(records, chances) + np.rint(rng.normal(0, sigma, 3))
         margin = MeasuredMargin((0,), table.astype(np.float64), float(sigma))
         try:
             found = estimate_noisy_mean(Domain((3,)), [margin], (0,), np.array([1.0, 0.0, 0.0]))
-        except ZeroDivisionError:  # no interval, and none before
-            hits += 1
+        except ZeroDivisionError:
             continue
+        intervals += 1
         half = Z * np.hypot(found.noise_error, found.sampling_error)
         hits += (found.lower <= share <= found.upper, abs(found.value - share) <= half)
-    return float(hits[0] / releases), float(hits[1] / releases)
+    return float(hits[0] / intervals), float(hits[1] / intervals)
 
 
 def print_noisy_shares(releases: int, seed: int) -> bool:
