@@ -44,7 +44,14 @@ NOT_MADE_OF = (
 
 NOT_OF_VARIABLES = ("title", "labels", "missing")
 """What a recipe says of a variable that changes no dataset; codes of missing values have been read."""
-NOT_OF_DATASETS = ("order", "audience", "public_figures", "public_figures_epsilon")
+NOT_OF_DATASETS = (
+    "order",
+    "audience",
+    "public_figures",
+    "public_figures_epsilon",
+    "surrogate_keys",
+    "surrogate_scope",
+)
 """Keys of [release] that change no dataset: with other public figures a run makes the same ones, and no second release of them costs more."""
 NOT_COMPUTED = "not computed"
 """The one array of a block that has no answer."""

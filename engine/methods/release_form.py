@@ -173,6 +173,8 @@ class ReleaseForm(Section):
     records: records of a dataset, None for as many as the confidential data
     epsilon: privacy budget of a run
     title: name of the data in the public files; the recipe's own title stays internal
+    surrogate_keys: identifiers whose values are replaced by keyed pseudonyms, equal in all releases of the same
+        ``surrogate_scope``
     redraws, unmet: of constraints (``sfumato.engine.constraints.rejection_sampling``)
     """
 
@@ -206,6 +208,13 @@ class ReleaseForm(Section):
         Param("what the noise of all paid public figures costs together, beside the datasets", gt=0),
     ] = None
     link: Annotated[str, Param("the identifier that says whose row a released one is")] = ""
+    surrogate_keys: Annotated[
+        tuple[str, ...],
+        Param("identifiers that are released as random keys, by which released tables join", names="variables"),
+    ] = ()
+    surrogate_scope: Annotated[
+        str, Param("a name: only releases of the same scope have the same surrogate keys and join")
+    ] = ""
     generalised: Annotated[
         tuple[str, ...],
         Param(
@@ -245,6 +254,7 @@ class ReleaseForm(Section):
             if getattr(form, key) and made:
                 raise BadInput(f"release.{key}", "the recipe's steps already define how values change; leave it out")
         _check_recode(form, schema)
+        _check_surrogate_keys(form, schema, made=made)
         _check_paid_epsilon(form)
         for i, name in enumerate(form.micro_aggregated):
             if name in form.generalised:
@@ -287,6 +297,22 @@ def _check_paid_epsilon(form: ReleaseForm) -> None:
         raise BadInput(place, "paid public figures need an epsilon of their own; set it, such as 0.1")
     if form.public_figures != "paid" and form.public_figures_epsilon is not None:
         raise BadInput(place, 'only paid figures cost an epsilon; set public_figures = "paid", or leave it out')
+
+
+def _check_surrogate_keys(form: ReleaseForm, schema: Schema, *, made: bool) -> None:
+    """Raise BadInput where a surrogate key is not of an identifier, or where no released row has a record of its own."""
+    place = "release.surrogate_keys"
+    for i, name in enumerate(form.surrogate_keys):
+        if schema[name].role is not Role.IDENTIFIER:
+            raise BadInput(
+                f"{place}[{i}]", f'"{name}" is no identifier; give it the role "identifier", or leave it out here'
+            )
+    if form.surrogate_keys and not made:
+        raise BadInput(place, "the recipe only scores files that another tool made, as they are; leave it out")
+    if form.surrogate_keys and form.records is not None:
+        raise BadInput(place, "with [release] records no released row is of one record; leave one of them out")
+    if form.surrogate_scope and not form.surrogate_keys:
+        raise BadInput("release.surrogate_scope", "there is no surrogate key; set surrogate_keys, or leave it out")
 
 
 def _check_recode(form: ReleaseForm, schema: Schema) -> None:

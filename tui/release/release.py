@@ -871,7 +871,8 @@ def _contents_rows(plan: ReleasePlan, form: DatasetForm) -> list[tuple[str, str]
         ("replaced", ", ".join(plan.replaced)),
         ("unchanged from the confidential data", ", ".join(plan.unchanged_variables)),
         ("coarser by a public rule", ", ".join(plan.recoded_variables)),
-        ("left out, identifiers", ", ".join(plan.left_out)),
+        ("identifiers as surrogate keys", ", ".join(plan.surrogate_keys)),
+        ("left out, identifiers", ", ".join(plan.identifiers_without_key)),
         ("public/", f"datasets as {form}, codebook, manifest: this leaves the building"),
         ("internal/", "report, recipe, results, examination, manifest: as confidential as the data"),
     ]

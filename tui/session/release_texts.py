@@ -25,7 +25,8 @@ def release_contents_lines(plan: ReleasePlan) -> list[str]:
         "replaced": plan.replaced,
         "unchanged from the confidential data": plan.unchanged_variables,
         "coarser by a public rule": plan.recoded_variables,
-        "left out, identifiers": plan.left_out,
+        "identifiers as surrogate keys": plan.surrogate_keys,
+        "left out, identifiers": plan.identifiers_without_key,
     }
     # Names come after the words, so that no name can be read as words of ours.
     return [tables, *(replace_unprintable(f"{words}: {', '.join(names)}") for words, names in parts.items() if names)]

@@ -14,6 +14,7 @@ from sfumato.engine.wording import count_noun
 
 from ..ingest.file_formats import format_by_name
 from ..release.dossier import ReleaseDossier
+from ..release.surrogate_keys import surrogate_key_variable
 from ..release.tables import names_of_levels, released_levels
 from ..reporting.privacy_promise import promise_sentences
 from ..reporting.user_guide import PublicRelease, describe_released_data, usage_limits
@@ -124,7 +125,12 @@ def _published_columns(dossier: ReleaseDossier) -> list[PublishedColumn]:
     levels = released_levels((dossier.read_released(draw) for draw in range(plan.datasets)), plan.left_out)
     form = format_by_name(dossier.form)
     plain, coded = form.spreadsheet_safe, form.keeps_codes
-    columns = []
+    columns = [
+        PublishedColumn(
+            _cell_text(name, plain), surrogate_key_variable(name), "a random key in place of the identifier", ()
+        )
+        for name in plan.run.recipe.form.surrogate_keys
+    ]
     for variable in plan.run.recipe.released_schema:
         if variable.name in plan.left_out:
             continue

@@ -75,6 +75,7 @@ def _release_table(dossier: ReleaseDossier) -> dict[str, Any]:
         "replaced": list(plan.replaced),
         "kept": list(plan.kept),
         "left_out": list(plan.left_out),
+        "surrogate_keys": list(plan.run.recipe.form.surrogate_keys),
     }
 
 

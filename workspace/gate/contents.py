@@ -29,7 +29,7 @@ class ReleasePlan:
     datasets: number of datasets
     replaced: variables with synthetic or changed values
     kept: variables with the values of the confidential data, or recoded by a public rule
-    left_out: identifiers, which are not released
+    left_out: identifiers, whose values are not released
     verdicts: verdicts on the thresholds of the recipe
     tables: hashes of the stored datasets, by draw
     seal: state of the run's seal
@@ -68,6 +68,16 @@ class ReleasePlan:
     def recoded_variables(self) -> tuple[str, ...]:
         """Return the variables that a public rule makes coarser, each with its rule in words."""
         return tuple(f"{name} ({rule})" for name, rule in self.run.recipe.form.recode.items())
+
+    @property
+    def surrogate_keys(self) -> tuple[str, ...]:
+        """Return the identifiers that are released as random keys."""
+        return self.run.recipe.form.surrogate_keys
+
+    @property
+    def identifiers_without_key(self) -> tuple[str, ...]:
+        """Return the identifiers of which nothing is released."""
+        return tuple(name for name in self.left_out if name not in self.surrogate_keys)
 
     @property
     def exposed_variables(self) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ ADVICE_BY_CHECK = {
     "agreed_values": SMOOTHER,
     "kept_keys": OTHERS,
     "kept_tables": f"{MAKER} to round the tables to a larger limit, or to publish fewer of them",
+    "joined_releases": OTHERS,
     "public_figures": "publish no figures of utility with these files",
     "kept_weight": f"{MAKER} to round the weight",
     "identifying_columns": OTHERS,

@@ -34,6 +34,8 @@ from .checks import (
     UncertainPeopleRelease,
     record_numbers,
 )
+from .joined_releases import join_releases
+from .kept_columns import kept_columns_of_release
 from .ledger import (
     SAME_COST,
     ReleaseLedger,
@@ -461,6 +463,47 @@ def _check_roles_elsewhere(case: ExaminedRelease) -> CheckResult:
     return CheckResult(message, len(found))
 
 
+def _check_joined_releases(case: ExaminedRelease) -> CheckResult:
+    """Check whom the audience finds once released tables are joined by a surrogate key."""
+    if not case.plan.surrogate_keys:
+        raise CheckNotApplicable(sentences.NO_SURROGATE_KEY)
+    if case.plan.run.key_public:
+        return CheckResult(sentences.PUBLIC_SURROGATE_KEYS, 1.0)
+    joined, kept = join_releases(case), kept_columns_of_release(case)
+    limits, n = kept.deciding_limits, len(joined.sizes.sizes)
+    limit = limits.smallest_class or case.policy.smallest_cell
+    # Without a column the number of rows with one key is still shown.
+    shows = bool(joined.names) or joined.has_groups
+    over = joined.sizes.records_below(limit) if shows else np.zeros(0, dtype=np.int64)
+    unprotected = limits.count_unprotected(joined.sizes) if shows else 0
+    drawn = case.is_synthetic and (case.plan.datasets > 1 or bool(joined.joined_runs))
+    message = fill_sentence(
+        sentences.JOINED_RELEASES,
+        keys=case.plan.surrogate_keys,
+        runs=fill_sentence(sentences.JOINED_RUNS, runs=joined.joined_runs) if joined.joined_runs else "",
+        few=len(over),
+        people=n,
+        noun=case.record_noun,
+        share=len(over) / n,
+        columns=joined.names[:MOST_NAMED] or (sentences.NO_COLUMN,),
+        groups=sentences.JOINED_GROUPS if joined.has_groups else "",
+        others=limit - 1,
+        draws=sentences.JOINED_DRAWS if drawn else "",
+        uncounted=fill_sentence(sentences.UNCOUNTED_RUNS, runs=joined.uncounted_runs) if joined.uncounted_runs else "",
+    )
+    only_reported = kept.is_only_reported
+    return CheckResult(
+        message,
+        len(over) / n,
+        adjusted_value=unprotected / n,
+        records=record_numbers(over),
+        at_most="pass" if only_reported else "block",
+        at_least="pass" if only_reported else "block" if joined.uncounted_runs else "warn" if drawn else "pass",
+        people=max(len(over), unprotected),
+        headline=fill_sentence(sentences.FOUND_BY_JOINED, columns=joined.names[:MOST_NAMED] or (sentences.NO_COLUMN,)),
+    )
+
+
 HISTORY_CHECKS = (
     GateCheck(
         "roles_elsewhere", "columns kept that another run of the data calls sensitive", "columns", None, 0,
@@ -504,6 +547,12 @@ HISTORY_CHECKS = (
         "deleted_releases", "deleted releases that cannot be compared", "releases", 0, 0,
         "what they gave away of these people, and what they spent of a privacy budget, is unknown",
         "waive it where you know that the deleted runs were of other people", _check_deleted_releases,
+    ),
+    GateCheck(
+        "joined_releases", "people who can be found once tables are joined by a surrogate key", "share of the people", 0, 0,
+        "a surrogate key lets whoever has several releases put their columns together, and the rows of a household or of one person",
+        "leave the key out, name another [release] surrogate_scope for each recipient, or make the columns coarser in every release",
+        _check_joined_releases, "limits of the audience: sfumato policy",
     ),
     GateCheck(
         "kept_tables", "small counts that follow from published tables", "small counts", 0, 0,

@@ -166,6 +166,20 @@ CONSTRAINTS_BROKEN = "broken: {rules}"
 CONSTRAINT_BROKEN = "constraint {name}: {broken:,} of {records:,} records of dataset {dataset}"
 CONSTRAINTS_UNKNOWN = "; for some records it is unknown whether they keep to {names:commas}"
 
+# Tables that join.
+NO_SURROGATE_KEY = "no surrogate key is released"
+PUBLIC_SURROGATE_KEYS = "the surrogate keys follow from a public key: whoever knows an identifier finds its rows"
+JOINED_RELEASES = (
+    "joined by the surrogate key of {keys:list}{runs}, {few:,} of {people:,} {noun} ({share:percent}) share their values of "
+    "{columns:list}{groups} with fewer than {others} others{draws}{uncounted}"
+)
+NO_COLUMN = "no column"
+JOINED_RUNS = " with the releases of the runs {runs:commas}"
+JOINED_GROUPS = ", and those of all rows with their key,"
+JOINED_DRAWS = "; drawn values of one record can be put together too, which no measure of single datasets sees"
+UNCOUNTED_RUNS = "; the releases of the runs {runs:commas} may join too, and their columns cannot be counted here"
+FOUND_BY_JOINED = "can be found by {columns:list} once tables are joined by the surrogate key"
+
 # People.
 CLASSES_ARE_CHECKED = "small_classes looks at the quasi-identifiers of an anonymised table"
 NO_KEPT_COLUMN = "no column is released unchanged"

@@ -25,6 +25,7 @@ from ..ingest.reserved_names import KIND_COLUMN_PREFIX
 from ..policy.disclosure import DisclosureRules
 from .dossier import ReleaseDossier
 from .forms import DatasetForm, keeps_codes
+from .surrogate_keys import surrogate_key_columns
 from .tables import codebook_csv, dataset_bytes, released_levels
 
 KindCounts = Mapping[str, Mapping[str, int]]
@@ -120,7 +121,7 @@ def dataset_file_names(plan: ReleasePlan, form: DatasetForm) -> tuple[str, ...]:
 def public_files(dossier: ReleaseDossier, key: bytes) -> Iterator[tuple[str, bytes]]:
     """Yield the public files as name and bytes, except the manifest. ``key`` is the run's.
 
-    It decides the order of the rows.
+    It decides the order of the rows, and the surrogate keys.
     """
     plan = dossier.plan
     recipe = plan.run.recipe
@@ -142,11 +143,23 @@ def public_files(dossier: ReleaseDossier, key: bytes) -> Iterator[tuple[str, byt
         yield (
             name,
             dataset_bytes(
-                table, schema, plan.left_out, dossier.form, rng, levels, note, kinds, kind_names_by_variable(named)
+                table,
+                schema,
+                plan.left_out,
+                dossier.form,
+                rng,
+                levels,
+                note,
+                kinds,
+                kind_names_by_variable(named),
+                surrogate_key_columns(table, recipe.form, key),
             ),
         )
     original = confidential, dossier.original.schema
-    yield "codebook.csv", codebook_csv(schema, levels, plan.left_out, original, kind_names_by_variable(named)).encode()
+    codebook = codebook_csv(
+        schema, levels, plan.left_out, original, kind_names_by_variable(named), recipe.form.surrogate_keys
+    )
+    yield "codebook.csv", codebook.encode()
 
 
 def kind_names_by_variable(named: KindCounts) -> dict[str, tuple[str, ...]]:

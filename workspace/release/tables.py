@@ -18,6 +18,7 @@ from ..ingest.file_formats import OutputTable, format_by_name
 from ..ingest.reserved_names import KIND_COLUMN_PREFIX
 from ..visible_text import leading_cell, plain_cell
 from .forms import DatasetForm
+from .surrogate_keys import surrogate_key_variable
 
 LevelsByVariable = Mapping[str, Sequence[str]]
 """By variable the levels that may be named."""
@@ -62,13 +63,14 @@ def dataset_bytes(
     note: str = "",
     kinds: pd.DataFrame | None = None,
     named: LevelsByVariable | None = None,
+    surrogate_keys: Mapping[str, pd.Series] | None = None,
 ) -> bytes:
     """Return a stored table (n rows) as a file of ``form``, without the columns ``left_out``, the rest in their order.
 
     With ``rng`` its rows are shuffled. ``levels`` are those of all tables that are released together, where there are
     several; ``note`` says what the table is, where the format has room for it. A format that keeps codes has labels
-    too, and the ``kinds`` (n, k) of missing values, of which those ``named`` may be declared. Raises NotReleased where
-    the form has no room for what there is.
+    too, and the ``kinds`` (n, k) of missing values, of which those ``named`` may be declared. ``surrogate_keys`` (n,) stand
+    in columns before all others. Raises NotReleased where the form has no room for what there is.
     """
     written = format_by_name(form)
     if written.write is None:
@@ -77,6 +79,10 @@ def dataset_bytes(
     names = [name for name in table.column_names if name not in left_out]
     levels = released_levels([table], left_out) if levels is None else levels
     frame = table.select(names).to_pandas()
+    for at, (name, keys) in enumerate((surrogate_keys or {}).items()):
+        frame.insert(at, name, keys.to_numpy())
+        names.insert(at, name)
+        variables[name] = surrogate_key_variable(name)
     kinds = pd.DataFrame(index=frame.index) if kinds is None else kinds
     # As columns of the frame, so that a shuffle keeps each kind with its record.
     frame = frame.assign(**{f"{KIND_COLUMN_PREFIX}{name}": kinds[name] for name in kinds})
@@ -121,15 +127,19 @@ def codebook_csv(
     left_out: Collection[str],
     original: tuple[pa.Table, Schema] | None = None,
     named: LevelsByVariable | None = None,
+    surrogate_keys: Sequence[str] = (),
 ) -> str:
     """Return a CSV table of the title and kind of each variable, with a line for each of its labelled ``levels``.
 
     ``original`` has the confidential table: a variable whose levels the release has turned into numbers has a line for
-    what 0 and 1 were. ``named`` are the kinds of missing value that the datasets distinguish.
+    what 0 and 1 were. ``named`` are the kinds of missing value that the datasets distinguish, ``surrogate_keys`` the
+    columns of keys.
     """
     text = StringIO()
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow(("variable", "title", "kind", "code", "label"))
+    for key in map(surrogate_key_variable, surrogate_keys):
+        lines.writerow([leading_cell(key.name), key.title, key.kind.value, "", ""])
     for variable in schema:
         if variable.name not in left_out:
             names = names_of_levels(variable, levels.get(variable.name, ())) or _meanings_of_numbers(variable, original)

@@ -191,7 +191,11 @@ def _variables_table(release: PublicRelease) -> DisplayTable:
     }
     schema = release.recipe.released_schema
     lines: list[DisplayRow] = [[v.name, v.title, v.kind.value, shown[v.name]] for v in schema if v.name in shown]
-    return table_from_titles(("variable", "meaning", "kind", "values"), lines)
+    keys: list[DisplayRow] = [
+        [name, "joins the released tables that have it", "key", "random, in place of an identifier"]
+        for name in release.recipe.form.surrogate_keys
+    ]
+    return table_from_titles(("variable", "meaning", "kind", "values"), [*keys, *lines])
 
 
 def _combining_parts(release: PublicRelease) -> list[DocumentPart]:
