@@ -308,7 +308,7 @@ def _check_surrogate_keys(form: ReleaseForm, schema: Schema, *, made: bool) -> N
                 f"{place}[{i}]", f'"{name}" is no identifier; give it the role "identifier", or leave it out here'
             )
     if form.surrogate_keys and not made:
-        raise BadInput(place, "the recipe only scores files that another tool made, as they are; leave it out")
+        raise BadInput(place, "the recipe only scores files that another tool made; leave it out")
     if form.surrogate_keys and form.records is not None:
         raise BadInput(place, "with [release] records no released row is of one record; leave one of them out")
     if form.surrogate_scope and not form.surrogate_keys:
