@@ -10,9 +10,10 @@ intercept (§3.1)
     cart                classification tree; null by permutation of the labels, since a tree fits noise too (§3.2),
 times 1 - c
 
-``s_pmse`` is 1 on average where the model follows the sample as closely as the classifier looks, and 1 / (1 - c), 2 for
-tables of equal size, for a fresh sample of the population. A correct model that is coarser than the classifier lies
-between.
+``s_pmse`` is 1 on average where the model follows the sample as closely as the classifier looks. It is 1 / (1 - c), 2
+for tables of equal size, for a fresh sample of the population, and for a model whose parameters are drawn from their
+posterior: the variance 1/n of the parameters adds to that of the draws. A correct model that is coarser than the
+classifier lies between.
 
 Trees are grown by Gini impurity and pruned by errors as in rpart. A missing level is a level of its own; a missing
 number stands at the pooled mean, beside an indicator of who is missing.
@@ -384,8 +385,9 @@ def _draft_offer(case: Case) -> Offer | None:
         Output(
             "s_pmse",
             "pmse as a multiple of null_pmse: 1 on average for a release drawn from a model that follows the confidential "
-            "sample, 2 for a fresh sample of the same population and size; above, the release differs; below 0.5, it repeats "
-            "the confidential records more closely than a fitted model does, and a copy has 0",
+            "sample, 2 for a fresh sample of the same population and size and for a model whose parameters are drawn from "
+            "their posterior; above, the release differs; below 0.5, it repeats the confidential records more closely than a "
+            "fitted model does, and a copy has 0",
             "one",
             range=NON_NEGATIVE,
             estimated=True,

@@ -213,7 +213,8 @@ def resampled(seed: int, n: int = 300, m: int = 300) -> Pair:
 def synthesised(seed: int, by: str, shift: float = 0.0) -> Pair:
     """A sample, and its partial synthesis: price alone, given the group.
 
-    Prices are drawn from donors of the group, from a normal distribution fitted to it, or from that of the population.
+    Prices are drawn from donors of the group, from a normal distribution fitted to it, from one whose mean is drawn
+    from its posterior, or from that of the population.
     """
     rng = np.random.default_rng(seed)
     confidential = sample(300, seed)
@@ -221,7 +222,11 @@ def synthesised(seed: int, by: str, shift: float = 0.0) -> Pair:
     confidential = confidential.assign(price=along + rng.normal(size=300))
     groups = confidential.groupby("group")["price"]
     spread = (confidential["price"] - groups.transform("mean")).std()
+    posterior = {
+        name: mean + spread * rng.normal() / np.sqrt(groups.size()[name]) for name, mean in groups.mean().items()
+    }
     drawn = {
+        "posterior": confidential["group"].map(posterior) + spread * rng.normal(size=300),
         "donors": groups.transform(lambda prices: rng.choice(prices, len(prices))),
         "fitted": groups.transform("mean") + spread * rng.normal(size=300),
         "population": along + rng.normal(size=300),
@@ -246,16 +251,17 @@ ONE_OR_TWO = [
     (partial(fresh, m=600), 3.0),
     (partial(synthesised, by="donors"), 1.0),
     (partial(synthesised, by="population"), 2.0),
+    (partial(synthesised, by="posterior"), 2.0),
 ]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["logit", "cart"])
-@pytest.mark.parametrize(("pair", "expected"), [ONE_OR_TWO[k] for k in (0, 2, 3, 6)])
+@pytest.mark.parametrize(("pair", "expected"), [ONE_OR_TWO[k] for k in (0, 2, 3, 6, 8)])
 def test_the_ratio_is_one_for_a_release_of_a_fitted_model_and_two_for_a_fresh_sample(
     pair: Callable[[int], Pair], expected: float, model: str
 ) -> None:
-    """By either classifier; of unequal tables a fresh sample of m for n records has 1 + m / n."""
+    """By either classifier; of unequal tables a fresh sample of m for n records has 1 + m / n, and so have drawn parameters."""
     mean, error = ratios(pair, model, 20)
     assert abs(mean - expected) < 4 * error + 0.1
     assert abs(mean - (3 - expected)) > 4 * error or model == "logit"
