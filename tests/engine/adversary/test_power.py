@@ -77,11 +77,11 @@ def test_an_attack_says_what_it_would_have_found() -> None:
 def wilson_limits(share: float, n: float, z: float) -> tuple[float, float]:
     """Wilson's limits by their definition: the shares that are z of their own standard errors away."""
 
-    def beyond(theta: float) -> float:
+    def score_equation(theta: float) -> float:
         return (share - theta) ** 2 - z * z * theta * (1 - theta) / n
 
-    low = 0.0 if share == 0 else brentq(beyond, 0.0, share)
-    return float(low), 1.0 if share == 1 else float(brentq(beyond, max(share, 1e-9), 1.0))
+    low = 0.0 if share == 0 else brentq(score_equation, 0.0, share)
+    return float(low), 1.0 if share == 1 else float(brentq(score_equation, max(share, 1e-9), 1.0))
 
 
 @pytest.mark.parametrize(("control", "targets", "controls"), [(0.3, 2000, 500), (0.1, 60, 200), (0.0, 300, 100)])

@@ -41,7 +41,7 @@ def people(records: int, seed: int = 1, origin="confidential") -> Microdata:
     return conform_to_schema(frame, SCHEMA, origin=origin)
 
 
-def drawn(data: Microdata, seed: int) -> Microdata:
+def shuffle_age_and_income(data: Microdata, seed: int) -> Microdata:
     """A release: incomes and ages of others, where the rest stays."""
     rng = np.random.default_rng(seed)
     columns = {
@@ -94,7 +94,7 @@ def by_loops(data: Microdata, released: Microdata, wanted) -> tuple[list, dict[s
 )
 def test_any_mix_of_levels_numbers_and_dates_is_what_loops_find_of_the_targets(seed, records, among) -> None:
     data = people(records, seed)
-    released = drawn(data, seed + 1)
+    released = shuffle_age_and_income(data, seed + 1)
     frame = data.frame
 
     def wanted(i: int) -> bool:
@@ -152,14 +152,18 @@ def test_all_datasets_and_the_confidential_data_have_the_same_targets_and_uses_s
     of = recipe(targets=5)
     asked = {
         (item, draw): np.flatnonzero(
-            ~np.isnan(measure_dataset(of, item, data, drawn(data, 2), draw, key=KEY)[0].per_record["candidates"])
+            ~np.isnan(
+                measure_dataset(of, item, data, shuffle_age_and_income(data, 2), draw, key=KEY)[0].per_record[
+                    "candidates"
+                ]
+            )
         ).tolist()
         for item in (0, 1)
         for draw in (None, 1, 2)
     }
     assert asked[0, None] == asked[0, 1] == asked[0, 2]
     assert asked[1, None] == asked[1, 1] != asked[0, 1][:7]
-    rows = execute_run(of, data, [drawn(data, seed) for seed in (2, 3, 4)], key=KEY).rows
+    rows = execute_run(of, data, [shuffle_age_and_income(data, seed) for seed in (2, 3, 4)], key=KEY).rows
     averages = [
         row for row in rows if row.draw is None and row.dataset == "synthetic" and row.measure == "true_match_rate"
     ]

@@ -165,7 +165,7 @@ def by_grid(
     sigma = np.exp(s)
     prior = norm.logpdf(mu, 0, 2) + s - np.log1p(sigma**2)
 
-    def drawn(values: Floats) -> Floats:
+    def log_likelihood(values: Floats) -> Floats:
         total = np.zeros_like(mu)
         for value, times in zip(*np.unique(values, return_counts=True), strict=True):
             inside = norm.cdf(bounds[1] + half, mu, sigma) - norm.cdf(bounds[0] - half, mu, sigma)
@@ -177,10 +177,10 @@ def by_grid(
     def fitted(values: Floats) -> Floats:
         return prior + sum(norm.logpdf(value, mu, sigma) for value in values)  # type: ignore[no-any-return]
 
-    release, others = drawn(z), fitted(np.delete(y, record))
+    release, others = log_likelihood(z), fitted(np.delete(y, record))
     with_guess = [fitted(changed(y, record, guess)) for guess in guesses]
     likelihood = [logsumexp(own + release) - logsumexp(own) for own in with_guess]
-    before = [logsumexp(others + drawn(np.array([guess]))) - logsumexp(others) for guess in guesses]
+    before = [logsumexp(others + log_likelihood(np.array([guess]))) - logsumexp(others) for guess in guesses]
     return np.array(likelihood), np.array(before)
 
 

@@ -105,14 +105,14 @@ def by_brute_force(codes: np.ndarray[Any, Any], largest: int) -> set[tuple[int, 
 
 
 @st.composite
-def coded(draw: st.DrawFn) -> tuple[Any, int]:
+def coded_tables(draw: st.DrawFn) -> tuple[Any, int]:
     width = draw(st.integers(1, 5))
     rows = draw(st.lists(st.tuples(*[st.integers(0, draw(st.integers(0, 3)))] * width), min_size=1, max_size=14))
     return np.array(rows, dtype=np.int64), draw(st.integers(1, width))
 
 
 @pytest.mark.slow
-@given(coded())
+@given(coded_tables())
 def test_the_search_finds_what_all_subsets_say(case: tuple[Any, int]) -> None:
     codes, largest = case
     found = [(int(i), chosen) for chosen, rows in find_minimal_uniques(codes, largest) for i in rows]

@@ -61,7 +61,9 @@ def fitted(data: Microdata, target: str, spec: MultinomialLogisticSpec, draws: i
     return model.multinomial_logistic(data, target, spec, Run(np.random.default_rng(1)), draws)
 
 
-def drawn(data: Microdata, target: str, spec: MultinomialLogisticSpec, released: Microdata | None = None) -> np.ndarray:
+def fit_and_draw(
+    data: Microdata, target: str, spec: MultinomialLogisticSpec, released: Microdata | None = None
+) -> np.ndarray:
     fit = fitted(data, target, spec)
     return np.asarray(model.draw(fit, spec, target, data, released or data, 0, np.random.default_rng(2)))
 
@@ -117,13 +119,13 @@ def test_datasets_have_the_probabilities_of_the_model() -> None:
 
 def test_groups_of_the_target_keep_records_in_their_group_and_draw_its_levels_alone() -> None:
     data, spec = table(), MultinomialLogisticSpec(predictors=("age", "sex"), groups=GROUPS)
-    values, own = drawn(data, "home", spec), data.numbers("home")
+    values, own = fit_and_draw(data, "home", spec), data.numbers("home")
     large = np.isin(own, [4, 5])
     assert np.isin(values[large], [4, 5]).all()
     assert np.isin(values[~large], [0, 1, 2, 3]).all()
     assert set(values) == set(range(6))
     assert (values != own).mean() > 0.3
-    free = drawn(data, "home", MultinomialLogisticSpec(predictors=("age", "sex")))
+    free = fit_and_draw(data, "home", MultinomialLogisticSpec(predictors=("age", "sex")))
     assert not np.isin(free[large], [4, 5]).all(), "without groups they are left"
     fit = fitted(data, "home", spec)
     assert fit.arrays["0.classes"].tolist() == [4, 5]
@@ -134,7 +136,7 @@ def test_only_levels_that_a_stratum_has_are_drawn_in_it() -> None:
     raw = frame(600, 5)
     raw.loc[(raw["sex"] == "f") & (raw["race"] == "z"), "race"] = "x"
     data = conform_to_schema(raw, SCHEMA)
-    values = drawn(data, "race", MultinomialLogisticSpec(predictors=("age",), strata="sex"))
+    values = fit_and_draw(data, "race", MultinomialLogisticSpec(predictors=("age",), strata="sex"))
     assert set(values[(raw["sex"] == "f").to_numpy()]) == {0, 1}
     assert set(values[(raw["sex"] == "m").to_numpy()]) == {0, 1, 2}
 
@@ -208,7 +210,7 @@ def test_a_release_has_as_few_copies_as_independent_draws_and_a_single_valued_st
     (records,) = model.records_by_stratum(data, "home", spec)
     p = np.exp(records.fit(spec.penalty).class_log_probabilities(records.x))
     own = data.numbers("home").astype(int)
-    same = int((drawn(data, "home", spec) == own).sum())
+    same = int((fit_and_draw(data, "home", spec) == own).sum())
     assert stats.binomtest(same, 2000, float(p[np.arange(2000), own].mean())).pvalue > 1e-3
 
 
@@ -221,9 +223,9 @@ def with_gaps(n: int = 600) -> Microdata:
 
 def test_missing_values_are_drawn_as_a_level_or_filled() -> None:
     data = with_gaps()
-    kept = drawn(data, "race", MultinomialLogisticSpec(predictors=("age", "sex")))
+    kept = fit_and_draw(data, "race", MultinomialLogisticSpec(predictors=("age", "sex")))
     assert np.isnan(kept).mean() == pytest.approx(data.missing_mask("race").mean(), abs=0.05)
-    filled = drawn(data, "race", MultinomialLogisticSpec(predictors=("age", "sex"), missing="filled"))
+    filled = fit_and_draw(data, "race", MultinomialLogisticSpec(predictors=("age", "sex"), missing="filled"))
     assert not np.isnan(filled).any()
     (records,) = stratified_records(data, "race", ("age", "sex"), filled=True)
     assert len(records.rows) == int((~data.missing_mask("race")).sum())
