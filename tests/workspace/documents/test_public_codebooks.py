@@ -30,7 +30,7 @@ WRITTEN = (WrittenFile("public", "dataset-SYNTHETIC-01.csv", 3, "a" * 64),)
 pytestmark = pytest.mark.slow
 
 
-def released(out: Path) -> dict[str, list[str]]:
+def read_released_columns(out: Path) -> dict[str, list[str]]:
     """The values of each column over all datasets."""
     columns: dict[str, list[str]] = {}
     for path in sorted((out / "public").glob("dataset-*.csv")):
@@ -54,7 +54,7 @@ def test_the_ddi_codebook_is_true_to_the_files(name: str, shipped: Callable[[str
     assert len(ids) == len(set(ids))
     files = [element.text for element in root.iter(f"{SPACE}fileName")]
     assert files == sorted(path.name for path in (out / "public").glob("dataset-*.csv"))
-    columns = released(out)
+    columns = read_released_columns(out)
     variables = {one.attrib["name"]: one for one in root.iter(f"{SPACE}var")}
     assert list(variables) == list(columns)
     for column, variable in variables.items():
@@ -73,7 +73,7 @@ def test_the_croissant_description_is_true_to_the_files(name: str, shipped: Call
     for file in found["distribution"]:
         content = (public / file["contentUrl"]).read_bytes()
         assert (file["sha256"], file["contentSize"]) == (hashlib.sha256(content).hexdigest(), f"{len(content)} B")
-    columns = released(public.parent)
+    columns = read_released_columns(public.parent)
     files = {file["@id"] for file in found["distribution"]}
     records = [one for one in found["recordSet"] if one.get("dataType") != "sc:Enumeration"]
     assert len(records) == len(files)

@@ -485,14 +485,14 @@ def listings(workspace: Workspace, path: Path, sample: int, *, one_sample: bool 
     first = Recipe.from_table(table)
     data = read_file_microdata(source, first.data, first.schema, 2020, key=KEY)
 
-    def run(m: int, seed: int) -> int:
+    def compute_run(m: int, seed: int) -> int:
         recipe = Recipe.from_table({**table, "release": {"m": m, "seed": seed}})
         own = data if one_sample else read_file_microdata(source, recipe.data, recipe.schema, seed, key=KEY)
         run_id = enter_run(workspace, recipe, source, own)
         run_worker(workspace.directory, idle=0)
         return run_id
 
-    return run
+    return compute_run
 
 
 def releases_until_blocked(workspace: Workspace, run: Callable[[int, int], int], directory: Path, m: int) -> int:

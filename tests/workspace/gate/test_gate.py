@@ -236,7 +236,7 @@ def test_two_anonymised_tables_that_intersect_block(workspace: Workspace, tmp_pa
     assert finding.records
 
 
-def made(*statuses: str, waivable: bool = True) -> Examination:
+def make_examination(*statuses: str, waivable: bool = True) -> Examination:
     findings = tuple(
         Finding(check.key, status, check.title, "said", waivable=waivable)  # type: ignore[arg-type]
         for check, status in zip(CHECKS, statuses, strict=False)
@@ -246,7 +246,7 @@ def made(*statuses: str, waivable: bool = True) -> Examination:
 
 def test_what_blocks_is_waived_one_by_one_or_all_at_once() -> None:
     first, second = CHECKS[0].key, CHECKS[1].key
-    one = made("block", "block", "warn")
+    one = make_examination("block", "block", "warn")
     assert [left.check for left in apply_waivers(one, Policy()).unwaived_findings] == [first, second]
     assert [left.check for left in apply_waivers(one, Policy(), waive={first: "known to all"}).unwaived_findings] == [
         second
@@ -257,11 +257,11 @@ def test_what_blocks_is_waived_one_by_one_or_all_at_once() -> None:
     whole = apply_waivers(one, Policy(), "agreed with the owner")
     assert whole.unwaived_findings == ()
     assert whole.waivers == (Waiver(WHOLE_RELEASE, "agreed with the owner", gate.user()),)
-    assert apply_waivers(made("pass", "warn"), Policy(), "just because so").waivers == ()
+    assert apply_waivers(make_examination("pass", "warn"), Policy(), "just because so").waivers == ()
 
 
 def test_nothing_is_waived_besides_what_was_approved() -> None:
-    one = made("block", "pass", "block")
+    one = make_examination("block", "pass", "block")
     first, _, second = (finding.check for finding in one.findings)
     assert [left.check for left in one.with_waivers_by("maria", {first: "known"}).unwaived_findings] == [second]
     approved = replace(one, approval=Approval("jo", "t", "for teaching", "0", "maria", "t", "looked at it"))
@@ -280,19 +280,21 @@ def test_nothing_is_waived_besides_what_was_approved() -> None:
 def test_a_waiver_that_makes_no_sense_is_refused(waive: dict[str, str], said: str) -> None:
     names = {"KEY": CHECKS[0].key, "SECOND": CHECKS[1].key}
     with pytest.raises(BadInput, match=said):
-        apply_waivers(made("block", "pass"), Policy(), waive={names.get(key, key): why for key, why in waive.items()})
+        apply_waivers(
+            make_examination("block", "pass"), Policy(), waive={names.get(key, key): why for key, why in waive.items()}
+        )
 
 
 @pytest.mark.parametrize("status", ["block", "pass"])
 def test_a_reason_for_the_whole_release_has_letters_whether_the_gate_blocks_or_not(status: str) -> None:
     with pytest.raises(BadInput, match="--reason: needs a reason in words"):
-        apply_waivers(made(status), Policy(), "\u200b")
-    assert apply_waivers(made(status), Policy(), "agreed with the board").unwaived_findings == ()
-    assert apply_waivers(made(status), Policy(), " ").waivers == ()
+        apply_waivers(make_examination(status), Policy(), "\u200b")
+    assert apply_waivers(make_examination(status), Policy(), "agreed with the board").unwaived_findings == ()
+    assert apply_waivers(make_examination(status), Policy(), " ").waivers == ()
 
 
 def test_what_cannot_be_waived_stays() -> None:
-    never = made("block", waivable=False)
+    never = make_examination("block", waivable=False)
     with pytest.raises(NotReleased, match="cannot be waived"):
         apply_waivers(never, Policy(), waive={CHECKS[0].key: "they asked for it"})
     with pytest.raises(NotReleased, match="cannot be waived"):
@@ -302,10 +304,10 @@ def test_what_cannot_be_waived_stays() -> None:
 def test_only_those_whom_the_policy_names_may_waive(monkeypatch: pytest.MonkeyPatch) -> None:
     policy = Policy(waivers=("maria",))
     with pytest.raises(NotReleased, match=r"may not waive findings; the policy lets maria"):
-        apply_waivers(made("block"), policy, "agreed with the board")
-    apply_waivers(made("pass"), policy, "agreed with the board")  # nothing to waive
+        apply_waivers(make_examination("block"), policy, "agreed with the board")
+    apply_waivers(make_examination("pass"), policy, "agreed with the board")  # nothing to waive
     monkeypatch.setattr(gate, "user", lambda: "maria")
-    assert apply_waivers(made("block"), policy, "agreed with the board").waivers[0].user == "maria"
+    assert apply_waivers(make_examination("block"), policy, "agreed with the board").waivers[0].user == "maria"
 
 
 def judged(held: float, policy: Policy, *, least: bool = False, at_most: Any = "block") -> str:
