@@ -96,7 +96,7 @@ def recipe() -> Iterator[str]:
         yield from (info.param.help for info in recipe_params(section))
 
 
-def joined(node: ast.JoinedStr) -> str:
+def f_string_text(node: ast.JoinedStr) -> str:
     """Return the text of an f-string, with an ellipsis in place of each value."""
     return "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
 
@@ -111,7 +111,7 @@ def texts_of_file(path: Path, *, docstrings: bool) -> Iterator[str]:
     inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            yield from () if docstrings else (joined(node),)
+            yield from () if docstrings else (f_string_text(node),)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside:
             yield from (node.value,) if docstrings is (id(node) in alone) else ()
 

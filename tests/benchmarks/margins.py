@@ -68,7 +68,7 @@ def fitted(data: Microdata, spec: MarginsSpec, seed: int = 1) -> Fit:
     return margins.margins(data, data.schema.names, spec, Run(np.random.default_rng(seed)), 1)
 
 
-def drawn(data: Microdata, fit: Fit, spec: MarginsSpec, records: int, seed: int = 2) -> np.ndarray:
+def draw_records(data: Microdata, fit: Fit, spec: MarginsSpec, records: int, seed: int = 2) -> np.ndarray:
     table = TargetTable.from_data(data, data.schema.names, spec)
     return margins.draw_codes(fit, table, records, np.random.default_rng(seed))
 
@@ -95,7 +95,7 @@ def joint() -> None:
     kept_pairs = [*itertools.combinations(names[:7], 2), ("h",)]
     spec = MarginsSpec(margins=tuple(MarginVariables(one) for one in kept_pairs), audit=False)
     fit, wall, own = seconds(lambda: fitted(data, spec))
-    records, draw_wall, draw_own = seconds(lambda: drawn(data, fit, spec, 1_000_000))
+    records, draw_wall, draw_own = seconds(lambda: draw_records(data, fit, spec, 1_000_000))
     domain = Domain(sizes)
     kept = [tuple(names.index(v) for v in one.columns) for one in spec.margins]
     others = [p for p in domain.variable_pairs if not any(set(p) <= set(k) for k in kept)]
@@ -156,7 +156,7 @@ def tree() -> None:
     for selection in ("mst", "pairs"):
         spec = MarginsSpec(selection=selection, audit=False)  # type: ignore[arg-type]
         fit, wall, own = seconds(lambda spec=spec: fitted(data, spec))
-        records = drawn(data, fit, spec, len(codes))
+        records = draw_records(data, fit, spec, len(codes))
         line(
             f"{selection}: {wall:.1f} s ({own:.1f} s), {said(fit)['margins']:.0f} margins, {peak():.2f} GiB",
             domain,
@@ -176,7 +176,7 @@ def large() -> None:
     for selection in ("mst", "pairs"):
         spec = MarginsSpec(selection=selection, audit=False)  # type: ignore[arg-type]
         fit, wall, own = seconds(lambda spec=spec: fitted(data, spec))
-        records, draw_wall, draw_own = seconds(lambda fit=fit, spec=spec: drawn(data, fit, spec, 1_000_000))
+        records, draw_wall, draw_own = seconds(lambda fit=fit, spec=spec: draw_records(data, fit, spec, 1_000_000))
         print(
             f"30 variables x 10^6 records, {selection}: fit {wall:.1f} s ({own:.1f} s), 10^6 records {draw_wall:.1f} s ({draw_own:.1f} s), "
             f"{peak():.2f} GiB, pairs {apart(domain, codes, records, domain.variable_pairs):.4f}",
@@ -214,7 +214,7 @@ def private(seeds: int) -> None:
 
 def _released(data: Microdata, spec: MarginsSpec, records: int, seed: int) -> tuple[Fit, np.ndarray]:
     fit = fitted(data, spec, seed)
-    return fit, drawn(data, fit, spec, records, seed + 100)
+    return fit, draw_records(data, fit, spec, records, seed + 100)
 
 
 def gibbs() -> None:
@@ -239,7 +239,7 @@ def coarsened() -> None:
     for cells in (3_000, 10_000, 30_000):
         spec = MarginsSpec(cells=cells, audit=False)
         fit, wall, own = seconds(lambda spec=spec: fitted(data, spec))
-        records = drawn(data, fit, spec, len(codes))
+        records = draw_records(data, fit, spec, len(codes))
         line(
             f"{cells:,} cells: {said(fit)['margins']:.0f} margins, {wall:.1f} s ({own:.1f} s)",
             domain,
@@ -325,7 +325,7 @@ def _relations(
     spec = MarginsSpec(margins=together, audit=False)
     fit = fitted(data, spec)
     kept = list(protected_margins(fit))
-    records = drawn(data, fit, spec, len(codes))
+    records = draw_records(data, fit, spec, len(codes))
     print(
         f"{what}: {len(codes):,} records, {len(kept)} margins (pairs within {cells:,} cells by mutual information, and three of three variables), coarsened to multiples of 10"
     )
@@ -373,7 +373,7 @@ def steady() -> None:
         print(f"{records:>8,} records, {count:>2} variables: epsilon .1, 1, 10 and coarsened {said} s", flush=True)
 
 
-def others(seeds: int) -> None:
+def compare_untuned_tables(seeds: int) -> None:
     """Private releases of tables that nothing was tuned on: mean total variation of pairs and triples."""
     tables: dict[str, tuple[np.ndarray, tuple[int, ...], tuple[str, ...]]] = {"ACS": acs()}
     for records, number in ((10_000, 12), (100_000, 10)):
@@ -404,7 +404,7 @@ def main() -> None:
     seeds = int(words.pop()) if words and words[-1].isdigit() else 10
     tables: dict[str, Callable[[], None]] = {
         "joint": joint, "tree": tree, "large": large, "private": lambda: private(seeds), "gibbs": gibbs, "coarsened": coarsened,
-        "relations": relations, "steady": steady, "others": lambda: others(seeds),
+        "relations": relations, "steady": steady, "others": lambda: compare_untuned_tables(seeds),
     }  # fmt: skip
     for name in words or tables:
         tables[name]()
