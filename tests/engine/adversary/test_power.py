@@ -63,15 +63,17 @@ def test_the_error_of_an_area_is_that_of_all_orders() -> None:
 
 
 def test_an_attack_says_what_it_would_have_found() -> None:
-    def said(result: AttackResult) -> float | None:
+    def reported_excess(result: AttackResult) -> float | None:
         return {e.measure: e.value for e in result.estimates()}["detectable_excess"]
 
-    assert said(AttackResult(SuccessRate(30, 100), None, SuccessRate(20, 80))) == detectable_excess(0.25, 100, 80)
-    assert said(AttackResult(SuccessRate(30, 100), None, SuccessRate(20, 80), (-0.1, 0.1))) == pytest.approx(
+    assert reported_excess(AttackResult(SuccessRate(30, 100), None, SuccessRate(20, 80))) == detectable_excess(
+        0.25, 100, 80
+    )
+    assert reported_excess(AttackResult(SuccessRate(30, 100), None, SuccessRate(20, 80), (-0.1, 0.1))) == pytest.approx(
         2.8016 / 1.96 * 0.1, abs=1e-4
     )
-    assert said(AttackResult(SuccessRate(0, 0), None, SuccessRate(20, 80))) is None
-    assert said(AttackResult(SuccessRate(9, 9), None, SuccessRate(9, 9))) is None
+    assert reported_excess(AttackResult(SuccessRate(0, 0), None, SuccessRate(20, 80))) is None
+    assert reported_excess(AttackResult(SuccessRate(9, 9), None, SuccessRate(9, 9))) is None
 
 
 def wilson_limits(share: float, n: float, z: float) -> tuple[float, float]:

@@ -29,7 +29,7 @@ def synthesis_number(recipe: Recipe, data: Microdata) -> int:
     return number(synthesis_streams(recipe, data, KEY))
 
 
-def changed(data: Microdata, name: str, record: int, value: object) -> Microdata:
+def change_value(data: Microdata, name: str, record: int, value: object) -> Microdata:
     frame = data.frame.copy()
     frame.loc[record, name] = value
     return replace(data, frame=frame)
@@ -86,7 +86,7 @@ def test_releases_of_the_same_data_are_measured_by_the_same_numbers(small_recipe
     """What candidates differ by is then the candidates; with other data the numbers are others."""
     candidates = small_recipe(), small_recipe(synthesis=[STEP], measure=[], threshold=[])
     one, two = (number(measurement_streams(recipe, small_data, KEY)) for recipe in candidates)
-    other = number(measurement_streams(candidates[0], changed(small_data, "income", 79, 1000.0), KEY))
+    other = number(measurement_streams(candidates[0], change_value(small_data, "income", 79, 1000.0), KEY))
     assert one == two != other
     assert one not in [synthesis_number(recipe, small_data) for recipe in candidates]
 
@@ -96,8 +96,8 @@ def test_one_value_one_record_and_one_level_more_are_other_data(small_recipe: Sm
     later = float(np.nextafter(frame["income"][5], np.inf))
     levels = frame["region"].cat.add_categories("east")
     others = [
-        changed(small_data, "income", 5, later),
-        changed(small_data, "visits", 79, frame["visits"][79] + 1),
+        change_value(small_data, "income", 5, later),
+        change_value(small_data, "visits", 79, frame["visits"][79] + 1),
         replace(small_data, frame=frame.iloc[:-1]),
         replace(small_data, frame=frame.iloc[::-1].reset_index(drop=True)),
         replace(small_data, frame=frame.assign(region=levels)),
@@ -112,7 +112,7 @@ def test_one_value_one_record_and_one_level_more_are_other_data(small_recipe: Sm
 
 def test_public_streams_are_bound_to_nothing(small_recipe: Small, small_data: Microdata) -> None:
     """As in earlier versions; the difference of two public releases is the attack of tests/attacks/test_differences.py."""
-    other = changed(small_data, "income", 79, 1000.0)
+    other = change_value(small_data, "income", 79, 1000.0)
     for streams in (synthesis_streams, measurement_streams):
         assert (
             streams(small_recipe(), small_data, PUBLIC)

@@ -63,7 +63,7 @@ def lines_of(frame: pd.DataFrame) -> list[str]:
     return str(frame.to_csv(index=False)).splitlines()
 
 
-def measured(data: Microdata, released: Microdata, run: Run | None = None, **table) -> Measure:
+def measure_release(data: Microdata, released: Microdata, run: Run | None = None, **table) -> Measure:
     spec = IdentificationSpec.from_table({"radius": RADIUS, **table}, "measure[0]")
     spec.check(SCHEMA, "measure[0]")
     spec.check_release(SCHEMA, ("pay",), "measure[0]")
@@ -121,7 +121,7 @@ def test_a_file_with_errors_gaps_and_strangers_is_scored_as_loops_score_it(
         unique += len(candidates) == 1
         right += candidates == [own]
         wrong += len(candidates) == 1 and candidates != [own]
-    measure = measured(data, released, external=lines_of(file), key="id")
+    measure = measure_release(data, released, external=lines_of(file), key="id")
     assert of_all_known(intruder_estimates(measure, HAS_FILE)) == {
         "expected_match_risk": pytest.approx(expected),
         "true_match_rate": pytest.approx(right / len(file)),
@@ -147,7 +147,7 @@ def test_a_faultless_file_of_everybody_is_perfect_knowledge_in_any_order_and_spe
         id=lambda f: f.id.astype(str) + ".0",
     )
     for frame in (whole, respelt):
-        measure = measured(data, released, external=lines_of(frame), key="id")
+        measure = measure_release(data, released, external=lines_of(frame), key="id")
         assert intruder_estimates(measure, HAS_FILE) == pytest.approx(intruder_estimates(measure, KNOWS_VALUES))
 
 
@@ -156,18 +156,19 @@ def test_a_copy_is_found_by_its_own_file_and_noise_by_chance_only() -> None:
     frame = data.frame.assign(pay=np.arange(200) * 20.0 + 100)
     data = conform_to_schema(frame, SCHEMA)
     table = {"external": lines_of(frame.drop(columns="since")), "key": "id", "radius": {"pay": 1}}
-    copy = measured(data, Microdata(SCHEMA, data.frame, "synthetic"), **table)
+    copy = measure_release(data, Microdata(SCHEMA, data.frame, "synthetic"), **table)
     assert of_all_known(intruder_estimates(copy, HAS_FILE)) == {
         "expected_match_risk": 200,
         "true_match_rate": 1,
         "false_match_rate": 0,
         "unique_matches": 200,
     }
-    noise = intruder_estimates(measured(data, shuffle_pay(data), **table), HAS_FILE)
+    noise = intruder_estimates(measure_release(data, shuffle_pay(data), **table), HAS_FILE)
     assert noise["expected_match_risk"] < 5
     strange = frame.drop(columns="since").assign(id=[str(i) if at < 1 else f"x{i}" for at, i in enumerate(frame.id)])
     outside = intruder_estimates(
-        measured(data, Microdata(SCHEMA, data.frame, "synthetic"), **{**table, "external": lines_of(strange)}), HAS_FILE
+        measure_release(data, Microdata(SCHEMA, data.frame, "synthetic"), **{**table, "external": lines_of(strange)}),
+        HAS_FILE,
     )
     assert outside["unique_matches"] == 200, "records that are not in the data are false matches"
     assert outside["false_match_rate"] == 199 / 200
@@ -181,7 +182,7 @@ def test_a_made_up_file_covers_and_errs_as_much_as_it_is_asked_to(coverage: floa
     data = conform_to_schema(frame, SCHEMA)
     copy = Microdata(SCHEMA, data.frame, "synthetic")
     found = intruder_estimates(
-        measured(data, copy, radius={"pay": 1}, known=["pay"], coverage=coverage, errors={"pay": 0.25}), HAS_FILE
+        measure_release(data, copy, radius={"pay": 1}, known=["pay"], coverage=coverage, errors={"pay": 0.25}), HAS_FILE
     )
     people_in_it = 400 * coverage
     assert of_all_known(found) == {
@@ -192,7 +193,8 @@ def test_a_made_up_file_covers_and_errs_as_much_as_it_is_asked_to(coverage: floa
     }
     assert (
         intruder_estimates(
-            measured(data, copy, radius={"pay": 1}, known=["pay"], coverage=coverage, errors={"pay": 1.0}), HAS_FILE
+            measure_release(data, copy, radius={"pay": 1}, known=["pay"], coverage=coverage, errors={"pay": 1.0}),
+            HAS_FILE,
         )["true_match_rate"]
         == 0
     )
@@ -275,7 +277,7 @@ def test_a_file_that_cannot_be_used_is_refused_with_the_place_and_the_fix(table,
         lines = [line.format(second if at == 2 else first) for at, line in enumerate(table["external"])]
         table = {**table, "external": lines}
     with pytest.raises(BadInput, match=message) as caught:
-        measured(data, data, **table)
+        measure_release(data, data, **table)
     assert caught.value.place == f"measure[0].{place}"
     assert not any(str(pay) in caught.value.message for pay in data.frame.pay)
 

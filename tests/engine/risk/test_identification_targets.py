@@ -50,7 +50,7 @@ def shuffle_age_and_income(data: Microdata, seed: int) -> Microdata:
     return data.with_columns(columns, "synthetic")
 
 
-def measured(data: Microdata, released: Microdata, run: Run | None = None, **table) -> Measure:
+def measure_release(data: Microdata, released: Microdata, run: Run | None = None, **table) -> Measure:
     spec = IdentificationSpec.from_table({"radius": {"income": "5%", "since": 1, "age": 1}, **table}, "measure[0]")
     spec.check_release(SCHEMA, ("age", "income"), "measure[0]")
     check_data(data, "", spec, "measure[0]")
@@ -112,10 +112,10 @@ def test_any_mix_of_levels_numbers_and_dates_is_what_loops_find_of_the_targets(s
     known = set(frame.region)
     if not chosen or ("region" in among and not {"a", "b"} <= known):
         with pytest.raises(BadInput, match=r"measure\[0\].among"):
-            measured(data, released, among=among)
+            measure_release(data, released, among=among)
         return
     found, summaries = by_loops(data, released, wanted)
-    measure = measured(data, released, among=among)
+    measure = measure_release(data, released, among=among)
     found_by_all = {e.measure: e.value for e in measure.estimates if not e.measure.startswith("largest_")}
     assert found_by_all == {name: value if value is None else pytest.approx(value) for name, value in summaries.items()}
     candidates = measure.per_record["candidates"]
@@ -128,7 +128,7 @@ def test_any_mix_of_levels_numbers_and_dates_is_what_loops_find_of_the_targets(s
 
 def test_shares_are_over_the_targets_and_say_so() -> None:
     data = people(60)
-    measure = measured(data, data, targets=10)
+    measure = measure_release(data, data, targets=10)
     assert {e.reason.split("; ")[-1] for e in measure.estimates} == {"of 10 target records"}
     asked = ~np.isnan(measure.per_record["candidates"])
     assert asked.sum() == 10
@@ -203,7 +203,7 @@ def test_who_is_drawn_hangs_on_the_key_and_not_on_the_order_of_the_file() -> Non
 )
 def test_targets_that_are_none_are_refused_with_the_place(table, place: str, message: str) -> None:
     with pytest.raises(BadInput, match=message) as caught:
-        measured(people(30), people(30), **table)
+        measure_release(people(30), people(30), **table)
     assert caught.value.place == f"measure[0].{place}"
 
 

@@ -106,7 +106,7 @@ def test_a_dataset_is_as_probable_as_the_integral_says() -> None:
         assert stratum.fitted_likelihood == pytest.approx(found, abs=0.05)
 
 
-def changed(
+def put_guess(
     data: Microdata, record: int, guesses: IntruderGuesses, r: int, g: int
 ) -> tuple[Microdata, IntruderGuesses]:
     """The data with a guess, and that guess as what they say."""
@@ -131,7 +131,7 @@ def test_guesses_are_weighed_as_the_integrals_of_fits_anew_say() -> None:
     exact = np.empty(found.shape)
     for r, record in enumerate(records):
         for g in range(GUESSES):
-            anew = [model.refit(changed(data, record, guesses, r, g)[0]) for model in fitted]
+            anew = [model.refit(put_guess(data, record, guesses, r, g)[0]) for model in fitted]
             rng = [np.random.default_rng(draw) for draw in range(3)]  # the same draws for all guesses
             exact[r, g] = sum(integral(one.strata[0], draw, rng[draw]) for one in anew for draw in range(3))
     exact = relative(exact)
@@ -150,7 +150,7 @@ def step_error(n: int) -> tuple[float, float]:
     exact = np.empty(found.shape)
     for r, record in enumerate(records):
         for g in range(GUESSES):
-            other, own = changed(data, record, guesses, r, g)
+            other, own = put_guess(data, record, guesses, r, g)
             exact[r, g] = total_plausibility([model.refit(other) for model in fitted], own).likelihood.sum()
     return float(np.abs(found - relative(exact)).max()), float(np.abs(relative(exact)).max())
 
