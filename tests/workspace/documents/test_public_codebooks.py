@@ -100,8 +100,8 @@ def walk(value: Any) -> list[dict[str, Any]]:
     return [inside for one in value for inside in walk(one)] if isinstance(value, list) else []
 
 
-def test_a_level_that_no_released_record_has_is_not_named(done: int, dossier_for: Read) -> None:
-    dossier = dossier_for(done)
+def test_a_level_that_no_released_record_has_is_not_named(done_run: int, dossier_for: Read) -> None:
+    dossier = dossier_for(done_run)
 
     def without(draw: int) -> pa.Table:
         table = dossier.read_released(draw)
@@ -141,13 +141,13 @@ def test_neither_seed_nor_path_title_nor_bound_is_told(
             assert b"Income, a year" in content
 
 
-def test_a_publisher_is_named_where_somebody_has_said_it(done: int, dossier_for: Read) -> None:
+def test_a_publisher_is_named_where_somebody_has_said_it(done_run: int, dossier_for: Read) -> None:
     said = {
         "publisher": "An office",
         "licence": "https://creativecommons.org/licenses/by/4.0/",
         "address": "https://x.example/d",
     }
-    dossier = dossier_for(done)
+    dossier = dossier_for(done_run)
     silent = json.loads(croissant_file(dossier, WRITTEN)["croissant.json"])
     assert not {"license", "creator", "url", "datePublished"} & set(silent)
     named = replace(dossier, judgements={**said, "published": "2027-01-31", "linkability": "judged inside"})
@@ -173,8 +173,8 @@ def test_hostile_words_are_words_in_both(workspace: Workspace, hostile: int, tmp
         assert not set(one.get("@id", "")) & set('<>" {}|\\^`')
 
 
-def test_the_structure_check_finds_what_is_wrong(done: int, dossier_for: Read) -> None:
-    text = ddi_codebook(dossier_for(done), WRITTEN)["codebook-ddi.xml"].decode()
+def test_the_structure_check_finds_what_is_wrong(done_run: int, dossier_for: Read) -> None:
+    text = ddi_codebook(dossier_for(done_run), WRITTEN)["codebook-ddi.xml"].decode()
     check_structure(ET.fromstring(text))
     for wrong in (
         text.replace("ddi:codebook:2_5", "ddi:codebook:2_6"),

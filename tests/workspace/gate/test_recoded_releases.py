@@ -142,7 +142,7 @@ class Place:
         write_run_release(self.workspace, run_id, out, reason="simulated people, let out by a test")
         return out
 
-    def found(self, run_id: int) -> dict[str, Finding]:
+    def findings_by_check(self, run_id: int) -> dict[str, Finding]:
         return {
             one.check: one
             for one in examine_release(self.workspace, plan_release(self.workspace, run_id), Policy()).findings
@@ -192,7 +192,7 @@ def both(
         run_id = place.run_with_datasets(second, rules, variables, *whose, synthesis, 7, order)
         if before:
             place.let_out(before)
-        found.append(place.found(run_id))
+        found.append(place.findings_by_check(run_id))
     return found[0], found[1]
 
 
@@ -230,9 +230,9 @@ def test_a_gate_that_reads_the_exact_file_would_not_see_a_copy(
     """The control: equal_records blocks a coarse copy, and not where 37 is held against 30."""
     place = places[0]
     run_id = place.run_with_datasets(datasets("copy", 2, 5), RULES, VARIABLES, PEOPLE, CONTROLS, KEPT)
-    right = place.found(run_id)["equal_records"]
+    right = place.findings_by_check(run_id)["equal_records"]
     monkeypatch.setattr(Recipe, "recode_data", lambda self, data: data)
-    wrong = place.found(run_id)["equal_records"]
+    wrong = place.findings_by_check(run_id)["equal_records"]
     assert right.status == "block"
     assert wrong.status != "block"
     assert (wrong.value or 0) < (right.value or 0) / 5
@@ -270,10 +270,10 @@ def test_a_deleted_earlier_release_counts_as_it_did(places: tuple[Place, Place])
     first = place.run_with_datasets(datasets("near", 2, 1), RULES, VARIABLES, PEOPLE, CONTROLS, KEPT, 3)
     second = place.run_with_datasets(datasets("near", 2, 5), RULES, VARIABLES, PEOPLE, CONTROLS, KEPT)
     place.let_out(first)
-    before = place.found(second)
+    before = place.findings_by_check(second)
     assert before["released_before"].value == 1
     delete_run(place.workspace, first)
-    assert comparable_findings(place.found(second)) == comparable_findings(before)
+    assert comparable_findings(place.findings_by_check(second)) == comparable_findings(before)
 
 
 def test_an_earlier_release_that_tells_less_is_linked_by_what_it_tells(

@@ -258,14 +258,14 @@ def test_a_public_key_commits_to_nothing(enter: Enter, tmp_path: Path, small_rec
 def test_the_command_says_what_it_found_and_ends_with_1_where_something_is_wrong(
     workspace: Workspace, run_id: int, out: Path, tmp_path: Path
 ) -> None:
-    def said(*words: str) -> tuple[int, str]:
+    def run_verify(*words: str) -> tuple[int, str]:
         done = CliRunner().invoke(sfumato, ["verify", *words, "--workspace", str(workspace.directory)])
         return done.exit_code, done.output
 
-    code, text = said(str(out))
+    code, text = run_verify(str(out))
     assert (code, "bytes read, all as the manifest says\n" in text) == (0, True)
     assert "anybody could have made this folder" in text
-    code, text = said(str(out / "public"), "--commitment")
+    code, text = run_verify(str(out / "public"), "--commitment")
     assert (code, f"run {run_id} of this workspace made it" in text) == (0, True)
     assert "checked by the commitment" in text
     assert "checked by the audit log: row" in text
@@ -275,7 +275,7 @@ def test_the_command_says_what_it_found_and_ends_with_1_where_something_is_wrong
     done = CliRunner().invoke(sfumato, ["verify", str(out), "--commitment", "--workspace", str(tmp_path / "elsewhere")])
     assert (done.exit_code, "no run of this workspace made it" in done.output) == (1, True)
     change_byte(out)
-    code, text = said(str(out))
+    code, text = run_verify(str(out))
     assert code == 1
     assert "dataset-SYNTHETIC-02.csv: changed" in text
 
