@@ -73,7 +73,7 @@ def fastcluster_clustering(n: int) -> Callable[[], object]:
     return lambda: fastcluster.linkage(pdist(points), "average", preserve_input=False)
 
 
-def measured(prepare: Callable[[int], Callable[[], object]], n: int) -> str:
+def measure_cost(prepare: Callable[[int], Callable[[], object]], n: int) -> str:
     """Seconds and gigabytes, in a process of its own."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         try:
@@ -94,7 +94,7 @@ def main() -> None:
     methods = {"this": sfumato_clustering, "fastcluster": fastcluster_clustering, "scipy": scipy_clustering}
     print(f"{'rows':>7}" + "".join(f"{name + ' s':>15} {'GB':>5}" for name in methods))
     for n in (2_500, 5_000, 10_000):
-        parts = [measured(prepare, n) if n < 10_000 or name != "scipy" else "" for name, prepare in methods.items()]
+        parts = [measure_cost(prepare, n) if n < 10_000 or name != "scipy" else "" for name, prepare in methods.items()]
         print(f"{2 * n:>7,}" + "".join(f"{part:>21}" for part in parts), flush=True)
     data, releases = tables(10_000, 20)
     estimates = [
