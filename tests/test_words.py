@@ -96,7 +96,7 @@ def recipe() -> Iterator[str]:
         yield from (info.param.help for info in recipe_params(section))
 
 
-def joined(node: ast.JoinedStr) -> str:
+def f_string_text(node: ast.JoinedStr) -> str:
     """Return the text of an f-string, with an ellipsis in place of each value."""
     return "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
 
@@ -111,7 +111,7 @@ def texts_of_file(path: Path, *, docstrings: bool) -> Iterator[str]:
     inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            yield from () if docstrings else (joined(node),)
+            yield from () if docstrings else (f_string_text(node),)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside:
             yield from (node.value,) if docstrings is (id(node) in alone) else ()
 
@@ -150,7 +150,7 @@ KINDS: dict[str, Callable[[], Iterator[str]]] = {
 
 
 @cache
-def found(kind: str) -> dict[str, int]:
+def phrase_counts(kind: str) -> dict[str, int]:
     """How often each phrase occurs in the texts of a kind."""
     counts: dict[str, int] = {}
     for text in KINDS[kind]():
@@ -164,11 +164,11 @@ def found(kind: str) -> dict[str, int]:
 def test_texts_have_no_more_of_the_phrases_than_are_counted(kind: str) -> None:
     left = tomllib.loads(LEFT.read_text("utf-8")).get(kind, {})
     if os.environ.get("SFUMATO_COUNT_WORDS"):
-        assert all(count <= left.get(phrase, 0) for phrase, count in found(kind).items())
-        whole = tomllib.loads(LEFT.read_text("utf-8")) | {kind: found(kind)}
+        assert all(count <= left.get(phrase, 0) for phrase, count in phrase_counts(kind).items())
+        whole = tomllib.loads(LEFT.read_text("utf-8")) | {kind: phrase_counts(kind)}
         LEFT.write_text(tomli_w.dumps({name: table for name, table in sorted(whole.items()) if table}), "utf-8")
         return
-    assert found(kind) == left
+    assert phrase_counts(kind) == left
 
 
 def test_the_phrases_are_found_across_lines_and_within_words_not() -> None:

@@ -235,7 +235,7 @@ class OutgoingFolder:
         except OSError as error:
             raise ExchangedFiles(Path(error.filename or self.path)) from None
 
-    def take_name_back(self, name: str) -> bool:
+    def restore_working_name(self, name: str) -> bool:
         """Rename the folder to ``name`` if it is still the one that was written; return whether it was renamed."""
         if not self._is_in_place():
             return False

@@ -79,7 +79,7 @@ class Released:
 Release = Callable[[Recipe, Microdata, bytes], Released]
 
 
-def released(recipe: Recipe, data: Microdata, key: bytes, folder: Path) -> Released:
+def compute_release(recipe: Recipe, data: Microdata, key: bytes, folder: Path) -> Released:
     """Compute a recipe in a new workspace with this key, and release it."""
     with Workspace.create(folder / "workspace", key) as workspace:
         run_id = run_recipe(workspace, recipe, data, "people.csv", b"people")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from attacked import HOUSEHOLDS, LISTINGS, Release, Released, released
+from attacked import HOUSEHOLDS, LISTINGS, Release, Released, compute_release
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.recipe.recipe import Recipe
@@ -18,7 +18,7 @@ def releasing(tmp_path_factory: pytest.TempPathFactory) -> Release:
     """Compute a recipe in a new workspace with a key, and release it."""
 
     def make(recipe: Recipe, data: Microdata, key: bytes) -> Released:
-        return released(recipe, data, key, tmp_path_factory.mktemp("attacked"))
+        return compute_release(recipe, data, key, tmp_path_factory.mktemp("attacked"))
 
     return make
 

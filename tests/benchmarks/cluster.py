@@ -54,18 +54,18 @@ def tables(n: int, m: int = 1) -> tuple[Microdata, list[Microdata]]:
     return data, [draw_dataset(recipe, draw, data, fits, key=PUBLIC) for draw in range(1, m + 1)]
 
 
-def ours(n: int) -> Callable[[], object]:
+def sfumato_clustering(n: int) -> Callable[[], object]:
     data, (release,) = tables(n)
     return lambda: cluster(data, release, ClusterSpec(limit=10**6), Run(np.random.default_rng(1)))
 
 
-def of_scipy(n: int) -> Callable[[], object]:
+def scipy_clustering(n: int) -> Callable[[], object]:
     data, (release,) = tables(n)
     points = _make_points(data, release, data.schema.names, "standard")
     return lambda: linkage(pdist(points), "average")
 
 
-def of_fastcluster(n: int) -> Callable[[], object]:
+def fastcluster_clustering(n: int) -> Callable[[], object]:
     import fastcluster
 
     data, (release,) = tables(n)
@@ -73,7 +73,7 @@ def of_fastcluster(n: int) -> Callable[[], object]:
     return lambda: fastcluster.linkage(pdist(points), "average", preserve_input=False)
 
 
-def measured(prepare: Callable[[int], Callable[[], object]], n: int) -> str:
+def measure_cost(prepare: Callable[[int], Callable[[], object]], n: int) -> str:
     """Seconds and gigabytes, in a process of its own."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         try:
@@ -91,10 +91,10 @@ def _run(prepare: Callable[[int], Callable[[], object]], n: int) -> tuple[float,
 
 
 def main() -> None:
-    methods = {"this": ours, "fastcluster": of_fastcluster, "scipy": of_scipy}
+    methods = {"this": sfumato_clustering, "fastcluster": fastcluster_clustering, "scipy": scipy_clustering}
     print(f"{'rows':>7}" + "".join(f"{name + ' s':>15} {'GB':>5}" for name in methods))
     for n in (2_500, 5_000, 10_000):
-        parts = [measured(prepare, n) if n < 10_000 or name != "scipy" else "" for name, prepare in methods.items()]
+        parts = [measure_cost(prepare, n) if n < 10_000 or name != "scipy" else "" for name, prepare in methods.items()]
         print(f"{2 * n:>7,}" + "".join(f"{part:>21}" for part in parts), flush=True)
     data, releases = tables(10_000, 20)
     estimates = [

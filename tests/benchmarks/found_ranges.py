@@ -133,14 +133,14 @@ def result_of_file(
     data = conform_to_schema(frame, plan.schema, plan.data.missing)
     ends: list[tuple[float, float]] = []
 
-    def noted(*given: object, **named: object) -> NoisyCells | None:
+    def note_and_count_cells(*given: object, **named: object) -> NoisyCells | None:
         cells = rule(*given, **named)
         if cells is not None:
             ends.append((float(cells.edges[0]), float(cells.edges[-1])))
         return cells
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(noisy_categories, "count_noisy_cells", noted)
+        patch.setattr(noisy_categories, "count_noisy_cells", note_and_count_cells)
         patch.setattr(margins, "SOFT_STEPS", 0)
         if rule is not count_noisy_cells:
             # The interval of earlier versions: that of the middles of the bins.

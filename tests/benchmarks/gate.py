@@ -54,7 +54,7 @@ def main(records: int = 50_000, columns: int = 20, datasets: int = 20) -> None:
     print(f"{'':18} processor  clock")
     begun = started = (time.process_time(), time.perf_counter())
 
-    def said(what: str, since: tuple[float, float] | None = None) -> None:
+    def print_time(what: str, since: tuple[float, float] | None = None) -> None:
         nonlocal started
         now = (time.process_time(), time.perf_counter())
         processor, clock = (after - before for after, before in zip(now, since or started, strict=True))
@@ -62,19 +62,19 @@ def main(records: int = 50_000, columns: int = 20, datasets: int = 20) -> None:
         started = now
 
     own, cells = cell_keys(data, schema.names), [cell_keys(one, schema.names, data) for one in releases]
-    said("cells")
+    print_time("cells")
     pairs = nearest_neighbour_pairs(data, kept, row_keys(own, (*kept, *drawn)))
-    said("nearest_pairs")
+    print_time("nearest_pairs")
     measure_equal_records(data, own, cells, kept, drawn, pairs)
-    said("equal_records")
+    print_time("equal_records")
     for name in drawn:
         measure_released_tails(
             comparable_numbers(data, name), (comparable_numbers(one, name, data) for one in releases), 10, (None, None)
         )
-    said("tails")
+    print_time("tails")
     judge_people(data, made[:1], drawn)
-    said("people")
-    said("all", begun)
+    print_time("people")
+    print_time("all", begun)
 
 
 def judge_people(data: Microdata, made: list[Microdata], names: tuple[str, ...]) -> None:

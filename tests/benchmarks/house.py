@@ -32,15 +32,15 @@ FUNCTION = 1
 files, crossings = set(), 0
 
 @functools.cache
-def ours(name):
+def path_in_layers(name):
     real = os.path.realpath(name)
     return real if real.startswith(OURS) else ""
 
 def look(frame, event, _):
     global crossings
-    if event == "call" and frame.f_code.co_flags & FUNCTION and (name := ours(frame.f_code.co_filename)):
+    if event == "call" and frame.f_code.co_flags & FUNCTION and (name := path_in_layers(frame.f_code.co_filename)):
         files.add(name)
-        above = frame.f_back and ours(frame.f_back.f_code.co_filename)
+        above = frame.f_back and path_in_layers(frame.f_back.f_code.co_filename)
         crossings += bool(above) and above != name
 
 import numpy as np, pandas as pd

@@ -123,11 +123,11 @@ def mapped(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[People, Fr
 def transformed(make: Maker) -> Maker:
     """The same with counts declared continuous, so that any number may be released."""
 
-    def made(people: People) -> Case | None:
+    def make_continuous(people: People) -> Case | None:
         case = make(people) if people.table.numbers else None
         return None if case is None else replace(case, roles=as_continuous(people.table.roles))
 
-    return made
+    return make_continuous
 
 
 def recoded(people: People, made: Frame) -> Frame:
@@ -591,11 +591,11 @@ def group(task: tuple[str, tuple[int, int], int, tuple[str, ...], str, bool]) ->
                     if one is not None:
                         one = replace(one, seed=seed)
                         found.append(with_power(one) if power else one)
-                        written(found[-1], file)
+                        append_case(found[-1], file)
     return found
 
 
-def written(case: Judged, file: str) -> None:
+def append_case(case: Judged, file: str) -> None:
     """Add the line of a case to a file, if one is named."""
     if file:
         with Path(file).open("a", encoding="utf-8") as lines:
@@ -727,7 +727,7 @@ def main() -> None:
         if asked.power:
             for at, one in enumerate(known):
                 known[at] = with_power(one)
-                written(known[at], asked.json)
+                append_case(known[at], asked.json)
         report(known)
         return
     first, _, last = asked.seeds.partition("-")

@@ -64,11 +64,11 @@ def simulated(records: int, sizes: Sequence[int], seed: int) -> np.ndarray:
     return np.column_stack(columns)
 
 
-def fitted(data: Microdata, spec: MarginsSpec, seed: int = 1) -> Fit:
+def fit_margins(data: Microdata, spec: MarginsSpec, seed: int = 1) -> Fit:
     return margins.margins(data, data.schema.names, spec, Run(np.random.default_rng(seed)), 1)
 
 
-def drawn(data: Microdata, fit: Fit, spec: MarginsSpec, records: int, seed: int = 2) -> np.ndarray:
+def draw_records(data: Microdata, fit: Fit, spec: MarginsSpec, records: int, seed: int = 2) -> np.ndarray:
     table = TargetTable.from_data(data, data.schema.names, spec)
     return margins.draw_codes(fit, table, records, np.random.default_rng(seed))
 
@@ -82,7 +82,7 @@ def apart(domain: Domain, ours: np.ndarray, theirs: np.ndarray, cliques: Sequenc
     return float(np.mean(found))
 
 
-def said(fit: Fit) -> dict[str, float]:
+def diagnostics_by_name(fit: Fit) -> dict[str, float]:
     return {one.name: float(one.value or 0) for one in fit.diagnostics}
 
 
@@ -94,8 +94,8 @@ def joint() -> None:
     data = microdata(codes, sizes, names)
     kept_pairs = [*itertools.combinations(names[:7], 2), ("h",)]
     spec = MarginsSpec(margins=tuple(MarginVariables(one) for one in kept_pairs), audit=False)
-    fit, wall, own = seconds(lambda: fitted(data, spec))
-    records, draw_wall, draw_own = seconds(lambda: drawn(data, fit, spec, 1_000_000))
+    fit, wall, own = seconds(lambda: fit_margins(data, spec))
+    records, draw_wall, draw_own = seconds(lambda: draw_records(data, fit, spec, 1_000_000))
     domain = Domain(sizes)
     kept = [tuple(names.index(v) for v in one.columns) for one in spec.margins]
     others = [p for p in domain.variable_pairs if not any(set(p) <= set(k) for k in kept)]
@@ -109,8 +109,8 @@ def joint() -> None:
     print(
         f"  total variation: kept {apart(domain, codes, records, kept):.4f} (largest {farthest:.4f}), other pairs {apart(domain, codes, records, others):.4f}"
     )
-    audited, wall, own = seconds(lambda: fitted(data, MarginsSpec(margins=spec.margins)))
-    found = said(audited)
+    audited, wall, own = seconds(lambda: fit_margins(data, MarginsSpec(margins=spec.margins)))
+    found = diagnostics_by_name(audited)
     print(
         f"  linear programs: {found['small_counts_that_follow']:.0f} of {found['small_counts_looked_at']:.0f} small counts follow; "
         f"{found['sets_of_variables_too_large_to_look_at']:.0f} sets of variables too large; fit with audit {wall:.1f} s ({own:.1f} s)"
@@ -155,10 +155,10 @@ def tree() -> None:
     )
     for selection in ("mst", "pairs"):
         spec = MarginsSpec(selection=selection, audit=False)  # type: ignore[arg-type]
-        fit, wall, own = seconds(lambda spec=spec: fitted(data, spec))
-        records = drawn(data, fit, spec, len(codes))
+        fit, wall, own = seconds(lambda spec=spec: fit_margins(data, spec))
+        records = draw_records(data, fit, spec, len(codes))
         line(
-            f"{selection}: {wall:.1f} s ({own:.1f} s), {said(fit)['margins']:.0f} margins, {peak():.2f} GiB",
+            f"{selection}: {wall:.1f} s ({own:.1f} s), {diagnostics_by_name(fit)['margins']:.0f} margins, {peak():.2f} GiB",
             domain,
             codes,
             records,
@@ -175,8 +175,8 @@ def large() -> None:
     data, domain = microdata(codes, sizes, names), Domain(sizes)
     for selection in ("mst", "pairs"):
         spec = MarginsSpec(selection=selection, audit=False)  # type: ignore[arg-type]
-        fit, wall, own = seconds(lambda spec=spec: fitted(data, spec))
-        records, draw_wall, draw_own = seconds(lambda fit=fit, spec=spec: drawn(data, fit, spec, 1_000_000))
+        fit, wall, own = seconds(lambda spec=spec: fit_margins(data, spec))
+        records, draw_wall, draw_own = seconds(lambda fit=fit, spec=spec: draw_records(data, fit, spec, 1_000_000))
         print(
             f"30 variables x 10^6 records, {selection}: fit {wall:.1f} s ({own:.1f} s), 10^6 records {draw_wall:.1f} s ({draw_own:.1f} s), "
             f"{peak():.2f} GiB, pairs {apart(domain, codes, records, domain.variable_pairs):.4f}",
@@ -207,14 +207,14 @@ def private(seeds: int) -> None:
         ]
         print(
             f"  epsilon {epsilon:<5g} {mean[0]:.4f} (sd {spread[0]:.4f}) / {mean[1]:.4f} (sd {spread[1]:.4f}), goal {goal[0]:.3f} / {goal[1]:.3f}, {seeds} seeds, "
-            f"{np.median(walls):.1f} s ({np.median(owns):.1f} s of processor), {said(fit)['margins']:.0f} margins, {peak():.2f} GiB; {'; '.join(theirs)}",
+            f"{np.median(walls):.1f} s ({np.median(owns):.1f} s of processor), {diagnostics_by_name(fit)['margins']:.0f} margins, {peak():.2f} GiB; {'; '.join(theirs)}",
             flush=True,
         )
 
 
 def _released(data: Microdata, spec: MarginsSpec, records: int, seed: int) -> tuple[Fit, np.ndarray]:
-    fit = fitted(data, spec, seed)
-    return fit, drawn(data, fit, spec, records, seed + 100)
+    fit = fit_margins(data, spec, seed)
+    return fit, draw_records(data, fit, spec, records, seed + 100)
 
 
 def gibbs() -> None:
@@ -238,10 +238,10 @@ def coarsened() -> None:
     print("Adult, coarsened to multiples of 10; reference: a tree of pairs .042 / .098")
     for cells in (3_000, 10_000, 30_000):
         spec = MarginsSpec(cells=cells, audit=False)
-        fit, wall, own = seconds(lambda spec=spec: fitted(data, spec))
-        records = drawn(data, fit, spec, len(codes))
+        fit, wall, own = seconds(lambda spec=spec: fit_margins(data, spec))
+        records = draw_records(data, fit, spec, len(codes))
         line(
-            f"{cells:,} cells: {said(fit)['margins']:.0f} margins, {wall:.1f} s ({own:.1f} s)",
+            f"{cells:,} cells: {diagnostics_by_name(fit)['margins']:.0f} margins, {wall:.1f} s ({own:.1f} s)",
             domain,
             codes,
             records,
@@ -320,12 +320,12 @@ def _relations(
     small = [t for t in itertools.combinations(range(len(names)), 3) if domain.cell_count(t) <= 400]
     found = {t: beyond_pairs(domain, codes, t) for t in small}
     strongest = sorted(small, key=lambda t: -found[t])[:60]
-    chosen = [*protected_margins(fitted(data, MarginsSpec(cells=cells, audit=False))), *strongest[:6:2]]
+    chosen = [*protected_margins(fit_margins(data, MarginsSpec(cells=cells, audit=False))), *strongest[:6:2]]
     together = tuple(MarginVariables(tuple(names[at] for at in c)) for c in drop_contained(chosen))
     spec = MarginsSpec(margins=together, audit=False)
-    fit = fitted(data, spec)
+    fit = fit_margins(data, spec)
     kept = list(protected_margins(fit))
-    records = drawn(data, fit, spec, len(codes))
+    records = draw_records(data, fit, spec, len(codes))
     print(
         f"{what}: {len(codes):,} records, {len(kept)} margins (pairs within {cells:,} cells by mutual information, and three of three variables), coarsened to multiples of 10"
     )
@@ -368,12 +368,12 @@ def steady() -> None:
     for records, count in itertools.product((10_000, 100_000), (5, 10, 20)):
         data = microdata(simulated(records, [8] * count, 1), [8] * count, [f"v{at}" for at in range(count)])
         specs = [*(MarginsSpec(epsilon=epsilon) for epsilon in (0.1, 1.0, 10.0)), MarginsSpec(audit=False)]
-        taken = [seconds(lambda spec=spec, data=data: fitted(data, spec))[2] for spec in specs]
+        taken = [seconds(lambda spec=spec, data=data: fit_margins(data, spec))[2] for spec in specs]
         said = ", ".join(f"{one:.2f}" for one in taken)
         print(f"{records:>8,} records, {count:>2} variables: epsilon .1, 1, 10 and coarsened {said} s", flush=True)
 
 
-def others(seeds: int) -> None:
+def compare_untuned_tables(seeds: int) -> None:
     """Private releases of tables that nothing was tuned on: mean total variation of pairs and triples."""
     tables: dict[str, tuple[np.ndarray, tuple[int, ...], tuple[str, ...]]] = {"ACS": acs()}
     for records, number in ((10_000, 12), (100_000, 10)):
@@ -404,7 +404,7 @@ def main() -> None:
     seeds = int(words.pop()) if words and words[-1].isdigit() else 10
     tables: dict[str, Callable[[], None]] = {
         "joint": joint, "tree": tree, "large": large, "private": lambda: private(seeds), "gibbs": gibbs, "coarsened": coarsened,
-        "relations": relations, "steady": steady, "others": lambda: others(seeds),
+        "relations": relations, "steady": steady, "others": lambda: compare_untuned_tables(seeds),
     }  # fmt: skip
     for name in words or tables:
         tables[name]()

@@ -224,14 +224,14 @@ def changed_functions(before: str, after: str, name: str) -> dict[tuple[str, int
     first, second = (outer_functions(compile(text, name, "exec")) for text in (before, after))
     changed = {key: code for key, code in second.items() if code != first.get(key)}
 
-    def outside(text: ast.Module) -> str:
+    def dump_module_level(text: ast.Module) -> str:
         """Return what is computed when the module is loaded: all but the bodies of functions."""
         for node in ast.walk(text):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 node.body = [ast.Pass()]
         return ast.dump(text)
 
-    return changed if changed and outside(ast.parse(before)) == outside(tree) else None
+    return changed if changed and dump_module_level(ast.parse(before)) == dump_module_level(tree) else None
 
 
 class Session:
@@ -289,7 +289,7 @@ class Session:
                 self.functions.setdefault((place, code.co_qualname, code.co_firstlineno), []).append(thing)
         gc.freeze()
 
-    def run(self, items: list[pytest.Item], limit: float) -> str:
+    def find_failing_test(self, items: list[pytest.Item], limit: float) -> str:
         """Return the first of some tests that fails; empty where none does before the limit."""
         end = time.monotonic() + limit
         for item, following in zip(items, [*items[1:], None], strict=True):
@@ -330,7 +330,7 @@ class Session:
         def with_mutant(items: list[pytest.Item], limit: float) -> str:
             for function, code in targets:
                 function.__code__ = code
-            return self.run(items, limit)
+            return self.find_failing_test(items, limit)
 
         for stage in stages:
             while items := self.staged(stage, mutant):
@@ -341,7 +341,7 @@ class Session:
                 if node in self.sound or node.startswith("("):
                     return stage, node
                 alone = [item for item in self.items if item.nodeid == node]
-                if not self.checkout.fork(partial(self.run, alone, NO_END), NO_END):
+                if not self.checkout.fork(partial(self.find_failing_test, alone, NO_END), NO_END):
                     self.sound.add(node)
                     return stage, node
                 self.broken.add(node)

@@ -46,7 +46,7 @@ def listings(n: int) -> Microdata:
     return conform_to_schema(frame.sample(n, replace=n > len(frame), random_state=1), SCHEMA)
 
 
-def released(data: Microdata, seed: int) -> Microdata:
+def draw_released_dataset(data: Microdata, seed: int) -> Microdata:
     rng = np.random.default_rng(seed)
     groups = data.frame.groupby("room_type", observed=True)
     log_price = np.log(data.column("price"))
@@ -67,7 +67,7 @@ def line(name: str, n: int, measure: Callable[[Microdata], Measure], tables: lis
 def report(n: int) -> None:
     run = Run(np.random.default_rng(0))
     data = listings(n)
-    tables = [released(data, seed) for seed in range(DATASETS)]
+    tables = [draw_released_dataset(data, seed) for seed in range(DATASETS)]
     for table in ({}, {"model": "logit_interactions"}, {"model": "cart"}, {"model": "cart", "minbucket": 5}):
         spec = PropensitySpec.from_table(table, "")
         name = " ".join(map(str, table.values())) or "logit"

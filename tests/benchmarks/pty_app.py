@@ -168,7 +168,7 @@ class Terminal:
             found += come
         return found
 
-    def run(self, *keys: str) -> None:
+    def press_unmeasured(self, *keys: str) -> None:
         """Press keys whose answers are not measured."""
         for key in keys:
             self.press(key)

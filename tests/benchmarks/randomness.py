@@ -60,13 +60,13 @@ def step(method: str, frame: pd.DataFrame, key: bytes) -> Callable[[], object]:
     recipe = Recipe.from_table({"variables": VARIABLES, "release": {"m": 5, "seed": 1}, "synthesis": [making]})
     conformed = conform_to_schema(frame, recipe.schema)
 
-    def run() -> None:
+    def fit_and_draw() -> None:
         data = Microdata(conformed.schema, conformed.frame)
         fits = [fit_model(recipe, 0, data, key=key)]
         for draw in range(1, 6):
             draw_dataset(recipe, draw, data, fits, key=key)
 
-    return run
+    return fit_and_draw
 
 
 def main() -> None:

@@ -89,7 +89,7 @@ def people(records: int, recipe: Recipe, seed: int = 1) -> Microdata:
     return conform_to_schema(raw.sample(records, random_state=seed).reset_index(drop=True), recipe.schema)
 
 
-def found(records: int, shadows: int, names: Sequence[str]) -> None:
+def print_audit(records: int, shadows: int, names: Sequence[str]) -> None:
     print(f"{records:,} records of Adult, {shadows:,} shadows of {records // 2:,}, 20 vulnerable and 20 random targets")
     print(
         f"{'recipe':34} {'people':10} {'mean AUC':>24} {'largest AUC':>24} {'away':>5} {'TPR at 1 %':>10} {'memorised':>10} {'s':>6}"
@@ -255,7 +255,7 @@ def main() -> None:
     given = parser.parse_args()
     records, shadows = given.records[0], given.shadows[0]
     if given.what == "found":
-        found(records, shadows, given.recipe)
+        print_audit(records, shadows, given.recipe)
     elif given.what == "fresh":
         fresh(records, shadows)
     elif given.what == "whole":

@@ -62,7 +62,7 @@ class Times:
     linked: float
 
 
-def measured(records: int, blocks: int) -> Times:
+def measure_times(records: int, blocks: int) -> Times:
     """One size, in a process of its own."""
     ours, theirs = tables(records, blocks)
     spec = RecordLinkageSpec(radius={name: Radius(0.1) for name in NUMBERS}).for_release(
@@ -105,7 +105,7 @@ def main(sizes: list[int]) -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
         records, blocks = map(int, sys.argv[2:])
-        took = measured(records, blocks)
+        took = measure_times(records, blocks)
         print(
             f"{records:,} records in {blocks:,} blocks: counting patterns {took.counting:.2f} s, learning {took.learning:.4f} s, "
             f"whole {took.whole:.1f} s of processor; {took.memory:,.0f} bytes a record beyond the tables; {took.linked:.3f} linked"

@@ -101,7 +101,7 @@ def recipe_for(method: Method, schema: Schema) -> Recipe:
     return examples.example_recipe(method, schema)
 
 
-def measured(key: str, records: int, wide: bool, patience: float) -> dict[str, tuple[float, float]]:
+def measure_rates(key: str, records: int, wide: bool, patience: float) -> dict[str, tuple[float, float]]:
     """The most seconds and bytes of each kind of task of a run with this method, without what only makes the release for it."""
     method = registry()[key]
     data = table_of(records, wide)
@@ -165,7 +165,7 @@ def fresh(directory: Path, needed: TaskInput, patience: float) -> tuple[TaskResu
 def alone(key: str, records: int, wide: bool, patience: float) -> dict[str, tuple[float, float]] | str:
     """``measured``, or why not."""
     try:
-        return measured(key, records, wide, patience)
+        return measure_rates(key, records, wide, patience)
     except TimeoutError:
         return f"more than {patience:.0f} s"
     except BrokenProcessPool:

@@ -169,7 +169,7 @@ Taken = dict[str, tuple[float, float, float]]
 """Seconds, peak MB, and the expected MB over them (0: none was), by task."""
 
 
-def run(folder: Path, name: str, rows: int, jobs: int) -> tuple[Taken, str]:
+def measure_run(folder: Path, name: str, rows: int, jobs: int) -> tuple[Taken, str]:
     """What every task took, and the command that imports and waits; and how the run ended."""
     recipe = folder / f"{name}.toml"
     recipe.write_text(f'title = "{name}"\n[data]\nfile = "survey.parquet"\n{VARIABLES}{RECIPES[name]}')
@@ -238,7 +238,7 @@ def main() -> None:
         for name in chosen.recipe:
             taken = {}
             for rows, folder in folders.items():
-                taken[rows], said = run(folder, name, rows, chosen.jobs)
+                taken[rows], said = measure_run(folder, name, rows, chosen.jobs)
                 if said:
                     print(f"{name} at {rows:,}: {said}", flush=True)
             table(name, taken)

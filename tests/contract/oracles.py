@@ -58,14 +58,14 @@ class Case:
     def kind(self, name: str) -> Kind:
         return self.confidential.schema[name].kind
 
-    def ours(self, name: str) -> list[Any]:
+    def confidential_values(self, name: str) -> list[Any]:
         return cells(self.confidential, name)
 
-    def theirs(self, name: str) -> list[Any]:
+    def released_values(self, name: str) -> list[Any]:
         return cells(self.released, name)
 
-    def both(self, name: str) -> list[Any]:
-        return [*self.ours(name), *self.theirs(name)]
+    def both_values(self, name: str) -> list[Any]:
+        return [*self.confidential_values(name), *self.released_values(name)]
 
     def code(self, name: str, value: Any) -> Any:
         """A level as its rank, anything else as it is."""
@@ -105,7 +105,7 @@ def in_bins(case: Case, name: str, values: Sequence[Any]) -> list[Any]:
     if case.kind(name).has_levels:
         return list(values)
     rule = case.spec.bins.get(name)
-    own = sorted(present(case.ours(name)))
+    own = sorted(present(case.confidential_values(name)))
     n = 10 if rule is None else int(rule.amount)
     if rule is None or rule.kind == "equal count":
         cuts = [own[k * len(own) // n] for k in range(1, n) if own[k * len(own) // n] > own[0]]
@@ -195,8 +195,8 @@ Believed = Mapping[str, Sequence[Any]]
 
 def matched(case: Case, names: Sequence[str], believed: Believed = {}) -> list[set[int]]:  # noqa: B006
     """The released records that each confidential one cannot be told from by these variables, as the intruder believes."""
-    ours = {name: believed.get(name, case.ours(name)) for name in names}
-    theirs = {name: case.theirs(name) for name in names}
+    ours = {name: believed.get(name, case.confidential_values(name)) for name in names}
+    theirs = {name: case.released_values(name) for name in names}
     return [
         {
             j
@@ -326,12 +326,12 @@ def shows_values(case: Case, name: str) -> bool:
     """Not intervals or nodes; a binary variable may be left as it is, even where others are generalised."""
     if name not in case.released.generalised:
         return True
-    return case.kind(name).has_levels and set(case.theirs(name)) <= set(case.confidential.schema[name].levels)
+    return case.kind(name).has_levels and set(case.released_values(name)) <= set(case.confidential.schema[name].levels)
 
 
 def smallest(case: Case, scored: Mapping[str, Any], *, excuse: bool = True) -> Any:
     """None where a column has no value, unless it is constant in the original and there was nothing to lose."""
-    excused = [name for name in scored if excuse and len(set(present(case.ours(name)))) == 1]
+    excused = [name for name in scored if excuse and len(set(present(case.confidential_values(name)))) == 1]
     if any(value is None and name not in excused for name, value in scored.items()):
         return None
     values = [value for value in scored.values() if value is not None]
@@ -339,7 +339,7 @@ def smallest(case: Case, scored: Mapping[str, Any], *, excuse: bool = True) -> A
 
 
 def pairs(case: Case, name: str) -> tuple[list[Fraction], list[Fraction]]:
-    ours, theirs = case.ours(name), case.theirs(name)
+    ours, theirs = case.confidential_values(name), case.released_values(name)
     both = [(case.code(name, ours[i]), case.code(name, theirs[j])) for j, i in enumerate(kept(case))]
     there = [(a, b) for a, b in both if a is not None and b is not None]
     return [a for a, _ in there], [b for _, b in there]
@@ -388,7 +388,7 @@ def information(divisor: str) -> Callable[..., Any]:
 
 
 def range_lost(case: Case, name: str, classes: Sequence[Sequence[int]]) -> Fraction:
-    values = [case.code(name, value) for value in case.ours(name)]
+    values = [case.code(name, value) for value in case.confidential_values(name)]
     whole = max(present(values)) - min(present(values))
     parts = [part for rows in classes if (part := present([values[row] for row in rows]))]
     records = sum(map(len, parts))

@@ -26,7 +26,9 @@ DRAWING: list[Any] = [
 ]
 
 
-def found(key: str, changes: dict[str, Any], confidential: Microdata, released: Microdata, seed: int) -> list[Estimate]:
+def measure_estimates(
+    key: str, changes: dict[str, Any], confidential: Microdata, released: Microdata, seed: int
+) -> list[Estimate]:
     method = registry()[key]
     spec = replace(example_spec(method, confidential.schema), **changes)
     return list(method.measure(example_data_for(method, confidential), released, spec, example_run(seed)).estimates)
@@ -36,7 +38,7 @@ def found(key: str, changes: dict[str, Any], confidential: Microdata, released: 
 def test_what_is_drawn_is_declared_estimated(
     key: str, changes: dict[str, Any], confidential: Microdata, releases: list[Microdata]
 ) -> None:
-    first, *others = (found(key, changes, confidential, releases[0], seed) for seed in (1, 2, 3))
+    first, *others = (measure_estimates(key, changes, confidential, releases[0], seed) for seed in (1, 2, 3))
     for other in others:
         assert_declared_estimated(registry()[key], first, other)
     if changes:

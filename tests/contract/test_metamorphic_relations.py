@@ -154,7 +154,7 @@ def test_a_broken_measure_is_caught(relation: str, rule: Rule, toy: Callable[[Mi
         check(rule, relation, {series(): first}, {series(): after})
 
 
-def written(data: Microdata, spelled: Callable[[float], str]) -> str:
+def csv_text(data: Microdata, spelled: Callable[[float], str]) -> str:
     """The table as a CSV file whose numbers are spelled so."""
     lines = [",".join(data.schema.names)]
     for row in data.frame.itertuples(index=False):
@@ -169,7 +169,7 @@ def test_numbers_are_what_they_are_however_a_file_spells_them(spelled: str, tmp_
     data = small_pair().confidential
     whole = Microdata(SCHEMA, data.frame.iloc[3:].reset_index(drop=True))
     found = read_file_microdata(
-        SourceFile("numbers.csv", written(whole, spelled.format).encode()), DataSource(), SCHEMA, 1, key=PUBLIC
+        SourceFile("numbers.csv", csv_text(whole, spelled.format).encode()), DataSource(), SCHEMA, 1, key=PUBLIC
     )
     pd.testing.assert_frame_equal(found.frame, whole.frame, check_exact=True)
 
@@ -178,7 +178,7 @@ def test_a_number_spelled_with_fewer_digits_is_another() -> None:
     data = small_pair().confidential
     whole = Microdata(SCHEMA, data.frame.iloc[3:].reset_index(drop=True))
     found = read_file_microdata(
-        SourceFile("numbers.csv", written(whole, "{:.6g}".format).encode()), DataSource(), SCHEMA, 1, key=PUBLIC
+        SourceFile("numbers.csv", csv_text(whole, "{:.6g}".format).encode()), DataSource(), SCHEMA, 1, key=PUBLIC
     )
     with pytest.raises(AssertionError):
         pd.testing.assert_frame_equal(found.frame, whole.frame, check_exact=True)

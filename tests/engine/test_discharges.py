@@ -88,7 +88,7 @@ def blurred(data: Microdata, share: float, seed: int) -> Microdata:
     return replace(data.with_columns(columns, "synthetic"), linked=False)
 
 
-def measured(measures: list[dict[str, Any]], data: Microdata, released: Microdata) -> dict[tuple[Any, ...], Row]:
+def rows_by_term(measures: list[dict[str, Any]], data: Microdata, released: Microdata) -> dict[tuple[Any, ...], Row]:
     """The rows of a release by measure, variable, term, condition and the first word of the model."""
     tables = {"data": {"missing": "keep"}, "variables": VARIABLES}
     form = {"released": list(ORDER), "order": "shuffled"}
@@ -108,7 +108,7 @@ def test_the_papers_findings_show_where_a_release_is_blurred() -> None:
         {"method": "risk.inference_attack", "sensitive": "charge", "known": ["age", "los", "patzip"]},
     ]
     utility = [{"method": key, **table} for key, table in MEASURES.items() if key.startswith("utility.")]
-    high, middle, low = (measured([*attacks, *utility], data, blurred(data, share, 3)) for share in (0.8, 0.4, 0.1))
+    high, middle, low = (rows_by_term([*attacks, *utility], data, blurred(data, share, 3)) for share in (0.8, 0.4, 0.1))
     falling = [key for key in low if key[0] in ("marginal", "conditional", "distance", "mean_absolute_error")]
     assert len(falling) > 13 + 2 * 12
     for key in falling:
@@ -124,7 +124,7 @@ def test_a_blurred_release_has_more_uniques_by_chance_alone() -> None:
     """Figure 9: releases of 1,000 records, as the paper's; noise spreads them over keys that few have in the confidential data too."""
     data, drawn = discharges(5000), discharges(1000, seed=2)
     key = [{"method": "risk.uniqueness", **MEASURES["risk.uniqueness"]}]
-    noise, sample = (measured(key, data, blurred(drawn, share, 3)) for share in (1.0, 0.0))
+    noise, sample = (rows_by_term(key, data, blurred(drawn, share, 3)) for share in (1.0, 0.0))
     uniques, single = ((name, "", None, None, "None") for name in ("sample_uniques", "population_uniques"))
     assert noise[uniques].value > sample[uniques].value + 4 * sample[uniques].value ** 0.5
     assert noise[single].value > 2 * sample[single].value

@@ -55,7 +55,7 @@ def example(n: int = 900, seed: int = 1) -> Microdata:
     return conform_to_schema(frame, SCHEMA, MissingPolicy.KEEP)
 
 
-def run(seed: int = 1) -> Run:
+def seeded_run(seed: int = 1) -> Run:
     return Run(np.random.default_rng(seed))
 
 
@@ -134,7 +134,7 @@ def test_a_model_that_needs_every_value_says_so(target: str, predictors: list[st
 
 
 def synthesised(data: Microdata, target: str, spec: CartSpec, datasets: int) -> np.ndarray:
-    fit = cart(data, target, spec, run(), datasets)
+    fit = cart(data, target, spec, seeded_run(), datasets)
     return np.stack([draw(fit, spec, target, data, data, i, np.random.default_rng(i)) for i in range(datasets)])
 
 
@@ -220,14 +220,14 @@ def by_name(estimates: tuple[Estimate, ...]) -> dict[tuple[Any, ...], Estimate]:
 
 def test_summaries_are_of_the_values_present_and_say_how_many_are_missing() -> None:
     data = example()
-    found = by_name(summary(data, data, SummarySpec(variables=("age", "size")), run()).estimates)
+    found = by_name(summary(data, data, SummarySpec(variables=("age", "size")), seeded_run()).estimates)
     assert found["share_missing", "age"].value == pytest.approx(data.frame["age"].isna().mean())
     assert found["mean", "age"].value == pytest.approx(data.frame["age"].mean())
     assert found["sd", "age"].value == pytest.approx(data.frame["age"].std())
     assert found["quantile", "age", "0.5"].value == pytest.approx(data.frame["age"].median())
     shares = data.frame["size"].value_counts(normalize=True)
     assert found["share", "size", "small"].value == pytest.approx(shares["small"])
-    whole = summary(data, data, SummarySpec(variables=("group",)), run()).estimates
+    whole = summary(data, data, SummarySpec(variables=("group",)), seeded_run()).estimates
     assert "share_missing" not in {estimate.measure for estimate in whole}
 
 
@@ -235,9 +235,9 @@ def test_a_release_that_lacks_all_values_has_reasons_instead() -> None:
     data = example()
     empty = data.with_columns({"age": data.column("age") * np.nan}, "synthetic")
     for measure in (
-        ecdf(data, empty, EcdfSpec(variables=("age",)), run()),
-        summary(data, empty, SummarySpec(variables=("age",)), run()),
-        interval_overlap(data, empty, IntervalOverlapSpec(means=("age",), quantiles=("age",)), run()),
+        ecdf(data, empty, EcdfSpec(variables=("age",)), seeded_run()),
+        summary(data, empty, SummarySpec(variables=("age",)), seeded_run()),
+        interval_overlap(data, empty, IntervalOverlapSpec(means=("age",), quantiles=("age",)), seeded_run()),
     ):
         for estimate in measure.estimates:
             if estimate.measure == "share_missing":
@@ -249,7 +249,7 @@ def test_a_release_that_lacks_all_values_has_reasons_instead() -> None:
 
 def test_distribution_functions_are_of_the_values_present() -> None:
     ours, theirs = example(seed=1), example(seed=2)
-    found = by_name(ecdf(ours, theirs, EcdfSpec(variables=("age", "group")), run()).estimates)
+    found = by_name(ecdf(ours, theirs, EcdfSpec(variables=("age", "group")), seeded_run()).estimates)
     expected = ecdf_difference(ours.frame["age"].dropna().to_numpy(), theirs.frame["age"].dropna().to_numpy())
     assert found["max_abs_difference", "age"].value == expected.max_abs
     lacking = [int(table.missing_mask("age").sum()) for table in (ours, theirs)]
@@ -262,7 +262,7 @@ def test_intervals_are_those_of_complete_cases() -> None:
     data, released = example(seed=1), example(seed=2)
     written = "log(income) ~ group + age"
     spec = IntervalOverlapSpec.from_table({"means": ["age"], "models": [written]}, "m")
-    found = interval_overlap(data, Microdata(SCHEMA, released.frame, "synthetic"), spec, run()).estimates
+    found = interval_overlap(data, Microdata(SCHEMA, released.frame, "synthetic"), spec, seeded_run()).estimates
     whole = released.frame.dropna(subset=["income", "age"])
     x = np.column_stack([np.ones(len(whole)), whole["group"] == "b", whole["group"] == "c", whole["age"]]).astype(float)
     expected = np.linalg.lstsq(x, np.log(whole["income"].to_numpy()), rcond=None)[0]
@@ -293,7 +293,7 @@ def test_a_classifier_sees_who_is_missing(model: str) -> None:
     spec = PropensitySpec(model=model, variables=("age", "size"))  # type: ignore[arg-type]
     more = data.column("age").mask(np.random.default_rng(6).random(len(data)) < 0.5)
     moved, same = (
-        propensity(data, released, spec, run()).estimates[0].value
+        propensity(data, released, spec, seeded_run()).estimates[0].value
         for released in (data.with_columns({"age": more}, "synthetic"), data.with_columns({}, "synthetic"))
     )
     assert moved is not None
@@ -304,12 +304,12 @@ def test_a_classifier_sees_who_is_missing(model: str) -> None:
 def test_the_score_of_missing_numbers_is_that_of_a_mean_and_an_indicator() -> None:
     data, other = example(seed=1), example(seed=2)
     released = other.with_columns({"age": other.column("age").mask(other.column("age") < 30)}, "synthetic")
-    found = propensity(data, released, PropensitySpec(variables=("age",)), run()).estimates[0].value
+    found = propensity(data, released, PropensitySpec(variables=("age",)), seeded_run()).estimates[0].value
     stacked = pd.concat([data.column("age"), released.column("age")])
     schema = Schema((Variable("age", Kind.CONTINUOUS), Variable("lacking", Kind.BINARY, levels=("0", "1"))))
     by_hand = pd.DataFrame({"age": stacked.fillna(stacked.mean()), "lacking": stacked.isna().astype(int).astype(str)})
     tables = [conform_to_schema(by_hand[half], schema) for half in (slice(0, 900), slice(900, None))]
-    assert found == pytest.approx(propensity(*tables, PropensitySpec(), run()).estimates[0].value)
+    assert found == pytest.approx(propensity(*tables, PropensitySpec(), seeded_run()).estimates[0].value)
 
 
 def test_clusters_part_those_that_lack_a_value() -> None:
@@ -320,5 +320,5 @@ def test_clusters_part_those_that_lack_a_value() -> None:
         conform_to_schema(pd.DataFrame({"x": column}), schema, MissingPolicy.KEEP, origin)
         for column, origin in ((ours, "confidential"), (theirs, "synthetic"))
     ]  # type: ignore[arg-type]
-    found = cluster(*tables, ClusterSpec(clusters=3), run()).estimates[0].value
+    found = cluster(*tables, ClusterSpec(clusters=3), seeded_run()).estimates[0].value
     assert found == pytest.approx((0.5 * (0.4 - 0.5) ** 2 + 0.2 * 0 + 0.3 * (4 / 6 - 0.5) ** 2) / 3)

@@ -67,12 +67,12 @@ def test_limits_of_targets_drawn_at_random_hold_what_all_give(name: str) -> None
 def test_limits_of_the_ratio_to_permutations_hold_the_ratio_to_all_of_them() -> None:
     confidential, released = table(60, 1), table(60, 2, 0.8)
 
-    def measured(seed: int, permutations: int) -> ValueWithInterval:
+    def sampled_value(seed: int, permutations: int) -> ValueWithInterval:
         spec = PropensitySpec.from_table({"model": "cart", "permutations": permutations, "minbucket": 8}, "step")
         found = propensity(confidential, released, spec, Run(np.random.default_rng(seed))).estimates
         return of(next(one for one in found if one.measure == "s_pmse"))
 
-    truth, found = measured(0, 800).value, [measured(seed, 6) for seed in range(1, 151)]
+    truth, found = sampled_value(0, 800).value, [sampled_value(seed, 6) for seed in range(1, 151)]
     assert 0.9 <= covered(found, truth) <= 0.99
     assert covered(found, truth, 0.4) < 0.85
 
@@ -86,12 +86,12 @@ def test_limits_of_information_hold_the_mean_over_all_samples_and_noises(
     x = np.random.default_rng(1).poisson(6, n).astype(float)
     y = np.floor(x / 2)
 
-    def measured(seed: int, samples: int) -> ValueWithInterval:
+    def sampled_value(seed: int, samples: int) -> ValueWithInterval:
         found = normalised_information(x, y, x, samples=samples, neighbours=3, rng=np.random.default_rng(seed))
         assert found is not None
         return found.scaled
 
-    truth, found = measured(0, 400).value, [measured(seed, 5) for seed in range(1, 121)]
+    truth, found = sampled_value(0, 400).value, [sampled_value(seed, 5) for seed in range(1, 121)]
     assert 0.89 <= covered(found, truth) <= 0.995
     assert covered(found, truth, 0.4) < 0.85
 
@@ -100,15 +100,15 @@ def test_limits_of_information_hold_the_mean_over_all_samples_and_noises(
 def test_limits_of_several_samples_that_are_clustered_hold_the_mean_over_many() -> None:
     confidential, released = table(300, 1), table(300, 2, 0.7)
 
-    def measured(seed: int, samples: int) -> ValueWithInterval:
+    def sampled_value(seed: int, samples: int) -> ValueWithInterval:
         spec = ClusterSpec.from_table({"limit": 60, "samples": samples, "clusters": 4}, "step")
         (found,) = cluster(confidential, released, spec, Run(np.random.default_rng(seed))).estimates
         return of(found)
 
-    truth, found = measured(0, 400).value, [measured(seed, 5) for seed in range(1, 101)]
+    truth, found = sampled_value(0, 400).value, [sampled_value(seed, 5) for seed in range(1, 101)]
     assert 0.88 <= covered(found, truth) <= 0.995
     assert covered(found, truth, 0.4) < 0.85
-    assert measured(0, 1).interval is None
+    assert sampled_value(0, 1).interval is None
 
 
 def test_what_looks_at_everything_has_an_interval_without_width() -> None:

@@ -35,7 +35,7 @@ OF_ALL_METHODS = (
 """Tests that fail for a method of our own which lacks its evidence, label, rates or entry in the manual."""
 
 
-def written(key: str, directory: Path) -> Path:
+def write_package(key: str, directory: Path) -> Path:
     """The package of a new method."""
     with pytest.raises(SystemExit) as ended:
         main(["new-method", key, str(directory)])
@@ -57,7 +57,7 @@ def test_a_new_method_keeps_the_contract_as_it_is_written(
     family: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     key = f"{family}.of_mine"
-    package = written(key, tmp_path / "package")
+    package = write_package(key, tmp_path / "package")
     assert "pytest" in capsys.readouterr().out
     install(package, tmp_path / "site")
     done = contract_of(package, tmp_path / "site")
@@ -70,7 +70,7 @@ def test_a_new_method_keeps_the_contract_as_it_is_written(
 @pytest.mark.slow
 def test_the_contract_refuses_a_new_method_that_is_spoilt(tmp_path: Path) -> None:
     """The control: the same package, whose share is a percentage."""
-    package = written("risk.of_mine", tmp_path / "package")
+    package = write_package("risk.of_mine", tmp_path / "package")
     module = package / "sfumato_of_mine" / "of_mine.py"
     text = module.read_text("utf-8")
     module.write_text(text.replace("float(np.mean(counts == 1))", "float(100 * np.mean(counts >= 0))"), "utf-8")
@@ -83,7 +83,7 @@ def test_the_contract_refuses_a_new_method_that_is_spoilt(tmp_path: Path) -> Non
 def test_the_example_of_the_manual_keeps_the_contract_as_it_is_printed(tmp_path: Path) -> None:
     example = EXAMPLE.search((ROOT / "workspace" / "manual" / "developers_methods.md").read_text("utf-8"))
     assert example is not None
-    package = written("risk.my_measure", tmp_path / "package")
+    package = write_package("risk.my_measure", tmp_path / "package")
     (package / "sfumato_my_measure" / "my_measure.py").write_text(example[1], "utf-8")
     install(package, tmp_path / "site")
     done = contract_of(package, tmp_path / "site")

@@ -211,12 +211,12 @@ def test_the_reason_says_in_which_point_a_package_differs(swapper: Path, write_o
         assert not found.versions
         assert said in found.differences[NAME]
     write_own_policy(policy_text(name="another"))
-    assert find_trusted_packages(recipe) == find_trusted_packages(Recipe.from_table(ours()))
+    assert find_trusted_packages(recipe) == find_trusted_packages(Recipe.from_table(margins_recipe()))
     write_own_policy(policy_text(name="Cell_Swapper"))
     assert find_trusted_packages(recipe).versions == {NAME: "1.0"}
 
 
-def ours() -> dict[str, object]:
+def margins_recipe() -> dict[str, object]:
     return {
         "variables": {"x": {"kind": "categorical", "levels": ["a", "b"]}},
         "synthesis": [{"method": "margins", "target": ["x"], "epsilon": 1.0}],

@@ -82,7 +82,7 @@ def carried_out(directory: Path, plan: Recipe, key: bytes = PUBLIC) -> Workspace
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+def workspace_with_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     workspace = carried_out(tmp_path_factory.mktemp("chains") / "workspace", recipe(COUNTS, MIXTURE, EXACT))
     yield workspace
     workspace.close()
@@ -93,7 +93,7 @@ def left(workspace: Workspace, run: int = 1) -> dict[str, str]:
     return {str(name): str(sha256) for name, sha256 in rows}
 
 
-def fitted(step: dict[str, Any]) -> Fit:
+def fit_step(step: dict[str, Any]) -> Fit:
     plan = recipe(step)
     return fit_model(plan, 0, people(plan), key=PUBLIC)
 
@@ -103,7 +103,7 @@ def fitted(step: dict[str, Any]) -> Fit:
 
 @pytest.mark.slow
 def test_every_step_of_every_chain_is_kept_in_the_order_of_sampling() -> None:
-    fit = fitted(COUNTS)
+    fit = fit_step(COUNTS)
     chains, trace = fit.chains, fit.trace
     assert chains is not None
     assert isinstance(trace, ChainTrace)
@@ -122,7 +122,7 @@ def test_every_step_of_every_chain_is_kept_in_the_order_of_sampling() -> None:
 
 @pytest.mark.slow
 def test_a_mixture_keeps_what_does_not_hang_on_the_labels_of_classes() -> None:
-    fit = fitted(MIXTURE)
+    fit = fit_step(MIXTURE)
     chains, trace = fit.chains, fit.trace
     assert chains is not None
     assert isinstance(trace, ChainTrace)
@@ -135,7 +135,7 @@ def test_a_mixture_keeps_what_does_not_hang_on_the_labels_of_classes() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [COUNTS, MIXTURE])
 def test_nothing_is_kept_unasked_and_keeping_changes_no_draw(step: dict[str, Any]) -> None:
-    asked, unasked = fitted(step), fitted({**step, "keep_chains": False})
+    asked, unasked = fit_step(step), fit_step({**step, "keep_chains": False})
     assert unasked.chains is None
     assert asked.diagnostics == unasked.diagnostics
     for name, array in asked.arrays.items():
@@ -225,44 +225,46 @@ def test_chains_come_back_as_they_were_stored(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_chains_are_sealed_as_all_that_a_run_leaves(done: Workspace) -> None:
-    names = {row[0] for row in done.connection.execute("SELECT part FROM seal WHERE run_id = 1")}
+def test_chains_are_sealed_as_all_that_a_run_leaves(workspace_with_runs: Workspace) -> None:
+    names = {row[0] for row in workspace_with_runs.connection.execute("SELECT part FROM seal WHERE run_id = 1")}
     assert {f"table {chains_name(item)}" for item in (0, 1)} <= names
-    verify_run(done, 1, strict=True)
-    names_of = left(done)
+    verify_run(workspace_with_runs, 1, strict=True)
+    names_of = left(workspace_with_runs)
     swap = "UPDATE artefact SET sha256 = ? WHERE run_id = 1 AND name = 'chains/0'"
-    with done.write_transaction() as connection:
+    with workspace_with_runs.write_transaction() as connection:
         connection.execute(swap, (names_of[chains_name(1)],))
     try:
-        assert any("chains/0" in said for said in verify_workspace(done).wrong)
+        assert any("chains/0" in said for said in verify_workspace(workspace_with_runs).wrong)
     finally:
-        with done.write_transaction() as connection:
+        with workspace_with_runs.write_transaction() as connection:
             connection.execute(swap, (names_of[chains_name(0)],))
-    verify_run(done, 1, strict=True)
+    verify_run(workspace_with_runs, 1, strict=True)
 
 
 @pytest.mark.slow
-def test_no_release_and_no_report_changes_by_chains_that_are_kept(done: Workspace, tmp_path: Path) -> None:
+def test_no_release_and_no_report_changes_by_chains_that_are_kept(
+    workspace_with_runs: Workspace, tmp_path: Path
+) -> None:
     """Posterior draws follow from the confidential data without any protection: not a number of them may leave."""
     plain = [{**step, "keep_chains": False} for step in (COUNTS, MIXTURE)]
     other = carried_out(tmp_path / "w", recipe(*plain, EXACT))
     written = []
-    for at, workspace in (("kept", done), ("plain", other)):
+    for at, workspace in (("kept", workspace_with_runs), ("plain", other)):
         write_run_release(workspace, 1, tmp_path / at, reason="simulated data only")
         files = sorted(path.relative_to(tmp_path / at) for path in (tmp_path / at).rglob("*") if path.is_file())
         written.append(files)
         content = b"".join((tmp_path / at / file).read_bytes() for file in files)
-        for name, sha256 in left(done).items():
+        for name, sha256 in left(workspace_with_runs).items():
             if name.startswith("chains/"):
                 assert sha256.encode() not in content
-                density = read_chains(done.tables, sha256).density.ravel()
+                density = read_chains(workspace_with_runs.tables, sha256).density.ravel()
                 assert not any(repr(float(value)).encode() in content for value in density[:: len(density) // 200])
     assert written[0] == written[1]
     public = {path for path in written[0] if path.parts[0] == "public"}
     assert public
     for file in public:
         assert b"keep_chains" not in (tmp_path / "kept" / file).read_bytes()
-    assert ".warmup" not in report_page(done, 1)
+    assert ".warmup" not in report_page(workspace_with_runs, 1)
     other.close()
 
 
@@ -280,12 +282,12 @@ def test_chains_leave_the_workspace_with_their_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_arviz_judges_the_chains_as_we_do(done: Workspace) -> None:
+def test_arviz_judges_the_chains_as_we_do(workspace_with_runs: Workspace) -> None:
     import arviz
 
-    ours = {(one.target, one.parameter, one.name): one.value for one in read_diagnostics(done, 1)}
+    ours = {(one.target, one.parameter, one.name): one.value for one in read_diagnostics(workspace_with_runs, 1)}
     for target, names in (("days", ("lp",)), ("region, job", ("log likelihood",))):
-        drawn = library.chains(done.directory, 1, target)
+        drawn = library.chains(workspace_with_runs.directory, 1, target)
         parameters = [str(name) for name in drawn.posterior.data_vars]
         for name in (*parameters, *(name for name in names if (target, name, "r_hat") in ours)):
             group = drawn.posterior if name in parameters else drawn.sample_stats
@@ -302,21 +304,21 @@ def test_arviz_judges_the_chains_as_we_do(done: Workspace) -> None:
 
 
 @pytest.mark.slow
-def test_judged_with_the_burn_in_the_numbers_would_be_others(done: Workspace) -> None:
+def test_judged_with_the_burn_in_the_numbers_would_be_others(workspace_with_runs: Workspace) -> None:
     """The negative control of the test above."""
     import arviz
 
-    ours = {(one.target, one.parameter, one.name): one.value for one in read_diagnostics(done, 1)}
-    drawn = library.chains(done.directory, 1, "days")
+    ours = {(one.target, one.parameter, one.name): one.value for one in read_diagnostics(workspace_with_runs, 1)}
+    drawn = library.chains(workspace_with_runs.directory, 1, "days")
     whole = np.concatenate([drawn.warmup_posterior["log_tau"], drawn.posterior["log_tau"]], axis=1)
     assert whole.shape == (16, 120)
     assert float(arviz.rhat(whole)) != pytest.approx(ours["days", "log_tau", "r_hat"], rel=1e-3)
 
 
 @pytest.mark.slow
-def test_the_groups_have_chains_and_draws_in_order(done: Workspace) -> None:
-    stored = read_chains(done.tables, left(done)[chains_name(0)])
-    drawn = library.chains(done.directory, 1, "days")
+def test_the_groups_have_chains_and_draws_in_order(workspace_with_runs: Workspace) -> None:
+    stored = read_chains(workspace_with_runs.tables, left(workspace_with_runs)[chains_name(0)])
+    drawn = library.chains(workspace_with_runs.directory, 1, "days")
     assert set(drawn.groups()) == {"posterior", "sample_stats", "warmup_posterior", "warmup_sample_stats"}
     assert drawn.posterior["log_tau"].dims == ("chain", "draw")
     np.testing.assert_array_equal(drawn.posterior["log_tau"], stored.values[:, 24:, 4])
@@ -325,12 +327,12 @@ def test_the_groups_have_chains_and_draws_in_order(done: Workspace) -> None:
     np.testing.assert_array_equal(drawn.warmup_sample_stats["lp"], stored.density[:, :24])
     assert drawn.attrs["inference_library"].startswith("emcee")
     assert (drawn.attrs["sfumato_run"], drawn.attrs["sfumato_target"]) == (1, "days")
-    assert library.chains(done.directory, 1, "job").attrs["sfumato_target"] == "region, job"
+    assert library.chains(workspace_with_runs.directory, 1, "job").attrs["sfumato_target"] == "region, job"
 
 
 @pytest.mark.slow
-def test_what_there_is_none_of_says_why(done: Workspace, tmp_path: Path) -> None:
-    place = done.directory
+def test_what_there_is_none_of_says_why(workspace_with_runs: Workspace, tmp_path: Path) -> None:
+    place = workspace_with_runs.directory
     with pytest.raises(BadInput, match="several steps kept chains; name one: days; region, job"):
         library.chains(place)
     with pytest.raises(BadInput, match='no step of run 1 makes "height"; they make: days; region, job; income'):

@@ -49,7 +49,7 @@ SOURCE = SourceFile("simulated.csv", b"simulated")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, small: tuple[Recipe, Microdata]) -> Path:
+def built_workspace(tmp_path_factory: pytest.TempPathFactory, small: tuple[Recipe, Microdata]) -> Path:
     """A workspace with a key of its own, and one run that is done."""
     directory = tmp_path_factory.mktemp("history") / "workspace"
     with Workspace.create(directory, KEY) as workspace:
@@ -59,15 +59,15 @@ def made(tmp_path_factory: pytest.TempPathFactory, small: tuple[Recipe, Microdat
 
 
 @pytest.fixture
-def directory(made: Path, tmp_path: Path) -> Path:
+def directory(built_workspace: Path, tmp_path: Path) -> Path:
     """A copy of it, whose head this machine knows."""
-    shutil.copytree(made, tmp_path / "workspace")
+    shutil.copytree(built_workspace, tmp_path / "workspace")
     Workspace.open(tmp_path / "workspace").close()
     return tmp_path / "workspace"
 
 
 @contextlib.contextmanager
-def written(directory: Path) -> Iterator[sqlite3.Connection]:
+def unguarded_database(directory: Path) -> Iterator[sqlite3.Connection]:
     """The database as somebody who knows our source writes it: without its guards, which are put back."""
     with contextlib.closing(open_database(directory / DATABASE)) as connection:
         guards = connection.execute("SELECT name, sql FROM sqlite_schema WHERE name LIKE 'audit_keeps_%'").fetchall()
@@ -180,11 +180,11 @@ def decisions(directory: Path, out: Path) -> dict[str, str]:
     """What each place that decides says: the message where it refuses, empty where it does not."""
 
     def opened(use: Callable[[Workspace], object]) -> Callable[[], object]:
-        def run() -> object:
+        def open_and_use() -> object:
             with Workspace.open(directory) as workspace:
                 return use(workspace)
 
-        return run
+        return open_and_use
 
     def verified() -> None:
         with Workspace.open(directory, unchecked=True) as workspace:
@@ -219,7 +219,7 @@ def test_an_untouched_workspace_is_refused_nowhere(directory: Path, tmp_path: Pa
 @pytest.mark.parametrize("name", ATTACKS)
 @pytest.mark.parametrize("known", [True, False], ids=["known here", "from elsewhere"])
 def test_no_change_of_the_seals_is_sealed_again(directory: Path, tmp_path: Path, name: str, known: bool) -> None:
-    with written(directory) as connection:
+    with unguarded_database(directory) as connection:
         ATTACKS[name](connection, directory)
     if not known:
         shutil.rmtree(state_directory())
@@ -232,7 +232,7 @@ def test_no_change_of_the_seals_is_sealed_again(directory: Path, tmp_path: Path,
 @pytest.mark.parametrize("name", BY_HEAD_OUTSIDE)
 def test_what_nothing_in_the_workspace_shows_the_head_outside_shows(directory: Path, tmp_path: Path, name: str) -> None:
     before = (directory / "key").read_bytes()
-    with written(directory) as connection:
+    with unguarded_database(directory) as connection:
         BY_HEAD_OUTSIDE[name](connection, directory)
     found = decisions(directory, tmp_path / "out")
     assert all(found.values()), found
@@ -243,7 +243,7 @@ def test_what_nothing_in_the_workspace_shows_the_head_outside_shows(directory: P
 
 def test_nobody_gets_a_seal_for_a_row_of_their_own(directory: Path) -> None:
     """A row that lies further on would be sealed with the next act, and could be moved to its place."""
-    with written(directory) as connection:
+    with unguarded_database(directory) as connection:
         head = read_head(connection)
         planted = replace(
             audit_rows(connection)[-1], number=head.number + 5, act="run released", previous=head.hash, hash=""
@@ -268,7 +268,7 @@ def test_nobody_gets_a_seal_for_a_row_of_their_own(directory: Path) -> None:
 
 
 def test_nothing_is_added_to_a_log_whose_last_row_has_no_seal(directory: Path) -> None:
-    with written(directory) as connection:
+    with unguarded_database(directory) as connection:
         connection.execute("DELETE FROM audit_seal WHERE number = (SELECT number FROM audit_head)")
     with Workspace.open(directory) as workspace, pytest.raises(BrokenHistory, match="has no valid seal"):
         workspace_act(workspace)
@@ -293,7 +293,7 @@ def test_a_lost_key_is_no_broken_history(directory: Path, tmp_path: Path, small:
 
 
 def test_a_workspace_that_lost_its_seals_can_be_taken_over_as_not_sealed(directory: Path, tmp_path: Path) -> None:
-    with written(directory) as connection:
+    with unguarded_database(directory) as connection:
         ATTACKS["both"](connection, directory)
     with pytest.raises(BrokenHistory, match="sfumato adopt"):
         Workspace.open(directory, read_only=True)
@@ -306,7 +306,7 @@ def test_a_workspace_that_lost_its_seals_can_be_taken_over_as_not_sealed(directo
 # The head outside
 
 
-def outside(directory: Path) -> AuditHead | None:
+def find_outside_head(directory: Path) -> AuditHead | None:
     with contextlib.closing(open_database(directory / DATABASE)) as connection:
         return HeadsFolder().find_head(audit_log_identity(connection), directory).head
 
@@ -314,11 +314,11 @@ def outside(directory: Path) -> AuditHead | None:
 def test_each_act_moves_the_head_outside_and_nothing_else_does(directory: Path) -> None:
     with Workspace.open(directory) as workspace:
         before = read_head(workspace.connection)
-        assert outside(directory) == before == read_head_file(directory)
-        assert workspace_act(workspace) == outside(directory) != before
+        assert find_outside_head(directory) == before == read_head_file(directory)
+        assert workspace_act(workspace) == find_outside_head(directory) != before
         with workspace.write_transaction() as connection:
             connection.execute("UPDATE worker SET heartbeat = 1")
-        assert outside(directory) == read_head(workspace.connection)
+        assert find_outside_head(directory) == read_head(workspace.connection)
     assert {path.stat().st_mode & 0o077 for path in (state_directory() / "heads").iterdir()} == {0}
 
 
@@ -328,10 +328,10 @@ def test_a_head_outside_that_lags_behind_after_a_crash_is_no_alarm(
     with Workspace.open(directory) as workspace, monkeypatch.context() as crash:
         crash.setattr("sfumato.workspace.store.workspace.store_head_outside", lambda *_, **__: None)
         head = workspace_act(workspace)
-    assert outside(directory) != head
+    assert find_outside_head(directory) != head
     with Workspace.open(directory) as workspace:
         assert verify_run(workspace, 1).message == ""
-        assert workspace_act(workspace) == outside(directory) == read_head(workspace.connection)
+        assert workspace_act(workspace) == find_outside_head(directory) == read_head(workspace.connection)
 
 
 def test_a_head_outside_never_moves_back(directory: Path) -> None:
@@ -340,9 +340,9 @@ def test_a_head_outside_never_moves_back(directory: Path) -> None:
         newer = workspace_act(workspace)
         assert log is not None
         HeadsFolder().store_head(log, directory, older, replace=False)
-        assert outside(directory) == newer
+        assert find_outside_head(directory) == newer
         HeadsFolder().store_head(log, directory, older, replace=True)
-        assert outside(directory) == older, "the control"
+        assert find_outside_head(directory) == older, "the control"
 
 
 def rolled_back(directory: Path, tmp_path: Path) -> None:
@@ -376,7 +376,7 @@ def test_a_workspace_behind_its_head_is_refused_until_that_is_accepted_for_a_rea
         with pytest.raises(BrokenHistory):
             workspace_act(workspace)
         head = accept_rollback(workspace, "the disk failed, Monday's backup was restored")
-    assert outside(directory) == head
+    assert find_outside_head(directory) == head
     with Workspace.open(directory) as workspace:
         row = audit_rows(workspace.connection)[-1]
         assert (row.act, json.loads(row.details)["reason"]) == (
@@ -421,13 +421,13 @@ def test_a_workspace_from_another_machine_is_recorded_when_it_is_first_opened(di
     shutil.rmtree(state_directory())
     Workspace.open(directory, read_only=True).close()
     with contextlib.closing(open_database(directory / DATABASE)) as connection:
-        assert outside(directory) == read_head(connection)
+        assert find_outside_head(directory) == read_head(connection)
 
 
 def test_a_moved_workspace_is_the_same(directory: Path, tmp_path: Path) -> None:
     directory.rename(tmp_path / "moved")
     with Workspace.open(tmp_path / "moved") as workspace:
-        assert workspace_act(workspace) == outside(tmp_path / "moved")
+        assert workspace_act(workspace) == find_outside_head(tmp_path / "moved")
 
 
 def test_a_state_directory_that_cannot_be_written_is_noted_and_no_reason_to_fail(
@@ -504,14 +504,14 @@ def test_where_the_file_cannot_be_written_nothing_is(
     written_before = heads.read_bytes()
     real = os.open
 
-    def refused(path: str | Path, flags: int, *rest: int) -> int:
+    def refuse_append(path: str | Path, flags: int, *rest: int) -> int:
         if Path(path) == heads and flags & os.O_APPEND:
             raise PermissionError(13, "Permission denied", str(path))
         return real(path, flags, *rest)
 
     with Workspace.open(directory) as workspace:
         before = read_head(workspace.connection)
-        monkeypatch.setattr(os, "open", refused)
+        monkeypatch.setattr(os, "open", refuse_append)
         with pytest.raises(BrokenHistory, match="cannot be used: Permission denied"):
             workspace_act(workspace)
         with workspace.write_transaction() as connection:

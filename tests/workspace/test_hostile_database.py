@@ -78,7 +78,7 @@ RELEASING = "INSERT INTO releasing VALUES (4, 1, '/tmp/a', '/tmp/b', '{}', '', 1
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, small: tuple[Recipe, Microdata]) -> Path:
+def built_workspace(tmp_path_factory: pytest.TempPathFactory, small: tuple[Recipe, Microdata]) -> Path:
     """A workspace with a row in every table but one: a finished run with a name, one beside it, two deleted, one of them released, and a plan."""
     directory = tmp_path_factory.mktemp("hostile") / "workspace"
     with Workspace.create(directory, KEY) as workspace:
@@ -100,7 +100,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, small: tuple[Recipe, Microdat
     return directory
 
 
-def written(directory: Path, statement: str) -> bool:
+def execute_unguarded(directory: Path, statement: str) -> bool:
     """Whether the statement, of a program that minds no guard, changed the database."""
     with contextlib.closing(open_database(directory / DATABASE)) as connection:
         connection.execute("PRAGMA foreign_keys = OFF")
@@ -152,10 +152,10 @@ def command(
 
 @pytest.mark.slow
 def test_the_workspace_itself_is_read_by_every_command(
-    made: Path, command: Callable[..., tuple[int, str]], tmp_path: Path
+    built_workspace: Path, command: Callable[..., tuple[int, str]], tmp_path: Path
 ) -> None:
     """The control."""
-    shutil.copytree(made, tmp_path / "w")
+    shutil.copytree(built_workspace, tmp_path / "w")
     for words in (*COMMANDS, ("doctor",)):
         status, said = command(tmp_path / "w", *words)
         assert status in (0, 1), (words, said)
@@ -165,7 +165,7 @@ def test_the_workspace_itself_is_read_by_every_command(
 @pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.study)])
 @pytest.mark.parametrize("table", TABLES)
 def test_no_value_of_any_column_ends_a_command_in_a_traceback(
-    made: Path, command: Callable[..., tuple[int, str]], tmp_path: Path, table: str, every: int
+    built_workspace: Path, command: Callable[..., tuple[int, str]], tmp_path: Path, table: str, every: int
 ) -> None:
     """Every column has a third of the values, the next column another third; all of them among the studies."""
     tried = 0
@@ -174,10 +174,10 @@ def test_no_value_of_any_column_ends_a_command_in_a_traceback(
     pairs = [(name, value) for at, name in enumerate(names) for value in values[at % every :: every]]
     for number, (column, value) in enumerate(pairs):
         directory = tmp_path / str(number)
-        shutil.copytree(made, directory)
+        shutil.copytree(built_workspace, directory)
         if table == "releasing":
-            written(directory, RELEASING)
-        if written(directory, f'UPDATE OR IGNORE {table} SET "{column}" = {value}'):
+            execute_unguarded(directory, RELEASING)
+        if execute_unguarded(directory, f'UPDATE OR IGNORE {table} SET "{column}" = {value}'):
             tried += 1
             sealed = True
             for words in REFUSED if _refused(directory) else COMMANDS:
@@ -203,7 +203,7 @@ def test_a_task_is_carried_out_whatever_its_lease_says(
     with Workspace.create(directory, KEY) as workspace:
         run_id = enter_run(workspace, small[0], SOURCE, small[1])
         assert claim_task(workspace, "gone") is not None
-        assert written(directory, f"UPDATE task SET lease_until = {lease} WHERE state = 'running'")
+        assert execute_unguarded(directory, f"UPDATE task SET lease_until = {lease} WHERE state = 'running'")
         began = time.monotonic()
         run_worker(directory, idle=0)
         assert time.monotonic() - began < LEASE_SECONDS / 2

@@ -24,7 +24,7 @@ def examples() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def example_values(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the names of the examples stand for when all have run, one after another.
 
     In workspaces with the same key each time: by a new one the chain of the last example takes from two seconds to three minutes.
@@ -41,35 +41,37 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_the_examples_of_the_manual_run(said: dict[str, Any]) -> None:
+def test_the_examples_of_the_manual_run(example_values: dict[str, Any]) -> None:
     assert len(examples()) == 4
-    people, first = said["people"], said["first"]
+    people, first = example_values["people"], example_values["first"]
     assert list(first.columns) == list(people.columns)
     assert sorted(first["region"]) == sorted(people["region"])
     assert set(first["income"]).isdisjoint(people["income"])
-    assert said["averages"]["max_abs_difference"] == 0  # values dealt to other records have the same distribution
-    assert set(said["rows"]["draw"].dropna()) == {1, 2, 3}
-    assert dict(said["drawn"].posterior.sizes)["chain"] == 12
-    assert all(1 <= float(r_hat) <= 1.01 for r_hat in said["r_hat"].data_vars.values())
+    assert (
+        example_values["averages"]["max_abs_difference"] == 0
+    )  # values dealt to other records have the same distribution
+    assert set(example_values["rows"]["draw"].dropna()) == {1, 2, 3}
+    assert dict(example_values["drawn"].posterior.sizes)["chain"] == 12
+    assert all(1 <= float(r_hat) <= 1.01 for r_hat in example_values["r_hat"].data_vars.values())
 
 
 @pytest.mark.slow
-def test_results_are_the_rows_of_the_run_and_the_newest_is_taken(said: dict[str, Any]) -> None:
-    place = said["folder"] / "people.workspace"
+def test_results_are_the_rows_of_the_run_and_the_newest_is_taken(example_values: dict[str, Any]) -> None:
+    place = example_values["folder"] / "people.workspace"
     with Workspace.open(place, read_only=True) as workspace:
-        rows = [row.to_dict() for row in read_result_rows(workspace, said["run"])]
-    pd.testing.assert_frame_equal(library.results(place, said["run"]), pd.DataFrame(rows))
-    pd.testing.assert_frame_equal(library.results(place), library.results(place, said["scored"]))
+        rows = [row.to_dict() for row in read_result_rows(workspace, example_values["run"])]
+    pd.testing.assert_frame_equal(library.results(place, example_values["run"]), pd.DataFrame(rows))
+    pd.testing.assert_frame_equal(library.results(place), library.results(place, example_values["scored"]))
 
 
 @pytest.mark.slow
-def test_datasets_are_dealt_anew_and_show_no_order(said: dict[str, Any]) -> None:
-    place = said["folder"] / "people.workspace"
-    again = library.datasets(place, said["run"])[0]
-    assert not again.equals(said["first"])
+def test_datasets_are_dealt_anew_and_show_no_order(example_values: dict[str, Any]) -> None:
+    place = example_values["folder"] / "people.workspace"
+    again = library.datasets(place, example_values["run"])[0]
+    assert not again.equals(example_values["first"])
     columns = list(again.columns)
     pd.testing.assert_frame_equal(
-        again.sort_values(columns, ignore_index=True), said["first"].sort_values(columns, ignore_index=True)
+        again.sort_values(columns, ignore_index=True), example_values["first"].sort_values(columns, ignore_index=True)
     )
 
 

@@ -44,7 +44,7 @@ def people(n: int = 240) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+def workspace_with_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     place = tmp_path_factory.mktemp("redrawn") / "workspace"
     library.synthesise(people(), PLAN, place)
     library.synthesise(people(), {name: part for name, part in PLAN.items() if name != "constraints"}, place)
@@ -99,8 +99,8 @@ def test_the_names_of_rules_are_made_printable() -> None:
 
 
 @pytest.mark.slow
-def test_every_dataset_has_its_counts_sealed_with_the_run(done: Workspace) -> None:
-    found = read_redraws(done, 1)
+def test_every_dataset_has_its_counts_sealed_with_the_run(workspace_with_runs: Workspace) -> None:
+    found = read_redraws(workspace_with_runs, 1)
     assert list(found) == [1, 2]
     for lines in found.values():
         assert [(one.step, one.constraint) for one in lines] == [
@@ -108,52 +108,52 @@ def test_every_dataset_has_its_counts_sealed_with_the_run(done: Workspace) -> No
         ]  # fmt: skip
         assert lines[0].records > 0 == lines[2].records
         assert lines[-1].of == 240
-    parts = {row[0] for row in done.connection.execute("SELECT part FROM seal WHERE run_id = 1")}
+    parts = {row[0] for row in workspace_with_runs.connection.execute("SELECT part FROM seal WHERE run_id = 1")}
     assert {f"table {redraws_name(1)}", f"table {redraws_name(2)}"} <= parts
-    verify_run(done, 1, strict=True)
-    assert read_redraws(done, 2) == {}, "without constraints there is nothing to count"
+    verify_run(workspace_with_runs, 1, strict=True)
+    assert read_redraws(workspace_with_runs, 2) == {}, "without constraints there is nothing to count"
 
 
 @pytest.mark.slow
-def test_another_table_in_their_place_is_said_to_be_damaged(done: Workspace) -> None:
+def test_another_table_in_their_place_is_said_to_be_damaged(workspace_with_runs: Workspace) -> None:
     name = "UPDATE artefact SET sha256 = ? WHERE run_id = 1 AND name = 'redraws/1'"
-    rows = dict(done.connection.execute("SELECT name, sha256 FROM artefact WHERE run_id = 1").fetchall())
-    with done.write_transaction() as connection:
+    rows = dict(workspace_with_runs.connection.execute("SELECT name, sha256 FROM artefact WHERE run_id = 1").fetchall())
+    with workspace_with_runs.write_transaction() as connection:
         connection.execute(name, (rows["draw/1"],))
     try:
         with pytest.raises(DamagedTable, match="no counts of redraws"):
-            read_redraws(done, 1)
+            read_redraws(workspace_with_runs, 1)
     finally:
-        with done.write_transaction() as connection:
+        with workspace_with_runs.write_transaction() as connection:
             connection.execute(name, (rows["redraws/1"],))
 
 
 @pytest.mark.slow
-def test_summary_app_json_and_report_say_the_same(done: Workspace) -> None:
-    found = read_redraws(done, 1)
+def test_summary_app_json_and_report_say_the_same(workspace_with_runs: Workspace) -> None:
+    found = read_redraws(workspace_with_runs, 1)
     said = redraws_sentence(found)
     assert f", at most {max(lines[-1].records for lines in found.values()):,} (" in said
-    assert f"Constraints: {said}" in run_summary_text(done, find_run(done, 1))
-    assert read_run_detail(done, 1).redrawn_text == said
-    assert said[:40] in brief_run_text(read_run_detail(done, 1), [], 120, 40).plain
-    assert result_object(done, 1)["redrawn"] == redraws_objects(found)
-    page = report_page(done, 1)
+    assert f"Constraints: {said}" in run_summary_text(workspace_with_runs, find_run(workspace_with_runs, 1))
+    assert read_run_detail(workspace_with_runs, 1).redrawn_text == said
+    assert said[:40] in brief_run_text(read_run_detail(workspace_with_runs, 1), [], 120, 40).plain
+    assert result_object(workspace_with_runs, 1)["redrawn"] == redraws_objects(found)
+    page = report_page(workspace_with_runs, 1)
     assert said.replace("'", "&#x27;") in page
     assert "Records redrawn" in page
     # and of a run without constraints nothing
-    assert "redrawn" not in result_object(done, 2)
-    assert read_run_detail(done, 2).redrawn_text == ""
-    assert "Constraints:" not in run_summary_text(done, find_run(done, 2))
-    assert "Records redrawn" not in report_page(done, 2)
+    assert "redrawn" not in result_object(workspace_with_runs, 2)
+    assert read_run_detail(workspace_with_runs, 2).redrawn_text == ""
+    assert "Constraints:" not in run_summary_text(workspace_with_runs, find_run(workspace_with_runs, 2))
+    assert "Records redrawn" not in report_page(workspace_with_runs, 2)
 
 
 @pytest.mark.slow
-def test_no_public_file_has_them(done: Workspace, tmp_path: Any) -> None:
-    write_run_release(done, 1, tmp_path / "out", reason="simulated data only")
+def test_no_public_file_has_them(workspace_with_runs: Workspace, tmp_path: Any) -> None:
+    write_run_release(workspace_with_runs, 1, tmp_path / "out", reason="simulated data only")
     public = [path for path in (tmp_path / "out" / "public").rglob("*") if path.is_file()]
     assert public
     for path in public:
         content = path.read_bytes()
         assert b"redrawn" not in content
         assert b"adult_spouse" not in content
-    assert "redrawn" not in make_public_report(done, 1).to_html()
+    assert "redrawn" not in make_public_report(workspace_with_runs, 1).to_html()

@@ -44,7 +44,7 @@ print(inside, held, resident() - before, faults() - first)
 """
 
 
-def measured(how: str) -> list[int]:
+def measure_memory(how: str) -> list[int]:
     """Page faults inside, bytes resident beyond those before, inside and afterwards, and page faults afterwards."""
     done = subprocess.run([sys.executable, "-c", MEASURED, how], capture_output=True, text=True, check=True)
     return [int(number) for number in done.stdout.split()]
@@ -52,8 +52,8 @@ def measured(how: str) -> list[int]:
 
 @pytest.mark.slow
 def test_arrays_reuse_memory_inside_and_give_it_back_afterwards() -> None:
-    inside, held, after, again = measured("reused")
-    fresh, _, _, _ = measured("fresh")
+    inside, held, after, again = measure_memory("reused")
+    fresh, _, _, _ = measure_memory("fresh")
     assert fresh > 20, "the negative control: every array has fresh pages"
     assert inside < fresh / 10
     assert held > 40 << 20, "memory stays with the process inside"

@@ -36,7 +36,7 @@ SOURCE = SourceFile("simulated.csv", b"simulated")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, small: tuple[Recipe, Microdata]) -> Path:
+def built_workspace(tmp_path_factory: pytest.TempPathFactory, small: tuple[Recipe, Microdata]) -> Path:
     """A workspace with a key of its own, a run that is done and one that was interrupted."""
     directory = tmp_path_factory.mktemp("sealed") / "workspace"
     with Workspace.create(directory, KEY) as workspace:
@@ -52,9 +52,9 @@ def _entry(small: tuple[Recipe, Microdata]) -> tuple[Recipe, SourceFile, Microda
 
 
 @pytest.fixture
-def sealed(made: Path, tmp_path: Path) -> Iterator[Workspace]:
+def sealed(built_workspace: Path, tmp_path: Path) -> Iterator[Workspace]:
     """A copy of it."""
-    shutil.copytree(made, tmp_path / "workspace")
+    shutil.copytree(built_workspace, tmp_path / "workspace")
     with Workspace.open(tmp_path / "workspace") as workspace:
         yield workspace
 
@@ -282,7 +282,7 @@ def test_a_run_is_stopped_without_a_key_and_that_is_said(sealed: Workspace, tmp_
 
 
 @pytest.fixture
-def outside(tmp_path: Path) -> Path:
+def external_seal_key(tmp_path: Path) -> Path:
     path = tmp_path / "elsewhere" / "seal"
     path.parent.mkdir()
     write_key(path, generate_key())
@@ -292,12 +292,12 @@ def outside(tmp_path: Path) -> Path:
 @pytest.mark.slow
 def test_the_policy_may_name_a_key_outside(
     sealed: Workspace,
-    outside: Path,
+    external_seal_key: Path,
     small: tuple[Recipe, Microdata],
     tmp_path: Path,
     write_own_policy: Callable[[str], Path],
 ) -> None:
-    own_policy = write_own_policy(f'[seal]\nkey = "{outside}"\n')
+    own_policy = write_own_policy(f'[seal]\nkey = "{external_seal_key}"\n')
     with Workspace.open(sealed.directory) as opened:
         assert wrong(opened) == "no row is sealed yet by the key that the policy names; the next act will be"
         run_id = enter_run(opened, *_entry(small))

@@ -11,7 +11,7 @@ from sfumato.workspace.release.recorded_releases import read_recorded_releases
 from sfumato.workspace.store.heads import describe_head_store
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.upkeep.integrity import verify_workspace, worth_of_seals
-from sfumato.workspace.upkeep.recorded_tables import FilesRead
+from sfumato.workspace.upkeep.recorded_tables import FileComparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ def verify_sealed_workspace(workspace: Workspace, noted_head: str | None) -> Wor
     """
     head = _parse_head(noted_head)
     found = verify_workspace(workspace, [] if head is None else [head])
-    tables = found.tables or FilesRead()
+    tables = found.tables or FileComparison()
     # Where the log itself is not as it was sealed, what it says of releases is not relied on.
-    releases = FilesRead() if found.wrong or workspace.owner else read_recorded_releases(list(found.rows))
+    releases = FileComparison() if found.wrong or workspace.owner else read_recorded_releases(list(found.rows))
     rows, wrong = found.rows, (*found.wrong, *releases.wrong)
     files, size = tables.files + releases.files, tables.bytes + releases.bytes
     read = f"{_files_text(tables, 'table')} and {_files_text(releases, 'released file')} read to the last byte"
@@ -62,7 +62,7 @@ def verify_sealed_workspace(workspace: Workspace, noted_head: str | None) -> Wor
     return WorkspaceVerification(True, text, files, size, worth)
 
 
-def _files_text(read: FilesRead, noun: str) -> str:
+def _files_text(read: FileComparison, noun: str) -> str:
     """Return how much was read, in words: ``3 tables (12,345 bytes)``."""
     return f"{count_noun(read.files, noun)} ({read.bytes:,} bytes)"
 

@@ -239,7 +239,7 @@ def _possible_cost(case: ExaminedRelease, ledger: ReleaseLedger, spent: float, b
     """Describe what releases of possibly the same people would add to the cost, and return whether that exceeds the
     budget.
     """
-    apart = ledger.registry.declared_apart(ledger.own.populations)
+    apart = ledger.registry.populations_declared_apart(ledger.own.populations)
     charged = {one.run_id for one in ledger.charges}
     unclear = [one for one in case.uncertain_releases if one.earlier.run_id not in charged]
     numbers = {one.earlier.run_id for one in unclear}

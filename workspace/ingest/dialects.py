@@ -124,7 +124,7 @@ def detect_text_format(
     table, skip = rows[preamble:], first + (starts[preamble] if preamble else 0)
     if uneven is not None and uneven.value:
         header = SettingReason("header", "yes", "a line of words stands above the rows")
-        table = [_even_names(table[0], uneven.value), *table[1:]]
+        table = [_names_for_columns(table[0], uneven.value), *table[1:]]
     else:
         header = known.get("header") or _detect_header(table)
     body = table[1:] if header.value == "yes" else table
@@ -452,7 +452,7 @@ def _detect_header_cells(rows: list[list[str]], preamble: int, *, is_fixed: bool
     return preamble, None
 
 
-def _even_names(cells: Sequence[str], header_cells: str) -> list[str]:
+def _names_for_columns(cells: Sequence[str], header_cells: str) -> list[str]:
     """Return a name for each column from a line of names that has one fewer or more."""
     if header_cells == "one_more":
         return list(cells[:-1])

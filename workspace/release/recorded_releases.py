@@ -15,14 +15,14 @@ from ..plain_files import read_plain
 from ..store.ledger import BEGIN_ROW
 from ..store.release_folders import INTERNAL_FOLDER, MANIFEST_FILE, PUBLIC_FOLDER
 from ..store.releases_in_progress import PUBLIC_MANIFEST_KEY
-from ..upkeep.recorded_tables import FilesRead
+from ..upkeep.recorded_tables import FileComparison
 from .verification import MOST_MANIFEST_BYTES, verify_release
 
 _DETAIL_OF_PACKAGE = {INTERNAL_FOLDER: "manifest_sha256", PUBLIC_FOLDER: PUBLIC_MANIFEST_KEY}
 """The detail of the row of a release that has the hash of a package's manifest."""
 
 
-def read_recorded_releases(rows: list[AuditRow]) -> FilesRead:
+def read_recorded_releases(rows: list[AuditRow]) -> FileComparison:
     """Read every byte of the released folders that the audit log records and that lie where they were written."""
     files = size = 0
     wrong: list[str] = []
@@ -41,7 +41,7 @@ def read_recorded_releases(rows: list[AuditRow]) -> FilesRead:
             continue
         files, size = files + found.n_files, size + found.n_bytes
         wrong += [f'"{target}", the release of {row.subject}: {text}' for text in (*differing, *found.problems)]
-    return FilesRead(files, size, tuple(wrong), tuple(notes))
+    return FileComparison(files, size, tuple(wrong), tuple(notes))
 
 
 def _last_release_by_target(rows: list[AuditRow]) -> dict[Path, AuditRow]:

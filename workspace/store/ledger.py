@@ -170,7 +170,7 @@ class PopulationRegistry:
         """Return the names, in the form in which they are compared, of all populations that a project is, or was, of."""
         return frozenset(self._names)
 
-    def declared_apart(self, names: Collection[str]) -> set[str]:
+    def populations_declared_apart(self, names: Collection[str]) -> set[str]:
         """Return the keys of the populations from which one of these was begun because other people were asked."""
         keys = {self.key_of(name) for name in names}
         apart = {

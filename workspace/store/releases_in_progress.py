@@ -107,7 +107,7 @@ def _undo_release(workspace: Workspace, release: ReleaseInProgress, folder: Outg
     # Where it failed between the rename and its entry, the files have the requested name. They lose it before the entry:
     # a crash in between then leaves a folder that the next release removes.
     if folder.name != release.working_folder.name:
-        folder.take_name_back(release.working_folder.name)
+        folder.restore_working_name(release.working_folder.name)
     _enter_release_end(workspace, release, AuditAct.RELEASE_UNDONE, {})
     folder.remove()
 

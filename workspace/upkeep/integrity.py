@@ -55,7 +55,7 @@ from ..store.seals import (
 )
 from ..store.workspace import Workspace
 from ..views.results import read_result_rows, read_rows_by_id, read_verdicts
-from .recorded_tables import FilesRead, read_recorded_tables, recorded_tables
+from .recorded_tables import FileComparison, read_recorded_tables, recorded_tables
 
 MOST_NAMED = 5
 _STATES_AFTER_ACT = {
@@ -435,7 +435,7 @@ class IntegrityReport:
     rows: Sequence[AuditRow]
     wrong: tuple[str, ...]
     notes: tuple[str, ...]
-    tables: FilesRead | None = None
+    tables: FileComparison | None = None
 
 
 def verify_workspace(workspace: Workspace, noted: Sequence[AuditHead] = ()) -> IntegrityReport:
@@ -527,7 +527,7 @@ def _verify_snapshot(workspace: Workspace, noted: ExternalHeads) -> IntegrityRep
     if old:
         said = f"runs {old[0]} to {old[-1]} are" if len(old) > 1 else f"run {old[0]} is"
         notes.append(f"{said} of an earlier version, or taken over from another user, and not sealed")
-    return IntegrityReport(chain.rows, tuple(wrong), tuple(notes), FilesRead())
+    return IntegrityReport(chain.rows, tuple(wrong), tuple(notes), FileComparison())
 
 
 def _database_problems(workspace: Workspace) -> Iterator[str]:

@@ -18,8 +18,8 @@ _RECORDED = """
 
 
 @dataclass(frozen=True, slots=True)
-class FilesRead:
-    """Files that were read to their last byte and compared with a recorded hash.
+class FileComparison:
+    """The comparison of files, read to their last byte, with their recorded hashes.
 
     files: how many
     bytes: their bytes together
@@ -41,7 +41,7 @@ def recorded_tables(connection: sqlite3.Connection) -> dict[str, tuple[str, ...]
     return found
 
 
-def read_recorded_tables(workspace: Workspace, recorded: Mapping[str, tuple[str, ...]]) -> FilesRead:
+def read_recorded_tables(workspace: Workspace, recorded: Mapping[str, tuple[str, ...]]) -> FileComparison:
     """Read every byte of the recorded tables, and compare them with their hashes."""
     files = size = 0
     wrong: list[str] = []
@@ -55,7 +55,7 @@ def read_recorded_tables(workspace: Workspace, recorded: Mapping[str, tuple[str,
                 wrong.append(f"{error} ({_owners_text(owners)})")
         except OSError as error:
             wrong.append(f"the table {sha256[:8]} cannot be read: {error.strerror} ({_owners_text(owners)})")
-    return FilesRead(files, size, tuple(wrong))
+    return FileComparison(files, size, tuple(wrong))
 
 
 def _owners_text(owners: tuple[str, ...]) -> str:

@@ -22,8 +22,8 @@ def breadth(rows: Sequence[Sequence[str]], values: set[str]) -> Fraction:
 
 
 def category_lost(case: Case, name: str, classes: Sequence[Sequence[int]]) -> Fraction | None:
-    ours = ["(missing)" if value is None else value for value in case.ours(name)]
-    theirs = ["(missing)" if value is None else str(value) for value in case.theirs(name)]
+    ours = ["(missing)" if value is None else value for value in case.confidential_values(name)]
+    theirs = ["(missing)" if value is None else str(value) for value in case.released_values(name)]
     tree = case.spec.hierarchies.get(name)
     rows = [list(row) for row in tree.rows] if tree else [[value, "*"] for value in sorted(set(ours))]
     leaves = {row[0] for row in rows}

@@ -42,7 +42,7 @@ def anonymity(case: Case) -> dict[str, Answers]:
     }
     least = []
     for name in case.spec.sensitive:
-        values = case.theirs(name)
+        values = case.released_values(name)
         parts = [[values[row] for row in rows] for rows in classes]
         least.append(min(len(set(part)) for part in parts))
         found["l_distinct"][series(name)] = least[-1]

@@ -71,7 +71,7 @@ def attribute_inference(case: Case) -> dict[str, Answers]:
         radius = case.spec.radius.get(name)
         agree = {v: sum(agrees(radius, w, v) for w in values) for v in values}
         best = [v for v, times in agree.items() if times == max(agree.values())]
-        truth = [v for v in case.ours(name) if v is not None or case.kind(name).has_levels]
+        truth = [v for v in case.confidential_values(name) if v is not None or case.kind(name).has_levels]
         constant = [Fraction(sum(agrees(radius, v, guess) for guess in best), len(best)) for v in truth]
         for told in ({}, {"guesses": "confident"}):
             rates = {}

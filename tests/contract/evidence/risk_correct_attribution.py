@@ -45,14 +45,16 @@ def by_keys(case: Case, keys: Sequence[str]) -> dict[str, Answers]:
     means = {n for n in used if case.kind(n) is not case.released.schema[n].kind} - set(case.spec.bins)
     if means | (used & case.released.generalised):
         return {name: {series(): None} for name in (*outputs, "shared_keys")}
-    single = [in_given_bins(case, name, case.ours(name)) for name in keys]
+    single = [in_given_bins(case, name, case.confidential_values(name)) for name in keys]
     ours = list(zip(*single, strict=True)) if keys else [()] * len(case.confidential)
-    drawn = (in_given_bins(case, name, case.theirs(name)) for name in keys)
+    drawn = (in_given_bins(case, name, case.released_values(name)) for name in keys)
     theirs = list(zip(*drawn, strict=True)) if keys else [()] * len(case.released)
     n, m = len(ours), len(theirs)
     found["shared_keys"] = {series(): Fraction(sum(key in theirs for key in ours), n)}
     for name in case.spec.sensitive:
-        values = [in_given_bins(case, name, data) for data in (case.ours(name), case.theirs(name))]
+        values = [
+            in_given_bins(case, name, data) for data in (case.confidential_values(name), case.released_values(name))
+        ]
         met = [[values[1][j] for j in range(m) if theirs[j] == key] for key in ours]
         within = [[values[1][j] for j in range(m) if theirs[j] == key] for key in theirs]
         own = [[values[0][i] for i in range(n) if ours[i] == key] for key in theirs]

@@ -21,14 +21,14 @@ def inference_attack(case: Case) -> dict[str, Answers]:
     not_one: dict[str, Answers] = {f"{prefix}{one}": {series(): None} for one in either for prefix in prefixes}
     if not all(shows_levels(case, other) for other in (name, *case.spec.known)):
         return not_one
-    ours, theirs = case.ours(name), case.theirs(name)
+    ours, theirs = case.confidential_values(name), case.released_values(name)
     usable = [j for j, value in enumerate(theirs) if value is not None or not numbers]
     if not usable:
         return not_one
 
     def errors(names: Sequence[str]) -> dict[str, Fraction]:
-        known = _rows([in_given_bins(case, other, case.ours(other)) for other in names], len(ours))
-        offered = _rows([in_given_bins(case, other, case.theirs(other)) for other in names], len(theirs))
+        known = _rows([in_given_bins(case, other, case.confidential_values(other)) for other in names], len(ours))
+        offered = _rows([in_given_bins(case, other, case.released_values(other)) for other in names], len(theirs))
         wrong, distance = [], []
         for own, truth in zip(known, ours, strict=True):
             agreeing = {j: sum(a == b for a, b in zip(own, offered[j], strict=True)) for j in usable}

@@ -22,8 +22,8 @@ def population_uniqueness(case: Case) -> dict[str, Answers]:
     theirs = list(zip(*(in_given_bins(case, name, cells(case.released, name)) for name in names), strict=True))
     n, counts = len(theirs), Counter(theirs)
     if case.spec.weight:
-        population = sum(case.ours(case.spec.weight))
-        given = case.theirs(case.spec.weight)
+        population = sum(case.confidential_values(case.spec.weight))
+        given = case.released_values(case.spec.weight)
         stands_for = [weight * population / sum(given) for weight in given]
     else:
         population = len(case.confidential) / case.spec.fraction

@@ -18,7 +18,7 @@ def special_uniques(case: Case) -> dict[str, Answers]:
     shown = [
         [str(value) for value in case.released.frame[name]]
         if name in case.released.generalised
-        else in_given_bins(case, name, case.theirs(name))
+        else in_given_bins(case, name, case.released_values(name))
         for name in keys
     ]
     most = min(case.spec.largest or len(keys), len(keys))

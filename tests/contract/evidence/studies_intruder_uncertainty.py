@@ -40,7 +40,7 @@ FLIPPED = {"0": "1", "1": "0"}
 
 def intruder_uncertainty(case: Case, level: float) -> dict[str, Answers]:
     """Where chance decides nothing: at level 0, or at level 1 of not knowing and of a binary variable taken wrongly."""
-    own = case.ours(case.spec.variable)
+    own = case.confidential_values(case.spec.variable)
     if level == 0:
         found = swept(case, own)
     elif case.spec.model == "unknown":

@@ -40,7 +40,7 @@ def cluster(case: Case) -> dict[str, Answers]:
 
 def columns_to_cluster(case: Case) -> Iterator[list[float]]:
     for name in case.spec.variables:
-        values = case.both(name)
+        values = case.both_values(name)
         if case.kind(name).has_levels:
             levels = sorted(set(values), key=str)
             if len(levels) > 1:

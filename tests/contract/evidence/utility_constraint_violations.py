@@ -38,7 +38,7 @@ RULES: dict[str, Callable[[dict[str, Any]], bool | None]] = {
 
 def constraint_violations(case: Case) -> dict[str, Answers]:
     names = case.released.schema.names
-    columns = [case.theirs(name) for name in names]
+    columns = [case.released_values(name) for name in names]
     records = [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
     said = {name: [RULES[text](record) for record in records] for name, text in case.spec.rules.items()}
     return {

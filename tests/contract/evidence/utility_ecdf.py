@@ -14,8 +14,8 @@ def ecdf(case: Case) -> dict[str, Answers]:
     largest: Answers = {}
     square: Answers = {}
     for name in case.spec.variables:
-        ours = [case.code(name, value) for value in present(case.ours(name))]
-        theirs = [case.code(name, value) for value in present(case.theirs(name))]
+        ours = [case.code(name, value) for value in present(case.confidential_values(name))]
+        theirs = [case.code(name, value) for value in present(case.released_values(name))]
         pooled = [*ours, *theirs]
         points = sorted(set(pooled)) if case.spec.points == "distinct" else pooled
         gaps = [

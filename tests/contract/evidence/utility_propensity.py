@@ -22,7 +22,7 @@ def propensity(case: Case) -> dict[str, Answers]:
     names, n, m = case.spec.variables, len(case.confidential), len(case.released)
     saturated = len(names) == 1 or (len(names) == 2 and case.spec.model == "logit_interactions")
     if saturated and all(case.kind(name).has_levels for name in names):
-        cell = list(zip(*(case.both(name) for name in names), strict=True))
+        cell = list(zip(*(case.both_values(name) for name in names), strict=True))
         scores: list[Any] = [
             Fraction(sum(other == one for other in cell[n:]), sum(other == one for other in cell)) for one in cell
         ]
@@ -41,12 +41,12 @@ def of_repeated(case: Case, names: Sequence[str]) -> int:
     """The coefficients of variables whose values together make the same records in both tables: they say nothing."""
     n, found = len(case.confidential), list[str]()
     for name in names:
-        records = list(zip(*(case.both(other) for other in (*found, name)), strict=True))
+        records = list(zip(*(case.both_values(other) for other in (*found, name)), strict=True))
         if Counter(records[:n]) == Counter(records[n:]):
             found.append(name)
     if len(found) == len(names):
         return 0
-    own = [len(set(case.both(name))) - 1 if case.kind(name).has_levels else 1 for name in found]
+    own = [len(set(case.both_values(name))) - 1 if case.kind(name).has_levels else 1 for name in found]
     pairs = [a * b for i, a in enumerate(own) for b in own[i + 1 :]] if case.spec.model == "logit_interactions" else []
     return sum(own) + sum(pairs)
 
@@ -54,7 +54,7 @@ def of_repeated(case: Case, names: Sequence[str]) -> int:
 def fitted_scores(case: Case, names: Sequence[str]) -> tuple[list[float], int]:
     blocks = []
     for name in names:
-        values = case.both(name)
+        values = case.both_values(name)
         if case.kind(name).has_levels:
             blocks.append(np.array([[v == level for level in sorted(set(values))[1:]] for v in values], dtype=float))
         else:

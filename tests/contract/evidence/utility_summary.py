@@ -17,9 +17,9 @@ def summary(case: Case) -> dict[str, Answers]:
         name: {} for name in ("mean", "sd", "quantile", "share_of_zeros", "share", "share_missing")
     }
     for name in case.spec.variables:
-        values = present(case.theirs(name))
-        if None in case.both(name):
-            found["share_missing"][series(name)] = Fraction(case.theirs(name).count(None), len(case.released))
+        values = present(case.released_values(name))
+        if None in case.both_values(name):
+            found["share_missing"][series(name)] = Fraction(case.released_values(name).count(None), len(case.released))
         if case.kind(name).has_levels:
             for level in case.released.frame[name].cat.categories:
                 found["share"][series(name, level=level)] = Fraction(values.count(level), len(values))

@@ -14,11 +14,11 @@ from sfumato.engine.adversary.coded import CodedColumn, JointColumn, code_by_val
 PEOPLE = 90
 
 
-def drawn(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
+def draw_jobs_and_pay(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.geometric(0.4, rows).astype(np.uint64), np.round(rng.normal(0, 2, rows), 1)
 
 
-def coded(own: tuple[np.ndarray, np.ndarray], *made: tuple[np.ndarray, np.ndarray]) -> list[CodedColumn]:
+def code_columns(own: tuple[np.ndarray, np.ndarray], *made: tuple[np.ndarray, np.ndarray]) -> list[CodedColumn]:
     return [
         code_by_value(JointColumn("job", own[0], [one[0] for one in made])),
         code_by_value(
@@ -48,8 +48,8 @@ def test_the_best_row_is_the_one_that_loops_over_people_and_rows_find(
         monkeypatch.setattr(agreement, "PIECE", 64)
         monkeypatch.setattr(agreement, "FEWEST_ROWS", 7)
     rng = np.random.default_rng(1)
-    own, made = drawn(rng, PEOPLE), [drawn(rng, 40), drawn(rng, 55)]
-    columns = coded(own, *made)
+    own, made = draw_jobs_and_pay(rng, PEOPLE), [draw_jobs_and_pay(rng, 40), draw_jobs_and_pay(rng, 55)]
+    columns = code_columns(own, *made)
     people, others = rng.permutation(PEOPLE)[:30], rng.permutation(PEOPLE)[:50]
     for at, (jobs, pays) in enumerate(made):
         by_release, by_others = best_row_scores(columns, at, people, others)
@@ -88,7 +88,7 @@ def test_people_who_stand_out_are_probed_at_fixed_depths_as_far_as_they_do() -> 
     rng = np.random.default_rng(3)
     own = (rng.integers(0, 3, 400).astype(np.uint64), rng.permutation(400).astype(float))
     made = (own[0][:60].copy(), own[1][:60].copy())
-    columns, order = coded(own, made), np.arange(400)
+    columns, order = code_columns(own, made), np.arange(400)
     rows = rng.permutation(400).astype(np.uint64)
     looks = find_reproduced_people(columns, order, rows, "by value")
     others = np.argsort(rows)[np.linspace(0, 399, 61).astype(int)]
@@ -107,13 +107,13 @@ def test_people_who_stand_out_are_probed_at_fixed_depths_as_far_as_they_do() -> 
     assert shown == expected
     assert len({len(hits) for _, hits, _ in expected}) >= 4
     empty = (made[0][:0], made[1][:0])
-    assert find_reproduced_people(coded(own, empty), order, rows, "by value") == []
+    assert find_reproduced_people(code_columns(own, empty), order, rows, "by value") == []
 
 
 def test_a_larger_release_than_the_data_is_corrected_by_the_log_of_the_ratio() -> None:
     rng = np.random.default_rng(4)
-    own, made = drawn(rng, PEOPLE), drawn(rng, 400)
-    columns, order, rows = coded(own, made), np.arange(PEOPLE), rng.permutation(PEOPLE).astype(np.uint64)
+    own, made = draw_jobs_and_pay(rng, PEOPLE), draw_jobs_and_pay(rng, 400)
+    columns, order, rows = code_columns(own, made), np.arange(PEOPLE), rng.permutation(PEOPLE).astype(np.uint64)
     by_release, by_others = best_row_scores(columns, 0, order, order)
     above = by_release - by_others - math.log(400 / PEOPLE)
     looks = [one for one in find_reproduced_people(columns, order, rows, "by value") if one.who == "all 90 people"]

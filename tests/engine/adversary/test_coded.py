@@ -30,7 +30,7 @@ from sfumato.engine.data.rows import distinct_codes
 VALUES = st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0, 7.0, math.nan]), max_size=12)
 
 
-def ranked(values: list[float]) -> RankedNumbers:
+def rank_numbers(values: list[float]) -> RankedNumbers:
     return RankedNumbers(distinct_codes(np.array(values, dtype=np.float64)))
 
 
@@ -41,7 +41,10 @@ def test_other_numbers_have_the_codes_of_equal_values_and_the_share_of_records_b
     present = [value for value in own if not math.isnan(value)]
     distinct = sorted(set(present))
     missing = len(distinct) if len(present) < len(own) else UNKNOWN_CODE
-    codes, shares = ranked(own).match_codes(ranked(others)), ranked(own).rank_shares_of(ranked(others))
+    codes, shares = (
+        rank_numbers(own).match_codes(rank_numbers(others)),
+        rank_numbers(own).rank_shares_of(rank_numbers(others)),
+    )
     for value, code, share in zip(others, codes.tolist(), shares.tolist(), strict=True):
         if math.isnan(value):
             assert (code, share) == (missing, -1)
@@ -49,7 +52,9 @@ def test_other_numbers_have_the_codes_of_equal_values_and_the_share_of_records_b
         assert code == (distinct.index(value) if value in distinct else UNKNOWN_CODE)
         below = sum(one < value for one in present) + sum(one == value for one in present) / 2
         assert share == pytest.approx(below / max(1, len(present)))
-    assert ranked(own).match_codes(ranked(own)).tolist() == ranked(own).distinct_numbers.codes.tolist()
+    assert (
+        rank_numbers(own).match_codes(rank_numbers(own)).tolist() == rank_numbers(own).distinct_numbers.codes.tolist()
+    )
 
 
 @pytest.mark.parametrize("distinct", [2 * BINS, 2 * BINS + 1])
@@ -89,15 +94,15 @@ def test_surprisal_is_minus_the_log_share_of_a_value_or_of_a_twentieth_of_many_n
 
 
 def test_levels_of_four_people_are_joined_unless_a_fifth_of_the_people_have_such() -> None:
-    def joined(*sizes: int) -> list[int]:
+    def pooled_levels(*sizes: int) -> list[int]:
         own = np.repeat(np.arange(1, len(sizes) + 1, dtype=np.uint64), sizes)
         column = pool_rare_levels("job", own, [np.append(own[::-1], np.uint64(77))])
         assert column.released[0].tolist() == [*column.own[::-1].tolist(), 77], "an unknown level stays"
         return [value if value != RARE_LEVEL_KEY else -1 for value in dict.fromkeys(column.own.tolist())]
 
-    assert joined(4, 5, 3, 30) == [-1, 2, 4]
-    assert joined(4, 4, 4, 48) == [-1, 4], "a fifth of sixty people"
-    assert joined(4, 4, 4, 47) == [1, 2, 3, 4], "more than a fifth"
+    assert pooled_levels(4, 5, 3, 30) == [-1, 2, 4]
+    assert pooled_levels(4, 4, 4, 48) == [-1, 4], "a fifth of sixty people"
+    assert pooled_levels(4, 4, 4, 47) == [1, 2, 3, 4], "more than a fifth"
     own = np.array([MISSING_KEY] * 3 + [5] * 40, dtype=np.uint64)
     assert pool_rare_levels("job", own, [own]).own.tolist() == own.tolist()
 

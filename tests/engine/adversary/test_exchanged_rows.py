@@ -14,7 +14,7 @@ N = 400
 Rng = np.random.Generator
 
 
-def coded(own: list[np.ndarray], datasets: list[list[np.ndarray]]) -> list[CodedColumn]:
+def code_columns(own: list[np.ndarray], datasets: list[list[np.ndarray]]) -> list[CodedColumn]:
     """Columns: the first of levels, the second of numbers."""
     level, number = own
     columns = [
@@ -45,7 +45,7 @@ def look(rng: Rng, *, told: int = 0, datasets: int = 1, classes: int = 60) -> Ex
         for values, true in zip(one, own, strict=True):
             values[:told] = true[:told]
     keys = mix_bits(kept.astype(np.uint64))
-    return exchange_rows(coded(own, released), keys, mix_bits(np.arange(N, dtype=np.uint64)), datasets)
+    return exchange_rows(code_columns(own, released), keys, mix_bits(np.arange(N, dtype=np.uint64)), datasets)
 
 
 @pytest.mark.slow
@@ -69,7 +69,7 @@ def test_a_model_that_knows_only_a_class_says_nothing_of_records_alone_in_theirs
     kept = np.arange(N)
     own = draw(rng, kept)
     keys = mix_bits(kept.astype(np.uint64))
-    assert exchange_rows(coded(own, [own]), keys, keys, 1) is None
+    assert exchange_rows(code_columns(own, [own]), keys, keys, 1) is None
 
 
 def test_the_order_of_records_changes_nothing() -> None:
@@ -79,7 +79,7 @@ def test_the_order_of_records_changes_nothing() -> None:
     rows = mix_bits(np.arange(N, dtype=np.uint64))
 
     def ask(at: np.ndarray) -> ExchangeEvidence:
-        columns = coded([one[at] for one in own], [[one[at] for one in released]])
+        columns = code_columns([one[at] for one in own], [[one[at] for one in released]])
         found = exchange_rows(columns, mix_bits(kept[at].astype(np.uint64)), rows[at], 1)
         assert found is not None
         return found

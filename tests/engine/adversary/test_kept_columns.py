@@ -306,12 +306,12 @@ def test_a_whole_population_has_the_finds_of_its_file() -> None:
 
 
 def test_a_rule_joins_five_hundred_levels_and_no_more() -> None:
-    def joined(rare: int) -> list[int]:
+    def joined_level_counts(rare: int) -> list[int]:
         levels = [f"v{i:03}" for i in range(rare)] + ["w"]
         frame = pd.DataFrame({"town": [*levels, *["w"] * 20_000]})
         schema = Schema((Variable("town", Kind.CATEGORICAL, Role.OTHER, levels=tuple(levels)),))
         rules = coarser_rules(conform_to_schema(frame, schema), "town", 3)
         return [sum(map(len, rule.groups.values())) for rule in rules]
 
-    assert kept_columns.MOST_JOINED == max(joined(500)) == 500
-    assert all(count <= 500 for count in joined(501))
+    assert kept_columns.MOST_JOINED == max(joined_level_counts(500)) == 500
+    assert all(count <= 500 for count in joined_level_counts(501))

@@ -353,7 +353,7 @@ def test_agreed_values_are_what_loops_over_pairs_and_datasets_count(data: Microd
         windows = (0.6 * own, 1.4 * own)
         found = measure_agreed_values(data, releases, name, pairs, windows, rows)
 
-        def told(i: int, name: str = name) -> float | None:
+        def predict_value(i: int, name: str = name) -> float | None:
             known = [one.numbers(name)[at[i]] for one, at in zip(releases, rows, strict=True) if at[i] >= 0]
             if len(known) < 2:
                 return None
@@ -361,7 +361,7 @@ def test_agreed_values_are_what_loops_over_pairs_and_datasets_count(data: Microd
 
         value, baseline, records = 0.0, 0.0, set()
         for i, j, weight in zip(pairs.own.tolist(), pairs.other.tolist(), pairs.weight, strict=True):
-            if (said := told(i)) is None:
+            if (said := predict_value(i)) is None:
                 continue
             right, alike = (
                 said == own[at] if name == "region" else windows[0][at] <= said <= windows[1][at] for at in (i, j)

@@ -44,7 +44,7 @@ def counts_of(looks: Sequence[MembershipProbe]) -> ProbeCounts:
     return count_probe(look, MEMBERS, RECORDS)
 
 
-def released(
+def draw_multiplied_release(
     rng: np.random.Generator,
     own: tuple[Floats, Floats, NDArray[np.uint64]],
     copies: int,
@@ -65,7 +65,7 @@ def probabilities(copies: int, factor: float, digits: int = 12, repeats: int = 6
     for seed in range(repeats):
         rng = np.random.default_rng([seed, copies])
         own = table(rng, RECORDS)
-        looks = looked_at(own, released(rng, own, copies, factor, digits))
+        looks = looked_at(own, draw_multiplied_release(rng, own, copies, factor, digits))
         found.append(min((count_probe(one, MEMBERS, RECORDS).holdout_p for one in looks), default=1.0))
     return np.array(found)
 
@@ -75,7 +75,7 @@ def probabilities(copies: int, factor: float, digits: int = 12, repeats: int = 6
 def test_members_whose_amounts_are_multiplied_are_found(factor: float, digits: int) -> None:
     rng = np.random.default_rng(3)
     own = table(rng, RECORDS)
-    found = counts_of(looked_at(own, released(rng, own, 21, factor, digits)))
+    found = counts_of(looked_at(own, draw_multiplied_release(rng, own, 21, factor, digits)))
     assert found.n_members >= 21
     assert found.holdout_p < 0.01
     assert found.what == f"stand in the release once income and spending are divided by {factor:.4g}"
@@ -90,7 +90,7 @@ def test_other_people_are_members_no_more_often_than_the_level_says_and_copies_a
 def test_what_is_found_is_what_a_search_by_hand_finds() -> None:
     rng = np.random.default_rng(8)
     own = table(rng, RECORDS)
-    made = released(rng, own, 15, 1.25)
+    made = draw_multiplied_release(rng, own, 15, 1.25)
     by_hand = {
         i
         for i in range(RECORDS)
@@ -122,14 +122,14 @@ def test_dates_that_are_moved_by_the_same_days_are_found() -> None:
 def test_amounts_that_nobody_changed_are_left_to_others() -> None:
     rng = np.random.default_rng(5)
     own = table(rng, RECORDS)
-    made = released(rng, own, 60, 1.0)
+    made = draw_multiplied_release(rng, own, 60, 1.0)
     assert all(len(one.hits) < 12 for one in looked_at(own, made))
 
 
 def test_the_order_of_rows_changes_nothing() -> None:
     rng = np.random.default_rng(6)
     own = table(rng, RECORDS)
-    made = released(rng, own, 21, 1.02)
+    made = draw_multiplied_release(rng, own, 21, 1.02)
     order = rng.permutation(ROWS)
     found, again = map(
         counts_of, (looked_at(own, made), looked_at(own, (made[0][order], made[1][order], made[2][order])))
@@ -161,7 +161,7 @@ def test_of_more_people_some_are_looked_at_who_are_chosen_by_their_values(monkey
     monkeypatch.setattr(moved, "MOST_RECORDS", 300)
     rng = np.random.default_rng(10)
     own = table(rng, RECORDS)
-    made = released(rng, own, 120, 1.02)
+    made = draw_multiplied_release(rng, own, 120, 1.02)
     found = counts_of(looked_at(own, made))
     assert found.n_eligible_members + found.n_eligible_controls in (300, 301)
     assert 40 < found.n_members < 85
@@ -172,7 +172,7 @@ def test_of_more_people_some_are_looked_at_who_are_chosen_by_their_values(monkey
 def test_amounts_written_in_single_precision_or_to_five_digits_are_found() -> None:
     rng = np.random.default_rng(12)
     own = table(rng, RECORDS)
-    made = released(rng, own, 40, 1.02)
+    made = draw_multiplied_release(rng, own, 40, 1.02)
     single = [one.astype(np.float32).astype(np.float64) for one in made[:2]]
     five = [np.array([float(f"{number:.5g}") for number in one]) for one in made[:2]]
     for one, other in (single, five):

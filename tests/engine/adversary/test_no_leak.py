@@ -119,7 +119,7 @@ def at_once(found: Found) -> float:
     return float(np.mean(covered))
 
 
-def told(attack: str, found: Found) -> dict[tuple[str, ...], float]:
+def print_uniformity_tests(attack: str, found: Found) -> dict[tuple[str, ...], float]:
     """The p-value of Kolmogorov and Smirnov of every series, printed with its coverage."""
     tests = {}
     for key, own in found.items():
@@ -145,7 +145,7 @@ def told(attack: str, found: Found) -> dict[tuple[str, ...], float]:
 def a_thousand(attack: str) -> tuple[Found, dict[tuple[str, ...], float]]:
     """What is found of a thousand releases without a leak, and how uniform each series is."""
     found = attacked(attack, 1000)
-    return found, told(attack, found)
+    return found, print_uniformity_tests(attack, found)
 
 
 @pytest.mark.study
@@ -162,7 +162,7 @@ def test_a_thousand_releases_without_a_leak(attack: str) -> None:
             assert uniform[key] > 0.001, key
     leaky = attacked(attack, 60, leak=0.5)
     assert at_once(leaky) < 0.7, "the negative control"
-    assert min(told(attack, leaky).values()) < 1e-6
+    assert min(print_uniformity_tests(attack, leaky).values()) < 1e-6
 
 
 @pytest.mark.study

@@ -63,25 +63,27 @@ def test_the_error_of_an_area_is_that_of_all_orders() -> None:
 
 
 def test_an_attack_says_what_it_would_have_found() -> None:
-    def said(result: AttackResult) -> float | None:
+    def reported_excess(result: AttackResult) -> float | None:
         return {e.measure: e.value for e in result.estimates()}["detectable_excess"]
 
-    assert said(AttackResult(SuccessRate(30, 100), None, SuccessRate(20, 80))) == detectable_excess(0.25, 100, 80)
-    assert said(AttackResult(SuccessRate(30, 100), None, SuccessRate(20, 80), (-0.1, 0.1))) == pytest.approx(
+    assert reported_excess(AttackResult(SuccessRate(30, 100), None, SuccessRate(20, 80))) == detectable_excess(
+        0.25, 100, 80
+    )
+    assert reported_excess(AttackResult(SuccessRate(30, 100), None, SuccessRate(20, 80), (-0.1, 0.1))) == pytest.approx(
         2.8016 / 1.96 * 0.1, abs=1e-4
     )
-    assert said(AttackResult(SuccessRate(0, 0), None, SuccessRate(20, 80))) is None
-    assert said(AttackResult(SuccessRate(9, 9), None, SuccessRate(9, 9))) is None
+    assert reported_excess(AttackResult(SuccessRate(0, 0), None, SuccessRate(20, 80))) is None
+    assert reported_excess(AttackResult(SuccessRate(9, 9), None, SuccessRate(9, 9))) is None
 
 
 def wilson_limits(share: float, n: float, z: float) -> tuple[float, float]:
     """Wilson's limits by their definition: the shares that are z of their own standard errors away."""
 
-    def beyond(theta: float) -> float:
+    def score_equation(theta: float) -> float:
         return (share - theta) ** 2 - z * z * theta * (1 - theta) / n
 
-    low = 0.0 if share == 0 else brentq(beyond, 0.0, share)
-    return float(low), 1.0 if share == 1 else float(brentq(beyond, max(share, 1e-9), 1.0))
+    low = 0.0 if share == 0 else brentq(score_equation, 0.0, share)
+    return float(low), 1.0 if share == 1 else float(brentq(score_equation, max(share, 1e-9), 1.0))
 
 
 @pytest.mark.parametrize(("control", "targets", "controls"), [(0.3, 2000, 500), (0.1, 60, 200), (0.0, 300, 100)])

@@ -63,7 +63,7 @@ def test_an_identifier_counts_people_however_many_records_they_have(ours: Rows, 
     assert found.are_same is (2 * found.n_common > min(len(set(ours)), len(set(theirs))))
 
 
-def drawn(count: int, cells: int, rng: np.random.Generator, skew: float) -> np.ndarray:
+def draw_people(count: int, cells: int, rng: np.random.Generator, skew: float) -> np.ndarray:
     """People of a population whose values are of so many cells, of which some are larger."""
     chances = np.arange(1, cells + 1) ** -skew
     return rng.choice(cells, count, p=chances / chances.sum()).astype(np.uint64)
@@ -76,7 +76,7 @@ def test_other_people_of_one_population_are_never_the_same(skew: float, here: in
     rng, wrong, largest = np.random.default_rng(1), 0, 0.0
     for cells in np.geomspace(10, 10 * there, 12).astype(int):
         for _ in range(25):
-            ours, theirs = drawn(here, cells, rng, skew), drawn(there, cells, rng, skew)
+            ours, theirs = draw_people(here, cells, rng, skew), draw_people(there, cells, rng, skew)
             found = compare_record_rows(("a",), ours, theirs)
             wrong += found.are_same
             if found.n_unique_in_first >= 50:

@@ -16,7 +16,7 @@ def keys(values: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(values), MISSING_KEY, np.nan_to_num(values).astype(np.uint64) + np.uint64(1))
 
 
-def drawn(rng: np.random.Generator, rows: int) -> np.ndarray:
+def draw_values(rng: np.random.Generator, rows: int) -> np.ndarray:
     values = np.floor(rng.exponential(12, rows))
     values[rng.random(rows) < 0.1] = np.nan
     return values
@@ -30,7 +30,7 @@ def test_extremes_are_those_of_about_so_many_members_on_either_side(
 ) -> None:
     for seed in range(5):
         rng = np.random.default_rng(seed)
-        own, made = np.minimum(drawn(rng, records), 40.0), [drawn(rng, 60), drawn(rng, 30)]
+        own, made = np.minimum(draw_values(rng, records), 40.0), [draw_values(rng, 60), draw_values(rng, 30)]
         found = probe_extreme_values("pay", keys(own), own, members, list(map(keys, made)), cell, known)
         line = sorted(v for v in own.tolist() if not math.isnan(v))
         size = min(max(1, round(cell * records / members)), len(line))

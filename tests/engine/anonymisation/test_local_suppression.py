@@ -47,7 +47,7 @@ def recipe(*later: dict[str, Any], variables: dict[str, Any] | None = None, **st
     return Recipe.from_table({"variables": variables or VARIABLES, "anonymisation": steps})
 
 
-def made(rows: pd.DataFrame, key: bytes = PUBLIC, **step: Any) -> Anonymised:
+def anonymise_table(rows: pd.DataFrame, key: bytes = PUBLIC, **step: Any) -> Anonymised:
     plan = recipe(**step)
     return anonymise_data(plan, conform_to_schema(rows, plan.schema, MissingPolicy.KEEP), key=key)
 
@@ -76,7 +76,7 @@ def anonymity(found: Anonymised, missing: str) -> dict[str, float | None]:
 def test_records_share_what_they_show_and_nothing_else_changes() -> None:
     rows = example()
     assert min(Counter(rows[KEYS].astype("str").itertuples(index=False, name=None)).values()) < 3
-    found = made(rows)
+    found = anonymise_table(rows)
     assert min(Counter(shown(found)).values()) >= 3
     pd.testing.assert_series_equal(found.data.frame["income"], rows["income"])
     assert found.data.frame["age"].dtype == np.float64
@@ -93,7 +93,7 @@ def test_records_share_what_they_show_and_nothing_else_changes() -> None:
 
 
 def test_the_measure_counts_each_meaning_of_a_missing_value() -> None:
-    own, any_value = made(example()), made(example(), missing="anything")
+    own, any_value = anonymise_table(example()), anonymise_table(example(), missing="anything")
     assert note(any_value, "suppressed_cells") < note(own, "suppressed_cells")  # type: ignore[operator]
     assert anonymity(own, "value")["k"] >= 3  # type: ignore[operator]
     assert anonymity(any_value, "anything")["k"] >= 3  # type: ignore[operator]
@@ -106,20 +106,20 @@ def test_the_measure_counts_each_meaning_of_a_missing_value() -> None:
 def test_the_same_records_in_another_order_lose_the_same_values(missing: str) -> None:
     rows = example()
     other = rows.sample(frac=1, random_state=3).reset_index(drop=True)
-    first, second = made(rows, missing=missing), made(other, missing=missing)
-    again = made(rows, missing=missing)
+    first, second = anonymise_table(rows, missing=missing), anonymise_table(other, missing=missing)
+    again = anonymise_table(rows, missing=missing)
     pd.testing.assert_frame_equal(first.data.frame, again.data.frame)
 
     assert sorted(texts(first.data.frame)) == sorted(texts(second.data.frame))
-    keyed = [made(rows, key=bytes([place]) * 32, missing=missing) for place in (1, 2)]
+    keyed = [anonymise_table(rows, key=bytes([place]) * 32, missing=missing) for place in (1, 2)]
     assert sorted(shown(keyed[0])) == sorted(shown(keyed[1])), "a key changes who, not how much"
 
 
 def test_weights_and_exceptions_of_variables_are_kept_to() -> None:
     even, dear, never = (
-        made(example()),
-        made(example(), importance={"city": 9}),
-        made(example(200), never_suppressed=["size"]),
+        anonymise_table(example()),
+        anonymise_table(example(), importance={"city": 9}),
+        anonymise_table(example(200), never_suppressed=["size"]),
     )
     assert dear.data.missing_mask("city").sum() <= even.data.missing_mask("city").sum()
     assert never.data.missing_mask("size").sum() == 0
@@ -130,7 +130,7 @@ def test_weights_and_exceptions_of_variables_are_kept_to() -> None:
 def test_levels_that_only_deleted_cells_had_are_gone() -> None:
     rows = example()
     rows.loc[0, "city"] = "the only one"
-    found = made(rows)
+    found = anonymise_table(rows)
     assert "the only one" not in found.data.frame["city"].cat.categories
 
 
@@ -138,7 +138,7 @@ def test_values_that_are_missing_already_are_a_value_or_match_anything() -> None
     rows = example()
     rows["age"] = rows["age"].where(np.arange(len(rows)) % 5 > 0)
     for missing in ("value", "anything"):
-        found = made(rows, missing=missing)
+        found = anonymise_table(rows, missing=missing)
         assert anonymity(found, missing)["k"] >= 3  # type: ignore[operator]
 
 
@@ -194,7 +194,7 @@ def test_a_variable_that_would_lose_every_value_is_refused() -> None:
         {"city": ["foo", "bar", "test"], "size": ["small"] * 3, "age": [1] * 3, "income": [1.0, 2.0, 3.0]}
     )
     with pytest.raises(BadInput, match='"city" loses all its values; leave the variable out'):
-        made(rows)
+        anonymise_table(rows)
 
 
 @pytest.mark.slow

@@ -50,7 +50,7 @@ def data_of(rows: pd.DataFrame = ROWS) -> Microdata:
     return conform_to_schema(rows, Recipe.from_table({"variables": {name: VARIABLES[name] for name in names}}).schema)
 
 
-def made(*steps: dict[str, Any], data: Microdata | None = None) -> Anonymised:
+def anonymise_table(*steps: dict[str, Any], data: Microdata | None = None) -> Anonymised:
     data = data_of() if data is None else data
     variables = {v.name: v.to_table() for v in data.schema}
     recipe = Recipe.from_table({"variables": variables, "anonymisation": list(steps)})
@@ -63,7 +63,7 @@ def shown(found: Anonymised) -> dict[str, list[Any]]:
 
 
 def test_micro_aggregated_classes_show_means_medians_and_modes() -> None:
-    assert shown(made({"method": "mondrian", "k": 3})) == {
+    assert shown(anonymise_table({"method": "mondrian", "k": 3})) == {
         "city": ["foo"] * 3 + ["test"] * 3,
         "size": ["medium"] * 3 + ["small"] * 3,
         "age": [pytest.approx(71 / 3)] * 3 + [pytest.approx(185 / 3)] * 3,
@@ -73,7 +73,7 @@ def test_micro_aggregated_classes_show_means_medians_and_modes() -> None:
 
 
 def test_generalised_classes_show_intervals_and_common_nodes() -> None:
-    found = made({"method": "mondrian", "k": 3, "output": "generalised", "hierarchies": {"city": TREE}})
+    found = anonymise_table({"method": "mondrian", "k": 3, "output": "generalised", "hierarchies": {"city": TREE}})
     assert shown(found) == {
         "city": ["foobar"] * 3 + ["test"] * 3,
         "size": ["[small, large]"] * 6,
@@ -81,7 +81,7 @@ def test_generalised_classes_show_intervals_and_common_nodes() -> None:
         "joined": ["[2020-01-01, 2020-01-04]"] * 3 + ["2021-03-01"] * 3,
         "illness": ["a", "b", "a", "a", "b", "b"],
     }
-    flat = made({"method": "mondrian", "k": 3, "output": "generalised"})
+    flat = anonymise_table({"method": "mondrian", "k": 3, "output": "generalised"})
     assert shown(flat)["city"] == ["*"] * 3 + ["test"] * 3
 
 
@@ -92,7 +92,7 @@ def test_global_recoding_shows_the_nodes_of_a_level() -> None:
         "hierarchies": {"city": TREE},
         "widths": {"age": [10, 50], "joined": [100]},
     }
-    found = shown(made(step))
+    found = shown(anonymise_table(step))
     assert found["city"] == ["foobar"] * 3 + ["test"] * 3
     assert found["size"] == ["*"] * 6
     assert found["age"] == ["[0, 50)"] * 3 + ["[50, 100)"] * 3
@@ -118,14 +118,14 @@ def test_labels_of_dates_are_days_that_hold_the_moments_they_stand_for(method: s
 
 
 def test_suppression_leaves_the_rest_as_it_is() -> None:
-    found = made({"method": "suppression", "k": 3, "quasi_identifiers": ["city"]})
+    found = anonymise_table({"method": "suppression", "k": 3, "quasi_identifiers": ["city"]})
     assert found.suppressed.tolist() == [True] * 3 + [False] * 3
     assert found.class_keys.tolist() == [-1] * 3 + [0] * 3
     assert shown(found)["age"] == [60, 61, 64]
     with pytest.raises(
         BadInput, match=r"max_suppressed: 3 of 6 records are in classes of fewer than 3, and at most 1 may"
     ):
-        made({"method": "suppression", "k": 3, "quasi_identifiers": ["city"], "max_suppressed": 0.2})
+        anonymise_table({"method": "suppression", "k": 3, "quasi_identifiers": ["city"], "max_suppressed": 0.2})
 
 
 def test_the_kind_of_diversity_alone_asks_for_nothing() -> None:
@@ -141,7 +141,7 @@ def test_suppression_after_recoding_sees_the_recoded_values() -> None:
         "levels": {"city": 1},
         "hierarchies": {"city": TREE},
     }
-    found = made(recode, {"method": "suppression", "k": 3, "quasi_identifiers": ["city"]})
+    found = anonymise_table(recode, {"method": "suppression", "k": 3, "quasi_identifiers": ["city"]})
     assert not found.suppressed.any()
     assert [note.parameter for note in found.notes[::4]] == ["release, anonymisation[0]", "release, anonymisation[1]"]
 
@@ -182,7 +182,7 @@ def test_suppression_after_recoding_sees_the_recoded_values() -> None:
 )
 def test_what_cannot_be_done_is_said_at_its_place(step: dict[str, Any], message: str) -> None:
     with pytest.raises(BadInput, match=message):
-        made(step)
+        anonymise_table(step)
 
 
 @st.composite
@@ -209,9 +209,9 @@ def test_any_table_becomes_k_anonymous_or_is_refused(rows: pd.DataFrame, k: int,
     step = {"method": "mondrian", "k": k, "cuts": cuts, "output": output}
     if len(rows) < k:
         with pytest.raises(BadInput, match="cannot make a class"):
-            made(step, data=data_of(rows))
+            anonymise_table(step, data=data_of(rows))
         return
-    found = made(step, data=data_of(rows))
+    found = anonymise_table(step, data=data_of(rows))
     keys = ["city", "size", "age", "joined"]
     assert found.data.frame.groupby(keys, observed=True).size().min() >= k
     assert found.data.frame["illness"].astype(str).tolist() == rows["illness"].tolist()
@@ -224,7 +224,7 @@ def test_any_table_becomes_k_anonymous_or_is_refused(rows: pd.DataFrame, k: int,
 def test_classes_of_p_sensitive_keep_to_the_bound_of_truta_and_vinay(rows: pd.DataFrame, k: int) -> None:
     if len(rows) < k or rows["illness"].nunique() < 2:
         return
-    found = made({"method": "p_sensitive", "k": k, "p": 2}, data=data_of(rows))
+    found = anonymise_table({"method": "p_sensitive", "k": k, "p": 2}, data=data_of(rows))
     assert found.data.frame.groupby(found.class_keys)["illness"].nunique().min() >= 2
     commonest = rows["illness"].value_counts().max()
     assert found.class_keys.max() + 1 <= len(rows) - commonest, "Theorem 2: at most n - cf_1 groups"
@@ -237,7 +237,7 @@ def test_mdav_groups_equal_points_too() -> None:
 def test_groups_by_mdav_are_tighter_than_groups_at_random() -> None:
     rng = np.random.default_rng(8)
     data = data_of(pd.DataFrame({"age": rng.integers(0, 90, 200), "illness": ["a", "b"] * 100}))
-    found = made({"method": "microaggregation", "k": 5}, data=data)
+    found = anonymise_table({"method": "microaggregation", "k": 5}, data=data)
     age = data.numbers("age")
     within = float(np.mean((age - found.data.numbers("age")) ** 2))
     random = age.reshape(-1, 5)

@@ -56,7 +56,7 @@ def read(plan: Recipe, rows: pd.DataFrame | None = None) -> Microdata:
     return conform_to_schema(example() if rows is None else rows, plan.schema)
 
 
-def made(rows: pd.DataFrame | None = None, **step: Any) -> Anonymised:
+def anonymise_table(rows: pd.DataFrame | None = None, **step: Any) -> Anonymised:
     plan = recipe(**step)
     data = read(plan, rows)
     check_steps(plan, data)
@@ -73,7 +73,7 @@ def note(found: Anonymised, name: str, parameter: str = "release") -> float | No
 
 @pytest.mark.parametrize("objective", ["average_class_size", "discernibility", "ncp", "entropy"])
 def test_the_table_that_leaves_keeps_to_k_and_to_the_limit_of_suppression(objective: str) -> None:
-    found = made(objective=objective, max_suppressed=0.1)
+    found = anonymise_table(objective=objective, max_suppressed=0.1)
     assert min(sizes(found)) >= 4
     assert found.suppressed.sum() <= 15
     assert all(one.passed is not False for one in found.notes)
@@ -85,7 +85,7 @@ def test_the_table_that_leaves_keeps_to_k_and_to_the_limit_of_suppression(object
 @pytest.mark.slow
 def test_no_plan_of_recoding_and_suppression_loses_less() -> None:
     """Each combination of levels as an ordinary plan, recoding before suppression: none has more classes in proportion to its records."""
-    found = made(objective="average_class_size", max_suppressed=0.1)
+    found = anonymise_table(objective="average_class_size", max_suppressed=0.1)
     ours = len(found.data) / len(sizes(found))
     best = np.inf
     for city, age, joined in product(range(3), range(4), range(3)):
@@ -107,10 +107,10 @@ def test_no_plan_of_recoding_and_suppression_loses_less() -> None:
 
 def test_records_that_break_the_limit_can_be_kept_and_local_suppression_protects_them() -> None:
     step = {"below": "keep", "max_suppressed": 0.1}
-    alone = made(**step)
+    alone = anonymise_table(**step)
     assert not alone.suppressed.any()
     assert min(sizes(alone)) < 4
-    suppressed = made(max_suppressed=0.1)
+    suppressed = anonymise_table(max_suppressed=0.1)
     assert all(note(alone, "level", name) == note(suppressed, "level", name) for name in KEYS)
     plan = recipe({"method": "local_suppression", "k": 4}, **step)
     both = anonymise_data(plan, read(plan), key=PUBLIC)
@@ -121,10 +121,10 @@ def test_records_that_break_the_limit_can_be_kept_and_local_suppression_protects
 
 
 def test_limits_on_sensitive_values_hold_in_the_released_table() -> None:
-    found = made(l=2, max_suppressed=0.1)
+    found = anonymise_table(l=2, max_suppressed=0.1)
     assert found.data.frame.groupby(KEYS, observed=True)["illness"].nunique().min() >= 2
     assert note(found, "nodes") == 3 * 4 * 3
-    close = made(t=0.25, max_suppressed=0.1)
+    close = anonymise_table(t=0.25, max_suppressed=0.1)
     whole = close.data.frame["illness"].value_counts(normalize=True)
     for _, part in close.data.frame.groupby(KEYS, observed=True):
         shares = part["illness"].value_counts(normalize=True)
@@ -135,19 +135,19 @@ def test_the_order_of_the_records_means_nothing() -> None:
     rows = example()
     other = rows.sample(frac=1, random_state=2).reset_index(drop=True)
     first, second = (
-        sorted(made(table, max_suppressed=0.05).data.frame.astype("str").itertuples(index=False, name=None))
+        sorted(anonymise_table(table, max_suppressed=0.05).data.frame.astype("str").itertuples(index=False, name=None))
         for table in (rows, other)
     )
     assert first == second
 
 
 def test_levels_stay_between_the_lowest_and_the_highest() -> None:
-    found = made(lowest={"age": 1}, highest={"joined": 1, "age": 2}, max_suppressed=0.2)
+    found = anonymise_table(lowest={"age": 1}, highest={"joined": 1, "age": 2}, max_suppressed=0.2)
     assert 1 <= note(found, "level", "age") <= 2  # type: ignore[operator]
     assert note(found, "level", "joined") <= 1  # type: ignore[operator]
-    as_they_are = made(k=2, highest={"city": 0}, lowest={"age": 3, "joined": 2})
+    as_they_are = anonymise_table(k=2, highest={"city": 0}, lowest={"age": 3, "joined": 2})
     assert set(as_they_are.data.frame["city"]) <= {row[0] for row in TREE}
-    dates = made(rows=pd.concat([example(3)] * 2, ignore_index=True), k=2)
+    dates = anonymise_table(rows=pd.concat([example(3)] * 2, ignore_index=True), k=2)
     assert note(dates, "level", "joined") == 0
     assert dates.data.frame["joined"].astype("str").str.fullmatch(r"2020-\d\d-\d\d").all()
 
@@ -181,7 +181,7 @@ def test_local_suppression_after_it_is_kept_to_its_own_limit() -> None:
 )
 def test_what_cannot_be_done_is_said_at_its_place(step: dict[str, Any], message: str) -> None:
     with pytest.raises(BadInput, match=message):
-        made(**step)
+        anonymise_table(**step)
 
 
 def test_a_lattice_that_is_too_large_is_refused_before_anything_is_counted() -> None:

@@ -50,7 +50,7 @@ def recipe(*steps: dict[str, Any]) -> Recipe:
     return Recipe.from_table({"variables": VARIABLES, "anonymisation": list(steps)})
 
 
-def made(rows: pd.DataFrame, *steps: dict[str, Any]) -> tuple[Microdata, Anonymised]:
+def anonymise_table(rows: pd.DataFrame, *steps: dict[str, Any]) -> tuple[Microdata, Anonymised]:
     """Nothing is tried further where the table is too small or too uniform for the step, which must say so."""
     plan = recipe(*steps)
     data = conform_to_schema(rows, plan.schema)
@@ -117,7 +117,7 @@ def test_what_an_intruder_sees_is_as_varied_as_was_asked(
     model: str, rows: pd.DataFrame, cuts: str, output: str
 ) -> None:
     step, holds = MODELS[model]
-    _, found = made(rows, {**step, "k": 2, "cuts": cuts, "output": output})
+    _, found = anonymise_table(rows, {**step, "k": 2, "cuts": cuts, "output": output})
     groups = classes_of(found, rows)
     assert min(map(len, groups)) >= 2
     assert all(holds(group, rows) for group in groups)
@@ -131,7 +131,7 @@ def test_the_table_that_is_left_after_suppression_is_as_varied_as_was_asked(
     model: str, rows: pd.DataFrame, k: int, most: float, output: str
 ) -> None:
     step, holds = MODELS[model]
-    _, found = made(rows, {**step, "k": k, "max_suppressed": most, "output": output})
+    _, found = anonymise_table(rows, {**step, "k": k, "max_suppressed": most, "output": output})
     left = rows[~found.suppressed]
     groups = classes_of(found, rows)
     assert min(map(len, groups)) >= k
@@ -198,7 +198,7 @@ def test_k_alone_is_less(model: str) -> None:
     rng = np.random.default_rng(4)
     rows = pd.DataFrame({name: rng.choice(VARIABLES[name]["levels"], 60) for name in ("city", "smokes", "size")})
     rows = rows.assign(age=range(60), illness=np.repeat(["flu", "cold", "gout"], 20), income=np.repeat(range(3), 20))
-    groups = classes_of(made(rows, {"method": "mondrian", "k": 2})[1], rows)
+    groups = classes_of(anonymise_table(rows, {"method": "mondrian", "k": 2})[1], rows)
     assert not all(MODELS[model][1](group, rows) for group in groups)
 
 
@@ -206,7 +206,7 @@ def test_k_alone_is_less(model: str) -> None:
 @settings(max_examples=40)
 @given(raw(), st.sampled_from(["strict", "relaxed"]))
 def test_micro_aggregated_values_are_pandas_means_medians_and_modes(rows: pd.DataFrame, cuts: str) -> None:
-    data, found = made(rows, {"method": "mondrian", "k": 3, "cuts": cuts})
+    data, found = anonymise_table(rows, {"method": "mondrian", "k": 3, "cuts": cuts})
     numbers = rows.assign(smokes=rows["smokes"] == "yes", size=data.numbers("size"))
     by = numbers.groupby(found.class_keys)
     for name in ("age", "smokes"):
@@ -220,7 +220,9 @@ def test_micro_aggregated_values_are_pandas_means_medians_and_modes(rows: pd.Dat
 @settings(max_examples=40)
 @given(raw(), st.sampled_from(["strict", "relaxed"]))
 def test_generalised_values_are_the_narrowest_over_their_class(rows: pd.DataFrame, cuts: str) -> None:
-    data, found = made(rows, {"method": "mondrian", "k": 3, "cuts": cuts, "output": "generalised", "hierarchies": TREE})
+    data, found = anonymise_table(
+        rows, {"method": "mondrian", "k": 3, "cuts": cuts, "output": "generalised", "hierarchies": TREE}
+    )
     parents = {"a": "ab", "b": "ab", "c": "c"}
     for group in np.unique(found.class_keys):
         own = found.class_keys == group
@@ -251,7 +253,7 @@ def test_global_recoding_is_the_same_for_every_record(
         "hierarchies": TREE,
         "widths": {"age": list(widths)},
     }
-    _, found = made(rows, step)
+    _, found = anonymise_table(rows, step)
     shown = found.data.frame.astype(str)
     tree = {row[0]: row[city] for row in TREE["city"]}
     assert shown["city"].tolist() == [tree[value] for value in rows["city"]]
@@ -272,7 +274,7 @@ def test_global_recoding_is_the_same_for_every_record(
 @settings(max_examples=40)
 @given(raw(), st.integers(2, 4))
 def test_suppression_leaves_out_the_small_groups_and_no_others(rows: pd.DataFrame, k: int) -> None:
-    _, found = made(rows, {"method": "suppression", "k": k, "quasi_identifiers": ["city", "size"]})
+    _, found = anonymise_table(rows, {"method": "suppression", "k": k, "quasi_identifiers": ["city", "size"]})
     sizes = rows.groupby(["city", "size"])["age"].transform("size")
     assert found.suppressed.tolist() == (sizes < k).tolist()
 

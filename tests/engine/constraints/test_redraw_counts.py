@@ -129,7 +129,7 @@ def test_a_record_that_two_steps_drew_anew_is_one_record_of_the_dataset() -> Non
     assert tally.all_counts[-1] == RedrawCounts("", "", "", 3, 1, 2, 0)
 
 
-def told(constraints: Mapping[str, str]) -> list[RedrawCounts]:
+def count_redraws(constraints: Mapping[str, str]) -> list[RedrawCounts]:
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({"x": rng.integers(0, 2, 300), "y": rng.choice(LEVELS, 300)})
     recipe = Recipe.from_table({**PLAN, "constraints": constraints, "release": {"m": 1}})
@@ -142,8 +142,8 @@ def told(constraints: Mapping[str, str]) -> list[RedrawCounts]:
 
 
 def test_a_dataset_without_constraints_has_nothing_to_count_and_one_with_them_says_how_many() -> None:
-    assert told({}) == []
-    kept = told({"not_q_of_1": RULES["not_q_of_1"]})
+    assert count_redraws({}) == []
+    kept = count_redraws({"not_q_of_1": RULES["not_q_of_1"]})
     assert [one.constraint for one in kept] == ["not_q_of_1", "", ""]
     assert 0 < kept[-1].records <= kept[-1].redraws
     assert kept[-1].of == kept[0].of

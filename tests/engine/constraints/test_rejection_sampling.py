@@ -89,7 +89,7 @@ def recipe(
     return Recipe.from_table({**table, **changes})
 
 
-def drawn(plan: Recipe, data: Microdata, draw: int = 1, key: bytes = KEY) -> Microdata:
+def fit_and_draw(plan: Recipe, data: Microdata, draw: int = 1, key: bytes = KEY) -> Microdata:
     fits = [fit_model(plan, k, data, key=key) for k in range(len(plan.synthesis))]
     return draw_dataset(plan, draw, data, fits, key=key)
 
@@ -116,7 +116,7 @@ def test_without_constraints_the_bytes_are_those_of_the_steps_alone() -> None:
 def test_the_same_recipe_gives_the_same_bytes_and_another_draw_others() -> None:
     plan = recipe(release={"m": 2, "seed": 1, "redraws": 200})
     data = table(plan)
-    one, again, other = drawn(plan, data), drawn(plan, data), drawn(plan, data, 2)
+    one, again, other = fit_and_draw(plan, data), fit_and_draw(plan, data), fit_and_draw(plan, data, 2)
     pd.testing.assert_frame_equal(one.frame, again.frame)
     assert not one.frame.equals(other.frame)
 
@@ -189,7 +189,7 @@ SUM = {"total": "income = wage + rent"}
 
 def test_the_last_variable_of_a_sum_is_computed_to_the_cent() -> None:
     plan = recipe(SUM)
-    released = drawn(plan, table(plan)).frame
+    released = fit_and_draw(plan, table(plan)).frame
     assert (released["income"] == np.round(released["wage"] + released["rent"], 2)).all()
     assert not released["income"].equals(people()["income"])
 
@@ -197,7 +197,7 @@ def test_the_last_variable_of_a_sum_is_computed_to_the_cent() -> None:
 def test_a_part_is_computed_where_it_is_made_last_and_keeps_to_its_bounds_by_redrawing_the_step_before() -> None:
     steps = [STEPS[4], STEPS[2] | {"predictors": ["income"]}, STEPS[0], STEPS[3]]
     plan = recipe(SUM, steps, release={"m": 1, "seed": 1, "redraws": 500})
-    released = drawn(plan, table(plan)).frame
+    released = fit_and_draw(plan, table(plan)).frame
     assert plan.constraint_plan.step_of_computed == {"rent": 1}
     assert (released["rent"] >= 0).all()
     assert np.allclose(released["income"], released["wage"] + released["rent"], atol=1e-6)
@@ -214,7 +214,7 @@ def test_a_count_that_would_not_be_whole_is_drawn_anew() -> None:
     ]
     table = {"variables": variables, "release": {"m": 1}, "synthesis": steps, "constraints": {"twice": "both = 2 * half"}}  # fmt: skip
     plan = Recipe.from_table(table)
-    released = drawn(plan, conform_to_schema(frame, plan.schema)).frame
+    released = fit_and_draw(plan, conform_to_schema(frame, plan.schema)).frame
     assert (released["both"] == 2 * released["half"]).all()
     assert released["both"].nunique() > 10
 
@@ -223,7 +223,7 @@ def test_where_a_part_is_missing_the_variables_own_model_draws_it() -> None:
     frame = people()
     frame.loc[:99, "rent"] = None
     plan = recipe(SUM, data={"missing": "keep"})
-    released = drawn(plan, table(plan, frame, MissingPolicy.KEEP))
+    released = fit_and_draw(plan, table(plan, frame, MissingPolicy.KEEP))
     kept = count_compliance(released, plan.schema)[0]
     assert kept.broken == 0
     assert kept.unknown == int(released.missing_mask("rent").sum()) > 0
@@ -236,7 +236,7 @@ def test_a_variable_computed_early_waits_for_its_own_step_where_a_part_is_missin
     steps = [STEPS[4], STEPS[2] | {"predictors": ["income"]}, STEPS[0], STEPS[3]]
     rules = {**SUM, "low": "rent <= 5000"}
     plan = recipe(rules, steps, data={"missing": "keep"}, release={"m": 1, "seed": 1, "redraws": 500})
-    released = drawn(plan, table(plan, frame, MissingPolicy.KEEP))
+    released = fit_and_draw(plan, table(plan, frame, MissingPolicy.KEEP))
     assert [one.broken for one in count_compliance(released, plan.schema)] == [0, 0]
     waited = released.missing_mask("wage")
     assert waited.any()
@@ -267,7 +267,7 @@ def test_a_redraw_that_cannot_succeed_says_which_constraint_and_how_often() -> N
     data = table(plan)
     count = int((data.frame["region"] == "n").sum())
     with pytest.raises(ConstraintsUnmet) as unmet:
-        drawn(plan, data)
+        fit_and_draw(plan, data)
     assert f"dataset 1, synthesis[0]: constraint never: {count:,} of 400 records, after 50 redraws" in str(unmet.value)
     assert unmet.value.left == {"never": count}
 
@@ -276,7 +276,7 @@ def test_such_records_are_kept_only_where_the_recipe_says_so_and_then_they_are_c
     rules = {"never": "region = 'n' -> age > 200", **SUM}
     plan = recipe(rules, release={"m": 1, "seed": 1, "redraws": 2, "unmet": "keep"})
     data = table(plan)
-    found = {one.constraint.name: one.broken for one in count_compliance(drawn(plan, data), plan.schema)}
+    found = {one.constraint.name: one.broken for one in count_compliance(fit_and_draw(plan, data), plan.schema)}
     assert found == {"never": int((data.frame["region"] == "n").sum()), "total": 0}
 
 
@@ -366,7 +366,7 @@ def test_a_sum_that_leaves_its_bounds_is_not_drawn_anew_by_a_step_with_a_privacy
         {"variables": variables, "release": {"m": 1, "records": 50}, "synthesis": [step], "constraints": {"same": "a = b"}}
     )  # fmt: skip
     with pytest.raises(ConstraintsUnmet, match=r"constraint same: .* of 50 records, after 0 redraws"):
-        drawn(plan, conform_to_schema(frame, plan.schema))
+        fit_and_draw(plan, conform_to_schema(frame, plan.schema))
 
 
 def test_whoever_asks_how_probable_the_release_is_is_refused() -> None:
@@ -405,7 +405,7 @@ def test_no_record_of_ten_thousand_breaks_a_rule() -> None:
     """Of the same steps without rules hundreds do: ``RULES`` are not what the models would give."""
     frame = people(10_000)
     plan, free = recipe(release={"m": 1, "seed": 1, "redraws": 200}), recipe({})
-    released, without = drawn(plan, table(plan, frame)), drawn(free, table(free, frame))
+    released, without = fit_and_draw(plan, table(plan, frame)), fit_and_draw(free, table(free, frame))
     assert len(released) == 10_000
     assert [(one.broken, one.unknown) for one in count_compliance(released, plan.schema)] == [(0, 0)] * 4
     assert all(one.broken > 500 for one in count_compliance(without, plan.schema))
@@ -440,8 +440,8 @@ def test_adult_keeps_to_its_rules_where_redraws_suffice_and_says_which_where_not
     frame = pd.read_csv(public_data("adult.csv"), na_values=["?"])[names]
     frame = frame.sample(10_000, random_state=1).reset_index(drop=True)
     data = table(plans[1], frame, MissingPolicy.KEEP)
-    assert [one.broken for one in count_compliance(drawn(plans[1000], data), plans[1000].schema)] == [0] * 4
+    assert [one.broken for one in count_compliance(fit_and_draw(plans[1000], data), plans[1000].schema)] == [0] * 4
     with pytest.raises(
         ConstraintsUnmet, match=r"constraint husbands: \d[\d,]* of 10,000 records; constraint men: .* after 1 redraw;"
     ):
-        drawn(plans[1], data)
+        fit_and_draw(plans[1], data)

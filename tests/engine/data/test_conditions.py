@@ -51,7 +51,7 @@ def table(schema: Schema = SCHEMA) -> Microdata:
     return conform_to_schema(pd.DataFrame(ROWS, columns=schema.names), schema, MissingPolicy.KEEP)
 
 
-def said(text: str) -> str:
+def truth_values(text: str) -> str:
     """T, F or ? for each of the four records."""
     (constraint,) = read_constraints({"c": text}, SCHEMA)
     found = evaluate_rule(constraint.rule, PossibleValues(table(), SCHEMA))
@@ -94,7 +94,7 @@ def said(text: str) -> str:
     ],
 )
 def test_a_rule_says_this_of_each_record(text: str, expected: str) -> None:
-    assert said(text) == expected
+    assert truth_values(text) == expected
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.engine.partition.equivalence_classes import class_extremes
 
 
-def joined(columns: list[tuple[Any, ...]], records: list[int]) -> tuple[list[np.ndarray], int]:
+def number_combinations(columns: list[tuple[Any, ...]], records: list[int]) -> tuple[list[np.ndarray], int]:
     """The definition: every column of all tables in one array, each combination numbered anew."""
     group = np.zeros(sum(records), dtype=np.int64)
     for column in columns:
@@ -79,7 +79,7 @@ def test_groups_are_those_of_all_values_joined(
         patch.setattr(rows, "NARROW", narrow)
         patch.setattr(rows, "DENSE", 1)
         found, groups = number_groups(columns, records)
-    expected, count = joined(columns, records)
+    expected, count = number_combinations(columns, records)
     assert [part.tolist() for part in found] == [part.tolist() for part in expected]
     assert groups == count
 

@@ -157,7 +157,7 @@ def lines_of(frame: pd.DataFrame) -> tuple[str, ...]:
     return tuple(frame.to_csv(index=False).splitlines())
 
 
-def refused(data: Microdata, pool: pd.DataFrame) -> bool:
+def is_refused(data: Microdata, pool: pd.DataFrame) -> bool:
     """Whether a public file with these records is refused; any other complaint is a failure."""
     try:
         check_seeds(data, data.schema.names, SeedPool("public", lines_of(pool)), "synthesis[0].seeds")
@@ -175,19 +175,19 @@ def test_the_account_follows_from_where_seeds_come_from_and_not_from_the_records
 
 def test_a_pool_of_confidential_records_is_refused_whatever_it_is_called() -> None:
     data = wide(1)
-    assert not refused(data, wide(2).frame)
+    assert not is_refused(data, wide(2).frame)
     shuffled = data.frame.sample(frac=1, random_state=3)
-    assert refused(data, shuffled), "the table itself, in another order"
-    assert refused(data, shuffled.head(20)), "a sample of it"
-    assert refused(data, pd.concat([shuffled.head(20), wide(4, 20).frame])), "half of it"
+    assert is_refused(data, shuffled), "the table itself, in another order"
+    assert is_refused(data, shuffled.head(20)), "a sample of it"
+    assert is_refused(data, pd.concat([shuffled.head(20), wide(4, 20).frame])), "half of it"
     fewer = pd.concat([shuffled.head(10), wide(4, 20).frame])
-    assert not refused(data, fewer), "people of both, as a public sample may have"
+    assert not is_refused(data, fewer), "people of both, as a public sample may have"
 
 
 def test_a_dense_table_is_refused_where_the_pool_is_the_whole_of_it() -> None:
     data = people(np.arange(300))
-    assert refused(data, data.frame)
-    assert not refused(data, data.frame.head(150))
+    assert is_refused(data, data.frame)
+    assert not is_refused(data, data.frame.head(150))
 
 
 @pytest.mark.slow
@@ -200,5 +200,5 @@ def test_an_independent_sample_is_never_taken_for_the_data() -> None:
         data, pool = (conform_to_schema(pd.DataFrame({"x": rng.integers(0, 1000, 1000)}), schema) for _ in range(2))
         alone = data.frame["x"].value_counts()
         shares.append(pool.frame["x"].map(alone).eq(1).mean())
-        assert not refused(data, pool.frame)
+        assert not is_refused(data, pool.frame)
     assert np.mean(shares) == pytest.approx(np.exp(-1), abs=0.02)

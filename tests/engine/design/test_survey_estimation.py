@@ -363,7 +363,7 @@ def test_values_and_weights_of_any_size_have_estimates() -> None:
         )
 
 
-def drawn(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def draw_weighted_sample(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Values and weights of a sample of a population of mean 1 in which larger values are drawn more often."""
     y = rng.gamma(1.0, size=4000)
     chance = np.minimum(0.02 + 0.04 * y, 0.9)
@@ -377,7 +377,7 @@ def test_weighted_intervals_cover_where_the_weights_tell_and_plain_ones_do_not()
     found = {"weighted": 0, "plain": 0, "quantile": 0}
     rounds = 2000
     for _ in range(rounds):
-        y, w = drawn(rng)
+        y, w = draw_weighted_sample(rng)
         for name, interval, truth in (
             ("weighted", survey_mean(y, SurveySample.from_codes(w)).interval, 1.0),
             ("plain", mean_estimate(y).interval, 1.0),

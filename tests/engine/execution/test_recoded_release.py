@@ -100,7 +100,7 @@ def carried_out(case: tuple[Recipe, Microdata], given: Sequence[Microdata] = ())
     return execute_run(*case, given, key=PUBLIC)
 
 
-def said(rows: Sequence[Row]) -> list[tuple[Any, ...]]:
+def comparable_rows(rows: Sequence[Row]) -> list[tuple[Any, ...]]:
     return [
         (row.key, row.target, row.dataset, row.draw, row.level, str(row.params), row.value, row.lower, row.upper, row.baseline, row.reason)
         for row in rows
@@ -117,7 +117,7 @@ def test_a_recoded_release_has_the_risks_of_data_that_were_coarse_before(measure
     """To the last digit, models, datasets and intervals among them; bayesian_posterior and record_audit stand below."""
     ours, theirs = (carried_out(make(synthesis=CART, measure=[measure])) for make in (by_rule, before_import))
     assert any(row.value is not None for row in ours.rows)
-    assert said(ours.rows) == said(theirs.rows)
+    assert comparable_rows(ours.rows) == comparable_rows(theirs.rows)
     for one, other in zip(ours.releases, theirs.releases, strict=True):
         assert one.frame.astype({"region": str}).equals(other.frame.astype({"region": str}))
 
@@ -138,7 +138,7 @@ def test_intruders_who_refit_or_ask_models_see_the_coarse_records(measure: dict[
     sections = {"synthesis": steps, "measure": [measure]}
     ours, theirs = (carried_out(make(**sections)) for make in (by_rule, before_import))
     assert any(row.value is not None for row in ours.rows)
-    assert said(ours.rows) == said(theirs.rows)
+    assert comparable_rows(ours.rows) == comparable_rows(theirs.rows)
 
 
 @pytest.mark.slow
@@ -146,7 +146,7 @@ def test_studies_of_intruders_see_the_coarse_records() -> None:
     study = {**STUDY, "known": ["region", "age", "sex"], "radius": RADIUS}
     ours, theirs = (carried_out(make(synthesis=CART, study=[study])) for make in (by_rule, before_import))
     assert any(row.value is not None for row in ours.rows)
-    assert said(ours.rows) == said(theirs.rows)
+    assert comparable_rows(ours.rows) == comparable_rows(theirs.rows)
 
 
 def releases(recipe: Recipe) -> dict[str, Microdata]:
@@ -171,7 +171,7 @@ def test_copies_noise_and_fresh_people_score_as_if_the_data_had_been_coarse(name
     (recipe, data), other = by_rule(**sections), before_import(**sections)
     ours = carried_out((recipe, data), [releases(recipe)[name]])
     theirs = carried_out(other, [releases(other[0])[name]])
-    assert said(ours.rows) == said(theirs.rows)
+    assert comparable_rows(ours.rows) == comparable_rows(theirs.rows)
 
 
 def value(execution: RunResult, key: str, **params: Any) -> float:
@@ -225,7 +225,7 @@ WORTH: tuple[dict[str, Any], ...] = (
 def test_what_the_release_is_worth_is_held_against_the_exact_values(measure: dict[str, Any]) -> None:
     """Each says less good of the recoded release than of the same release of data that were coarse before."""
     ours, theirs = (carried_out(make(synthesis=CART, measure=[measure])) for make in (by_rule, before_import))
-    assert said(ours.rows) != said(theirs.rows)
+    assert comparable_rows(ours.rows) != comparable_rows(theirs.rows)
     both = {
         "utility.propensity": lambda one: -value(one, "utility.propensity.pmse"),
         "quality.pearson": lambda one: value(one, "quality.pearson.minimum_rho"),
@@ -301,7 +301,7 @@ def test_levels_of_a_synthesised_variable_are_joined_before_a_model_learns_them(
 @pytest.mark.slow
 def test_a_run_is_replayed_to_the_same_values() -> None:
     one, other = (carried_out(by_rule(synthesis=CART, measure=[INTRUDERS[0]])) for _ in range(2))
-    assert said(one.rows) == said(other.rows)
+    assert comparable_rows(one.rows) == comparable_rows(other.rows)
     assert all(a.frame.equals(b.frame) for a, b in zip(one.releases, other.releases, strict=True))
 
 
@@ -366,7 +366,7 @@ def test_an_intruders_file_is_seen_through_the_rules() -> None:
     person = {"person": {"kind": "count", "role": "identifier"}}
     known = ["region", "age", "sex"]
 
-    def found(rules: dict[str, Any], variables: dict[str, Any], frame: pd.DataFrame) -> RunResult:
+    def measure_release(rules: dict[str, Any], variables: dict[str, Any], frame: pd.DataFrame) -> RunResult:
         held = frame.iloc[10:90]
         lines = [
             "person,region,age,sex",
@@ -382,8 +382,8 @@ def test_an_intruders_file_is_seen_through_the_rules() -> None:
         case = prepared(rules, {**variables, **person}, whole, controls, synthesis=CART, measure=[measure])
         return carried_out(case)
 
-    ours, theirs = found(RULES, VARIABLES, PEOPLE), found({}, COARSE, coarse(PEOPLE))
-    numbers = [[row[:-1] for row in said(one.rows)] for one in (ours, theirs)]
+    ours, theirs = measure_release(RULES, VARIABLES, PEOPLE), measure_release({}, COARSE, coarse(PEOPLE))
+    numbers = [[row[:-1] for row in comparable_rows(one.rows)] for one in (ours, theirs)]
     without = [[(*row[:5], *row[6:]) for row in one] for one in numbers]  # the hash of the file is among the settings
     assert without[0] == without[1]
     assert value(ours, "risk.identification.expected_match_risk", intruder="has the file") > 10

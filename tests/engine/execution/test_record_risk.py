@@ -154,13 +154,13 @@ def test_candidates_and_drivers_are_the_same_in_blocks_of_released_records(
     recipe, made = releases
     known = matched_variables(recipe, 0)
 
-    def found() -> tuple[list[list[int]], list[list[float]]]:
+    def matches_and_candidates() -> tuple[list[list[int]], list[list[float]]]:
         rows = [find_matching_records(small_data, made[1], *known, i).tolist() for i in range(80)]
         return rows, leave_one_out_candidates(small_data, made, *known, range(80)).without.tolist()
 
-    whole = found()
+    whole = matches_and_candidates()
     monkeypatch.setattr("sfumato.engine.data.blocks.CELLS_PER_BLOCK", 20)
-    assert found() == whole
+    assert matches_and_candidates() == whole
     assert any(whole[0])
 
 

@@ -25,11 +25,11 @@ def number(streams: Randomness) -> int:
     return int(streams.generator("draw", 1, 0).integers(2**63))
 
 
-def made(recipe: Recipe, data: Microdata) -> int:
+def synthesis_number(recipe: Recipe, data: Microdata) -> int:
     return number(synthesis_streams(recipe, data, KEY))
 
 
-def changed(data: Microdata, name: str, record: int, value: object) -> Microdata:
+def change_value(data: Microdata, name: str, record: int, value: object) -> Microdata:
     frame = data.frame.copy()
     frame.loc[record, name] = value
     return replace(data, frame=frame)
@@ -48,23 +48,25 @@ def changed(data: Microdata, name: str, record: int, value: object) -> Microdata
 )
 def test_another_making_has_other_streams(small_recipe: Small, small_data: Microdata, sections: dict[str, Any]) -> None:
     other = small_recipe(**sections, measure=[], threshold=[])
-    assert made(other, small_data) != made(small_recipe(), small_data)
-    assert made(other, small_data) == made(Recipe.from_toml(other.to_toml()), small_data)
+    assert synthesis_number(other, small_data) != synthesis_number(small_recipe(), small_data)
+    assert synthesis_number(other, small_data) == synthesis_number(Recipe.from_toml(other.to_toml()), small_data)
 
 
 def test_another_number_of_records_has_other_streams(small_recipe: Small, small_data: Microdata) -> None:
     recipe = small_recipe()
     fewer = replace(recipe, form=replace(recipe.form, records=40))
-    assert made(fewer, small_data) != made(recipe, small_data)
+    assert synthesis_number(fewer, small_data) != synthesis_number(recipe, small_data)
 
 
 def test_bounds_and_roles_are_part_of_the_making_and_titles_are_not(small_recipe: Small, small_data: Microdata) -> None:
     variables = small_recipe().to_table()["variables"]
 
     def of(**more: object) -> int:
-        return made(small_recipe(variables={**variables, "income": {**variables["income"], **more}}), small_data)
+        return synthesis_number(
+            small_recipe(variables={**variables, "income": {**variables["income"], **more}}), small_data
+        )
 
-    assert of() == of(title="Income") == made(small_recipe(title="Another"), small_data)
+    assert of() == of(title="Income") == synthesis_number(small_recipe(title="Another"), small_data)
     assert len({of(), of(bounds=[0, 10**6]), of(role="other")}) == 3
 
 
@@ -73,7 +75,9 @@ def test_what_is_measured_does_not_change_what_is_made(small_recipe: Small, smal
     kept = small_recipe(
         release={"m": 3, "seed": 7, "order": "original"}, data={"file": "people.csv", "where": "age > 0"}
     )
-    assert made(plain, small_data) == made(other, small_data) == made(kept, small_data)
+    assert (
+        synthesis_number(plain, small_data) == synthesis_number(other, small_data) == synthesis_number(kept, small_data)
+    )
     tables = [execute_run(recipe, small_data, key=KEY).releases for recipe in (plain, other)]
     assert all(one.frame.equals(two.frame) for one, two in zip(*tables, strict=True))
 
@@ -82,9 +86,9 @@ def test_releases_of_the_same_data_are_measured_by_the_same_numbers(small_recipe
     """What candidates differ by is then the candidates; with other data the numbers are others."""
     candidates = small_recipe(), small_recipe(synthesis=[STEP], measure=[], threshold=[])
     one, two = (number(measurement_streams(recipe, small_data, KEY)) for recipe in candidates)
-    other = number(measurement_streams(candidates[0], changed(small_data, "income", 79, 1000.0), KEY))
+    other = number(measurement_streams(candidates[0], change_value(small_data, "income", 79, 1000.0), KEY))
     assert one == two != other
-    assert one not in [made(recipe, small_data) for recipe in candidates]
+    assert one not in [synthesis_number(recipe, small_data) for recipe in candidates]
 
 
 def test_one_value_one_record_and_one_level_more_are_other_data(small_recipe: Small, small_data: Microdata) -> None:
@@ -92,21 +96,23 @@ def test_one_value_one_record_and_one_level_more_are_other_data(small_recipe: Sm
     later = float(np.nextafter(frame["income"][5], np.inf))
     levels = frame["region"].cat.add_categories("east")
     others = [
-        changed(small_data, "income", 5, later),
-        changed(small_data, "visits", 79, frame["visits"][79] + 1),
+        change_value(small_data, "income", 5, later),
+        change_value(small_data, "visits", 79, frame["visits"][79] + 1),
         replace(small_data, frame=frame.iloc[:-1]),
         replace(small_data, frame=frame.iloc[::-1].reset_index(drop=True)),
         replace(small_data, frame=frame.assign(region=levels)),
         replace(small_data, frame=frame.assign(age=frame["visits"], visits=frame["age"])),
     ]
-    assert len({made(recipe, data) for data in (small_data, *others)}) == 7
+    assert len({synthesis_number(recipe, data) for data in (small_data, *others)}) == 7
     again = Microdata(small_data.schema, frame.copy(), small_data.origin, dropped=3)
-    assert made(recipe, again) == made(recipe, small_data), "what was read is another value, and the same data"
+    assert synthesis_number(recipe, again) == synthesis_number(recipe, small_data), (
+        "what was read is another value, and the same data"
+    )
 
 
 def test_public_streams_are_bound_to_nothing(small_recipe: Small, small_data: Microdata) -> None:
     """As in earlier versions; the difference of two public releases is the attack of tests/attacks/test_differences.py."""
-    other = changed(small_data, "income", 79, 1000.0)
+    other = change_value(small_data, "income", 79, 1000.0)
     for streams in (synthesis_streams, measurement_streams):
         assert (
             streams(small_recipe(), small_data, PUBLIC)

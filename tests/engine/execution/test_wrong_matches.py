@@ -28,7 +28,7 @@ def table(place: Any, pay: Any, origin: Origin = "confidential") -> Microdata:
     return Microdata(SCHEMA, pd.DataFrame({"place": np.asarray(place), "pay": np.asarray(pay)}), origin)
 
 
-def compared(place: Any, pay: Any, drawn: list[Any], radius: int = 0, order: Any = None) -> WrongMatches:
+def count_pay_matches(place: Any, pay: Any, drawn: list[Any], radius: int = 0, order: Any = None) -> WrongMatches:
     """People of ``place`` and ``pay``, and datasets in which ``pay`` is ``drawn``."""
     own = table(place, pay)
     releases = [table(place, one, "synthetic") for one in drawn]
@@ -68,7 +68,7 @@ def test_every_exchange_by_hand(people: list[tuple[int, int, int, int]]) -> None
             sure += np.where(pay == one[rows], 1 / np.maximum(matching.sum(1), 1), 0)
         shared = np.isin(place, [place[group[0]] for group in groups if len(group) > 1])
         counts.append(int(((sure / 2 > 0.9) & shared).sum()))
-    found = compared(place, pay, drawn)
+    found = count_pay_matches(place, pay, drawn)
     assert found.own == counts[0]
     assert found.wrong == pytest.approx(np.mean(counts))
     assert found.p_value == pytest.approx(np.mean(np.array(counts) >= counts[0]))
@@ -85,7 +85,7 @@ def honest(rng: np.random.Generator, n: int = 4000, levels: int = 2, m: int = 5)
 @pytest.mark.slow
 def test_people_who_are_found_by_chance_are_no_more_than_wrong_ones() -> None:
     rng = np.random.default_rng(2)
-    found = [compared(*honest(rng, m=3)) for _ in range(200)]
+    found = [count_pay_matches(*honest(rng, m=3)) for _ in range(200)]
     p_values = np.array([one.p_value for one in found])
     assert np.mean([one.own for one in found]) > 3, "there is something to be found by chance"
     assert np.mean([one.own for one in found]) == pytest.approx(np.mean([one.wrong for one in found]), rel=0.1)
@@ -101,7 +101,7 @@ def test_people_whose_values_are_copied_are(share: float, levels: int) -> None:
     copied = rng.choice(len(pay), int(share * len(pay)), replace=False)
     for one in drawn:
         one[copied] = pay[copied]
-    assert compared(place, pay, drawn).p_value < 1e-3
+    assert count_pay_matches(place, pay, drawn).p_value < 1e-3
 
 
 def test_the_order_of_records_and_the_names_of_groups_change_nothing() -> None:
@@ -109,8 +109,8 @@ def test_the_order_of_records_and_the_names_of_groups_change_nothing() -> None:
     place, pay, drawn = honest(rng, n=600)
     order = rng.permutation(600)
     mixed = rng.permutation(600)
-    own = compared(place, pay, drawn, order=mixed)
-    others = compared((9999 - place)[order], pay[order], [one[order] for one in drawn], order=mixed[order])
+    own = count_pay_matches(place, pay, drawn, order=mixed)
+    others = count_pay_matches((9999 - place)[order], pay[order], [one[order] for one in drawn], order=mixed[order])
     assert (own.own, own.wrong, own.p_value) == pytest.approx((others.own, others.wrong, others.p_value))
 
 
@@ -120,9 +120,9 @@ def test_numbers_within_a_radius_are_found_too_and_nobody_is_where_all_are_alone
     pay = rng.integers(1000, 9000, 400)
     near = [pay + rng.integers(-3, 4, 400) for _ in range(5)]
     far = [rng.integers(1000, 9000, 400) for _ in range(5)]
-    assert compared(place, pay, near, radius=5).p_value < 1e-6
-    assert compared(place, pay, far, radius=5).p_value == 1
-    assert compared(np.arange(400), pay, near, radius=5) == WrongMatches(0, 0.0, 1.0)
+    assert count_pay_matches(place, pay, near, radius=5).p_value < 1e-6
+    assert count_pay_matches(place, pay, far, radius=5).p_value == 1
+    assert count_pay_matches(np.arange(400), pay, near, radius=5) == WrongMatches(0, 0.0, 1.0)
 
 
 @pytest.mark.parametrize("places", [1, 2, 40])
@@ -131,8 +131,8 @@ def test_a_copy_is_found_in_groups_of_any_size_and_strangers_in_none(places: int
     rng = np.random.default_rng(6)
     place, pay = rng.integers(0, places, 600), rng.permutation(600)
     copied = [np.where(rng.random(600) < 0.02, pay, 10_000 + pay)] * 3
-    assert compared(place, pay, copied).p_value < 1e-3
-    assert compared(place, pay, [rng.permutation(600) for _ in range(3)]).p_value > 0.05
+    assert count_pay_matches(place, pay, copied).p_value < 1e-3
+    assert count_pay_matches(place, pay, [rng.permutation(600) for _ in range(3)]).p_value > 0.05
 
 
 def test_who_is_found_by_a_choice_of_variables_is_held_against_wrong_rows_by_the_same_choice() -> None:

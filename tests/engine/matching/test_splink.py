@@ -84,7 +84,7 @@ def units(weights: Sequence[Any]) -> list[list[int]]:
     return [[round(float(one) / WEIGHT_STEP) for one in own] for own in weights]
 
 
-def written(path: Path, made: Case) -> None:
+def write_case(path: Path, made: Case) -> None:
     """What splink needs of a case: codes, ranks and blocks of records, and where learning starts and ends."""
     comparisons, blocks, counts = made
     arrays: dict[str, Any] = {}
@@ -118,7 +118,7 @@ def by_splink(python: str, made: Case) -> tuple[list[list[int]], float]:
     comparisons, _, counts = made
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "case.npz"
-        written(path, made)
+        write_case(path, made)
         command = [python, str(Path(__file__).with_name("by_splink.py")), str(path)]
         found = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert found.returncode == 0, found.stderr

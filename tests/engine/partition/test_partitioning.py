@@ -41,16 +41,16 @@ def recursive(
             left = set(up_to if even else below)
         return [i for i in rows if i in left], [i for i in rows if i not in left]
 
-    def cut(rows: Rows) -> list[Rows]:
+    def cut_rows(rows: Rows) -> list[Rows]:
         widths = [max(p[i] for i in rows) - min(p[i] for i in rows) for p in places]
         for d in sorted(range(len(columns)), key=lambda d: -widths[d]):
             if widths[d] > 0 and len(rows) >= 2 * k:
                 left, right = sides(rows, columns[d])
                 if min(len(left), len(right)) >= k and allowed(left) and allowed(right):
-                    return cut(left) + cut(right)
+                    return cut_rows(left) + cut_rows(right)
         return [rows]
 
-    return cut(list(range(len(columns[0]))))
+    return cut_rows(list(range(len(columns[0]))))
 
 
 def as_sets(classes: np.ndarray) -> set[frozenset[int]]:

@@ -48,7 +48,7 @@ def cells_of(now: MixtureParameters, levels: list[int]) -> np.ndarray:
     return np.asarray(found.sum(axis=0))
 
 
-def drawn(codes: list[Codes], levels: list[int], classes: int = 12, **settings: int) -> ChainDraws:
+def sample_chains(codes: list[Codes], levels: list[int], classes: int = 12, **settings: int) -> ChainDraws:
     n = len(codes[0])
     rows = DistinctRows.from_codes(codes, levels, n)
     prior = MixturePrior(classes=classes, concentration=1.0, shape=0.25, rate=0.25)
@@ -230,12 +230,14 @@ def test_cells_of_a_simulated_mixture_are_recovered_and_those_of_another_are_not
     weights, levels = [0.5, 0.3, 0.2], [2, 3, 2, 4]
     codes, truth = simulated(weights, levels, 4000, 0.5, 1)
     _, other = simulated(weights, levels, 10, 0.5, 2)
-    sampled = drawn(codes, levels)
+    sampled = sample_chains(codes, levels)
     cells = np.array([cells_of(now, levels) for now in sampled.kept])
     wrong = np.array(
         [
             cells_of(now, levels)
-            for now in drawn([np.random.default_rng(j).permutation(c) for j, c in enumerate(codes)], levels).kept
+            for now in sample_chains(
+                [np.random.default_rng(j).permutation(c) for j, c in enumerate(codes)], levels
+            ).kept
         ]
     )
     assert np.abs(cells.mean(axis=0) - truth).sum() / 2 < 0.025
@@ -282,7 +284,7 @@ def test_the_truth_is_at_any_rank_among_the_draws() -> None:
 @pytest.mark.study
 def test_chains_from_different_starts_occupy_as_many_classes() -> None:
     codes, _ = simulated([0.5, 0.3, 0.2], [2, 3, 2, 4, 3, 2], 3000, 0.3, 4)
-    sampled = drawn(codes, [2, 3, 2, 4, 3, 2], classes=16, sweeps=1500, burn_in=500)
+    sampled = sample_chains(codes, [2, 3, 2, 4, 3, 2], classes=16, sweeps=1500, burn_in=500)
     occupied = sampled.quantities[500:, :, 0].mean(axis=0)
     assert abs(occupied[0] - occupied[1]) < 1.0
     assert occupied.min() >= 3

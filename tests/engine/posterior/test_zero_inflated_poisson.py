@@ -283,7 +283,7 @@ VERY_HARD = {
 """What takes longest, tried among the studies; twenty records, one of them zero, lie at the edge as well."""
 
 
-def fitted(model: ZeroInflatedPoisson) -> PosteriorDraws | NotConverged:
+def draws_or_failure(model: ZeroInflatedPoisson) -> PosteriorDraws | NotConverged:
     """Twenty draws, or why there are none."""
     try:
         return sample_laplace(model, 20, np.random.default_rng(1), lambda progress: None)
@@ -300,7 +300,7 @@ def test_hard_data_are_fitted_or_the_parameter_that_does_not_converge_is_named(c
     n, above, bound = HARD[case]
     y, x = mostly_zeros(n, above, bound or 10**9)
     model = ZeroInflatedPoisson.from_design(y, x, bound)
-    found = fitted(model)
+    found = draws_or_failure(model)
     if isinstance(found, NotConverged):
         assert found.parameter in (*model.names, "all parameters")
     else:

@@ -44,7 +44,9 @@ TREE = {
 }
 
 
-def measured(key: str, original: Microdata, released: Microdata, **table: Any) -> dict[tuple[str, str], Estimate]:
+def estimates_by_target(
+    key: str, original: Microdata, released: Microdata, **table: Any
+) -> dict[tuple[str, str], Estimate]:
     found = find_method(f"quality.{key}", "")
     spec = found.spec.from_table(table, "measure[0]")
     spec.check(original.schema, "measure[0]")
@@ -54,7 +56,7 @@ def measured(key: str, original: Microdata, released: Microdata, **table: Any) -
 
 
 def values(key: str, original: Microdata, released: Microdata, **table: Any) -> dict[tuple[str, str], float | None]:
-    return {name: found.value for name, found in measured(key, original, released, **table).items()}
+    return {name: found.value for name, found in estimates_by_target(key, original, released, **table).items()}
 
 
 def test_correlation_of_the_papers_example() -> None:
@@ -79,7 +81,7 @@ def test_the_dataset_level_loss_is_the_sum_of_the_columns() -> None:
 
 
 def test_a_value_that_the_tree_lacks_is_said_and_spoils_the_minimum() -> None:
-    found = measured("rilm", ORIGINAL, ANONYMISED, hierarchies={"city": [["foo", "*"], ["bar", "*"]]})
+    found = estimates_by_target("rilm", ORIGINAL, ANONYMISED, hierarchies={"city": [["foo", "*"], ["bar", "*"]]})
     assert "not in the tree" in found["categorical", "city"].reason
     assert found["minimum_categorical", ""].value is None
 
@@ -118,7 +120,7 @@ def test_a_constant_column_is_not_computed_and_spoils_the_minimum_only_where_it_
     flat = table([1, 2, 3, 4], [7, 7, 7, 7], ["x", "x", "y", "y"])
     merged = table([2.5, 2.5, 2.5, 2.5], [7, 7, 7, 7], ["x", "x", "y", "y"])
     for key, measure in (("pearson", "rho"), ("nmi_v2", "nmi")):
-        kept, lost = measured(key, flat, flat), measured(key, flat, merged)
+        kept, lost = estimates_by_target(key, flat, flat), estimates_by_target(key, flat, merged)
         assert kept[measure, "n_reject"].value is None
         assert "all the same" in kept[measure, "n_reject"].reason
         assert kept[f"minimum_{measure}", ""].value == kept[measure, "n_accept"].value
@@ -131,12 +133,12 @@ def test_a_release_that_lost_records_is_not_compared() -> None:
     fewer = table([1], [1], ["foo"])
     for key in ("pearson", "rilm", "ilm", "nmi_v1", "nmi_v2"):
         with pytest.raises(NotComputable, match="does not say which"):
-            measured(key, ORIGINAL, fewer)
+            estimates_by_target(key, ORIGINAL, fewer)
         with pytest.raises(NotComputable, match="does not say which"):
-            measured(key, ORIGINAL, dataclasses.replace(ORIGINAL, linked=False))
+            estimates_by_target(key, ORIGINAL, dataclasses.replace(ORIGINAL, linked=False))
     assert values("non_suppressed", ORIGINAL, fewer) == {("share", ""): 1 / len(ORIGINAL)}
     with pytest.raises(NotComputable, match="more than the 1 of the original"):
-        measured("non_suppressed", fewer, ORIGINAL)
+        estimates_by_target("non_suppressed", fewer, ORIGINAL)
 
 
 def test_suppressed_records_are_left_out_and_counted_where_asked() -> None:
@@ -184,7 +186,7 @@ def test_binary_columns_are_zeros_and_ones() -> None:
 def test_intervals_have_no_correlation() -> None:
     schema = Schema((Variable("n_accept", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER), *tuple(SCHEMA)[1:]))
     raw = pd.DataFrame({"n_accept": ["[1, 2]"] * 4, "n_reject": [1, 2, 1, 1], "city": ["foo", "bar", "test", "test"]})
-    found = measured("pearson", ORIGINAL, conform_to_schema(raw, schema, origin="anonymised"))
+    found = estimates_by_target("pearson", ORIGINAL, conform_to_schema(raw, schema, origin="anonymised"))
     assert "intervals" in found["rho", "n_accept"].reason
 
 
@@ -218,7 +220,7 @@ def test_rho_survives_huge_and_tiny_values() -> None:
 )
 def test_settings_that_do_not_suit_are_named(key: str, settings_: dict[str, Any], place: str) -> None:
     with pytest.raises(BadInput, match=place):
-        measured(key, ORIGINAL, ANONYMISED, **settings_)
+        estimates_by_target(key, ORIGINAL, ANONYMISED, **settings_)
 
 
 def test_thresholds_say_whether_the_release_meets_minimum_data_quality() -> None:

@@ -28,7 +28,7 @@ PLAN: dict[str, Any] = {
 }
 
 
-def changed(**sections: Any) -> dict[str, Any]:
+def changed_plan(**sections: Any) -> dict[str, Any]:
     return {**copy.deepcopy(PLAN), **sections}
 
 
@@ -54,24 +54,24 @@ def test_a_setting_is_named_by_its_step_and_key() -> None:
     assert only(plan_differences(PLAN, now)) == PlanDifference(
         "changed", "variables", None, "", '"a.b".bounds', [0, 9], [0, 10]
     )
-    assert only(plan_differences(PLAN, changed(data={"file": "visits.csv"}))) == PlanDifference(
+    assert only(plan_differences(PLAN, changed_plan(data={"file": "visits.csv"}))) == PlanDifference(
         "removed", "data", None, "", "where", "age > 0", NOTHING
     )
-    assert only(plan_differences(PLAN, changed(title="Other"))) == PlanDifference(
+    assert only(plan_differences(PLAN, changed_plan(title="Other"))) == PlanDifference(
         "changed", "title", None, "", "", "Visits", "Other"
     )
 
 
 def test_a_step_put_in_front_is_one_difference_and_not_one_of_every_step_behind_it() -> None:
     new = {"method": "utility.ecdf"}
-    found = only(plan_differences(PLAN, changed(measure=[new, *PLAN["measure"]])))
+    found = only(plan_differences(PLAN, changed_plan(measure=[new, *PLAN["measure"]])))
     assert (found.kind, found.place, found.about, found.now) == ("added", 0, "utility.ecdf", new)
-    back = only(plan_differences(changed(measure=[new, *PLAN["measure"]]), PLAN))
+    back = only(plan_differences(changed_plan(measure=[new, *PLAN["measure"]]), PLAN))
     assert (back.kind, back.place, back.before, back.now) == ("removed", 0, new, NOTHING)
 
 
 def test_two_uses_of_a_method_stay_apart() -> None:
-    now = changed(measure=[PLAN["measure"][1], {"method": "risk.identification", "radius": {"cost": "6%"}}])
+    now = changed_plan(measure=[PLAN["measure"][1], {"method": "risk.identification", "radius": {"cost": "6%"}}])
     found = plan_differences(PLAN, now)
     assert [(one.kind, one.place, one.key, one.before, one.now) for one in found if one.kind == "changed"] == [
         ("changed", 1, "radius.cost", "5%", "6%")
@@ -84,14 +84,14 @@ def test_two_uses_of_a_method_stay_apart() -> None:
 
 
 def test_the_order_of_steps_is_a_difference_of_its_own() -> None:
-    found = only(plan_differences(PLAN, changed(synthesis=PLAN["synthesis"][::-1])))
+    found = only(plan_differences(PLAN, changed_plan(synthesis=PLAN["synthesis"][::-1])))
     assert (found.kind, found.section, found.before, found.now) == (
         "moved", "synthesis", ["visits", "cost"], ["cost", "visits"]
     )  # fmt: skip
 
 
 def test_another_method_for_a_variable_is_a_change_of_its_step() -> None:
-    now = changed(synthesis=[{**PLAN["synthesis"][0], "method": "linear_regression"}, PLAN["synthesis"][1]])
+    now = changed_plan(synthesis=[{**PLAN["synthesis"][0], "method": "linear_regression"}, PLAN["synthesis"][1]])
     found = only(plan_differences(PLAN, now))
     assert (found.about, found.key, found.before, found.now) == ("visits", "method", "cart", "linear_regression")
 

@@ -40,7 +40,7 @@ def recipe(**sections: Any) -> Recipe:
     return Recipe.from_table({"variables": VARIABLES, "measure": MEASURES, **sections})
 
 
-def found(
+def values_by_measure(
     rows: pd.DataFrame, released: pd.DataFrame | None = None, **sections: Any
 ) -> dict[tuple[Any, ...], float | None]:
     plan = recipe(**sections)
@@ -54,7 +54,7 @@ def found(
 
 
 def test_a_table_counted_by_hand() -> None:
-    values = found(ROWS)
+    values = values_by_measure(ROWS)
     own = {key[1:]: value for key, value in values.items() if key[0] == "confidential"}
     assert own["k", "", None] == 1
     assert own["classes", "", None] == 3
@@ -83,7 +83,7 @@ def test_recursive_diversity_needs_as_many_values_in_every_class() -> None:
 
 
 def test_a_release_is_counted_by_its_own_records() -> None:
-    values = found(ROWS, ROWS.assign(age=[30, 30, 30, 40, 40, 40], zip=["a", "a", "a", "b", "b", "b"]))
+    values = values_by_measure(ROWS, ROWS.assign(age=[30, 30, 30, 40, 40, 40], zip=["a", "a", "a", "b", "b", "b"]))
     assert values["synthetic", "k", "", None] == 3
     assert values["synthetic", "l_entropy", "illness", None] == pytest.approx(
         math.exp(-(math.log(1 / 3) / 3 + 2 * math.log(2 / 3) / 3))
@@ -94,26 +94,28 @@ def test_a_release_is_counted_by_its_own_records() -> None:
 
 def test_a_unique_record_is_replicated_only_under_its_own_key() -> None:
     elsewhere = ROWS.assign(age=[30, 30, 30, 40, 40, 51])
-    assert found(ROWS, elsewhere)["synthetic", "replicated_uniques", "", None] == 0
-    assert found(ROWS, ROWS)["synthetic", "replicated_uniques", "", None] == pytest.approx(1 / 6)
+    assert values_by_measure(ROWS, elsewhere)["synthetic", "replicated_uniques", "", None] == 0
+    assert values_by_measure(ROWS, ROWS)["synthetic", "replicated_uniques", "", None] == pytest.approx(1 / 6)
 
 
 def test_a_release_may_have_many_uniques_of_which_few_are_anybodys() -> None:
     """Four records are unique in the release; of its six, one has the key of the one confidential person that is unique."""
     elsewhere = ROWS.assign(zip=["a", "a", "b", "c", "c", "c"], age=[30, 30, 99, 50, 51, 52])
-    values = found(ROWS, elsewhere)
+    values = values_by_measure(ROWS, elsewhere)
     assert values["synthetic", "sample_uniques", "", None] == 4
     assert values["synthetic", "population_uniques", "", None] == pytest.approx(1 / 6)
     assert values["synthetic", "replicated_uniques", "", None] == pytest.approx(1 / 6)
     twice = ROWS.assign(zip=["c"] * 6, age=50)
-    assert found(ROWS, twice)["synthetic", "population_uniques", "", None] == 1, "six records are one person's likeness"
-    assert found(ROWS, twice)["synthetic", "replicated_uniques", "", None] == 0
+    assert values_by_measure(ROWS, twice)["synthetic", "population_uniques", "", None] == 1, (
+        "six records are one person's likeness"
+    )
+    assert values_by_measure(ROWS, twice)["synthetic", "replicated_uniques", "", None] == 0
 
 
 def test_a_key_in_bins_is_shared_by_more_records() -> None:
     released = ROWS.assign(age=[31, 34, 38, 44, 45, 59])
     plain, binned = (
-        found(ROWS, released, measure=[{"method": "risk.uniqueness", "sizes": [1, 2], **bins}])
+        values_by_measure(ROWS, released, measure=[{"method": "risk.uniqueness", "sizes": [1, 2], **bins}])
         for bins in ({}, {"bins": {"age": "width 10"}})
     )
     assert plain["synthetic", "sample_uniques", "", None] == 6
@@ -157,7 +159,7 @@ def tables(draw: st.DrawFn) -> pd.DataFrame:
 @settings(max_examples=50, deadline=None)
 @given(tables(), tables())
 def test_random_tables_counted_by_pandas(rows: pd.DataFrame, released: pd.DataFrame) -> None:
-    values = found(rows, released)
+    values = values_by_measure(rows, released)
     groups = released.groupby(["zip", "age"])
     assert values["synthetic", "k", "", None] == groups.size().min()
     assert values["synthetic", "p", "", None] == min(groups[name].nunique().min() for name in ("illness", "income"))

@@ -47,7 +47,7 @@ def values(found: Measure, target: str = "ill", **params: str) -> dict[str, floa
     return {name: e.value for name, e in answers(found, target, **params).items() if name not in simulated}
 
 
-def drawn(n: int, rng: np.random.Generator) -> pd.DataFrame:
+def draw_people(n: int, rng: np.random.Generator) -> pd.DataFrame:
     """A population in which age tells something of illness and pay."""
     age = rng.normal(50, 10, n)
     sick = rng.random(n) < 1 / (1 + np.exp(-(age - 50) / 5))
@@ -108,7 +108,7 @@ def test_four_numbers_by_hand() -> None:
 
 def test_a_copy_gives_everything_away() -> None:
     rng = np.random.default_rng(1)
-    own, others = table(drawn(300, rng)), table(drawn(200, rng))
+    own, others = table(draw_people(300, rng)), table(draw_people(200, rng))
     found = attacked(
         own, others, table(own.frame.sample(frac=1, random_state=2).astype({"zip": str}), "synthetic"), radius=RADIUS
     )
@@ -127,9 +127,9 @@ def test_a_copy_gives_everything_away() -> None:
 def test_a_part_of_the_records_that_is_copied_is_found() -> None:
     """A tenth of a release copied: little on average, all of it among the confident guesses."""
     rng = np.random.default_rng(2)
-    own, fresh = drawn(1000, rng), drawn(1000, rng)
+    own, fresh = draw_people(1000, rng), draw_people(1000, rng)
     fresh.iloc[:100] = own.iloc[:100]
-    found = attacked(table(own), table(drawn(1000, rng)), table(fresh, "synthetic"), radius=RADIUS)
+    found = attacked(table(own), table(draw_people(1000, rng)), table(fresh, "synthetic"), radius=RADIUS)
     every, sure = answers(found, "pay"), answers(found, "pay", guesses="confident")
     assert 0.05 < every["excess_risk"].value < 0.15  # type: ignore[operator]
     assert (sure["attack_success"].value, sure["guesses"].value, sure["excess_risk"].value) == (1, 100, 1)
@@ -139,7 +139,7 @@ def test_a_part_of_the_records_that_is_copied_is_found() -> None:
 def test_the_regularity_of_the_population_is_no_risk() -> None:
     """An illness that follows from age is guessed of controls as well: a high attack, no excess."""
     rng = np.random.default_rng(3)
-    tables = [drawn(600, rng) for _ in range(3)]
+    tables = [draw_people(600, rng) for _ in range(3)]
     for one in tables:
         one["ill"] = np.where(one["age"] > 50, "x", "y")
     own, others, released = map(table, tables)
@@ -154,7 +154,7 @@ def test_the_regularity_of_the_population_is_no_risk() -> None:
 def test_no_column_rules_the_others(unit: float) -> None:
     """A known variable of heavy tails and any unit that has nothing to do with anything leaves a leak in the others visible."""
     rng = np.random.default_rng(4)
-    own, others, fresh = (drawn(500, rng) for _ in range(3))
+    own, others, fresh = (draw_people(500, rng) for _ in range(3))
     for one in (own, others, fresh):
         one["age"], one["noise"] = one["age"].round(3), rng.standard_cauchy(500) * unit
     fresh[["zip", "age", "ill", "pay"]] = own[["zip", "age", "ill", "pay"]]
@@ -169,7 +169,7 @@ def test_no_column_rules_the_others(unit: float) -> None:
 @pytest.mark.slow
 def test_order_of_records_and_number_spelling_change_nothing() -> None:
     rng = np.random.default_rng(5)
-    tables = [drawn(200, rng) for _ in range(3)]
+    tables = [draw_people(200, rng) for _ in range(3)]
     before = attacked(*map(table, tables), radius=RADIUS, records=90)
     mixed = [one.sample(frac=1, random_state=7).reset_index(drop=True) for one in tables]
     for one in mixed:
@@ -194,8 +194,8 @@ def test_a_release_without_any_value_is_not_computed() -> None:
     released = table(pd.DataFrame({"zip": ["a", "b"], "ill": ["x", "y"], "pay": [1.0, 2.0]}))
     released.frame["pay"] = np.nan
     found = attacked(
-        table(drawn(30, np.random.default_rng(1))[["zip", "ill", "pay"]]),
-        table(drawn(30, np.random.default_rng(2))[["zip", "ill", "pay"]]),
+        table(draw_people(30, np.random.default_rng(1))[["zip", "ill", "pay"]]),
+        table(draw_people(30, np.random.default_rng(2))[["zip", "ill", "pay"]]),
         released,
         radius=RADIUS,
     )
@@ -241,7 +241,7 @@ def test_a_release_drawn_without_the_data_lies_at_the_control() -> None:
     found_out: dict[tuple[str, str], list[bool]] = {}
     for seed in range(200):
         rng = np.random.default_rng(seed)
-        own, others, fresh = drawn(400, rng), drawn(400, rng), drawn(400, rng)
+        own, others, fresh = draw_people(400, rng), draw_people(400, rng), draw_people(400, rng)
         leaky = fresh.copy()
         leaky.iloc[:200] = own.iloc[:200]
         for released, kept in ((fresh, covers), (leaky, found_out)):
@@ -261,7 +261,7 @@ def test_a_release_drawn_without_the_data_lies_at_the_control() -> None:
 def test_who_ignores_a_place_that_was_dealt_anew_guesses_the_pay_of_people_in_the_data() -> None:
     """Age and pay are kept, zip is dealt anew. The control: of other people the same choices find nothing."""
     rng = np.random.default_rng(21)
-    own, others, fresh = (table(drawn(300, rng)[["zip", "age", "pay"]]) for _ in range(3))
+    own, others, fresh = (table(draw_people(300, rng)[["zip", "age", "pay"]]) for _ in range(3))
     dealt = table(own.frame.assign(zip=rng.permutation(own.frame.zip.astype(str))), "synthetic")
     settings = {"known": ("zip", "age"), "sensitive": ("pay",), "radius": RADIUS, "people": ("random",)}
     leaks, nothing = (answers(attacked(own, others, one, **settings), "pay") for one in (dealt, fresh))

@@ -35,7 +35,7 @@ def table(rows: pd.DataFrame, schema: Schema | None = None, origin: Any = "confi
     return conform_to_schema(rows, schema, MissingPolicy.KEEP, origin)
 
 
-def measured(rows: pd.DataFrame, released: pd.DataFrame | None = None, **spec: Any) -> Measure:
+def measure_release(rows: pd.DataFrame, released: pd.DataFrame | None = None, **spec: Any) -> Measure:
     both = rows if released is None else pd.concat([rows, released])
     schema = table(both).schema
     chosen = CorrectAttributionSpec(**spec).for_release(schema, ())
@@ -62,7 +62,7 @@ FOUR = pd.DataFrame({"zip": list("aabc"), "ill": list("xyxx")})
 def test_four_records_by_hand() -> None:
     """Released: a x twice, b y, d x. The records with zip a meet two, both x; that of b meets y; that of c nobody."""
     released = pd.DataFrame({"zip": list("aabd"), "ill": list("xxyx")})
-    found = measured(FOUR, released)
+    found = measure_release(FOUR, released)
     assert found.per_record["matched"].tolist() == [2, 2, 1, 0]
     assert found.per_record["attributed"].tolist() == [1, 0, 0, 0]
     answers = by_name(found)
@@ -83,7 +83,7 @@ def test_four_records_by_hand() -> None:
 
 
 def test_the_confidential_data_are_scored_against_themselves() -> None:
-    found = measured(FOUR)
+    found = measure_release(FOUR)
     assert by_all_keys(found) == {
         "cap": pytest.approx(3 / 4),
         "dcap": pytest.approx((0.5 + 0.5 + 1 + 1) / 4),
@@ -105,10 +105,10 @@ def people(n: int, seed: int, levels: int = 3) -> pd.DataFrame:
 
 def test_a_copy_is_a_copy_and_is_right_where_the_keys_determine_the_target() -> None:
     rows = people(300, 1)
-    own, copy = values(measured(rows)), values(measured(rows, rows))
+    own, copy = values(measure_release(rows)), values(measure_release(rows, rows))
     assert own == copy
     determined = rows.assign(ill=[("x" if a == b else "y") for a, b in zip(rows["k0"], rows["k1"], strict=True)])
-    found = measured(determined, determined, obvious=1.0)
+    found = measure_release(determined, determined, obvious=1.0)
     for name in ("cap", "dcap", "tcap", "disco", "disco_beyond", "shared_keys"):
         assert values(found)[name] == 1, name
     assert (found.per_record["attributed"] == 1).all()
@@ -134,7 +134,7 @@ def by_loops(rows: pd.DataFrame, released: pd.DataFrame) -> dict[str, float]:
 @pytest.mark.parametrize("seed", range(4))
 def test_it_is_synthpops_sums_over_the_tables(seed: int) -> None:
     rows, released = people(150, seed), people(180, seed + 50)
-    found = values(measured(rows, released))
+    found = values(measure_release(rows, released))
     for name, expected in by_loops(rows, released).items():
         assert found[name] == pytest.approx(expected, abs=1e-12), name
 
@@ -145,7 +145,7 @@ def covered(rng: np.random.Generator, rows: pd.DataFrame, dependent: float = 0.0
     released = rows.iloc[pick].reset_index(drop=True)
     drawn = rows["ill"].to_numpy()[rng.integers(0, len(rows), len(rows))]
     released["ill"] = np.where(rng.random(len(rows)) < dependent, released["ill"], drawn)
-    found = by_name(measured(rows, released, obvious=0.8))
+    found = by_name(measure_release(rows, released, obvious=0.8))
     return {
         name: e.lower <= e.baseline <= e.upper  # type: ignore[operator]
         for name, e in found.items()
@@ -174,28 +174,28 @@ def test_what_the_margin_or_one_key_gives_away_is_left_out_and_said() -> None:
             "ill": ["x"] * 6 + ["x", "y", "y", "x"],
         }
     )
-    found = by_name(measured(rows, rows))
+    found = by_name(measure_release(rows, rows))
     assert found["disco"].value == 1
     assert found["disco_beyond"].value == pytest.approx(0.4)
     assert found["disco_beyond"].reason == "6 records are left out: the margin or a single key gives their value away"
     everybody = rows.assign(ill=["x"] * 9 + ["y"])
-    assert values(measured(everybody, everybody, obvious=0.85))["disco_beyond"] == pytest.approx(0.1)
+    assert values(measure_release(everybody, everybody, obvious=0.85))["disco_beyond"] == pytest.approx(0.1)
 
 
 def test_a_lone_record_is_no_rule_that_would_excuse_itself() -> None:
     """Each key has a value of its own: it determines the target wholly, and nobody could know that."""
     rows = pd.DataFrame({"zip": list("abcdefgh"), "ill": list("xyxyxyxy")})
-    assert values(measured(rows, rows))["disco_beyond"] == 1
+    assert values(measure_release(rows, rows))["disco_beyond"] == 1
     four = pd.concat([rows] * 4, ignore_index=True)
-    assert values(measured(four, four))["disco_beyond"] == 1
-    assert values(measured(four, four, obvious_records=4))["disco_beyond"] == 0
+    assert values(measure_release(four, four))["disco_beyond"] == 1
+    assert values(measure_release(four, four, obvious_records=4))["disco_beyond"] == 0
 
 
 def test_the_order_of_rows_changes_nothing() -> None:
     rows, released = people(200, 3), people(250, 4)
     order = np.random.default_rng(1).permutation(200)
-    first = measured(rows, released)
-    again = measured(rows.iloc[order].reset_index(drop=True), released.iloc[::-1].reset_index(drop=True))
+    first = measure_release(rows, released)
+    again = measure_release(rows.iloc[order].reset_index(drop=True), released.iloc[::-1].reset_index(drop=True))
     for name, e in by_name(first).items():
         other = by_name(again)[name]
         assert (other.value, other.baseline, other.lower) == (
@@ -210,20 +210,20 @@ def test_the_order_of_rows_changes_nothing() -> None:
 def test_a_missing_value_is_a_value_of_key_and_target() -> None:
     rows = FOUR.assign(zip=[None, None, "b", "c"], ill=["x", None, "x", "x"])
     released = pd.DataFrame({"zip": [None, "b", "d"], "ill": [None, None, "x"]})
-    found = measured(rows, released)
+    found = measure_release(rows, released)
     assert found.per_record["attributed"].tolist() == [0, 1, 0, 0]
     assert values(found)["disco"] == 0.25
 
 
 def test_nothing_shared_is_no_attack_rather_than_a_number() -> None:
-    found = measured(FOUR, FOUR.assign(zip=list("pqrs")))
+    found = measure_release(FOUR, FOUR.assign(zip=list("pqrs")))
     assert by_all_keys(found) == {"cap": 1, "dcap": 0, "tcap": None, "disco": 0, "disco_beyond": 0, "shared_keys": 0}
     assert by_name(found)["tcap"].reason == "no keys that both tables have are released with one value alone"
 
 
 def test_of_several_targets_each_has_its_rows_and_a_record_its_largest_share() -> None:
     rows = FOUR.assign(illness=list("xxyy"))
-    found = measured(rows, rows)
+    found = measure_release(rows, rows)
     assert values(found)["dcap"] == 0.75
     assert values(found, "illness")["dcap"] == 1
     assert found.per_record["attributed"].tolist() == [1, 1, 1, 1]
@@ -365,7 +365,7 @@ def test_bad_input_names_the_place(measure: dict[str, Any], place: str, said: st
 
 def test_an_intruder_ignores_a_key_that_nobody_shares() -> None:
     """By hand: no zip code is shared; without it two records of three x to one y, right for .75^2 + .25^2 of the people."""
-    found = by_name(measured(FOUR, FOUR.assign(zip=list("pqrs"))), "ill")
+    found = by_name(measure_release(FOUR, FOUR.assign(zip=list("pqrs"))), "ill")
     assert found["dcap"].value == 0
     assert found["largest_dcap"].value == pytest.approx(0.75**2 + 0.25**2)
     assert "ignores zip" in found["largest_dcap"].reason

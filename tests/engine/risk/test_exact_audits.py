@@ -32,10 +32,10 @@ DRAWS = 2000
 
 
 class Known(Protocol):
-    """A release in closed form: ``statistics`` (S, q) of released tables suffice; ``drawn`` of them and their ``log`` density (S,) given confidential numbers (n, v)."""
+    """A release in closed form: ``statistics`` (S, q) of released tables suffice; ``draw_statistics`` draws some and ``log`` is their log density (S,), given confidential numbers (n, v)."""
 
     def statistics(self, releases: Sequence[np.ndarray]) -> np.ndarray: ...
-    def drawn(self, data: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray: ...
+    def draw_statistics(self, data: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray: ...
     def log(self, data: np.ndarray, statistics: np.ndarray) -> np.ndarray: ...
     def exchanged(self, data: np.ndarray, row: int, other: int) -> np.ndarray: ...
 
@@ -68,7 +68,7 @@ class Regression:
         share = np.exp(np.array(weights) - logsumexp(weights))
         return grid, share, np.array(means), np.array(covariances)
 
-    def drawn(self, data: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
+    def draw_statistics(self, data: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
         grid, share, means, covariances = self._posterior(data)
         at = rng.choice(len(grid), number, p=share)
         half = np.linalg.cholesky(covariances[at])
@@ -102,7 +102,7 @@ class Counts:
     def statistics(self, releases: Sequence[np.ndarray]) -> np.ndarray:
         return np.array([np.bincount((one[:, 0] * 2 + one[:, 1]).astype(int), minlength=8) for one in releases])
 
-    def drawn(self, data: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
+    def draw_statistics(self, data: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
         shares = rng.dirichlet(self.statistics([data])[0] + self.PRIOR, number)
         return np.asarray(rng.multinomial(len(data), shares))
 
@@ -136,9 +136,12 @@ def pairs_won(own: np.ndarray, others: np.ndarray) -> float:
 def exact_area(
     known: Known, data: np.ndarray, row: int, others: np.ndarray, rng: np.random.Generator
 ) -> tuple[float, float]:
-    inside = known.drawn(data, DRAWS, rng)
+    inside = known.draw_statistics(data, DRAWS, rng)
     taken = rng.choice(others, DRAWS)
-    outside = [known.drawn(known.exchanged(data, row, int(k)), int((taken == k).sum()), rng) for k in np.unique(taken)]
+    outside = [
+        known.draw_statistics(known.exchanged(data, row, int(k)), int((taken == k).sum()), rng)
+        for k in np.unique(taken)
+    ]
     return area(
         ratio(known, data, row, others, inside), ratio(known, data, row, others, np.concatenate(outside).astype(float))
     )
@@ -214,7 +217,7 @@ def learned(features: np.ndarray, there: np.ndarray, rng: np.random.Generator) -
     return float(np.mean(each)), area(scores[there], scores[~there])[1]
 
 
-def compared(
+def compare_areas(
     kind: str, people: int, shadows: int, targets: int, *, with_learned: bool = True
 ) -> Mapping[str, np.ndarray]:
     """Of each target the exact area, that of the engine's ratios, and the learned ones: (targets, 2) with standard errors; ``apart`` the largest difference of ratios."""
@@ -252,7 +255,7 @@ def _shape(kind: str, statistics: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("kind", ["regression", "counts"])
 def test_ratios_of_shadows_are_those_of_a_closed_form_and_their_areas_agree(kind: str) -> None:
     # counts are computed quickly, and tell less apart by as many shadows
-    found = compared(kind, 30, 60 if kind == "regression" else 200, 3, with_learned=False)
+    found = compare_areas(kind, 30, 60 if kind == "regression" else 200, 3, with_learned=False)
     assert found["apart"] < 0.02
     exact, shadows = found["exact"], found["ratios of shadows"]
     z = (shadows[:, 0] - exact[:, 0]) / np.hypot(shadows[:, 1], exact[:, 1])
@@ -264,7 +267,7 @@ def test_ratios_of_shadows_are_those_of_a_closed_form_and_their_areas_agree(kind
 @pytest.mark.study
 @pytest.mark.parametrize("kind", ["regression", "counts"])
 def test_areas_of_twenty_targets_are_within_two_standard_errors_of_the_exact_ones(kind: str) -> None:
-    found = compared(kind, 70, 200, 12)
+    found = compare_areas(kind, 70, 200, 12)
     exact = found["exact"]
     assert len(exact) >= 20
     print(f"\n{kind}, 200 shadows of each of {len(exact)} targets; ratios differ by {found['apart']:.4f} at most")

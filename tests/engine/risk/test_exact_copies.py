@@ -28,7 +28,9 @@ def table(records: Records, *, linked: bool = False, origin: str = "synthetic") 
     return Microdata(SCHEMA, frame, origin, linked=linked)  # type: ignore[arg-type]
 
 
-def found(own: Records, drawn: Records, *, linked: bool = False, **settings: object) -> dict[str, Estimate]:
+def estimates_by_measure(
+    own: Records, drawn: Records, *, linked: bool = False, **settings: object
+) -> dict[str, Estimate]:
     spec = ExactCopiesSpec.from_table(settings, "").for_release(SCHEMA, ())
     spec.check_release(SCHEMA, (), "measure[0]")
     measure = exact_copies(
@@ -43,7 +45,7 @@ records = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, 
 @pytest.mark.slow
 @given(records, records, st.randoms(use_true_random=False))
 def test_shares_and_baselines_are_those_counted_record_by_record(own: Records, drawn: Records, random: object) -> None:
-    answer, times = found(own, drawn), Counter(own)
+    answer, times = estimates_by_measure(own, drawn), Counter(own)
     assert answer["copies"].value == pytest.approx(sum(r in own for r in drawn) / len(drawn))
     assert answer["lone_copies"].value == pytest.approx(sum(times[r] == 1 for r in drawn) / len(drawn))
     left_out = [Counter(own) - Counter([r]) for r in own]
@@ -54,34 +56,34 @@ def test_shares_and_baselines_are_those_counted_record_by_record(own: Records, d
         sum(rest[r] == 1 for r, rest in zip(own, left_out, strict=True)) / len(own)
     )
     random.shuffle(drawn)  # type: ignore[attr-defined]
-    assert found(own[::-1], drawn)["copies"].value == answer["copies"].value, "no order counts"
+    assert estimates_by_measure(own[::-1], drawn)["copies"].value == answer["copies"].value, "no order counts"
 
 
 def test_a_copy_scores_as_one_and_noise_as_none() -> None:
     own = [(i % 4, i) for i in range(40)]
-    copied = found(own, own)
+    copied = estimates_by_measure(own, own)
     assert (copied["copies"].value, copied["lone_copies"].value) == (1.0, 1.0)
     assert (copied["copies"].baseline, copied["lone_copies"].baseline) == (0.0, 0.0)
-    assert found(own, [(i % 4, 1000 + i) for i in range(40)])["copies"].value == 0.0
-    assert found(own * 2, own)["lone_copies"].value == 0.0, "nobody is alone"
+    assert estimates_by_measure(own, [(i % 4, 1000 + i) for i in range(40)])["copies"].value == 0.0
+    assert estimates_by_measure(own * 2, own)["lone_copies"].value == 0.0, "nobody is alone"
 
 
 def test_near_numbers_are_copies_in_bins_alone() -> None:
     own, near = [(0, 10), (1, 20)], [(0, 11), (1, 21)]
-    assert found(own, near)["copies"].value == 0.0
-    assert found(own, near, bins={"n": "width 5"})["copies"].value == 1.0
-    assert found(own, near, variables=["a"])["copies"].value == 1.0
+    assert estimates_by_measure(own, near)["copies"].value == 0.0
+    assert estimates_by_measure(own, near, bins={"n": "width 5"})["copies"].value == 1.0
+    assert estimates_by_measure(own, near, variables=["a"])["copies"].value == 1.0
 
 
 def test_where_variables_leave_as_they_are_there_is_no_baseline() -> None:
-    answer = found([(0, 1), (0, 1)], [(0, 1), (0, 2)], linked=True)
+    answer = estimates_by_measure([(0, 1), (0, 1)], [(0, 1), (0, 2)], linked=True)
     assert answer["copies"].value == 0.5
     assert answer["copies"].baseline is None
 
 
 def test_a_bin_of_what_is_not_compared_is_refused() -> None:
     with pytest.raises(BadInput, match="not used here"):
-        found([(0, 1)], [(0, 1)], variables=["a"], bins={"n": "width 5"})
+        estimates_by_measure([(0, 1)], [(0, 1)], variables=["a"], bins={"n": "width 5"})
 
 
 @pytest.mark.slow
@@ -91,11 +93,13 @@ def test_independent_samples_repeat_what_the_baseline_says_and_a_copying_release
     gaps, copying = {"copies": [], "lone_copies": []}, []  # type: ignore[var-annotated]
     for _ in range(200):
         drawn = [[(int(c) % 4, int(c) // 4) for c in rng.choice(400, 100, p=cells)] for _ in range(2)]
-        answer = found(drawn[0], drawn[1])
+        answer = estimates_by_measure(drawn[0], drawn[1])
         for name, one in answer.items():
             gaps[name].append((one.value or 0) - (one.baseline or 0))
         taken = [drawn[0][i] for i in rng.integers(100, size=100)]
-        copying.append((found(drawn[0], taken)["lone_copies"].value or 0) - (answer["lone_copies"].baseline or 0))
+        copying.append(
+            (estimates_by_measure(drawn[0], taken)["lone_copies"].value or 0) - (answer["lone_copies"].baseline or 0)
+        )
     for name, values in gaps.items():
         error = np.std(values, ddof=1) / np.sqrt(len(values))
         # a reference of one record less repeats a little less: at most 1/n of a record's share

@@ -54,7 +54,7 @@ def people(records: int, seed: int = 1) -> Microdata:
     return conform_to_schema(frame, SCHEMA)
 
 
-def drawn(data: Microdata, seed: int = 5) -> Microdata:
+def shuffle_pay(data: Microdata, seed: int = 5) -> Microdata:
     pay = data.column("pay").sample(frac=1, random_state=np.random.default_rng(seed)).reset_index(drop=True)
     return data.with_columns({"pay": pay}, "synthetic")
 
@@ -63,7 +63,7 @@ def lines_of(frame: pd.DataFrame) -> list[str]:
     return str(frame.to_csv(index=False)).splitlines()
 
 
-def measured(data: Microdata, released: Microdata, run: Run | None = None, **table) -> Measure:
+def measure_release(data: Microdata, released: Microdata, run: Run | None = None, **table) -> Measure:
     spec = IdentificationSpec.from_table({"radius": RADIUS, **table}, "measure[0]")
     spec.check(SCHEMA, "measure[0]")
     spec.check_release(SCHEMA, ("pay",), "measure[0]")
@@ -76,7 +76,7 @@ def of_all_known(found: dict[str, float | None]) -> dict[str, float | None]:
     return {name: value for name, value in found.items() if not name.startswith("largest_")}
 
 
-def told(measure: Measure, intruder: str) -> dict[str, float | None]:
+def intruder_estimates(measure: Measure, intruder: str) -> dict[str, float | None]:
     return {e.measure: e.value for e in measure.estimates if e.params.get("intruder", intruder) == intruder}
 
 
@@ -86,7 +86,7 @@ def told(measure: Measure, intruder: str) -> dict[str, float | None]:
 def test_a_file_with_errors_gaps_and_strangers_is_scored_as_loops_score_it(
     seed: int, records: int, strangers: int
 ) -> None:
-    data, released = people(records, seed), drawn(people(records, seed), seed + 1)
+    data, released = people(records, seed), shuffle_pay(people(records, seed), seed + 1)
     rng = np.random.default_rng(seed + 2)
     frame = data.frame[["pay", "id", "sex", "age"]].astype(object).sample(frac=0.7, random_state=rng)
     if not len(frame):
@@ -121,8 +121,8 @@ def test_a_file_with_errors_gaps_and_strangers_is_scored_as_loops_score_it(
         unique += len(candidates) == 1
         right += candidates == [own]
         wrong += len(candidates) == 1 and candidates != [own]
-    measure = measured(data, released, external=lines_of(file), key="id")
-    assert of_all_known(told(measure, HAS_FILE)) == {
+    measure = measure_release(data, released, external=lines_of(file), key="id")
+    assert of_all_known(intruder_estimates(measure, HAS_FILE)) == {
         "expected_match_risk": pytest.approx(expected),
         "true_match_rate": pytest.approx(right / len(file)),
         "false_match_rate": pytest.approx(wrong / unique) if unique else None,
@@ -131,13 +131,15 @@ def test_a_file_with_errors_gaps_and_strangers_is_scored_as_loops_score_it(
     plain = identification(
         data, released, IdentificationSpec.from_table({"radius": RADIUS}, "").for_release(SCHEMA, ("pay",)), Run(rng)
     )
-    assert told(measure, KNOWS_VALUES) == {e.measure: e.value for e in plain.estimates}, "beside perfect knowledge"
+    assert intruder_estimates(measure, KNOWS_VALUES) == {e.measure: e.value for e in plain.estimates}, (
+        "beside perfect knowledge"
+    )
     assert (measure.per_record["candidates"] == plain.per_record["candidates"]).all()
     assert int((~np.isnan(measure.per_record["file_hit"])).sum()) == len(frame)
 
 
 def test_a_faultless_file_of_everybody_is_perfect_knowledge_in_any_order_and_spelling() -> None:
-    data, released = people(30), drawn(people(30))
+    data, released = people(30), shuffle_pay(people(30))
     whole = data.frame.drop(columns="since")
     respelt = whole.sample(frac=1, random_state=2).assign(
         pay=lambda f: f.pay.map("{:.3e}".format),
@@ -145,8 +147,8 @@ def test_a_faultless_file_of_everybody_is_perfect_knowledge_in_any_order_and_spe
         id=lambda f: f.id.astype(str) + ".0",
     )
     for frame in (whole, respelt):
-        measure = measured(data, released, external=lines_of(frame), key="id")
-        assert told(measure, HAS_FILE) == pytest.approx(told(measure, KNOWS_VALUES))
+        measure = measure_release(data, released, external=lines_of(frame), key="id")
+        assert intruder_estimates(measure, HAS_FILE) == pytest.approx(intruder_estimates(measure, KNOWS_VALUES))
 
 
 def test_a_copy_is_found_by_its_own_file_and_noise_by_chance_only() -> None:
@@ -154,18 +156,19 @@ def test_a_copy_is_found_by_its_own_file_and_noise_by_chance_only() -> None:
     frame = data.frame.assign(pay=np.arange(200) * 20.0 + 100)
     data = conform_to_schema(frame, SCHEMA)
     table = {"external": lines_of(frame.drop(columns="since")), "key": "id", "radius": {"pay": 1}}
-    copy = measured(data, Microdata(SCHEMA, data.frame, "synthetic"), **table)
-    assert of_all_known(told(copy, HAS_FILE)) == {
+    copy = measure_release(data, Microdata(SCHEMA, data.frame, "synthetic"), **table)
+    assert of_all_known(intruder_estimates(copy, HAS_FILE)) == {
         "expected_match_risk": 200,
         "true_match_rate": 1,
         "false_match_rate": 0,
         "unique_matches": 200,
     }
-    noise = told(measured(data, drawn(data), **table), HAS_FILE)
+    noise = intruder_estimates(measure_release(data, shuffle_pay(data), **table), HAS_FILE)
     assert noise["expected_match_risk"] < 5
     strange = frame.drop(columns="since").assign(id=[str(i) if at < 1 else f"x{i}" for at, i in enumerate(frame.id)])
-    outside = told(
-        measured(data, Microdata(SCHEMA, data.frame, "synthetic"), **{**table, "external": lines_of(strange)}), HAS_FILE
+    outside = intruder_estimates(
+        measure_release(data, Microdata(SCHEMA, data.frame, "synthetic"), **{**table, "external": lines_of(strange)}),
+        HAS_FILE,
     )
     assert outside["unique_matches"] == 200, "records that are not in the data are false matches"
     assert outside["false_match_rate"] == 199 / 200
@@ -178,8 +181,8 @@ def test_a_made_up_file_covers_and_errs_as_much_as_it_is_asked_to(coverage: floa
     frame = people(400).frame.assign(pay=np.arange(400) * 20.0 + 100)
     data = conform_to_schema(frame, SCHEMA)
     copy = Microdata(SCHEMA, data.frame, "synthetic")
-    found = told(
-        measured(data, copy, radius={"pay": 1}, known=["pay"], coverage=coverage, errors={"pay": 0.25}), HAS_FILE
+    found = intruder_estimates(
+        measure_release(data, copy, radius={"pay": 1}, known=["pay"], coverage=coverage, errors={"pay": 0.25}), HAS_FILE
     )
     people_in_it = 400 * coverage
     assert of_all_known(found) == {
@@ -189,9 +192,10 @@ def test_a_made_up_file_covers_and_errs_as_much_as_it_is_asked_to(coverage: floa
         "unique_matches": people_in_it,
     }
     assert (
-        told(measured(data, copy, radius={"pay": 1}, known=["pay"], coverage=coverage, errors={"pay": 1.0}), HAS_FILE)[
-            "true_match_rate"
-        ]
+        intruder_estimates(
+            measure_release(data, copy, radius={"pay": 1}, known=["pay"], coverage=coverage, errors={"pay": 1.0}),
+            HAS_FILE,
+        )["true_match_rate"]
         == 0
     )
 
@@ -199,7 +203,7 @@ def test_a_made_up_file_covers_and_errs_as_much_as_it_is_asked_to(coverage: floa
 @pytest.mark.slow
 def test_who_is_in_a_made_up_file_hangs_on_the_key_and_not_on_the_order_of_the_file() -> None:
     frame = people(60).frame.assign(pay=np.arange(60) * 7.0 + 100)
-    released = drawn(conform_to_schema(frame, SCHEMA)).frame
+    released = shuffle_pay(conform_to_schema(frame, SCHEMA)).frame
     turned = np.random.default_rng(1).permutation(60)
     recipe = Recipe.from_table(
         {
@@ -273,7 +277,7 @@ def test_a_file_that_cannot_be_used_is_refused_with_the_place_and_the_fix(table,
         lines = [line.format(second if at == 2 else first) for at, line in enumerate(table["external"])]
         table = {**table, "external": lines}
     with pytest.raises(BadInput, match=message) as caught:
-        measured(data, data, **table)
+        measure_release(data, data, **table)
     assert caught.value.place == f"measure[0].{place}"
     assert not any(str(pay) in caught.value.message for pay in data.frame.pay)
 

@@ -41,7 +41,7 @@ def people(records: int, seed: int = 1, origin="confidential") -> Microdata:
     return conform_to_schema(frame, SCHEMA, origin=origin)
 
 
-def drawn(data: Microdata, seed: int) -> Microdata:
+def shuffle_age_and_income(data: Microdata, seed: int) -> Microdata:
     """A release: incomes and ages of others, where the rest stays."""
     rng = np.random.default_rng(seed)
     columns = {
@@ -50,7 +50,7 @@ def drawn(data: Microdata, seed: int) -> Microdata:
     return data.with_columns(columns, "synthetic")
 
 
-def measured(data: Microdata, released: Microdata, run: Run | None = None, **table) -> Measure:
+def measure_release(data: Microdata, released: Microdata, run: Run | None = None, **table) -> Measure:
     spec = IdentificationSpec.from_table({"radius": {"income": "5%", "since": 1, "age": 1}, **table}, "measure[0]")
     spec.check_release(SCHEMA, ("age", "income"), "measure[0]")
     check_data(data, "", spec, "measure[0]")
@@ -94,7 +94,7 @@ def by_loops(data: Microdata, released: Microdata, wanted) -> tuple[list, dict[s
 )
 def test_any_mix_of_levels_numbers_and_dates_is_what_loops_find_of_the_targets(seed, records, among) -> None:
     data = people(records, seed)
-    released = drawn(data, seed + 1)
+    released = shuffle_age_and_income(data, seed + 1)
     frame = data.frame
 
     def wanted(i: int) -> bool:
@@ -112,10 +112,10 @@ def test_any_mix_of_levels_numbers_and_dates_is_what_loops_find_of_the_targets(s
     known = set(frame.region)
     if not chosen or ("region" in among and not {"a", "b"} <= known):
         with pytest.raises(BadInput, match=r"measure\[0\].among"):
-            measured(data, released, among=among)
+            measure_release(data, released, among=among)
         return
     found, summaries = by_loops(data, released, wanted)
-    measure = measured(data, released, among=among)
+    measure = measure_release(data, released, among=among)
     found_by_all = {e.measure: e.value for e in measure.estimates if not e.measure.startswith("largest_")}
     assert found_by_all == {name: value if value is None else pytest.approx(value) for name, value in summaries.items()}
     candidates = measure.per_record["candidates"]
@@ -128,7 +128,7 @@ def test_any_mix_of_levels_numbers_and_dates_is_what_loops_find_of_the_targets(s
 
 def test_shares_are_over_the_targets_and_say_so() -> None:
     data = people(60)
-    measure = measured(data, data, targets=10)
+    measure = measure_release(data, data, targets=10)
     assert {e.reason.split("; ")[-1] for e in measure.estimates} == {"of 10 target records"}
     asked = ~np.isnan(measure.per_record["candidates"])
     assert asked.sum() == 10
@@ -152,14 +152,18 @@ def test_all_datasets_and_the_confidential_data_have_the_same_targets_and_uses_s
     of = recipe(targets=5)
     asked = {
         (item, draw): np.flatnonzero(
-            ~np.isnan(measure_dataset(of, item, data, drawn(data, 2), draw, key=KEY)[0].per_record["candidates"])
+            ~np.isnan(
+                measure_dataset(of, item, data, shuffle_age_and_income(data, 2), draw, key=KEY)[0].per_record[
+                    "candidates"
+                ]
+            )
         ).tolist()
         for item in (0, 1)
         for draw in (None, 1, 2)
     }
     assert asked[0, None] == asked[0, 1] == asked[0, 2]
     assert asked[1, None] == asked[1, 1] != asked[0, 1][:7]
-    rows = execute_run(of, data, [drawn(data, seed) for seed in (2, 3, 4)], key=KEY).rows
+    rows = execute_run(of, data, [shuffle_age_and_income(data, seed) for seed in (2, 3, 4)], key=KEY).rows
     averages = [
         row for row in rows if row.draw is None and row.dataset == "synthetic" and row.measure == "true_match_rate"
     ]
@@ -199,7 +203,7 @@ def test_who_is_drawn_hangs_on_the_key_and_not_on_the_order_of_the_file() -> Non
 )
 def test_targets_that_are_none_are_refused_with_the_place(table, place: str, message: str) -> None:
     with pytest.raises(BadInput, match=message) as caught:
-        measured(people(30), people(30), **table)
+        measure_release(people(30), people(30), **table)
     assert caught.value.place == f"measure[0].{place}"
 
 

@@ -224,17 +224,17 @@ def test_records_show_whose_value_is_inferred() -> None:
 def test_synthesised_numbers_that_are_known_agree_in_ten_bins_unless_others_are_named() -> None:
     ours, theirs = micro(discharges(200, 1), "confidential"), micro(discharges(200, 2))
 
-    def found(**given: Any) -> Measure:
+    def measure_attack(**given: Any) -> Measure:
         spec = InferenceAttackSpec.from_table({"sensitive": "mdc", "known": ["zip", "charge"], **given}, "step")
         spec.check_release(SCHEMA, ("mdc", "charge"), "step")
         filled = spec.for_release(SCHEMA, ("mdc", "charge"))
         return inference_attack(ours, theirs, filled, Run(np.random.default_rng(1)))
 
-    plain, named = found(), found(bins={"charge": "10 equal count"})
+    plain, named = measure_attack(), measure_attack(bins={"charge": "10 equal count"})
     assert by_name(plain) == by_name(named)
     assert (
         by_name(plain)["misclassification"].value
-        != by_name(found(bins={"charge": "width 200"}))["misclassification"].value
+        != by_name(measure_attack(bins={"charge": "width 200"}))["misclassification"].value
     )
     told, unseen = by_name(plain)["misclassification"].value, by_name(attacked(ours, theirs, known=["zip", "charge"]))
     assert told < unseen["misclassification"].value, "equal values alone are never met"  # type: ignore[operator]

@@ -29,7 +29,7 @@ def table(rows: pd.DataFrame, schema: Schema = SCHEMA) -> Microdata:
     return conform_to_schema(rows, schema, MissingPolicy.KEEP)
 
 
-def drawn(n: int, rng: np.random.Generator) -> pd.DataFrame:
+def draw_people(n: int, rng: np.random.Generator) -> pd.DataFrame:
     age = rng.normal(50, 10, n)
     pay = np.exp(3 + age / 50 + 0.5 * rng.normal(size=n))
     return pd.DataFrame({"zip": rng.choice(list("abc"), n), "age": age, "pay": pay})
@@ -90,7 +90,7 @@ def test_tables_together_are_one_table(neighbours: int) -> None:
 def test_scores_and_rates_by_loops(neighbours: int) -> None:
     """Every record and scored control against the release and the reference, which are all other controls; pairs one by one."""
     rng = np.random.default_rng(4)
-    tables = [drawn(n, rng).round({"age": -1, "pay": -1}) for n in (25, 24, 25)]
+    tables = [draw_people(n, rng).round({"age": -1, "pay": -1}) for n in (25, 24, 25)]
     own, controls, released = map(table, tables)
     data = own.with_controls(controls)
     spec = MembershipInferenceSpec(neighbours=neighbours, false_positives=0.1).for_release(SCHEMA, ())
@@ -128,9 +128,9 @@ def test_scores_and_rates_by_loops(neighbours: int) -> None:
 def test_a_copy_tells_of_everybody(m: int) -> None:
     """Also where it is one of several datasets."""
     rng = np.random.default_rng(5)
-    own = table(drawn(300, rng))
-    releases = [own, *(table(drawn(300, rng)) for _ in range(m - 1))]
-    found = attacked(own, table(drawn(240, rng)), releases)
+    own = table(draw_people(300, rng))
+    releases = [own, *(table(draw_people(300, rng)) for _ in range(m - 1))]
+    found = attacked(own, table(draw_people(240, rng)), releases)
     got = answers(found.whole)
     assert (got["auc"].value, got["auc"].upper, got["attack_success"].value, got["excess_risk"].value) == (1, 1, 1, 1)
     assert got["auc"].lower > 0.97  # type: ignore[operator]
@@ -144,10 +144,10 @@ def test_a_copy_tells_of_everybody(m: int) -> None:
 def test_a_part_of_the_records_that_is_nearly_copied_is_found() -> None:
     """One record in twenty with its age and pay a little changed: the area hardly moves, the success rate does."""
     rng = np.random.default_rng(6)
-    own, fresh = drawn(1000, rng), drawn(1000, rng)
+    own, fresh = draw_people(1000, rng), draw_people(1000, rng)
     fresh.iloc[:50] = own.iloc[:50]
     fresh.loc[:49, ["age", "pay"]] *= 1 + 1e-5 * rng.normal(size=(50, 2))
-    got = answers(attacked(table(own), table(drawn(1000, rng)), [table(fresh)]).whole)
+    got = answers(attacked(table(own), table(draw_people(1000, rng)), [table(fresh)]).whole)
     assert got["auc"].value < 0.56  # type: ignore[operator]
     assert got["excess_risk"].lower > 0.02  # type: ignore[operator]
 
@@ -155,25 +155,25 @@ def test_a_part_of_the_records_that_is_nearly_copied_is_found() -> None:
 @pytest.mark.slow
 def test_too_few_controls_are_said() -> None:
     rng = np.random.default_rng(7)
-    own, releases = table(drawn(50, rng)), [table(drawn(50, rng))]
-    got = answers(attacked(own, table(drawn(38, rng)), releases).whole)
+    own, releases = table(draw_people(50, rng)), [table(draw_people(50, rng))]
+    got = answers(attacked(own, table(draw_people(38, rng)), releases).whole)
     assert got["auc"].value is not None
     assert got["attack_success"].value is got["excess_risk"].value is got["added_risk"].value is None
     assert got["attack_success"].reason == (
         "0.01 false positives need 100 scored controls or more, and there are 19: hold out 200 records or more"
     )
-    one = answers(attacked(own, table(drawn(120, rng)), releases).whole)
+    one = answers(attacked(own, table(draw_people(120, rng)), releases).whole)
     assert (one["control_success"].value, one["guesses"].value) == (1 / 60, 50)
     assert one["added_risk"].lower <= one["added_risk"].value <= one["added_risk"].upper  # type: ignore[operator]
     assert one["added_risk"].reason.endswith(
         "one control is taken for a record of the data. "
         "0.01 false positives need 100 scored controls or more, and there are 60: hold out 200 records or more"
     )
-    enough = answers(attacked(own, table(drawn(200, rng)), releases).whole)
+    enough = answers(attacked(own, table(draw_people(200, rng)), releases).whole)
     assert (enough["control_success"].value, enough["guesses"].value) == (0.01, 50)
     assert enough["added_risk"].reason == "50 records and 100 controls are scored"
     with pytest.raises(NotComputable, match="one control record"):
-        attacked(own, table(drawn(1, rng)), releases)
+        attacked(own, table(draw_people(1, rng)), releases)
 
 
 @pytest.mark.parametrize(
@@ -183,8 +183,8 @@ def test_a_share_of_the_controls_is_the_reference_and_at_least_one_is_on_either_
     controls: int, share: float, scored: int
 ) -> None:
     rng = np.random.default_rng(13)
-    own = table(drawn(20, rng))
-    whole = attacked(own, table(drawn(controls, rng)), [own], reference=share, false_positives=0.5).whole
+    own = table(draw_people(20, rng))
+    whole = attacked(own, table(draw_people(controls, rng)), [own], reference=share, false_positives=0.5).whole
     assert answers(whole)["auc"].reason == f"20 records and {scored} controls are scored"
 
 
@@ -196,7 +196,10 @@ def test_what_is_added_has_its_level_where_one_control_is_taken_for_a_record(con
     for seed in range(60):
         rng = np.random.default_rng(seed)
         whole = attacked(
-            table(drawn(300, rng)), table(drawn(controls, rng)), [table(drawn(300, rng))], people=("random",)
+            table(draw_people(300, rng)),
+            table(draw_people(controls, rng)),
+            [table(draw_people(300, rng))],
+            people=("random",),
         ).whole
         found.append(answers(whole)["added_risk"])
     assert all(one.value is not None for one in found)
@@ -205,26 +208,26 @@ def test_what_is_added_has_its_level_where_one_control_is_taken_for_a_record(con
 
 def test_a_copy_is_found_by_one_control() -> None:
     rng = np.random.default_rng(12)
-    own = table(drawn(300, rng))
-    added = answers(attacked(own, table(drawn(194, rng)), [own]).whole)["added_risk"]
+    own = table(draw_people(300, rng))
+    added = answers(attacked(own, table(draw_people(194, rng)), [own]).whole)["added_risk"]
     assert added.lower > 0.9  # type: ignore[operator]
 
 
 @pytest.mark.slow
 def test_controls_of_another_population_show_in_the_baseline() -> None:
     rng = np.random.default_rng(8)
-    own, others, fresh = drawn(300, rng), drawn(300, rng), drawn(300, rng)
+    own, others, fresh = draw_people(300, rng), draw_people(300, rng), draw_people(300, rng)
     others["age"], others["pay"] = others["age"] + 15, others["pay"] * 3
     got = answers(attacked(table(own), table(others), [table(fresh)]).whole)
     assert got["auc"].baseline > 0.6  # type: ignore[operator]
-    same = answers(attacked(table(own), table(drawn(300, rng)), [table(fresh)]).whole)
+    same = answers(attacked(table(own), table(draw_people(300, rng)), [table(fresh)]).whole)
     assert same["auc"].baseline == pytest.approx(0.5, abs=0.08)
 
 
 def test_levels_alone_tell_no_more_than_their_shares() -> None:
     """Where all are alike in what is looked at, a copy tells of nobody."""
     rng = np.random.default_rng(9)
-    own, others = (table(drawn(300, rng)) for _ in range(2))
+    own, others = (table(draw_people(300, rng)) for _ in range(2))
     got = answers(attacked(own, others, [own], known=("zip",)).whole)
     assert got["auc"].value == pytest.approx(0.5, abs=0.06)
     assert got["attack_success"].value == 0
@@ -235,7 +238,7 @@ def test_levels_alone_tell_no_more_than_their_shares() -> None:
 def test_no_column_rules_the_others(unit: float) -> None:
     """A variable of heavy tails and any unit that is drawn anew leaves a copy of the others visible, and its unit changes nothing."""
     rng = np.random.default_rng(10)
-    own, others = drawn(400, rng), drawn(400, rng)
+    own, others = draw_people(400, rng), draw_people(400, rng)
     schema = Schema((*SCHEMA, Variable("noise", Kind.CONTINUOUS)))
     tables = [one.assign(noise=rng.standard_cauchy(400)) for one in (own, others, own)]
     found = []
@@ -249,7 +252,7 @@ def test_no_column_rules_the_others(unit: float) -> None:
 @pytest.mark.slow
 def test_order_of_records_spelling_and_blocks_change_nothing() -> None:
     rng = np.random.default_rng(11)
-    tables = [drawn(150, rng) for _ in range(4)]
+    tables = [draw_people(150, rng) for _ in range(4)]
     own, others, *releases = map(table, tables)
     before = attacked(own, others, releases, records=60, false_positives=0.05)
     mixed = [one.sample(frac=1, random_state=7).reset_index(drop=True) for one in tables]
@@ -265,7 +268,7 @@ def test_order_of_records_spelling_and_blocks_change_nothing() -> None:
 
 def test_missing_values_are_values() -> None:
     rng = np.random.default_rng(12)
-    own, others = drawn(100, rng), drawn(100, rng)
+    own, others = draw_people(100, rng), draw_people(100, rng)
     for one in (own, others):
         one.loc[:20, "age"], one.loc[30:40, "zip"] = np.nan, None
     got = answers(attacked(table(own), table(others), [table(own)], false_positives=0.05).whole)
@@ -287,7 +290,7 @@ def test_a_release_drawn_without_the_data_tells_of_nobody() -> None:
     found_out: dict[str, list[bool]] = {}
     for seed in range(200):
         rng = np.random.default_rng(seed)
-        own, others, fresh = drawn(1000, rng), drawn(1000, rng), drawn(500, rng)
+        own, others, fresh = draw_people(1000, rng), draw_people(1000, rng), draw_people(500, rng)
         leaky = fresh.copy()
         leaky.iloc[:150] = own.iloc[:150]
         for released, kept in ((fresh, covers), (leaky, found_out)):
@@ -322,9 +325,9 @@ def test_the_score_orders_as_the_true_ratio_of_densities() -> None:
 
 def test_the_rate_of_the_best_attacker_has_wilson_s_interval_for_all_people() -> None:
     rng = np.random.default_rng(14)
-    own, fresh = drawn(80, rng), drawn(80, rng)
+    own, fresh = draw_people(80, rng), draw_people(80, rng)
     fresh.iloc[:30] = own.iloc[:30]
-    found = attacked(table(own), table(drawn(120, rng)), [table(fresh)], people=("random",)).whole
+    found = attacked(table(own), table(draw_people(120, rng)), [table(fresh)], people=("random",)).whole
     rate = next(e for e in found.estimates if e.measure == "family_tpr")
     assert rate.value is not None
     assert 0.1 < rate.value < 0.9

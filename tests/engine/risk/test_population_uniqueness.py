@@ -71,7 +71,7 @@ def table_of(counts: Integers, weight: Floats | float = 10.0) -> Microdata:
     return Microdata(schema_of(counts.shape), frame)
 
 
-def measured(data: Microdata, released: Microdata | None = None, **settings: Any) -> Measure:
+def measure_release(data: Microdata, released: Microdata | None = None, **settings: Any) -> Measure:
     spec = METHOD.spec.from_table(settings, "measure[0]")
     spec.check_release(data.schema, (), "measure[0]")
     found = METHOD.func(data, released or data, spec.for_release(data.schema, ()), Run(np.random.default_rng(1), map))
@@ -116,13 +116,13 @@ def truth(people: Integers, sample: Integers) -> tuple[float, float]:
 def test_a_table_worked_by_hand() -> None:
     """Ten records of 2 x 2, one in four of the population: λ = 4 n p q, and one unique in the cell of 1/5 x 1/5."""
     counts = np.array([[7, 1], [1, 1]])
-    found = measured(table_of(counts), fraction=0.25, model="main_effects")
+    found = measure_release(table_of(counts), fraction=0.25, model="main_effects")
     assert found.estimates[0].value is None  # 3 parameters of 10 records
     model = model_of(counts.astype(float), 0.25, 1)
     x = [0.75 * 4 * 10 * p for p in (0.8 * 0.2, 0.2 * 0.8, 0.2 * 0.2)]
     assert model.expected_count(EXPECTED_UNIQUES) == pytest.approx(sum(math.exp(-one) for one in x))
     assert model.expected_count(EXPECTED_MATCHES) == pytest.approx(sum((1 - math.exp(-one)) / one for one in x))
-    twice = measured(table_of(2 * counts), fraction=0.25, model="main_effects")
+    twice = measure_release(table_of(2 * counts), fraction=0.25, model="main_effects")
     assert [e.value for e in twice.estimates[:2]] == [0, 0]
 
 
@@ -170,7 +170,7 @@ def test_means_are_those_of_a_poisson_regression(order: Order) -> None:
 
 def test_the_whole_population_has_the_uniques_that_are_seen() -> None:
     people, _ = sampled(0.0, 0.1, 1)
-    found = by_name(measured(table_of(people), fraction=1.0))
+    found = by_name(measure_release(table_of(people), fraction=1.0))
     uniques = float(np.sum(people == 1))
     for name in ("expected_uniques", "expected_matches", "pitman_uniques", "zayatz_uniques"):
         assert found[name].value == pytest.approx(uniques)
@@ -180,7 +180,7 @@ def test_the_whole_population_has_the_uniques_that_are_seen() -> None:
 def test_weights_that_are_all_alike_are_a_fraction() -> None:
     _, sample = sampled(0.0, 0.1, 2)
     by_weight, by_fraction = (
-        by_name(measured(table_of(sample), two_way_records=5, **how))
+        by_name(measure_release(table_of(sample), two_way_records=5, **how))
         for how in ({"weight": "weight"}, {"fraction": 0.1})
     )
     for name, estimate in by_fraction.items():
@@ -199,7 +199,7 @@ def test_unequal_weights_find_what_a_single_fraction_misses() -> None:
         sample = rng.binomial(people, chance)
         data = table_of(sample, np.repeat(1 / chance.ravel(), sample.ravel()))
         weighted, plain = (
-            by_name(measured(data, model="main_effects", **how))["expected_uniques"].value
+            by_name(measure_release(data, model="main_effects", **how))["expected_uniques"].value
             for how in ({"weight": "weight"}, {"fraction": float(sample.sum() / people.sum())})
         )
         true = truth(people, sample)[0]
@@ -212,13 +212,13 @@ def test_unequal_weights_find_what_a_single_fraction_misses() -> None:
 def test_records_say_what_the_figures_add_up() -> None:
     _, sample = sampled(0.5, 0.1, 3)
     data = table_of(sample)
-    found = measured(data, fraction=0.1, model="two_way", two_way_records=5)
+    found = measure_release(data, fraction=0.1, model="two_way", two_way_records=5)
     unique = found.per_record["frequency"] == 1
     assert np.sum(found.per_record["population_unique"]) == pytest.approx(found.estimates[0].value)
     assert np.sum(found.per_record["right_match"][unique]) == pytest.approx(found.estimates[1].value)
     assert np.all(found.per_record["right_match"] <= 1 / found.per_record["frequency"])
     unlinked = Microdata(data.schema, data.frame, "synthetic", linked=False)
-    assert measured(data, unlinked, fraction=0.1, model="two_way", two_way_records=5).per_record == {}
+    assert measure_release(data, unlinked, fraction=0.1, model="two_way", two_way_records=5).per_record == {}
 
 
 def test_a_release_with_fewer_records_is_a_smaller_sample_of_the_same_people() -> None:
@@ -226,8 +226,8 @@ def test_a_release_with_fewer_records_is_a_smaller_sample_of_the_same_people() -
     data = table_of(sample)
     half = Microdata(data.schema, data.frame.iloc[::2].reset_index(drop=True), "synthetic", linked=False)
     own, of_half = (
-        by_name(measured(data, half, fraction=0.1)),
-        by_name(measured(half, fraction=0.1 * len(half) / len(data))),
+        by_name(measure_release(data, half, fraction=0.1)),
+        by_name(measure_release(half, fraction=0.1 * len(half) / len(data))),
     )
     assert {k: v.value for k, v in own.items()} == {k: pytest.approx(v.value) for k, v in of_half.items()}
 
@@ -268,18 +268,18 @@ def test_a_key_of_too_many_cells_or_parameters_says_what_to_do() -> None:
     names = [f"k{i}" for i in range(3)]
     schema = Schema(tuple(Variable(name, Kind.COUNT, Role.QUASI_IDENTIFIER) for name in names))
     data = Microdata(schema, pd.DataFrame({name: codes // (i + 1) for i, name in enumerate(names)}))
-    found = by_name(measured(data, fraction=0.1))
+    found = by_name(measure_release(data, fraction=0.1))
     assert found["expected_uniques"].value is None
     assert "above the 1,000,000" in found["expected_uniques"].reason
     assert found["zayatz_uniques"].value is not None
-    few = by_name(measured(data, fraction=0.1, keys=["k0", "k1"]))
+    few = by_name(measure_release(data, fraction=0.1, keys=["k0", "k1"]))
     assert "above the 1,000,000" in few["expected_matches"].reason
     assert (
         "in the key that are not constant"
-        in by_name(measured(data, fraction=0.1, keys=["k0"]))["expected_uniques"].reason
+        in by_name(measure_release(data, fraction=0.1, keys=["k0"]))["expected_uniques"].reason
     )
     bins = dict.fromkeys(names, "2 equal width")
-    assert by_name(measured(data, fraction=0.1, bins=bins))["expected_uniques"].value is not None
+    assert by_name(measure_release(data, fraction=0.1, bins=bins))["expected_uniques"].value is not None
 
 
 def drawn_classes(alpha: float, theta: float, n: int, rng: np.random.Generator, before: list[int]) -> list[int]:
@@ -360,7 +360,7 @@ def test_a_model_without_interactions_is_flagged_and_off_where_one_with_them_is_
     main, two_way = np.mean(ratios[::2], axis=0), np.mean(ratios[1::2], axis=0)
     assert np.all(main < 0.85)
     assert np.all(np.abs(two_way - 1) < 0.04)
-    found = by_name(measured(table_of(sampled(0.5, 0.3, 1)[1]), fraction=0.3, model="main_effects"))
+    found = by_name(measure_release(table_of(sampled(0.5, 0.3, 1)[1]), fraction=0.3, model="main_effects"))
     for of in EXPECTED_COUNTS:
         assert found[of.name].reason.startswith("rejected: the specification test rejects every log-linear model")
         assert "of main effects" in found[of.name].reason
@@ -370,7 +370,7 @@ def test_a_model_without_interactions_is_flagged_and_off_where_one_with_them_is_
         )
         assert (found[of.name].lower, found[of.name].upper) == (None, None)
     chosen, two = (
-        by_name(measured(table_of(sampled(0.5, 0.3, 1)[1]), fraction=0.3, model=model))
+        by_name(measure_release(table_of(sampled(0.5, 0.3, 1)[1]), fraction=0.3, model=model))
         for model in ("chosen", "two_way")
     )
     assert chosen["expected_uniques"] == two["expected_uniques"]
@@ -384,7 +384,9 @@ def rows_of_datasets(strengths: Sequence[float], model: str = "main_effects") ->
     rows, release = [], ReleaseProvenance("synthetic", 1, (1,) * len(strengths), (), ())
     for draw, strength in enumerate(strengths, start=1):
         data = table_of(sampled(strength, 0.1, draw)[1])
-        rows += rows_of_measure(METHOD, measured(data, fraction=0.1, model=model), "synthetic", draw, settings={})
+        rows += rows_of_measure(
+            METHOD, measure_release(data, fraction=0.1, model=model), "synthetic", draw, settings={}
+        )
     return {(row.measure, row.draw): row for row in [*rows, *combine_series(rows, release)]}
 
 
@@ -419,7 +421,7 @@ def test_coverage_and_bias_in_samples_of_a_census() -> None:
             answers = []
             for seed in range(times):
                 people, sample = sampled(strength, fraction, seed)
-                answers.append((truth(people, sample), by_name(measured(table_of(sample), fraction=fraction))))
+                answers.append((truth(people, sample), by_name(measure_release(table_of(sample), fraction=fraction))))
             for place, measure in enumerate(
                 ["expected_uniques", "expected_matches", "pitman_uniques", "zayatz_uniques"]
             ):
@@ -466,7 +468,7 @@ def test_samples_of_adult_whose_people_are_known(public_data: Callable[[str], Pa
             sample = people[chosen].reset_index(drop=True)
             unique = sample.groupby(keys)["sex"].transform("size").to_numpy() == 1
             found = by_name(
-                measured(conform_to_schema(sample, schema), fraction=fraction, model=model, two_way_records=5)
+                measure_release(conform_to_schema(sample, schema), fraction=fraction, model=model, two_way_records=5)
             )
             test = found[f"specification_uniques {model.replace('_e', ' e').replace('_w', '-w')}"].value
             rows.append((np.sum(everybody[chosen][unique] == 1), found["expected_uniques"].value, test))
@@ -535,6 +537,6 @@ def test_the_specification_statistic_is_the_formula_of_its_docstring(of: Expecte
 def test_a_model_of_so_few_variables_that_nothing_is_left_to_fit_is_refused() -> None:
     for shape, model, words in (((2,), "main_effects", "two variables"), ((2, 3), "two_way", "three variables")):
         counts = np.full(shape, 40, dtype=np.int64)
-        found = measured(table_of(counts), fraction=0.25, model=model)
+        found = measure_release(table_of(counts), fraction=0.25, model=model)
         assert found.estimates[0].value is None
         assert f"needs {words} in the key" in found.estimates[0].reason

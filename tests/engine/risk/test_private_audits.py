@@ -183,7 +183,7 @@ def test_a_canary_in_an_empty_row_of_the_gibbs_sampler_proves_more_than_half_of_
     assert of_gibbs(2.0, 40_000, rng, 5, spent=4.0).epsilon > 2.0, "the control: twice the epsilon that is claimed"
 
 
-def told(
+def run_audits(
     name: str, epsilon: float, one: Callable[[int], PrivacyLossBound], claim: PrivacyLossBound
 ) -> list[PrivacyLossBound]:
     found = [one(seed) for seed in range(AUDITS)]
@@ -206,12 +206,12 @@ def test_two_hundred_audits_of_noisy_margins(epsilon: float) -> None:
         return PrivacyLossBound(max(direct.epsilon, epsilon_from_mu(direct.mu, DELTA)), direct.mu)
 
     claim = PrivacyLossBound(epsilon, mu)
-    found = told("Gaussian margin, by its cell", epsilon, one, claim)
+    found = run_audits("Gaussian margin, by its cell", epsilon, one, claim)
     assert all(bound.epsilon <= epsilon for bound in found)
     assert np.mean([bound.mu > mu / 2 for bound in found]) > 0.95
     assert np.median([bound.mu for bound in found]) > 0.65 * mu
     with faulty(0.7):
-        broken = told("with .7 of the noise (must be caught)", epsilon, one, claim)
+        broken = run_audits("with .7 of the noise (must be caught)", epsilon, one, claim)
     assert np.mean([bound.mu > mu for bound in broken]) > 0.95
 
 
@@ -219,7 +219,7 @@ def test_two_hundred_audits_of_noisy_margins(epsilon: float) -> None:
 @pytest.mark.parametrize(("epsilon", "others"), GIBBS)
 def test_two_hundred_audits_of_drawn_records(epsilon: float, others: int) -> None:
     claim = PrivacyLossBound(epsilon, math.nan)
-    found = told(
+    found = run_audits(
         "Gibbs sampler, one drawn record", epsilon, lambda s: of_gibbs(epsilon, 40_000, np.random.default_rng([s, 2]), others), claim
     )  # fmt: skip
     assert all(epsilon / 2 < bound.epsilon <= epsilon for bound in found)
@@ -237,5 +237,5 @@ def test_two_hundred_whole_audits_of_shadow_releases(method: str, epsilon: float
         return PrivacyLossBound(bound, mu)
 
     claim = PrivacyLossBound(epsilon, math.sqrt(2 * largest_rho(epsilon, DELTA)) if method == "margins" else math.nan)
-    found = told(f"{method}, 200 shadows each", epsilon, one, claim)
+    found = run_audits(f"{method}, 200 shadows each", epsilon, one, claim)
     assert all(bound.epsilon <= epsilon for bound in found)

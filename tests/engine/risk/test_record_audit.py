@@ -158,7 +158,7 @@ def test_results_do_not_depend_on_blocks_or_the_order_of_records_and_name_the_ta
     assert figures["audited_risk"].tolist() == [max(2 * one - 1, 0) for one in low.tolist()]
 
 
-def changed(data: Microdata, change: str) -> Microdata:
+def rewrite_data(data: Microdata, change: str) -> Microdata:
     """The same people, otherwise written down."""
     frame, variables = data.frame, list(data.schema)
     if change == "names":
@@ -185,8 +185,8 @@ def changed(data: Microdata, change: str) -> Microdata:
 def test_how_people_are_written_down_changes_nothing(change: str) -> None:
     data = people(60, 12)
     plain = audited(data, Stub(0.5, 6))
-    again = changed(data, change)
-    found = audited(again, Stub(0.5, 6, changed_variables=again.schema.names, others=changed(OTHERS, change)))
+    again = rewrite_data(data, change)
+    found = audited(again, Stub(0.5, 6, changed_variables=again.schema.names, others=rewrite_data(OTHERS, change)))
     assert [(e.measure, e.value) for e in found.whole.estimates] == [
         (e.measure, e.value) for e in plain.whole.estimates
     ]

@@ -76,7 +76,7 @@ def with_intercept(x: Floats) -> Floats:
     return np.column_stack([np.ones(len(x)), x])
 
 
-def changed(y: Floats, record: int, value: float) -> Floats:
+def change_value(y: Floats, record: int, value: float) -> Floats:
     return np.where(np.arange(len(y)) == record, value, y)
 
 
@@ -94,10 +94,10 @@ def test_every_likelihood_and_prior_is_the_integral_over_all_parameters(seed: in
     guesses = np.array([y[record], -4.0, 0.1, 2.5])
     found = asked(of, data, releases, record, forward(guesses))
     design = with_intercept(x)
-    alone = np.array([log_evidence(changed(y, record, guess), design, 1.5, 0.7) for guess in guesses])
+    alone = np.array([log_evidence(change_value(y, record, guess), design, 1.5, 0.7) for guess in guesses])
     for index, z in enumerate(drawn):
         both = [
-            log_evidence(np.append(changed(y, record, guess), z), np.vstack([design, design]), 1.5, 0.7)
+            log_evidence(np.append(change_value(y, record, guess), z), np.vstack([design, design]), 1.5, 0.7)
             for guess in guesses
         ]
         assert np.diff(found.likelihood[0, :, index]) == pytest.approx(np.diff(np.array(both) - alone), abs=2e-6)
@@ -124,7 +124,7 @@ def test_without_a_prior_it_is_a_ratio_of_sums_of_squares(n: int) -> None:
     both = np.vstack([design, design])
 
     def log_ratio(guess: float, freedom: int) -> float:
-        own = changed(y, 3, guess)
+        own = change_value(y, 3, guess)
         alone, together = least_squares(own, design), least_squares(np.append(own, z), both)
         return -0.5 * (2 * n - freedom) * np.log(together) + 0.5 * (n - freedom) * np.log(alone)
 
@@ -149,7 +149,7 @@ def test_fits_anew_say_the_same_and_scaled_priors_tell_their_error() -> None:
         assert there.approximate == (prior == "scaled")
         guesses = np.array([[y[5], y[5] + 250]])
         steps = there.plausibility_of(IntruderGuesses(np.array([5]), {"y": guesses})).likelihood[0]
-        back = there.refit(table(of, x=x, y=changed(y, 5, y[5] + 250))).plausibility_of(
+        back = there.refit(table(of, x=x, y=change_value(y, 5, y[5] + 250))).plausibility_of(
             IntruderGuesses(np.array([5]), {"y": guesses[:, ::-1]})
         )
         assert (back.likelihood[0, 0] - back.likelihood[0, 1]) == pytest.approx(steps[1] - steps[0], abs=error)
@@ -165,7 +165,7 @@ def by_grid(
     sigma = np.exp(s)
     prior = norm.logpdf(mu, 0, 2) + s - np.log1p(sigma**2)
 
-    def drawn(values: Floats) -> Floats:
+    def log_likelihood(values: Floats) -> Floats:
         total = np.zeros_like(mu)
         for value, times in zip(*np.unique(values, return_counts=True), strict=True):
             inside = norm.cdf(bounds[1] + half, mu, sigma) - norm.cdf(bounds[0] - half, mu, sigma)
@@ -174,13 +174,13 @@ def by_grid(
                 total += times * ((np.log(cell) if half else norm.logpdf(value, mu, sigma)) - np.log(inside))
         return np.where(np.isnan(total), -np.inf, total)
 
-    def fitted(values: Floats) -> Floats:
+    def log_joint_density(values: Floats) -> Floats:
         return prior + sum(norm.logpdf(value, mu, sigma) for value in values)  # type: ignore[no-any-return]
 
-    release, others = drawn(z), fitted(np.delete(y, record))
-    with_guess = [fitted(changed(y, record, guess)) for guess in guesses]
+    release, others = log_likelihood(z), log_joint_density(np.delete(y, record))
+    with_guess = [log_joint_density(change_value(y, record, guess)) for guess in guesses]
     likelihood = [logsumexp(own + release) - logsumexp(own) for own in with_guess]
-    before = [logsumexp(others + drawn(np.array([guess]))) - logsumexp(others) for guess in guesses]
+    before = [logsumexp(others + log_likelihood(np.array([guess]))) - logsumexp(others) for guess in guesses]
     return np.array(likelihood), np.array(before)
 
 

@@ -28,7 +28,7 @@ def table(rows: pd.DataFrame, missing: MissingPolicy = MissingPolicy.REFUSE) -> 
     )
 
 
-def measured(data: Microdata, released: Microdata | None = None, **spec: Any) -> Any:
+def measure_release(data: Microdata, released: Microdata | None = None, **spec: Any) -> Any:
     return special_uniques(data, released or data, SpecialUniquesSpec(keys=data.schema.names, **spec), RUN)
 
 
@@ -41,7 +41,7 @@ FOUR = pd.DataFrame({"sex": list("mmff"), "job": list("aabb"), "town": list("xyx
 
 
 def test_four_records_by_hand() -> None:
-    found = measured(table(FOUR), sampling_fraction=0.1)
+    found = measure_release(table(FOUR), sampling_fraction=0.1)
     # A = M = 3: a set of one key counts (3 - 1)(3 - 2) = 2, one of two 1
     assert found.per_record["score"].tolist() == [2, 2, 0, 0]
     assert found.per_record["agreeing"].tolist() == [1, 1, 2, 2]
@@ -69,7 +69,7 @@ def test_scores_are_those_of_the_guideline_and_the_book() -> None:
             "labour": ["E", "E", "N", "E", "U", "E", "N", "U", "N", "N"],
         }
     )
-    assert measured(table(guide)).per_record["score"].tolist() == [0, 0, 6, 0, 12, 0, 6, 10, 0, 0]
+    assert measure_release(table(guide)).per_record["score"].tolist() == [0, 0, 6, 0, 12, 0, 6, 10, 0, 0]
     book = pd.DataFrame(
         {
             "age": ["20s"] * 7 + ["60s"],
@@ -78,13 +78,13 @@ def test_scores_are_those_of_the_guideline_and_the_book() -> None:
             "education": ["h"] * 4 + ["u", "h", "i", "u"],
         }
     )
-    assert measured(table(book)).per_record["score"].tolist()[4:] == [4, 2, 6, 8]
+    assert measure_release(table(book)).per_record["score"].tolist()[4:] == [4, 2, 6, 8]
 
 
 def test_contributions_are_those_of_sdcmicro_where_it_counts_every_set() -> None:
     """Three records, a = 2 1 1, b = 0 3 0: {a} of the first, {b} and {c} of the second, {a, b} and {a, c} of the third."""
     rows = pd.DataFrame({"a": list("211"), "b": list("030"), "c": list("060")})
-    found = measured(table(rows))
+    found = measure_release(table(rows))
     assert found.per_record["score"].tolist() == [2, 4, 2]
     answers = values(found)
     shares = [answers["attribute_contribution", name, None] for name in "abc"]
@@ -105,14 +105,14 @@ def by_brute_force(codes: np.ndarray[Any, Any], largest: int) -> set[tuple[int, 
 
 
 @st.composite
-def coded(draw: st.DrawFn) -> tuple[Any, int]:
+def coded_tables(draw: st.DrawFn) -> tuple[Any, int]:
     width = draw(st.integers(1, 5))
     rows = draw(st.lists(st.tuples(*[st.integers(0, draw(st.integers(0, 3)))] * width), min_size=1, max_size=14))
     return np.array(rows, dtype=np.int64), draw(st.integers(1, width))
 
 
 @pytest.mark.slow
-@given(coded())
+@given(coded_tables())
 def test_the_search_finds_what_all_subsets_say(case: tuple[Any, int]) -> None:
     codes, largest = case
     found = [(int(i), chosen) for chosen, rows in find_minimal_uniques(codes, largest) for i in rows]
@@ -129,22 +129,22 @@ def test_the_order_of_records_and_keys_changes_nothing() -> None:
     rng = np.random.default_rng(3)
     rows = pd.DataFrame({name: rng.choice(list("abcd"), 200) for name in "pqrst"})
     order = rng.permutation(200)
-    first = measured(table(rows), sampling_fraction=0.2)
-    again = measured(table(rows.iloc[order].reset_index(drop=True)), sampling_fraction=0.2)
+    first = measure_release(table(rows), sampling_fraction=0.2)
+    again = measure_release(table(rows.iloc[order].reset_index(drop=True)), sampling_fraction=0.2)
     for name in ("agreeing", "score", "dis"):
         assert np.array_equal(first.per_record[name][order], again.per_record[name]), name
-    assert values(measured(table(rows[list("tsrqp")]), sampling_fraction=0.2)) == values(first)
+    assert values(measure_release(table(rows[list("tsrqp")]), sampling_fraction=0.2)) == values(first)
 
 
 def test_a_missing_value_is_a_value() -> None:
     rows = FOUR.assign(town=["x", None, "x", "x"])
-    found = measured(table(rows, MissingPolicy.KEEP))
+    found = measure_release(table(rows, MissingPolicy.KEEP))
     assert found.per_record["score"].tolist() == [2, 2, 0, 0]
     assert values(found)["level_contribution", "town", "missing value"] == 0.5
 
 
 def test_nobody_is_special_where_everybody_has_a_twin() -> None:
-    found = measured(table(pd.concat([FOUR, FOUR], ignore_index=True)))
+    found = measure_release(table(pd.concat([FOUR, FOUR], ignore_index=True)))
     assert values(found)["special_uniques", "", None] == 0
     assert not found.per_record["score"].any()
     assert not found.per_record["dis"].any()
@@ -155,14 +155,14 @@ def test_nobody_is_special_where_everybody_has_a_twin() -> None:
 
 def test_a_bound_on_the_size_says_whom_it_passes_over() -> None:
     rows = pd.DataFrame({"a": list("0011"), "b": list("0101")})
-    answers = {e.measure: e for e in measured(table(rows), largest=1).estimates}
+    answers = {e.measure: e for e in measure_release(table(rows), largest=1).estimates}
     assert answers["special_uniques"].value == 0
     assert answers["special_uniques"].reason == "4 more records are unique, but by no set of 1 keys or fewer"
-    assert values(measured(table(rows)))["special_uniques", "", None] == 4
+    assert values(measure_release(table(rows)))["special_uniques", "", None] == 4
 
 
 def test_without_a_fraction_a_unique_is_a_person() -> None:
-    found = measured(table(FOUR))
+    found = measure_release(table(FOUR))
     assert values(found)["dis", "", None] == 1
     assert found.per_record["dis"].tolist() == [1, 1, 0, 0]
 
@@ -170,7 +170,7 @@ def test_without_a_fraction_a_unique_is_a_person() -> None:
 def test_a_larger_score_has_a_larger_dis_about_that_of_the_file() -> None:
     rng = np.random.default_rng(5)
     rows = pd.DataFrame({name: rng.choice(list("abcde"), 300) for name in "pqrs"})
-    found = measured(table(rows), sampling_fraction=0.05)
+    found = measure_release(table(rows), sampling_fraction=0.05)
     score, dis = found.per_record["score"], found.per_record["dis"]
     order = np.argsort(score, kind="stable")
     assert (np.diff(dis[order]) >= 0).all()

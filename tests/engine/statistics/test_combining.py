@@ -31,7 +31,7 @@ positive = st.floats(0.01, 100)
 values = st.lists(st.floats(-100, 100), min_size=2, max_size=8)
 
 
-def made(
+def release_provenance(
     m: int, *parameters: Parameters, ratio: float = 1, kept: tuple[str, ...] = (), **more: Any
 ) -> ReleaseProvenance:
     """A release of m datasets with one step for each kind of parameters."""
@@ -40,7 +40,7 @@ def made(
 
 
 def partial(m: int, ratio: float = 1) -> ReleaseProvenance:
-    return made(m, "drawn", ratio=ratio, kept=("age",))
+    return release_provenance(m, "drawn", ratio=ratio, kept=("age",))
 
 
 def test_partial_synthesis_by_hand() -> None:
@@ -58,14 +58,14 @@ def test_partial_synthesis_by_hand() -> None:
 @pytest.mark.parametrize(("parameters", "variance"), [("estimated", 4 + 2 / 3), ("drawn", 4 + (2 + 4) / 3)])
 def test_full_synthesis_by_hand(parameters: Parameters, variance: float) -> None:
     """u = 2 of datasets twice as large, so V = 4; drawing three adds u/3, and V/3 where parameters are drawn too."""
-    found = combine_datasets([2.0, 4.0, 6.0], [1.0, 2.0, 3.0], made(3, parameters, ratio=2))
+    found = combine_datasets([2.0, 4.0, 6.0], [1.0, 2.0, 3.0], release_provenance(3, parameters, ratio=2))
     assert (found.estimate, found.variance, found.degrees_of_freedom) == (4.0, pytest.approx(variance), RECORDS - 1)
     assert found.interval() == pytest.approx(t.interval(0.95, RECORDS - 1, 4, np.sqrt(variance)))
 
 
 def test_datasets_of_unequal_size_each_say_what_the_variance_of_the_confidential_estimate_is() -> None:
     """Variances 1 / r of sizes r = 1/2, 2, 4 are all of a confidential variance of 1; the mean ratio would make it 1.99."""
-    sizes = replace(made(3, "estimated"), rows=(50, 200, 400))
+    sizes = replace(release_provenance(3, "estimated"), rows=(50, 200, 400))
     found = combine_datasets([3.0, 3.0, 3.0], [2.0, 0.5, 0.25], sizes)
     assert found.confidential_variance == pytest.approx(1.0)
     assert np.mean([0.5, 2.0, 4.0]) * np.mean([2.0, 0.5, 0.25]) == pytest.approx(1.986, abs=1e-3)
@@ -74,13 +74,13 @@ def test_datasets_of_unequal_size_each_say_what_the_variance_of_the_confidential
 @pytest.mark.parametrize(
     ("release", "rule"),
     [
-        (made(1, "estimated"), ESTIMATED_RULE),
-        (made(2, "drawn", "drawn"), DRAWN_RULE),
-        (made(5, "drawn"), BETWEEN_RULE),
-        (made(2, "drawn", "estimated"), BETWEEN_RULE),
+        (release_provenance(1, "estimated"), ESTIMATED_RULE),
+        (release_provenance(2, "drawn", "drawn"), DRAWN_RULE),
+        (release_provenance(5, "drawn"), BETWEEN_RULE),
+        (release_provenance(2, "drawn", "estimated"), BETWEEN_RULE),
         (partial(2), BETWEEN_RULE),
-        (made(2, "drawn", has_survey_design=True), BETWEEN_RULE),
-        (made(2), BETWEEN_RULE),
+        (release_provenance(2, "drawn", has_survey_design=True), BETWEEN_RULE),
+        (release_provenance(2), BETWEEN_RULE),
     ],
 )
 def test_the_rule_follows_from_how_the_release_came_about(release: ReleaseProvenance, rule: object) -> None:
@@ -91,15 +91,18 @@ def test_the_rule_follows_from_how_the_release_came_about(release: ReleaseProven
     ("release", "reason"),
     [
         (partial(1), "one dataset alone"),
-        (made(1, "drawn", "estimated"), "one dataset alone"),
-        (made(1), "one dataset alone"),
+        (release_provenance(1, "drawn", "estimated"), "one dataset alone"),
+        (release_provenance(1), "one dataset alone"),
         (partial(2, 0.5), "2 datasets show too little of how much datasets differ; release 3 or more"),
         (partial(4, 0.1), "release 5 or more"),
-        (made(5, "drawn", has_record_weights=True), "another mix of people"),
-        (made(5, "drawn", units=("household",)), "may be of one household"),
+        (release_provenance(5, "drawn", has_record_weights=True), "another mix of people"),
+        (release_provenance(5, "drawn", units=("household",)), "may be of one household"),
         (replace(partial(5), origin="anonymised"), "anonymised"),
         (
-            replace(made(5), steps=(StepProvenance(("a",), FitUncertainty("estimated", "noise was added once")),)),
+            replace(
+                release_provenance(5),
+                steps=(StepProvenance(("a",), FitUncertainty("estimated", "noise was added once")),),
+            ),
             "noise was added once, so all datasets share this error",
         ),
     ],
@@ -121,14 +124,14 @@ def test_the_description_of_the_release_is_no_option() -> None:
 
 def test_an_estimate_that_drawing_cannot_explain_differs_from_the_confidential_one() -> None:
     """Drawing five datasets with one estimate adds u/5 = .2: 3.3 standard deviations are 1.48."""
-    found = combine_datasets([1.0] * 5, [1.0] * 5, made(5, "estimated"))
+    found = combine_datasets([1.0] * 5, [1.0] * 5, release_provenance(5, "estimated"))
     assert not found.differs_from(2.47)
     assert found.differs_from(2.48)
     # of 1,000 datasets 3.3 standard deviations are .1, but a quarter of a standard error is no reason
-    many = combine_datasets([1.0] * 1000, [1.0] * 1000, made(1000, "estimated"))
+    many = combine_datasets([1.0] * 1000, [1.0] * 1000, release_provenance(1000, "estimated"))
     assert not many.differs_from(1.24)
     assert many.differs_from(1.26)
-    exact = combine_datasets([0.1] * 2, [0.0] * 2, made(2, "estimated"))
+    exact = combine_datasets([0.1] * 2, [0.0] * 2, release_provenance(2, "estimated"))
     assert not exact.differs_from(0.1)
 
 
@@ -145,7 +148,7 @@ def test_partial_variance_is_never_below_that_within(estimates: list[float], var
 def test_units_do_not_matter(estimates: list[float], variance: float, unit: float, parameters: Parameters) -> None:
     if np.ptp(estimates) < 1e-3:
         return
-    release = made(len(estimates), parameters)
+    release = release_provenance(len(estimates), parameters)
     plain = combine_datasets(estimates, [variance] * len(estimates), release)
     scaled = combine_datasets([unit * q for q in estimates], [unit**2 * variance] * len(estimates), release)
     assert scaled.variance == pytest.approx(unit**2 * plain.variance, rel=1e-6)
@@ -247,7 +250,7 @@ def full_rule(q: np.ndarray, u: np.ndarray) -> MeanWithVariance:
 def test_intervals_of_full_synthesis_cover_for_any_number_of_datasets_and_rows(m: int, ratio: float) -> None:
     """Synthetic records of a normal sample; the earlier rules are the control."""
     q, u = synthetic_means(m, ratio, seed=5)
-    assert 0.938 < coverage(made(m, "drawn", ratio=ratio), q, u) < 0.965
+    assert 0.938 < coverage(release_provenance(m, "drawn", ratio=ratio), q, u) < 0.965
 
 
 @pytest.mark.slow
@@ -273,5 +276,5 @@ def test_variances_with_few_degrees_of_freedom_widen_the_interval() -> None:
     assert (found.estimate, found.variance) == (known.estimate, known.variance)
     assert found.interval()[0] < known.interval()[0] < known.interval()[1] < found.interval()[1]
     assert combine_datasets([1.0, 1.0], [0.04, 0.04], partial(2), own).degrees_of_freedom == pytest.approx(own)
-    full: CombinedEstimate = combine_datasets(estimates, variances, made(4, "drawn"), own)
+    full: CombinedEstimate = combine_datasets(estimates, variances, release_provenance(4, "drawn"), own)
     assert full.degrees_of_freedom == own

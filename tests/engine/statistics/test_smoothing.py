@@ -68,7 +68,7 @@ def data() -> Microdata:
     return conform_to_schema(frame, SCHEMA)
 
 
-def drawn(data: Microdata, target: str, **settings: object) -> np.ndarray:
+def fit_and_draw(data: Microdata, target: str, **settings: object) -> np.ndarray:
     spec = CartSpec(predictors=("group",), **settings)  # type: ignore[arg-type]
     fit = cart(data, target, spec, Run(np.random.default_rng(4)), 1)
     return np.asarray(draw(fit, spec, target, data, data, 0, np.random.default_rng(5)))
@@ -78,7 +78,7 @@ def drawn(data: Microdata, target: str, **settings: object) -> np.ndarray:
 @pytest.mark.parametrize("target", ["spent", "day"])
 def test_a_smoothed_tree_gives_no_lone_value_away_and_keeps_the_distribution(data: Microdata, target: str) -> None:
     own = data.numbers(target)
-    plain, smooth = drawn(data, target), drawn(data, target, smoothing=True)
+    plain, smooth = fit_and_draw(data, target), fit_and_draw(data, target, smoothing=True)
     assert np.isin(plain, own).all()
     values, counts = np.unique(own, return_counts=True)
     alone = values[counts == 1]
@@ -92,19 +92,19 @@ def test_a_smoothed_tree_gives_no_lone_value_away_and_keeps_the_distribution(dat
 
 
 def test_smoothed_values_keep_zeros_cents_signs_and_bounds(data: Microdata) -> None:
-    plain, spent = drawn(data, "spent"), drawn(data, "spent", smoothing=True)
+    plain, spent = fit_and_draw(data, "spent"), fit_and_draw(data, "spent", smoothing=True)
     assert ((plain == 0) == (spent == 0)).mean() > 0.99
     assert spent.min() >= 0
     assert common_step(spent) == pytest.approx(0.01)
     assert not np.isin(data.numbers("spent").max(), spent)
-    visits = drawn(data, "visits", smoothing=True)
+    visits = fit_and_draw(data, "visits", smoothing=True)
     assert (visits == np.rint(visits)).all()
     assert (visits.min() >= 0, visits.max() <= 400) == (True, True)
 
 
 def test_without_smoothing_nothing_changes(data: Microdata) -> None:
     assert CartSpec().smoothing is False
-    assert (drawn(data, "spent") == drawn(data, "spent", smoothing=False)).all()
+    assert (fit_and_draw(data, "spent") == fit_and_draw(data, "spent", smoothing=False)).all()
 
 
 def test_donors_that_count_for_several_are_as_wide_as_these() -> None:

@@ -43,7 +43,7 @@ def people(records: int, seed: int) -> Microdata:
     return conform_to_schema(frame, SCHEMA)
 
 
-def drawn(data: Microdata, seed: int) -> Microdata:
+def shuffle_pay(data: Microdata, seed: int) -> Microdata:
     pay = data.column("pay").sample(frac=1, random_state=np.random.default_rng(seed)).reset_index(drop=True)
     return data.with_columns({"pay": pay}, "synthetic")
 
@@ -62,7 +62,7 @@ def recipe(**table) -> Recipe:
     )
 
 
-def found(data: Microdata, releases: Sequence[Microdata], **table) -> list[Row]:
+def study_rows(data: Microdata, releases: Sequence[Microdata], **table) -> list[Row]:
     return [row for row in execute_run(recipe(**table), data, releases, key=PUBLIC).rows if row.family == "studies"]
 
 
@@ -99,8 +99,8 @@ def by_loops(data: Microdata, released: Microdata, names: Subset) -> tuple[Fract
 @given(st.integers(0, 10_000), st.integers(2, 12))
 def test_every_subset_is_what_loops_find_and_the_variables_are_what_all_orders_say(seed: int, records: int) -> None:
     data = people(records, seed)
-    releases = [drawn(data, seed + 1), drawn(data, seed + 2)]
-    rows = found(data, releases)
+    releases = [shuffle_pay(data, seed + 1), shuffle_pay(data, seed + 2)]
+    rows = study_rows(data, releases)
     names = SCHEMA.names
     every = [subset for size in range(5) for subset in combinations(names, size)]
     expected = {}
@@ -139,7 +139,7 @@ def test_by_hand() -> None:
     """Four records of two regions and two ages: each is alone by both, half so by one, 1 of 4 by none."""
     frame = people(4, 1).frame.assign(region=list("aabb"), age=[20, 21, 20, 21], pay=100.0)
     data = conform_to_schema(frame, SCHEMA)
-    rows = found(data, [copy_of(data)] * 2, known=["region", "age"], synthesised=["pay"], radius={"pay": "5%"})
+    rows = study_rows(data, [copy_of(data)] * 2, known=["region", "age"], synthesised=["pay"], radius={"pay": "5%"})
     assert subsets(rows, "synthetic") == subsets(rows, "confidential") == {
         (): 1, ("region",): 2, ("age",): 2, ("pay",): 1,
         ("region", "age"): 4, ("region", "pay"): 2, ("age", "pay"): 2, ("region", "age", "pay"): 4,
@@ -153,7 +153,7 @@ def test_an_intruder_who_knows_less_may_find_more_and_the_study_says_who() -> No
     """Pays of others lead away: kept variables alone find more than with them, and the largest risk is theirs."""
     frame = people(60, 3).frame.assign(age=np.arange(60), pay=np.arange(60) * 50.0 + 100)
     data = conform_to_schema(frame, SCHEMA)
-    rows = found(data, [drawn(data, 1), drawn(data, 2)])
+    rows = study_rows(data, [shuffle_pay(data, 1), shuffle_pay(data, 2)])
     own = subsets(rows, "synthetic")
     assert own["region", "age", "since", "pay"] < 5 < own[("age",)] == pytest.approx(60)
     largest = next(row for row in rows if row.measure == "largest_risk" and row.dataset == "synthetic")
@@ -168,10 +168,12 @@ def test_an_intruder_who_knows_less_may_find_more_and_the_study_says_who() -> No
 
 def test_a_copy_scores_as_the_data_and_noise_as_a_guess() -> None:
     data = people(80, 5)
-    rows = found(data, [copy_of(data)] * 2)
+    rows = study_rows(data, [copy_of(data)] * 2)
     assert subsets(rows, "synthetic") == pytest.approx(subsets(rows, "confidential"))
     noise = subsets(
-        found(data, [drawn(data, seed) for seed in (1, 2)], known=["age"], synthesised=["pay"], radius={"pay": "5%"}),
+        study_rows(
+            data, [shuffle_pay(data, seed) for seed in (1, 2)], known=["age"], synthesised=["pay"], radius={"pay": "5%"}
+        ),
         "synthetic",
     )
     assert 0.2 < noise[("pay",)] < 3, "about one record is found by chance"
@@ -179,13 +181,13 @@ def test_a_copy_scores_as_the_data_and_noise_as_a_guess() -> None:
 
 
 def test_order_of_records_and_of_variables_and_two_uses_change_nothing() -> None:
-    data, released = people(40, 7), drawn(people(40, 7), 8)
+    data, released = people(40, 7), shuffle_pay(people(40, 7), 8)
     turned = np.random.default_rng(1).permutation(40)
     other = [conform_to_schema(one.frame.iloc[turned].reset_index(drop=True), SCHEMA) for one in (data, released)]
-    plain = found(data, [released] * 2)
+    plain = study_rows(data, [released] * 2)
     for again in (
-        found(other[0], [copy_of(other[1])] * 2),
-        found(data, [released] * 2, known=["since", "region", "age"], synthesised=["pay"]),
+        study_rows(other[0], [copy_of(other[1])] * 2),
+        study_rows(data, [released] * 2, known=["since", "region", "age"], synthesised=["pay"]),
     ):
         assert {frozenset(one): value for one, value in subsets(again, "synthetic").items()} == pytest.approx(
             {frozenset(one): value for one, value in subsets(plain, "synthetic").items()}
@@ -204,14 +206,14 @@ def test_thresholds_hold_the_largest_subset_to_their_limit() -> None:
     table = recipe().to_table()
     value = "studies.intruder_knowledge.largest_risk"
     judged = Recipe.from_table({**table, "threshold": [{"value": value, "max": 1}, {"value": value, "max_ratio": 1}]})
-    verdicts = execute_run(judged, data, [drawn(data, 3)] * 2, key=PUBLIC).verdicts
+    verdicts = execute_run(judged, data, [shuffle_pay(data, 3)] * 2, key=PUBLIC).verdicts
     assert [verdict.outcome for verdict in verdicts] == ["not met", "met"]
 
 
 def test_what_cannot_be_computed_has_a_row_with_the_reason() -> None:
     data = people(30, 2)
-    released = Microdata(SCHEMA, drawn(data, 3).frame, "synthetic", linked=False)
-    rows = [row for row in found(data, [released] * 2) if row.dataset == "synthetic"]
+    released = Microdata(SCHEMA, shuffle_pay(data, 3).frame, "synthetic", linked=False)
+    rows = [row for row in study_rows(data, [released] * 2) if row.dataset == "synthetic"]
     assert {row.status for row in rows} == {"not computed"}
     assert all("which record is whose" in row.reason for row in rows)
 

@@ -34,7 +34,7 @@ RADIUS = {"availability_365": 5, "price": "5%"}
 N = 400
 
 
-def run(seed: int = 7) -> Run:
+def seeded_run(seed: int = 7) -> Run:
     return Run(Randomness(seed, PUBLIC).generator("study"))
 
 
@@ -85,8 +85,8 @@ def of_papers(found: dict[str, float | None]) -> dict[str, float | None]:
 def risks_without_uncertainty(confidential: Microdata, released: Microdata, radius: dict) -> dict[str, float | None]:
     known = IdentificationSpec.from_table({"radius": radius}, "").for_release(SCHEMA, RELEASED)
     learnt = AttributeSpec.from_table({"radius": radius}, "").for_release(SCHEMA, RELEASED)
-    found = of_papers(values(identification(confidential, released, known, run())))
-    return {**found, "attribute_risk": attribute(confidential, released, learnt, run()).estimates[0].value}
+    found = of_papers(values(identification(confidential, released, known, seeded_run())))
+    return {**found, "attribute_risk": attribute(confidential, released, learnt, seeded_run()).estimates[0].value}
 
 
 @pytest.mark.slow
@@ -105,10 +105,10 @@ def risks_without_uncertainty(confidential: Microdata, released: Microdata, radi
 def test_level_zero_is_the_risk_itself_and_uncertainty_changes_it(confidential, release, model, variable, more) -> None:
     radius = {**RADIUS, **more}
     chosen = spec(model=model, variable=variable, radius=radius, levels=[0.0, 0.5])
-    certain = intruder_uncertainty(confidential, [release], 0.0, chosen, run())
+    certain = intruder_uncertainty(confidential, [release], 0.0, chosen, seeded_run())
     assert of_papers(values(certain.confidential)) == risks_without_uncertainty(confidential, confidential, radius)
     assert of_papers(values(certain.releases[0])) == risks_without_uncertainty(confidential, release, radius)
-    uncertain = intruder_uncertainty(confidential, [release], 0.5, chosen, run())
+    uncertain = intruder_uncertainty(confidential, [release], 0.5, chosen, seeded_run())
     expected, found = (values(p.confidential)["expected_match_risk"] for p in (certain, uncertain))
     assert expected is not None
     assert found is not None
@@ -116,9 +116,9 @@ def test_level_zero_is_the_risk_itself_and_uncertainty_changes_it(confidential, 
 
 
 def test_equals_matching_with_the_noise_drawn_by_hand(confidential, release) -> None:
-    point = intruder_uncertainty(confidential, [release], 0.1, spec(replicates=1), run())
+    point = intruder_uncertainty(confidential, [release], 0.1, spec(replicates=1), seeded_run())
     reviews = confidential.numbers("number_of_reviews")
-    believed = log_normal_noise(reviews, 0.1, run().rng.spawn(1)[0], whole=True)
+    believed = log_normal_noise(reviews, 0.1, seeded_run().rng.spawn(1)[0], whole=True)
     days, price = (confidential.numbers(name) for name in RELEASED)
     for released, measure in ((confidential, point.confidential), (release, point.releases[0])):
         exact = [ExactKey(confidential.column(n), released.column(n)) for n in ("room_type", "neighbourhood_group")]
@@ -136,7 +136,7 @@ def test_equals_matching_with_the_noise_drawn_by_hand(confidential, release) -> 
 @pytest.mark.slow
 def test_every_dataset_meets_the_same_beliefs(confidential) -> None:
     same = Microdata(confidential.schema, confidential.frame, "synthetic")
-    point = intruder_uncertainty(confidential, [same, same], 0.1, spec(), run())
+    point = intruder_uncertainty(confidential, [same, same], 0.1, spec(), seeded_run())
     first, second = (values(measure) for measure in point.releases)
     own = values(point.confidential)
     assert first == second
@@ -146,7 +146,7 @@ def test_every_dataset_meets_the_same_beliefs(confidential) -> None:
 @pytest.mark.slow
 def test_same_seed_same_answer_and_another_seed_another(confidential, release) -> None:
     def answer(seed: int) -> StudyPoint:
-        return intruder_uncertainty(confidential, [release], 0.1, spec(), run(seed))
+        return intruder_uncertainty(confidential, [release], 0.1, spec(), seeded_run(seed))
 
     assert answer(1) == answer(1)
     assert answer(1) != answer(2)
@@ -154,7 +154,9 @@ def test_same_seed_same_answer_and_another_seed_another(confidential, release) -
 
 @pytest.mark.slow
 def test_replicates_have_a_mean_and_a_band(confidential) -> None:
-    one, many = (intruder_uncertainty(confidential, [], 0.1, spec(replicates=r), run()).confidential for r in (1, 20))
+    one, many = (
+        intruder_uncertainty(confidential, [], 0.1, spec(replicates=r), seeded_run()).confidential for r in (1, 20)
+    )
     assert one is not None
     assert many is not None
     assert one.estimates[0].lower is None
@@ -167,9 +169,11 @@ def test_replicates_have_a_mean_and_a_band(confidential) -> None:
 
 def test_a_wholly_unknown_variable_is_one_that_does_not_matter(confidential, release) -> None:
     chosen = spec(model="unknown", levels=[1.0])
-    found = values(intruder_uncertainty(confidential, [release], 1.0, chosen, run()).releases[0])
+    found = values(intruder_uncertainty(confidential, [release], 1.0, chosen, seeded_run()).releases[0])
     others = IdentificationSpec.from_table({"known": ["room_type", "neighbourhood_group"], "radius": RADIUS}, "")
-    expected = of_papers(values(identification(confidential, release, others.for_release(SCHEMA, RELEASED), run())))
+    expected = of_papers(
+        values(identification(confidential, release, others.for_release(SCHEMA, RELEASED), seeded_run()))
+    )
     assert {name: found[name] for name in expected} == expected
 
 
@@ -198,7 +202,7 @@ def unsure_of_age(records: int, places: int, model: str, level: float) -> dict[s
     table = {"variable": "days_old", "model": model, "radius": {"income": "5%", **ROUND.get(model, {})}}
     chosen = IntruderUncertaintySpec.from_table({**table, "levels": [level], "replicates": 2}, "study[0]")
     full = chosen.for_release(PEOPLE, ("income",))
-    return values(intruder_uncertainty(confidential, [release], level, full, run()).releases[0])
+    return values(intruder_uncertainty(confidential, [release], level, full, seeded_run()).releases[0])
 
 
 ROUND = {"log_relative": {"days_old": "log 0.001%"}}
@@ -219,7 +223,7 @@ def test_who_knows_nothing_of_an_age_finds_no_more_in_a_window_than_by_ignoring_
     found = unsure_of_age(600, 80, "log_normal_constant", 8.0)
     confidential, release = people_of_places(600, 80)
     place = IdentificationSpec(known=("place",), kept_only=True).for_release(PEOPLE, ("income",))
-    ignoring = values(identification(confidential, release, place, run()))
+    ignoring = values(identification(confidential, release, place, seeded_run()))
     assert found["largest_expected_match_risk"] == pytest.approx(ignoring["expected_match_risk"], rel=0.1)
     assert found["largest_expected_match_risk"] >= ignoring["expected_match_risk"]
 
@@ -229,17 +233,17 @@ def test_who_knows_nothing_of_an_age_finds_no_more_in_a_window_than_by_ignoring_
 )
 def test_who_is_often_wrong_about_a_variable_ignores_it(confidential, release, model: str, variable: str) -> None:
     chosen = spec(model=model, variable=variable, levels=[1.0])
-    found = values(intruder_uncertainty(confidential, [release], 1.0, chosen, run()).releases[0])
+    found = values(intruder_uncertainty(confidential, [release], 1.0, chosen, seeded_run()).releases[0])
     known = tuple(name for name in ("room_type", "neighbourhood_group", "number_of_reviews") if name != variable)
     others = IdentificationSpec(known=known, kept_only=True).for_release(SCHEMA, RELEASED)
-    ignoring = values(identification(confidential, release, others, run()))["expected_match_risk"]
+    ignoring = values(identification(confidential, release, others, seeded_run()))["expected_match_risk"]
     assert ignoring is not None
     assert found["largest_expected_match_risk"] >= ignoring - 1e-9
 
 
 def test_without_anything_to_learn_attribute_risk_is_not_computed(confidential) -> None:
     chosen = IntruderUncertaintySpec(variable="number_of_reviews").for_release(SCHEMA, ())
-    measure = intruder_uncertainty(confidential, [], 0.0, chosen, run()).confidential
+    measure = intruder_uncertainty(confidential, [], 0.0, chosen, seeded_run()).confidential
     assert measure is not None
     estimate = measure.estimates[-1]
     assert estimate.value is None
@@ -295,7 +299,7 @@ def listings() -> Microdata:
 
 def sweep(listings: Microdata, model: str, radius: dict) -> dict[str, np.ndarray]:
     chosen = spec(model=model, radius=radius)
-    points = [values(intruder_uncertainty(listings, [], s, chosen, run()).confidential) for s in chosen.grid()]
+    points = [values(intruder_uncertainty(listings, [], s, chosen, seeded_run()).confidential) for s in chosen.grid()]
     return {name: np.array([point[name] for point in points]) for name in points[0]}
 
 

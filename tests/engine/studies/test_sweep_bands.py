@@ -76,7 +76,7 @@ def confidential() -> Microdata:
     return conform_to_schema(frame, recipe(1, 1).schema)
 
 
-def released(rng: np.random.Generator) -> Microdata:
+def draw_released_dataset(rng: np.random.Generator) -> Microdata:
     """A fresh dataset: the incomes times factors drawn for each record, and one for all as a drawn parameter gives."""
     factors = np.exp(0.05 * rng.standard_normal() + 0.08 * rng.standard_normal(N))
     return confidential().with_columns({"income": pd.Series(confidential().numbers("income") * factors)}, "synthetic")
@@ -85,7 +85,10 @@ def released(rng: np.random.Generator) -> Microdata:
 def swept(many: int, replicates: int, seed: int = 1, levels: Sequence[float] = (0.0, LEVEL)) -> RunResult:
     rng = np.random.default_rng(seed)
     return execute_run(
-        recipe(many, replicates, seed, levels), confidential(), [released(rng) for _ in range(many)], key=PUBLIC
+        recipe(many, replicates, seed, levels),
+        confidential(),
+        [draw_released_dataset(rng) for _ in range(many)],
+        key=PUBLIC,
     )
 
 

@@ -54,11 +54,11 @@ def example(n: int = 600) -> Microdata:
     return conform_to_schema(frame, SCHEMA)
 
 
-def fitted(data: Microdata, target: str, spec: CartSpec, draws: int = 1, seed: int = 3) -> Fit:
+def fit_tree(data: Microdata, target: str, spec: CartSpec, draws: int = 1, seed: int = 3) -> Fit:
     return cart(data, target, spec, Run(np.random.default_rng(seed)), draws)
 
 
-def drawn(
+def draw_target(
     data: Microdata,
     target: str,
     spec: CartSpec,
@@ -72,8 +72,8 @@ def drawn(
 
 def cells(data: Microdata, target: str, spec: CartSpec, datasets: int = 60) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """For each group, the confidential values of the target and those that many datasets drew."""
-    fit = fitted(data, target, spec)
-    together = np.stack([drawn(data, target, spec, fit, seed) for seed in range(datasets)])
+    fit = fit_tree(data, target, spec)
+    together = np.stack([draw_target(data, target, spec, fit, seed) for seed in range(datasets)])
     for group in ("a", "b", "c"):
         rows = (data.column("group") == group).to_numpy()
         yield data.numbers(target)[rows], together[:, rows].ravel()
@@ -109,7 +109,7 @@ def test_donors_of_one_leaf_are_drawn_independently_and_with_replacement() -> No
     """Five records, one leaf: each of the 25 pairs of values is as likely for the first two records."""
     data = conform_to_schema(example().frame.head(5).assign(income=np.arange(5.0)), SCHEMA)
     spec = CartSpec()
-    fit = fitted(data, "income", spec)
+    fit = fit_tree(data, "income", spec)
     rng = np.random.default_rng(5)
     values = np.stack([draw(fit, spec, "income", data, data, 0, rng) for _ in range(4000)]).astype(int)
     assert chisquare(np.bincount(values[:, 0] * 5 + values[:, 1], minlength=25)).pvalue > 1e-3
@@ -120,16 +120,16 @@ def test_donors_of_one_leaf_are_drawn_independently_and_with_replacement() -> No
 def test_donors_come_from_the_leaf_of_the_synthetic_predictors() -> None:
     data, spec = example(), CartSpec(predictors=("group",))
     moved = data.with_columns({"group": pd.Series(pd.Categorical(["c"] * 600, list("abcz")))}, "synthetic")
-    fit = fitted(data, "income", spec)
-    assert set(drawn(data, "income", spec, fit, given=moved)) == {21, 22, 23, 24}
-    own = drawn(data, "income", spec, fit) // 10
+    fit = fit_tree(data, "income", spec)
+    assert set(draw_target(data, "income", spec, fit, given=moved)) == {21, 22, 23, 24}
+    own = draw_target(data, "income", spec, fit) // 10
     assert np.array_equal(own, data.numbers("group"))
 
 
 def test_without_predictors_values_come_from_all_records() -> None:
     data, spec = example(), CartSpec()
-    fit = fitted(data, "income", spec)
-    values = np.concatenate([drawn(data, "income", spec, fit, seed) for seed in range(30)])
+    fit = fit_tree(data, "income", spec)
+    values = np.concatenate([draw_target(data, "income", spec, fit, seed) for seed in range(30)])
     assert pvalue(data.numbers("income"), values) > 1e-3
     assert fit.arrays["count"].tolist() == [600]
 
@@ -140,9 +140,9 @@ def test_every_kind_of_variable_is_given_values_that_occur(target: str, proper: 
     """Dates to the second."""
     data = example()
     spec = CartSpec(predictors=tuple(name for name in SCHEMA.names if name != target), proper=proper)
-    fit = fitted(data, target, spec, draws=2)
+    fit = fit_tree(data, target, spec, draws=2)
     for index in range(2):
-        values = to_column(drawn(data, target, spec, fit, index=index), data, SCHEMA[target], "")
+        values = to_column(draw_target(data, target, spec, fit, index=index), data, SCHEMA[target], "")
         assert values.dtype == data.column(target).dtype
         assert set(values) <= set(data.column(target))
         assert len(set(values)) > 1
@@ -155,7 +155,7 @@ def test_ordinal_levels_are_split_in_their_own_order() -> None:
         example().frame.assign(size=size, group=np.repeat(["a", "b", "c"], 200), income=income), SCHEMA
     )
     leaves = {
-        name: (fitted(data, "income", CartSpec(predictors=(name,))).arrays["count"] > 0).sum()
+        name: (fit_tree(data, "income", CartSpec(predictors=(name,))).arrays["count"] > 0).sum()
         for name in ("size", "group")
     }
     assert leaves == {"size": 3, "group": 2}
@@ -164,21 +164,23 @@ def test_ordinal_levels_are_split_in_their_own_order() -> None:
 def test_a_level_that_only_the_release_has_gets_a_leaf() -> None:
     data, spec = example(), CartSpec(predictors=("group",))
     other = data.with_columns({"group": pd.Series(pd.Categorical(["z"] * 600, list("abcz")))}, "synthetic")
-    assert set(drawn(data, "income", spec, fitted(data, "income", spec), given=other)) <= set(data.numbers("income"))
+    assert set(draw_target(data, "income", spec, fit_tree(data, "income", spec), given=other)) <= set(
+        data.numbers("income")
+    )
 
 
 def test_one_tree_serves_all_datasets_and_a_seed_gives_one_dataset() -> None:
     data, spec = example(), CartSpec(predictors=("group", "visits"))
-    fit = fitted(data, "income", spec, draws=4)
+    fit = fit_tree(data, "income", spec, draws=4)
     assert len(fit.arrays["root"]) == 1
-    first = drawn(data, "income", spec, fit, seed=1)
-    assert np.array_equal(first, drawn(data, "income", spec, fit, seed=1, index=3))
-    assert not np.array_equal(first, drawn(data, "income", spec, fit, seed=2))
+    first = draw_target(data, "income", spec, fit, seed=1)
+    assert np.array_equal(first, draw_target(data, "income", spec, fit, seed=1, index=3))
+    assert not np.array_equal(first, draw_target(data, "income", spec, fit, seed=2))
 
 
 def test_proper_trees_differ_and_come_with_the_seed() -> None:
     data, spec = example(), CartSpec(predictors=("visits",), proper=True)
-    fit, again, other = (fitted(data, "income", spec, draws=3, seed=seed) for seed in (1, 1, 2))
+    fit, again, other = (fit_tree(data, "income", spec, draws=3, seed=seed) for seed in (1, 1, 2))
     assert len(fit.arrays["root"]) == 3
     assert all(np.array_equal(array, again.arrays[name]) for name, array in fit.arrays.items())
     assert not np.array_equal(fit.arrays["donors"], other.arrays["donors"])
@@ -191,8 +193,8 @@ def test_proper_trees_differ_and_come_with_the_seed() -> None:
 def test_a_proper_release_varies_by_its_fit_too(proper: bool, variance: float) -> None:
     """The mean of n donors has variance s^2 / n; of donors from a bootstrap sample nearly twice as much."""
     data, spec = example(300), CartSpec(proper=proper)
-    fit = fitted(data, "income", spec, draws=1500)
-    means = [drawn(data, "income", spec, fit, seed, index=seed).mean() for seed in range(1500)]
+    fit = fit_tree(data, "income", spec, draws=1500)
+    means = [draw_target(data, "income", spec, fit, seed, index=seed).mean() for seed in range(1500)]
     found = np.var(means, ddof=1) / (data.numbers("income").var() / 300)
     assert found == pytest.approx(variance, abs=4 * variance * np.sqrt(2 / 1500))
 
@@ -201,7 +203,7 @@ def test_the_fit_says_how_much_its_leaves_give_away() -> None:
     data = conform_to_schema(
         example().frame.assign(income=lambda frame: np.where(frame["group"] == "a", 5.0, frame["income"])), SCHEMA
     )
-    named = {d.name: d.value for d in fitted(data, "income", CartSpec(predictors=("group",))).diagnostics}
+    named = {d.name: d.value for d in fit_tree(data, "income", CartSpec(predictors=("group",))).diagnostics}
     assert named == {"leaves": 3, "smallest_leaf": 200, "leaves_of_one_value": pytest.approx(1 / 3)}
 
 
@@ -209,9 +211,9 @@ def test_the_fit_says_how_much_its_leaves_give_away() -> None:
 def test_a_fit_from_storage_draws_without_scikit_learn() -> None:
     """Stored arrays cannot be written to."""
     data, spec = example(), CartSpec(predictors=("group", "visits"))
-    fit = fitted(data, "income", spec)
+    fit = fit_tree(data, "income", spec)
     stored = Fit({name: np.frombuffer(a.tobytes(), a.dtype).reshape(a.shape) for name, a in fit.arrays.items()})
-    assert np.array_equal(drawn(data, "income", spec, stored), drawn(data, "income", spec, fit))
+    assert np.array_equal(draw_target(data, "income", spec, stored), draw_target(data, "income", spec, fit))
     code = "import sys, sfumato.engine.synthesis.cart; sys.exit('sklearn' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -269,7 +271,7 @@ def listings() -> pd.DataFrame:
     return pd.read_csv(AIRBNB).query("price > 0").sample(10_000, random_state=1)
 
 
-def released(listings: pd.DataFrame, **options: object) -> RunResult:
+def synthesise_by_trees(listings: pd.DataFrame, **options: object) -> RunResult:
     """Days, then price, by trees; m = 10."""
     schema = schema_of(
         *(Variable(name, Kind.CATEGORICAL, Role.QUASI_IDENTIFIER) for name in KNOWN[:2]),
@@ -304,7 +306,7 @@ def averages(outcome: RunResult) -> dict[str, list[float]]:
 @pytest.mark.slow
 def test_listings_are_as_useful_as_the_paper_has_them(listings: pd.DataFrame) -> None:
     """Guo & Hu table 7: largest ecdf difference 0.0083 and 0.0078, mean square 2.2e-5 and 1.8e-5, pmse 1.3e-5."""
-    found = averages(released(listings))
+    found = averages(synthesise_by_trees(listings))
     assert max(found["max_abs_difference"]) < 0.015
     assert max(found["mean_squared_difference"]) < 5e-5
     assert found["pmse"][0] < 3e-5
@@ -315,7 +317,7 @@ def test_listings_are_as_useful_as_the_paper_has_them(listings: pd.DataFrame) ->
 @pytest.mark.slow
 def test_the_published_risks_are_met_with_leaves_of_seven(listings: pd.DataFrame) -> None:
     """Guo & Hu tables 8 and 9; their settings are not printed. Seven, rpart's own default, was found by trying."""
-    found = averages(released(listings, minbucket=7))
+    found = averages(synthesise_by_trees(listings, minbucket=7))
     assert found["risk"] == pytest.approx([239, 264, 434], rel=0.06)
     assert found["expected_match_risk"][0] == pytest.approx(111.5, rel=0.12)
     assert found["true_match_rate"][0] == pytest.approx(0.007, abs=1e-3)
@@ -325,7 +327,7 @@ def test_the_published_risks_are_met_with_leaves_of_seven(listings: pd.DataFrame
 
 @pytest.mark.slow
 def test_negative_control_larger_leaves_do_not_have_the_published_risks(listings: pd.DataFrame) -> None:
-    found = averages(released(listings, minbucket=20))
+    found = averages(synthesise_by_trees(listings, minbucket=20))
     assert (np.array(found["risk"]) < 0.87 * np.array([239, 264, 434])).all()
     assert found["expected_match_risk"][0] < 0.7 * 111.5
 
@@ -412,8 +414,8 @@ def test_every_record_twice_at_half_its_weight_grows_the_tree_of_every_record_on
     """
     data = example()
     spec = CartSpec(predictors=tuple(name for name in SCHEMA.names if name not in (target, "group")), minbucket=12)
-    once = fitted(data, target, spec).arrays
-    halved = fitted(doubled(data).with_weights(np.full(1200, 0.5)), target, spec).arrays
+    once = fit_tree(data, target, spec).arrays
+    halved = fit_tree(doubled(data).with_weights(np.full(1200, 0.5)), target, spec).arrays
     for name in SPLITS:
         assert np.array_equal(once[name], halved[name]), name
     for node, (start, count) in enumerate(zip(once["start"], once["count"], strict=True)):
@@ -421,7 +423,7 @@ def test_every_record_twice_at_half_its_weight_grows_the_tree_of_every_record_on
         own = slice(halved["start"][node], halved["start"][node] + halved["count"][node])
         assert values.tolist() == halved["donors"][own].tolist()
         assert records.tolist() == halved["weight"][own].tolist()
-    assert len(fitted(doubled(data), target, spec).arrays["left"]) != len(once["left"])
+    assert len(fit_tree(doubled(data), target, spec).arrays["left"]) != len(once["left"])
 
 
 @pytest.mark.slow
@@ -431,7 +433,7 @@ def test_a_record_of_no_weight_donates_nothing_and_one_of_little_rarely() -> Non
     for weight in (0.0, 0.25):
         weighted = data.with_weights(np.where(income % 10 == 4, weight, 1.0))
         values = np.concatenate(
-            [drawn(weighted, "income", spec, fitted(weighted, "income", spec), seed) for seed in range(40)]
+            [draw_target(weighted, "income", spec, fit_tree(weighted, "income", spec), seed) for seed in range(40)]
         )
         share, before = np.mean(values % 10 == 4), np.mean(income % 10 == 4)
         expected = weight * before / (1 - before + weight * before)
@@ -439,8 +441,8 @@ def test_a_record_of_no_weight_donates_nothing_and_one_of_little_rarely() -> Non
         assert abs(share - before) > 0.04
     weighted = data.with_weights(np.where(income % 10 == 4, 0.0, 0.5))
     spec = CartSpec(predictors=("group",), proper=True)
-    fit = fitted(weighted, "income", spec, draws=3)
-    values = np.stack([drawn(weighted, "income", spec, fit, index=index) for index in range(3)])
+    fit = fit_tree(weighted, "income", spec, draws=3)
+    values = np.stack([draw_target(weighted, "income", spec, fit, index=index) for index in range(3)])
     assert not (values % 10 == 4).any()
     assert not np.array_equal(values[0], values[1])
 
@@ -452,7 +454,7 @@ def test_half_weights_are_smoothed_as_the_records_once() -> None:
     data, spec = conform_to_schema(frame, SCHEMA), CartSpec(smoothing=True)
     found = []
     for table in (data, doubled(data).with_weights(np.full(160, 0.5)), doubled(data)):
-        arrays = fitted(table, "income", spec).arrays
+        arrays = fit_tree(table, "income", spec).arrays
         trees = TreeArrays(
             **{name: arrays[name] for name in (*SPLITS, "start", "count", "donors", "weight") if name in arrays}
         )
@@ -467,11 +469,14 @@ def test_half_weights_are_smoothed_as_the_records_once() -> None:
 def test_weights_leave_draws_without_them_byte_for_byte(target: str) -> None:
     """Weights that are all 1, and records of weight 0 that are not there."""
     data, spec = example(), CartSpec(predictors=("visits",))
-    fit = fitted(data, target, spec)
+    fit = fit_tree(data, target, spec)
     assert "weight" not in fit.arrays
     more = conform_to_schema(pd.concat([data.frame, data.frame.head(50)], ignore_index=True), SCHEMA)
     ghosts = more.with_weights(np.repeat([1.0, 0.0], [600, 50]))
     for other in (data.with_weights(np.ones(600)), ghosts):
-        again = fitted(other, target, spec)
+        again = fit_tree(other, target, spec)
         assert all(np.array_equal(array, again.arrays[name]) for name, array in fit.arrays.items())
-        assert drawn(other, target, spec, again, given=data).tobytes() == drawn(data, target, spec, fit).tobytes()
+        assert (
+            draw_target(other, target, spec, again, given=data).tobytes()
+            == draw_target(data, target, spec, fit).tobytes()
+        )

@@ -34,7 +34,7 @@ def table(n: int = 600, seed: int = 1) -> Microdata:
     return Microdata(Schema((*kinds, Variable("x", Kind.CONTINUOUS))), pd.DataFrame(columns))
 
 
-def fitted(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, draws: int = 2, seed: int = 3) -> Fit:
+def fit_mixture(data: Microdata, targets: tuple[str, ...], spec: DpmpmSpec, draws: int = 2, seed: int = 3) -> Fit:
     return dpmpm(data, targets, spec, Run(np.random.default_rng(seed)), draws)
 
 
@@ -48,7 +48,7 @@ def with_gaps(data: Microdata, name: str, rows: slice) -> Microdata:
 def test_records_made_anew_go_together_as_the_data_do() -> None:
     data, spec = table(), DpmpmSpec(**QUICK, bins={"x": BinningRule.parse("at 5")})
     targets = ("g", "a", "x")
-    made = joint_draw(fitted(data, targets, spec), spec, targets, data, data, 0, 5000, np.random.default_rng(1))
+    made = joint_draw(fit_mixture(data, targets, spec), spec, targets, data, data, 0, 5000, np.random.default_rng(1))
     assert all(len(made[name]) == 5000 for name in targets)
     assert np.mean(made["g"] == made["a"]) == pytest.approx(np.mean(data.numbers("g") == data.numbers("a")), abs=0.04)
     assert np.mean((np.asarray(made["x"]) > 5) == made["g"]) > 0.9
@@ -60,7 +60,7 @@ def test_records_made_anew_go_together_as_the_data_do() -> None:
 def test_a_record_is_drawn_given_its_kept_values_and_not_given_its_own_target() -> None:
     """The targets of the confidential record are changed after the fit: the draw is the same bytes."""
     data, spec = table(), DpmpmSpec(**QUICK, predictors=("g",))
-    fit = fitted(data, ("a", "b"), spec)
+    fit = fit_mixture(data, ("a", "b"), spec)
     made = joint_draw(fit, spec, ("a", "b"), data, data, 0, len(data), np.random.default_rng(1))
     assert np.mean(made["a"] == data.numbers("g")) > 0.9
     frame = data.frame.copy()
@@ -78,7 +78,7 @@ def test_a_record_is_drawn_given_its_kept_values_and_not_given_its_own_target() 
 
 @pytest.mark.slow
 def test_every_dataset_has_a_sweep_of_its_own() -> None:
-    fit = fitted(table(), ("a", "b"), DpmpmSpec(**QUICK), draws=4)
+    fit = fit_mixture(table(), ("a", "b"), DpmpmSpec(**QUICK), draws=4)
     assert fit.arrays["chain"].tolist() == [1, 1, 2, 2]
     assert len(set(zip(fit.arrays["chain"], fit.arrays["sweep"], strict=True))) == 4
     assert len({row.tobytes() for row in fit.arrays["log_weights"]}) == 4
@@ -86,7 +86,7 @@ def test_every_dataset_has_a_sweep_of_its_own() -> None:
 
 @pytest.mark.slow
 def test_the_same_stream_gives_the_same_fit_and_another_does_not() -> None:
-    one, same, other = (fitted(table(), ("a", "b"), DpmpmSpec(**QUICK), seed=seed) for seed in (3, 3, 4))
+    one, same, other = (fit_mixture(table(), ("a", "b"), DpmpmSpec(**QUICK), seed=seed) for seed in (3, 3, 4))
     assert np.array_equal(one.arrays["log_levels"], same.arrays["log_levels"])
     assert not np.array_equal(one.arrays["log_levels"], other.arrays["log_levels"])
 
@@ -96,9 +96,9 @@ def test_a_missing_value_is_a_level_or_is_filled() -> None:
     data = with_gaps(table(), "a", slice(0, 150))
     level, filled = DpmpmSpec(**QUICK), DpmpmSpec(**QUICK, missing="filled")
     rng = np.random.default_rng(1)
-    kept = joint_draw(fitted(data, NAMES, level), level, NAMES, data, data, 0, 4000, rng)
+    kept = joint_draw(fit_mixture(data, NAMES, level), level, NAMES, data, data, 0, 4000, rng)
     assert np.isnan(kept["a"]).mean() == pytest.approx(0.25, abs=0.05)
-    made = joint_draw(fitted(data, NAMES, filled), filled, NAMES, data, data, 0, 4000, rng)
+    made = joint_draw(fit_mixture(data, NAMES, filled), filled, NAMES, data, data, 0, 4000, rng)
     assert not any(np.isnan(made[name]).any() for name in NAMES)
     assert np.mean(made["a"] == made["b"]) > 0.88, "values that were missing go with the others too"
 
@@ -111,7 +111,7 @@ def test_what_is_missing_more_often_in_one_class_does_not_bias_what_is_filled() 
     frame = data.frame.copy()
     frame.loc[frame.index[holes], "a"] = np.nan
     gaps, spec = Microdata(data.schema, frame), DpmpmSpec(**QUICK, missing="filled")
-    fit = fitted(gaps, NAMES, spec, draws=8)
+    fit = fit_mixture(gaps, NAMES, spec, draws=8)
     shares = [joint_draw(fit, spec, NAMES, gaps, gaps, i, 3000, np.random.default_rng(i))["a"].mean() for i in range(8)]
     assert np.mean(shares) == pytest.approx(data.numbers("a").mean(), abs=0.03)
     assert abs(np.nanmean(gaps.numbers("a")) - data.numbers("a").mean()) > 0.1, (
@@ -121,7 +121,7 @@ def test_what_is_missing_more_often_in_one_class_does_not_bias_what_is_filled() 
 
 @pytest.mark.slow
 def test_the_chains_are_judged_and_shown() -> None:
-    fit = fitted(table(), NAMES, DpmpmSpec(**QUICK))
+    fit = fit_mixture(table(), NAMES, DpmpmSpec(**QUICK))
     assert isinstance(fit.trace, ChainTrace)
     assert fit.trace.parameters == ("occupied classes", "alpha", "log likelihood")
     said = {(one.name, one.parameter): one for one in fit.diagnostics}
@@ -134,10 +134,10 @@ def test_the_chains_are_judged_and_shown() -> None:
 
 @pytest.mark.slow
 def test_a_mixture_that_is_too_small_for_the_data_warns() -> None:
-    fit = fitted(table(), NAMES, DpmpmSpec(**{**QUICK, "classes": 2}))
+    fit = fit_mixture(table(), NAMES, DpmpmSpec(**{**QUICK, "classes": 2}))
     found = next(one for one in fit.diagnostics if one.name == "largest")
     assert (found.value, found.passed) == (2.0, False)
-    roomy = fitted(table(), NAMES, DpmpmSpec(**{**QUICK, "classes": 30}))
+    roomy = fit_mixture(table(), NAMES, DpmpmSpec(**{**QUICK, "classes": 30}))
     assert next(one for one in roomy.diagnostics if one.name == "largest").passed
 
 
@@ -145,7 +145,7 @@ def test_chains_that_do_not_agree_are_refused_with_what_they_left() -> None:
     spec = DpmpmSpec(classes=20, sweeps=40, burn_in=20, max_sweeps=100)
     reached = r"has not converged: (r_hat|effective_sample_size) is .* after 80 sweeps of each chain; raise max_sweeps \(100\)"
     with pytest.raises(NotConverged, match=reached) as refused:
-        fitted(table(), NAMES, spec)
+        fit_mixture(table(), NAMES, spec)
     assert refused.value.left is not None
     assert isinstance(refused.value.left.trace, ChainTrace)
 
@@ -162,8 +162,8 @@ def sweeps_used(fit: Fit) -> float | None:
 def test_chains_that_do_not_agree_continue_until_they_do() -> None:
     spec = DpmpmSpec(classes=8, sweeps=200, burn_in=100)
     with pytest.raises(NotConverged, match="after 200 sweeps of each chain"):
-        fitted(table(200), NAMES, replace(spec, max_sweeps=200), seed=UNLUCKY)
-    fit = fitted(table(200), NAMES, spec, seed=UNLUCKY)
+        fit_mixture(table(200), NAMES, replace(spec, max_sweeps=200), seed=UNLUCKY)
+    fit = fit_mixture(table(200), NAMES, spec, seed=UNLUCKY)
     assert sweeps_used(fit) == 1600
     assert fit.arrays["sweep"].min() > 800, "draws are of the second half"
     held = [one for one in fit.diagnostics if one.name in ("r_hat", "effective_sample_size")]
@@ -174,7 +174,7 @@ def test_chains_that_do_not_agree_continue_until_they_do() -> None:
 @pytest.mark.slow
 def test_chains_that_agree_at_once_do_not_depend_on_the_limit() -> None:
     spec = DpmpmSpec(classes=8, sweeps=1600, burn_in=800, max_sweeps=1600)
-    one, other = (fitted(table(200), NAMES, own, seed=UNLUCKY) for own in (spec, replace(spec, max_sweeps=64_000)))
+    one, other = (fit_mixture(table(200), NAMES, own, seed=UNLUCKY) for own in (spec, replace(spec, max_sweeps=64_000)))
     assert sweeps_used(one) == sweeps_used(other) == 1600
     assert one.diagnostics == other.diagnostics
     assert all(np.array_equal(array, other.arrays[name]) for name, array in one.arrays.items())
@@ -183,7 +183,7 @@ def test_chains_that_agree_at_once_do_not_depend_on_the_limit() -> None:
 def test_chains_that_may_disagree_do_not_continue() -> None:
     spec = DpmpmSpec(classes=20, sweeps=40, burn_in=20)
     assert (spec.most_sweeps, replace(spec, accept_unconverged=True).most_sweeps) == (40_960, 40)
-    assert sweeps_used(fitted(table(100), NAMES, replace(spec, accept_unconverged=True))) == 40
+    assert sweeps_used(fit_mixture(table(100), NAMES, replace(spec, accept_unconverged=True))) == 40
     kept = replace(spec, keep_chains=True).chain_bytes(table(10))
     assert kept == 40_960 / 40 * replace(spec, keep_chains=True, accept_unconverged=True).chain_bytes(table(10))
 
@@ -210,7 +210,7 @@ def test_numbers_need_bins_and_more_datasets_than_sweeps_are_refused() -> None:
     with pytest.raises(BadInput, match="say how it is cut"):
         check_data(table(), ("g", "x"), DpmpmSpec(**QUICK), "s")
     with pytest.raises(BadInput, match="40 sweeps are left for 41 datasets"):
-        fitted(table(), NAMES, DpmpmSpec(classes=4, sweeps=40, burn_in=20, accept_unconverged=True), draws=41)
+        fit_mixture(table(), NAMES, DpmpmSpec(classes=4, sweeps=40, burn_in=20, accept_unconverged=True), draws=41)
 
 
 @pytest.mark.slow
@@ -258,7 +258,7 @@ def test_no_record_is_drawn_that_cannot_be(missing: str, predictors: tuple[str, 
     found = []
     for conditions in (IMPOSSIBLE["impossible"], ()):
         spec = DpmpmSpec(**{**IMPOSSIBLE, "impossible": conditions}, missing=missing, predictors=predictors)
-        fit = fitted(data, targets, spec)
+        fit = fit_mixture(data, targets, spec)
         made = {name: data.numbers(name) for name in predictors}
         made |= {
             name: np.asarray(values)
@@ -287,7 +287,7 @@ def test_what_is_filled_in_knows_what_cannot_be() -> None:
     frame.loc[frame["age"] < 15, "works"] = None
     gaps, targets = Microdata(data.schema, frame), ("age", "married", "works")
     spec = DpmpmSpec(**IMPOSSIBLE, missing="filled")
-    fit = fitted(gaps, targets, spec, draws=6)
+    fit = fit_mixture(gaps, targets, spec, draws=6)
     shares = [
         np.mean(joint_draw(fit, spec, targets, gaps, gaps, i, 3000, np.random.default_rng(i))["works"])
         for i in range(6)
@@ -296,7 +296,7 @@ def test_what_is_filled_in_knows_what_cannot_be() -> None:
     expected = np.nanmean(data.numbers("works")[grown]) * grown.mean()
     assert np.mean(shares) == pytest.approx(expected, abs=0.03)
     loose = DpmpmSpec(**{**IMPOSSIBLE, "impossible": ()}, missing="filled")
-    fit = fitted(gaps, targets, loose, draws=2)
+    fit = fit_mixture(gaps, targets, loose, draws=2)
     assert (
         np.mean(joint_draw(fit, loose, targets, gaps, gaps, 0, 3000, np.random.default_rng(1))["works"])
         > expected + 0.05
@@ -334,7 +334,7 @@ def test_a_condition_on_a_variable_of_no_target_and_no_predictor_is_refused() ->
 def test_a_kept_record_that_leaves_nothing_possible_is_refused() -> None:
     data = mixed()
     spec = DpmpmSpec(**IMPOSSIBLE, predictors=("age", "married"))
-    fit = fitted(data, ("works",), spec)
+    fit = fit_mixture(data, ("works",), spec)
     frame = data.frame.copy()
     frame.loc[frame.index[:2], ["age", "married"]] = [3.0, "yes"]
     with pytest.raises(BadInput, match="no combination that can be"):

@@ -44,7 +44,7 @@ def recipe(parameters: str = "drawn", m: int = 3, **measure: Any) -> Recipe:
     )
 
 
-def made(of: Recipe, n: int, seed: int = 1) -> Microdata:
+def draw_confidential_data(of: Recipe, n: int, seed: int = 1) -> Microdata:
     rng = np.random.default_rng(seed)
     age = rng.integers(12, 22, n)
     place = np.array(["a", "b", "c"])[(rng.random(n) * (2 + age / 22)).astype(int) % 3]
@@ -52,7 +52,7 @@ def made(of: Recipe, n: int, seed: int = 1) -> Microdata:
     return conform_to_schema(pd.DataFrame({"age": age, "place": place, "colour": colour}), of.schema)
 
 
-def released(of: Recipe, data: Microdata) -> tuple[Microdata, ...]:
+def synthesise_datasets(of: Recipe, data: Microdata) -> tuple[Microdata, ...]:
     """The datasets of a run that measures nothing: they are the same."""
     return execute_run(replace(of, measures=()), data, key=PUBLIC).releases
 
@@ -99,14 +99,14 @@ def integral(stratum: StratumRelease, draw: int, rng: np.random.Generator, draws
 @pytest.mark.study
 def test_a_dataset_is_as_probable_as_the_integral_says() -> None:
     of = recipe()
-    data = made(of, 120)
-    for model in models(of, data, released(of, data)):
+    data = draw_confidential_data(of, 120)
+    for model in models(of, data, synthesise_datasets(of, data)):
         (stratum,) = model.strata
         found = [integral(stratum, draw, np.random.default_rng(draw)) for draw in range(3)]
         assert stratum.fitted_likelihood == pytest.approx(found, abs=0.05)
 
 
-def changed(
+def put_guess(
     data: Microdata, record: int, guesses: IntruderGuesses, r: int, g: int
 ) -> tuple[Microdata, IntruderGuesses]:
     """The data with a guess, and that guess as what they say."""
@@ -124,14 +124,14 @@ def relative(found: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def test_guesses_are_weighed_as_the_integrals_of_fits_anew_say() -> None:
     """The control is the weighing of coefficients at the maximum: it is far from the integrals."""
     of = recipe()
-    data, records = made(of, 150), np.array([0, 7, 11])
-    releases = released(of, data)
+    data, records = draw_confidential_data(of, 150), np.array([0, 7, 11])
+    releases = synthesise_datasets(of, data)
     fitted, guesses = models(of, data, releases), every_guess(records)
     found = relative(total_plausibility(fitted, guesses).likelihood.sum(axis=2))
     exact = np.empty(found.shape)
     for r, record in enumerate(records):
         for g in range(GUESSES):
-            anew = [model.refit(changed(data, record, guesses, r, g)[0]) for model in fitted]
+            anew = [model.refit(put_guess(data, record, guesses, r, g)[0]) for model in fitted]
             rng = [np.random.default_rng(draw) for draw in range(3)]  # the same draws for all guesses
             exact[r, g] = sum(integral(one.strata[0], draw, rng[draw]) for one in anew for draw in range(3))
     exact = relative(exact)
@@ -144,13 +144,13 @@ def test_guesses_are_weighed_as_the_integrals_of_fits_anew_say() -> None:
 
 def step_error(n: int) -> tuple[float, float]:
     of = recipe()
-    data, records = made(of, n), np.arange(2)
-    fitted, guesses = models(of, data, released(of, data)), every_guess(records)
+    data, records = draw_confidential_data(of, n), np.arange(2)
+    fitted, guesses = models(of, data, synthesise_datasets(of, data)), every_guess(records)
     found = relative(total_plausibility(fitted, guesses).likelihood.sum(axis=2))
     exact = np.empty(found.shape)
     for r, record in enumerate(records):
         for g in range(GUESSES):
-            other, own = changed(data, record, guesses, r, g)
+            other, own = put_guess(data, record, guesses, r, g)
             exact[r, g] = total_plausibility([model.refit(other) for model in fitted], own).likelihood.sum()
     return float(np.abs(found - relative(exact)).max()), float(np.abs(relative(exact)).max())
 
@@ -167,8 +167,10 @@ def test_the_step_is_near_a_fit_anew_and_nearer_with_more_records() -> None:
 def believed_truth(parameters: str, seed: int) -> float:
     """The mean posterior probability of the truth, all guesses alike before, of the first 60 records."""
     of, records = recipe(parameters, 8), np.arange(60)
-    data = made(of, 150, seed)
-    found = total_plausibility(models(of, data, released(of, data)), every_guess(records)).likelihood.sum(axis=2)
+    data = draw_confidential_data(of, 150, seed)
+    found = total_plausibility(models(of, data, synthesise_datasets(of, data)), every_guess(records)).likelihood.sum(
+        axis=2
+    )
     truth = (data.numbers("place") * 2 + data.numbers("colour"))[records].astype(int)
     return float(np.exp(found - logsumexp(found, axis=1, keepdims=True))[records, truth].mean())
 
@@ -183,8 +185,8 @@ def test_drawn_coefficients_give_away_less_than_the_maximum_and_not_nothing() ->
 def test_log_probabilities_are_those_of_the_mode() -> None:
     """The mode is one: no coefficients nearby make the dataset and themselves more probable."""
     of = recipe(m=1)
-    data = made(of, 90)
-    releases = released(of, data)
+    data = draw_confidential_data(of, 90)
+    releases = synthesise_datasets(of, data)
     (model, _) = models(of, data, releases)
     (stratum,) = model.strata
     x, mode, hessian = stratum.released[0].x, stratum.drawn_modes[0], stratum.model.factor @ stratum.model.factor.T

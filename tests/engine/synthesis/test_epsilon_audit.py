@@ -56,20 +56,20 @@ def least_epsilon(scores: tuple[np.ndarray, np.ndarray]) -> float:
     return bound
 
 
-def attacked(made: Callable[[Microdata, int], np.ndarray]) -> float:
+def attacked(fit_and_draw: Callable[[Microdata, int], np.ndarray]) -> float:
     """The bound by counting the person's values in a release of the table with and without."""
-    return least_epsilon((made(data_of([*CROWD, PERSON]), 1), made(data_of(CROWD), 2)))
+    return least_epsilon((fit_and_draw(data_of([*CROWD, PERSON]), 1), fit_and_draw(data_of(CROWD), 2)))
 
 
 def one_record(spec: PerturbedGibbsSpec) -> Callable[[Microdata, int], np.ndarray]:
     """How many of a drawn record's values are the person's, over many releases of one record."""
 
-    def made(data: Microdata, seed: int) -> np.ndarray:
+    def fit_and_draw(data: Microdata, seed: int) -> np.ndarray:
         fit = pegs.perturbed_gibbs(data, NAMES, spec, Run(np.random.default_rng(seed)), 1)
         drawn = pegs.joint_draw(fit, spec, NAMES, data, data, 0, RUNS, np.random.default_rng(seed))
         return np.asarray(drawn["a"]) + np.asarray(drawn["b"])
 
-    return made
+    return fit_and_draw
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 5.0])
@@ -83,12 +83,12 @@ def test_no_attack_proves_more_than_a_record_is_said_to_cost(epsilon: float) -> 
 def test_nor_more_than_a_block_with_reset_costs(epsilon: float) -> None:
     spec = PerturbedGibbsSpec(epsilon=epsilon, hash_size=1, reset=True, block=3)
 
-    def made(data: Microdata, seed: int) -> np.ndarray:
+    def fit_and_draw(data: Microdata, seed: int) -> np.ndarray:
         fit = pegs.perturbed_gibbs(data, NAMES, spec, Run(np.random.default_rng(seed)), 1)
         drawn = pegs.joint_draw(fit, spec, NAMES, data, data, 0, 3 * RUNS, np.random.default_rng(seed))
         return (np.asarray(drawn["a"]) + np.asarray(drawn["b"])).reshape(RUNS, 3).sum(axis=1)
 
-    bound = attacked(made)
+    bound = attacked(fit_and_draw)
     assert bound <= epsilon
     print(f"claimed {epsilon:g} a block, proved {bound:.3f}")
 
@@ -164,11 +164,11 @@ VARIANTS: dict[str, tuple[Callable[[Microdata, int], np.ndarray], Microdata, Mic
 def test_no_variant_gives_away_more_than_it_says_and_each_is_found_out_with_too_little_noise(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, own, less = VARIANTS[name]
-    bound = least_epsilon((made(own, 1), made(less, 2)))
+    fit_and_draw, own, less = VARIANTS[name]
+    bound = least_epsilon((fit_and_draw(own, 1), fit_and_draw(less, 2)))
     for module in (pegs, pmi):
         monkeypatch.setattr(module, "virtual_records", lambda *given: virtual_records(*given) / 100)
-    broken = least_epsilon((made(own, 1), made(less, 2)))
+    broken = least_epsilon((fit_and_draw(own, 1), fit_and_draw(less, 2)))
     print(f"{name}: claimed 0.5, proved {bound:.3f}; with a hundredth of the noise {broken:.3f}")
     assert bound <= 0.5 < broken
 
@@ -197,13 +197,13 @@ def test_l_diversity_has_no_epsilon_and_an_attack_shows_that_it_has_none() -> No
     rows = [(0, 0), (1, 1)] * 200
     assert isinstance(pegs.account(ordered_data(rows), NAMES, spec, 1, 1), NoAccount)
 
-    def made(rows: list[tuple[int, int]], seed: int) -> np.ndarray:
+    def fit_and_draw(rows: list[tuple[int, int]], seed: int) -> np.ndarray:
         data = ordered_data(rows)
         fit = pegs.perturbed_gibbs(data, ("a",), spec, Run(np.random.default_rng(seed)), 1)
         drawn = pegs.joint_draw(fit, spec, ("a",), data, data, 0, 2 * RUNS, np.random.default_rng(seed))
         return np.asarray(drawn["a"]) == 2
 
-    bound = least_epsilon((made([*rows, (2, 2)], 1), made(rows, 2)))
+    bound = least_epsilon((fit_and_draw([*rows, (2, 2)], 1), fit_and_draw(rows, 2)))
     print(f"l-diversity, no claim: proved {bound:.3f}")
     assert bound > 3
 
@@ -220,7 +220,7 @@ def test_the_audit_comes_near_the_claim_where_all_is_worst() -> None:
     rows = [0] * 400
     schema = Schema((Variable("a", Kind.BINARY, levels=("0", "1")),))
 
-    def made(codes: list[int], seed: int) -> np.ndarray:
+    def fit_and_draw(codes: list[int], seed: int) -> np.ndarray:
         data = Microdata(schema, pd.DataFrame({"a": pd.Categorical.from_codes(codes, ["0", "1"])}))
         spec = PerturbedGibbsSpec(epsilon=1.0)
         fit = pegs.perturbed_gibbs(data, ("a",), spec, Run(np.random.default_rng(seed)), 1)
@@ -228,6 +228,6 @@ def test_the_audit_comes_near_the_claim_where_all_is_worst() -> None:
             pegs.joint_draw(fit, spec, ("a",), data, data, 0, 2_000_000, np.random.default_rng(seed))["a"]
         )
 
-    bound = least_epsilon((made([*rows, 1], 1), made(rows, 2)))
+    bound = least_epsilon((fit_and_draw([*rows, 1], 1), fit_and_draw(rows, 2)))
     print(f"claimed 1, proved {bound:.3f}")
     assert 0.8 < bound <= 1.0

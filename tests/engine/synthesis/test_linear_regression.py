@@ -37,7 +37,7 @@ def example(
     return table(bounds, kind, group=group, x=x, y=np.abs(np.rint(y)) if kind is Kind.COUNT else y)
 
 
-def run_of(seed: int = 3) -> Run:
+def seeded_run(seed: int = 3) -> Run:
     return Run(np.random.default_rng(seed))
 
 
@@ -49,7 +49,7 @@ def one_draw_fit(coefficients: list[float], sigma: float) -> Fit:
 def test_recovers_the_coefficients_that_made_the_data() -> None:
     data = example()
     spec = LinearRegressionSpec(predictors=("group", "x"))
-    fit = linear_regression(data, "y", spec, run_of(), 200)
+    fit = linear_regression(data, "y", spec, seeded_run(), 200)
     assert fit.arrays["coefficients"].shape == (200, 3)
     assert fit.arrays["sigma"].shape == (200,)
     named = {(d.name, d.parameter): d.value for d in fit.diagnostics}
@@ -69,7 +69,7 @@ def test_a_prior_that_outweighs_the_records_fails_its_diagnostics(settings: dict
     y = np.random.default_rng(1).normal(150.0, 200.0, 5000)
     data = table(None, Kind.CONTINUOUS, group=["a", "b"] * 2500, x=np.arange(5000.0), y=y)
     spec = LinearRegressionSpec.from_table({"predictors": ["group", "x"], **settings}, "")
-    found = failed(linear_regression(data, "y", spec, run_of(), 1))
+    found = failed(linear_regression(data, "y", spec, seeded_run(), 1))
     assert (("prior_shift", "intercept") in found) == warns
     assert (("prior_weight", "intercept") in found) == warns
     assert bool(found) == warns
@@ -78,14 +78,14 @@ def test_a_prior_that_outweighs_the_records_fails_its_diagnostics(settings: dict
 def test_the_published_prior_passes_where_the_paper_uses_it() -> None:
     """A logarithm of a price: a response and coefficients of size 1 to 5."""
     assert not failed(
-        linear_regression(example(300), "y", LinearRegressionSpec(predictors=("group", "x")), run_of(), 1)
+        linear_regression(example(300), "y", LinearRegressionSpec(predictors=("group", "x")), seeded_run(), 1)
     )
 
 
 def test_a_shift_is_the_distance_from_least_squares_in_standard_errors() -> None:
     data = example(40)
     spec = LinearRegressionSpec(predictors=("group", "x"), prior_sd=0.3)
-    fit = linear_regression(data, "y", spec, run_of(), 1)
+    fit = linear_regression(data, "y", spec, seeded_run(), 1)
     x = np.column_stack([np.ones(40), data.column("group") == "b", data.numbers("x")]).astype(float)
     beta, rss = np.linalg.lstsq(x, data.numbers("y"))[:2]
     errors = np.sqrt(rss[0] / 37 * np.diag(np.linalg.inv(x.T @ x)))
@@ -143,22 +143,22 @@ def in_units(data: Microdata, of_y: float, of_x: float, origin: float) -> Microd
 def test_with_the_scaled_prior_a_release_does_not_depend_on_units(of_y: float, of_x: float, origin: float) -> None:
     data = example(500)
 
-    def released(prior: str, confidential: Microdata) -> np.ndarray:
+    def fit_and_draw(prior: str, confidential: Microdata) -> np.ndarray:
         spec = LinearRegressionSpec.from_table({"predictors": ["group", "x"], "prior": prior}, "")
-        fit = linear_regression(confidential, "y", spec, run_of(), 1)
+        fit = linear_regression(confidential, "y", spec, seeded_run(), 1)
         return draw(fit, spec, "y", confidential, confidential, 0, np.random.default_rng(4))
 
     moved = in_units(data, of_y, of_x, origin)
     scale = of_y * np.abs(data.numbers("y")).max()
     difference = {
-        p: np.abs(released(p, moved) - of_y * released(p, data)).max() / scale for p in ("scaled", "published")
+        p: np.abs(fit_and_draw(p, moved) - of_y * fit_and_draw(p, data)).max() / scale for p in ("scaled", "published")
     }
     assert difference["scaled"] < 1e-9
     assert difference["published"] > 1e-7
 
 
 def test_posterior_draws_are_independent_of_each_other() -> None:
-    fit = linear_regression(example(100), "y", LinearRegressionSpec(predictors=("x",)), run_of(), 2000)
+    fit = linear_regression(example(100), "y", LinearRegressionSpec(predictors=("x",)), seeded_run(), 2000)
     sigma = fit.arrays["sigma"]
     assert abs(np.corrcoef(sigma[1:], sigma[:-1])[0, 1]) < 4 / np.sqrt(2000)
 
@@ -262,7 +262,7 @@ def test_data_that_cannot_be_modelled_are_refused_before_anything_runs(
 def test_a_fit_refuses_what_the_check_refuses() -> None:
     data = table(None, Kind.CONTINUOUS, group=["a", "b", "b"], x=[1.0, 2, 3], y=[-1.0, 2, 3])
     with pytest.raises(BadInput, match="undefined for 1 record"):
-        linear_regression(data, "y", LinearRegressionSpec(transform="log"), run_of(), 1)
+        linear_regression(data, "y", LinearRegressionSpec(transform="log"), seeded_run(), 1)
 
 
 RECIPE = """
@@ -330,10 +330,10 @@ def test_a_table_of_many_blocks_has_the_same_posterior(
     if weighted:
         data = data.with_weights(np.where(np.arange(300) % 7 == 0, 0.0, np.linspace(0.1, 1, 300)))
     spec = LinearRegressionSpec(**settings)  # type: ignore[arg-type]
-    whole = linear_regression(data, "y", spec, run_of(), 5)
+    whole = linear_regression(data, "y", spec, seeded_run(), 5)
     drawn = draw(whole, spec, "y", data, data, 2, np.random.default_rng(1))
     monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", 111)
-    found = linear_regression(data, "y", spec, run_of(), 5)
+    found = linear_regression(data, "y", spec, seeded_run(), 5)
     for one, other in zip(found.diagnostics, whole.diagnostics, strict=True):
         assert (one.name, one.parameter, one.passed) == (other.name, other.parameter, other.passed)
         assert one.value == pytest.approx(other.value, rel=1e-7, abs=1e-9)
@@ -350,7 +350,7 @@ def test_draws_from_many_blocks_do_not_hang_on_the_order_of_the_records(
     data = Microdata(data.schema, data.frame.assign(y=data.frame["y"].abs() + 0.01))
     moved = Microdata(data.schema, data.frame.sample(frac=1, random_state=1).reset_index(drop=True))
     spec = LinearRegressionSpec(**settings)  # type: ignore[arg-type]
-    one, other = (linear_regression(own, "y", spec, run_of(), 5).arrays["coefficients"] for own in (data, moved))
+    one, other = (linear_regression(own, "y", spec, seeded_run(), 5).arrays["coefficients"] for own in (data, moved))
     assert one == pytest.approx(other, rel=1e-6, abs=1e-9)
 
 
@@ -361,7 +361,7 @@ def test_coefficients_from_many_blocks_have_the_moments_of_the_posterior(
     monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", 111)
     data = example(300)
     spec = LinearRegressionSpec.from_table({"predictors": ["group", "x"], "prior": prior}, "")
-    fit = linear_regression(data, "y", spec, run_of(), 20_000)
+    fit = linear_regression(data, "y", spec, seeded_run(), 20_000)
     named = {(d.name, d.parameter): d.value for d in fit.diagnostics}
     for own, parameter in zip(fit.arrays["coefficients"].T, ("intercept", "group=b", "x"), strict=True):
         mean, sd = named["posterior_mean", parameter], named["posterior_sd", parameter]

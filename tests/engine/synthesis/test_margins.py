@@ -65,7 +65,7 @@ def planned(frame: pd.DataFrame | None = None, **step: Any) -> tuple[Recipe, Mic
     return recipe, conform_to_schema(frame, recipe.schema, MissingPolicy.KEEP if gaps else MissingPolicy.REFUSE)
 
 
-def made(recipe: Recipe, data: Microdata) -> tuple[Fit, pd.DataFrame]:
+def fit_and_draw(recipe: Recipe, data: Microdata) -> tuple[Fit, pd.DataFrame]:
     check_steps(recipe, data)
     fit = fit_model(recipe, 0, data, key=KEY)
     return fit, draw_dataset(recipe, 1, data, [fit], key=KEY).frame
@@ -82,7 +82,7 @@ def apart(one: pd.DataFrame, other: pd.DataFrame, a: str, b: str) -> float:
 
 def test_kept_pairs_are_kept_and_no_other() -> None:
     recipe, data = planned(margins=["area : sex", "sex : age"], limit=10)
-    fit, released = made(recipe, data)
+    fit, released = fit_and_draw(recipe, data)
     assert len(released) == 5_000
     assert apart(released, data.frame, "area", "sex") < 0.01
     assert apart(released, data.frame, "sex", "age") < 0.01
@@ -110,10 +110,10 @@ def test_impossible_combinations_and_missing_values() -> None:
     recipe, data = planned(
         table(gaps=0.2), margins=["area : sex", "age : pay"], impossible=["age < 15 & pay >= 1000"], limit=5
     )
-    _, released = made(recipe, data)
+    _, released = fit_and_draw(recipe, data)
     assert not ((released["age"] < 15) & (released["pay"] >= 1000)).any()
     assert released["pay"].isna().mean() == pytest.approx(data.frame["pay"].isna().mean(), abs=0.01)
-    _, loose = made(*planned(table(gaps=0.2), margins=["area : sex"], limit=5))
+    _, loose = fit_and_draw(*planned(table(gaps=0.2), margins=["area : sex"], limit=5))
     assert ((loose["age"] < 15) & (loose["pay"] >= 1000)).any(), "the control: without the condition"
 
 
@@ -131,10 +131,10 @@ def test_survey_weights_count_the_population() -> None:
 @pytest.mark.parametrize("selection", ["aim", "mst", "pairs"])
 def test_much_epsilon_keeps_relations_and_little_does_not(selection: str) -> None:
     recipe, data = planned(epsilon=100.0, selection=selection)
-    _, released = made(recipe, data)
+    _, released = fit_and_draw(recipe, data)
     assert apart(released, data.frame, "area", "sex") < 0.03
     assert released["age"].corr(released["pay"]) > 0.7
-    _, noisy = made(*planned(epsilon=0.001, selection=selection))
+    _, noisy = fit_and_draw(*planned(epsilon=0.001, selection=selection))
     assert apart(noisy, data.frame, "area", "sex") > 0.1, "the control: nearly nothing is known"
 
 
@@ -204,12 +204,12 @@ def test_a_tree_and_soft_records_draw_no_level_that_no_table_shows(monkeypatch: 
     recipe, data = planned(frame, selection="pairs", audit=False)
     monkeypatch.setattr(margins, "LARGEST_TABLE", 0)
     monkeypatch.setattr(margins, "SOFT_STEPS", 60)
-    fit, released = made(recipe, data)
+    fit, released = fit_and_draw(recipe, data)
     assert "soft" in fit.arrays
     assert set(released["area"]) == {"city", "town"}
     monkeypatch.setattr(margins, "LARGEST_TABLE", 70)
     recipe, data = planned(frame, margins=["area : sex", "sex : age"], audit=False)
-    fit, released = made(recipe, data)
+    fit, released = fit_and_draw(recipe, data)
     assert "clique/0.1" in fit.arrays
     assert set(released["area"]) == {"city", "town"}
     assert apart(released, data.frame, "area", "sex") < 0.01
@@ -258,7 +258,7 @@ def test_a_file_without_declared_levels_and_bounds_is_private_too() -> None:
     assert cost.rho == pytest.approx(largest_rho(3.0, cost.delta / 2))
     assert cost.rho == pytest.approx(sum(cost.parts.values()))
     assert cost.parts["levels and ranges"] == pytest.approx(0.1 * cost.rho)
-    fit, released = made(recipe, data)
+    fit, released = fit_and_draw(recipe, data)
     assert set(released["area"]) == {"city", "town", "village"}
     assert released["pay"].max() < 10_000, "the control is the largest value, 9e7"
     assert apart(released, frame, "area", "sex") < 0.05
@@ -324,7 +324,7 @@ def test_no_unit_is_counted_with_more_records_than_was_said() -> None:
         for at in np.flatnonzero(margins.choose_counted_records(data, spec, np.random.default_rng(seed))[6:46])
     }
     assert len(first) > 25, "which records are taken is chance"
-    fit, released = made(recipe, data)
+    fit, released = fit_and_draw(recipe, data)
     (left_out,) = (one for one in fit.diagnostics if one.name == "records_beyond_those_of_a_unit")
     assert left_out.value == len(frame) - counted.sum()
     assert set(owners).isdisjoint(released.astype(str).to_numpy().ravel())

@@ -56,19 +56,21 @@ def table(n: int = 800, seed: int = 1) -> Microdata:
     return conform_to_schema(frame(n, seed), SCHEMA)
 
 
-def fitted(data: Microdata, target: str, spec: MultinomialLogisticSpec, draws: int = 3) -> model.Fit:
+def fit_regression(data: Microdata, target: str, spec: MultinomialLogisticSpec, draws: int = 3) -> model.Fit:
     model.check_data(data, target, spec, "synthesis[0]")
     return model.multinomial_logistic(data, target, spec, Run(np.random.default_rng(1)), draws)
 
 
-def drawn(data: Microdata, target: str, spec: MultinomialLogisticSpec, released: Microdata | None = None) -> np.ndarray:
-    fit = fitted(data, target, spec)
+def fit_and_draw(
+    data: Microdata, target: str, spec: MultinomialLogisticSpec, released: Microdata | None = None
+) -> np.ndarray:
+    fit = fit_regression(data, target, spec)
     return np.asarray(model.draw(fit, spec, target, data, released or data, 0, np.random.default_rng(2)))
 
 
 def test_the_maximum_in_each_stratum_is_that_of_statsmodels() -> None:
     data, spec = table(), MultinomialLogisticSpec(predictors=("age", "home"), strata="sex", penalty=0.0)
-    fit = fitted(data, "race", spec)
+    fit = fit_regression(data, "race", spec)
     raw = data.frame
     for number, sex in enumerate("fm"):
         own = raw[raw["sex"] == sex]
@@ -103,7 +105,7 @@ def test_datasets_have_the_probabilities_of_the_model() -> None:
     data, spec = table(3000, 3), MultinomialLogisticSpec(predictors=("age", "sex"))
     (records,) = model.records_by_stratum(data, "race", spec)
     expected = np.exp(records.fit(spec.penalty).class_log_probabilities(records.x))
-    fit, rng, counts = fitted(data, "race", spec), np.random.default_rng(4), np.zeros((2, 3))
+    fit, rng, counts = fit_regression(data, "race", spec), np.random.default_rng(4), np.zeros((2, 3))
     young = data.numbers("age") < 15
     for _ in range(30):
         values = model.draw(fit, spec, "race", data, data, 0, rng).astype(int)
@@ -117,15 +119,15 @@ def test_datasets_have_the_probabilities_of_the_model() -> None:
 
 def test_groups_of_the_target_keep_records_in_their_group_and_draw_its_levels_alone() -> None:
     data, spec = table(), MultinomialLogisticSpec(predictors=("age", "sex"), groups=GROUPS)
-    values, own = drawn(data, "home", spec), data.numbers("home")
+    values, own = fit_and_draw(data, "home", spec), data.numbers("home")
     large = np.isin(own, [4, 5])
     assert np.isin(values[large], [4, 5]).all()
     assert np.isin(values[~large], [0, 1, 2, 3]).all()
     assert set(values) == set(range(6))
     assert (values != own).mean() > 0.3
-    free = drawn(data, "home", MultinomialLogisticSpec(predictors=("age", "sex")))
+    free = fit_and_draw(data, "home", MultinomialLogisticSpec(predictors=("age", "sex")))
     assert not np.isin(free[large], [4, 5]).all(), "without groups they are left"
-    fit = fitted(data, "home", spec)
+    fit = fit_regression(data, "home", spec)
     assert fit.arrays["0.classes"].tolist() == [4, 5]
     assert {d.parameter for d in fit.diagnostics} == {"large", "others"}
 
@@ -134,7 +136,7 @@ def test_only_levels_that_a_stratum_has_are_drawn_in_it() -> None:
     raw = frame(600, 5)
     raw.loc[(raw["sex"] == "f") & (raw["race"] == "z"), "race"] = "x"
     data = conform_to_schema(raw, SCHEMA)
-    values = drawn(data, "race", MultinomialLogisticSpec(predictors=("age",), strata="sex"))
+    values = fit_and_draw(data, "race", MultinomialLogisticSpec(predictors=("age",), strata="sex"))
     assert set(values[(raw["sex"] == "f").to_numpy()]) == {0, 1}
     assert set(values[(raw["sex"] == "m").to_numpy()]) == {0, 1, 2}
 
@@ -208,7 +210,7 @@ def test_a_release_has_as_few_copies_as_independent_draws_and_a_single_valued_st
     (records,) = model.records_by_stratum(data, "home", spec)
     p = np.exp(records.fit(spec.penalty).class_log_probabilities(records.x))
     own = data.numbers("home").astype(int)
-    same = int((drawn(data, "home", spec) == own).sum())
+    same = int((fit_and_draw(data, "home", spec) == own).sum())
     assert stats.binomtest(same, 2000, float(p[np.arange(2000), own].mean())).pvalue > 1e-3
 
 
@@ -221,9 +223,9 @@ def with_gaps(n: int = 600) -> Microdata:
 
 def test_missing_values_are_drawn_as_a_level_or_filled() -> None:
     data = with_gaps()
-    kept = drawn(data, "race", MultinomialLogisticSpec(predictors=("age", "sex")))
+    kept = fit_and_draw(data, "race", MultinomialLogisticSpec(predictors=("age", "sex")))
     assert np.isnan(kept).mean() == pytest.approx(data.missing_mask("race").mean(), abs=0.05)
-    filled = drawn(data, "race", MultinomialLogisticSpec(predictors=("age", "sex"), missing="filled"))
+    filled = fit_and_draw(data, "race", MultinomialLogisticSpec(predictors=("age", "sex"), missing="filled"))
     assert not np.isnan(filled).any()
     (records,) = stratified_records(data, "race", ("age", "sex"), filled=True)
     assert len(records.rows) == int((~data.missing_mask("race")).sum())
@@ -236,7 +238,7 @@ def test_variables_that_lack_the_same_records_are_no_aliases() -> None:
     raw.loc[:30, ["age", "sex"]] = None
     data = conform_to_schema(raw, SCHEMA, MissingPolicy.KEEP)
     spec = MultinomialLogisticSpec(predictors=("age", "sex"))
-    fit = fitted(data, "race", spec)
+    fit = fit_regression(data, "race", spec)
     assert fit.arrays["0.kept"].tolist() == [True, True, True, True, False]
 
 
@@ -244,15 +246,15 @@ def test_drawn_parameters_differ_by_dataset_and_say_where_the_penalty_speaks() -
     raw = frame(400, 12)
     data = conform_to_schema(raw, SCHEMA)
     spec = MultinomialLogisticSpec(predictors=("age", "sex"), parameters="drawn")
-    fit = fitted(data, "race", spec, draws=4)
+    fit = fit_regression(data, "race", spec, draws=4)
     assert fit.arrays["0.coefficients"].shape == (4, 3, 3)
     assert len(np.unique(fit.arrays["0.coefficients"][:, 0, 1])) == 4
     shift = next(d for d in fit.diagnostics if d.name == "prior_shift")
     assert shift.passed
     raw["sex"] = np.where(raw["race"] == "x", "f", "m")
-    separated = fitted(conform_to_schema(raw, SCHEMA), "race", spec)
+    separated = fit_regression(conform_to_schema(raw, SCHEMA), "race", spec)
     assert next(d for d in separated.diagnostics if d.name == "prior_shift").passed is False
-    mle = fitted(conform_to_schema(raw, SCHEMA), "race", MultinomialLogisticSpec(predictors=("age", "sex")))
+    mle = fit_regression(conform_to_schema(raw, SCHEMA), "race", MultinomialLogisticSpec(predictors=("age", "sex")))
     assert all(d.passed is not False for d in mle.diagnostics)
     assert next(d for d in mle.diagnostics if d.name == "largest_coefficient").value < 10  # type: ignore[operator]
 
@@ -284,11 +286,11 @@ def test_records_that_are_alike_are_one_row_of_a_large_fit(
     if weighted and not own_groups:  # with its own groups the target carries values past the weights
         data = data.with_weights(np.where(np.arange(400) % 7 == 0, 0.0, np.linspace(0.1, 1, 400)))
     spec = MultinomialLogisticSpec.from_table(settings, "")
-    alone = fitted(data, target, spec)
+    alone = fit_regression(data, target, spec)
     made = model.draw(alone, spec, target, data, data, 0, np.random.default_rng(2))
     monkeypatch.setattr(stratified_logit, "MOST_ALONE", 0)
     monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", 50)
-    together = fitted(data, target, spec)
+    together = fit_regression(data, target, spec)
     assert model.records_by_stratum(data, target, spec)[0].x.shape[0] < len(data) / 2
     assert together.arrays.keys() == alone.arrays.keys()
     for name, array in alone.arrays.items():

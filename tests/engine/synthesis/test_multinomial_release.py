@@ -43,7 +43,7 @@ def recipe(m: int = 2, first: dict[str, Any] | None = None, **measure: Any) -> R
     )
 
 
-def made(of: Recipe, n: int, seed: int = 1, *, separated: bool = False) -> Microdata:
+def draw_confidential_data(of: Recipe, n: int, seed: int = 1, *, separated: bool = False) -> Microdata:
     """``separated``: nobody of the first sex is in the last place."""
     rng = np.random.default_rng(seed)
     age, sex = rng.integers(12, 22, n), rng.integers(0, 2, n)
@@ -57,7 +57,7 @@ def made(of: Recipe, n: int, seed: int = 1, *, separated: bool = False) -> Micro
     return conform_to_schema(raw, of.schema)
 
 
-def released(of: Recipe, data: Microdata) -> tuple[Microdata, ...]:
+def synthesise_datasets(of: Recipe, data: Microdata) -> tuple[Microdata, ...]:
     """The datasets of a run that measures nothing: they are the same."""
     return execute_run(replace(of, measures=()), data, key=PUBLIC).releases
 
@@ -82,8 +82,8 @@ def every_guess(records: np.ndarray[Any, Any]) -> IntruderGuesses:
 def errors(n: int, records: int = 6, *, separated: bool = False) -> tuple[float, float]:
     """The largest error of log p(Z | guess) - log p(Z | truth) by the step, and the largest of that itself."""
     of = recipe()
-    data = made(of, n, separated=separated)
-    releases = released(of, data)
+    data = draw_confidential_data(of, n, separated=separated)
+    releases = synthesise_datasets(of, data)
     fitted = models(of, data, releases)
     chosen = np.arange(records)
     guesses = every_guess(chosen)
@@ -114,8 +114,8 @@ def test_a_step_from_the_fit_is_near_a_fit_anew_and_nearer_with_more_records() -
 @pytest.mark.slow
 def test_the_likelihood_at_the_truth_is_that_of_the_fit() -> None:
     of = recipe()
-    data = made(of, 120)
-    releases = released(of, data)
+    data = draw_confidential_data(of, 120)
+    releases = synthesise_datasets(of, data)
     total = np.zeros(2)
     for target, predictors in (("place", ["age", "sex"]), ("colour", ["age", "sex", "place"])):
         design = CompletedDesign.from_terms(predictors, data)
@@ -131,7 +131,7 @@ def test_the_likelihood_at_the_truth_is_that_of_the_fit() -> None:
 
 def test_the_prediction_is_that_of_all_other_records() -> None:
     of = recipe()
-    data = made(of, 200)
+    data = draw_confidential_data(of, 200)
     fitted = models(of, data, [data])
     prior = total_plausibility(fitted, every_guess(np.array([3]))).prior[0]
     others = Microdata(data.schema, data.frame.drop(index=3).reset_index(drop=True))
@@ -152,7 +152,7 @@ def test_the_prediction_is_that_of_all_other_records() -> None:
 def test_a_guess_in_another_group_is_impossible_and_counts_as_no_guess() -> None:
     groups = {"groups": {"one": ["a", "b"], "two": ["c", "d"]}}
     of = recipe(first=groups, prior="uniform", guesses="all")
-    data = made(of, 200)
+    data = draw_confidential_data(of, 200)
     found = execute_run(of, data, key=PUBLIC)
     rows = {r.measure: r for r in found.rows if r.draw is None and r.method == "bayesian_posterior"}
     assert rows["prior_risk"].value == pytest.approx(1 / 6)
@@ -166,7 +166,7 @@ def test_a_guess_in_another_group_is_impossible_and_counts_as_no_guess() -> None
 @pytest.mark.slow
 def test_the_own_record_of_drawn_coefficients_is_not_asked_and_says_so() -> None:
     of = recipe(first={"parameters": "drawn"}, own_record=True)
-    data = made(of, 150)
+    data = draw_confidential_data(of, 150)
     rows = [r for r in execute_run(of, data, key=PUBLIC).rows if r.method == "bayesian_posterior"]
     assert rows
     assert all(r.value is None and 'parameters = "mle"' in r.reason for r in rows)
@@ -201,10 +201,10 @@ def own_record_anew(
 @pytest.mark.parametrize("weighted", [False, True])
 def test_what_a_record_s_own_released_values_say_is_that_of_fits_anew(weighted: bool) -> None:
     of = recipe()
-    data = made(of, 150)
+    data = draw_confidential_data(of, 150)
     weight = np.where(np.arange(150) % 3 == 0, 0.4, 1.0) if weighted else np.ones(150)
     data = data.with_weights(weight)
-    releases = released(of, data)
+    releases = synthesise_datasets(of, data)
     chosen = np.array([0, 1, 8])
     found = np.sum([m.own_record_log_likelihoods(every_guess(chosen)) for m in models(of, data, releases)], axis=0)  # type: ignore[attr-defined]
     for r, record in enumerate(chosen):
@@ -217,8 +217,8 @@ def test_what_a_record_s_own_released_values_say_is_that_of_fits_anew(weighted: 
 @pytest.mark.slow
 def test_a_record_of_weight_0_leaves_its_released_values_as_probable_whatever_is_guessed() -> None:
     of = recipe()
-    data = made(of, 120).with_weights(np.where(np.arange(120) == 2, 0.0, 1.0))
-    releases = released(of, data)
+    data = draw_confidential_data(of, 120).with_weights(np.where(np.arange(120) == 2, 0.0, 1.0))
+    releases = synthesise_datasets(of, data)
     (first, _) = models(of, data, releases)
     said = first.own_record_log_likelihoods(every_guess(np.array([2, 3])))  # type: ignore[attr-defined]
     assert np.ptp(said[0], axis=0).max() == 0
@@ -229,7 +229,7 @@ def test_a_record_of_weight_0_leaves_its_released_values_as_probable_whatever_is
 def test_r_by_a_record_s_own_values_is_told_beside_r_and_below_it() -> None:
     """And refused where it is not known, or would be of other guesses than R."""
     of = recipe(m=4, own_record=True, refits=0, guesses="all")
-    data = made(of, 150)
+    data = draw_confidential_data(of, 150)
     found = [r for r in execute_run(of, data, key=PUBLIC).rows if r.method == "bayesian_posterior"]
     told = {(r.measure, r.params.get("datasets")): r.value for r in found if r.draw is None}
     assert {n for name, n in told if name == "own_record_risk"} == {1, 2, 3, 4}
@@ -252,8 +252,8 @@ def test_r_by_a_record_s_own_values_is_told_beside_r_and_below_it() -> None:
 @pytest.mark.parametrize(("others", "gives_away"), [(True, False), (False, True)])
 def test_a_release_of_other_people_gives_nothing_away(others: bool, gives_away: bool) -> None:
     of = recipe(m=5)
-    data = made(of, 150)
-    releases = released(of, made(of, 150, seed=2) if others else data)
+    data = draw_confidential_data(of, 150)
+    releases = synthesise_datasets(of, draw_confidential_data(of, 150, seed=2) if others else data)
     weighing = total_plausibility(models(of, data, releases), every_guess(np.arange(150)))
     logs = weighing.likelihood.sum(axis=2) + weighing.prior
     truth = (data.numbers("place") * 3 + data.numbers("colour")).astype(int)
@@ -279,8 +279,8 @@ def test_records_that_are_alike_are_weighed_as_one_row(
 ) -> None:
     """As each by itself; with another dataset in the place of the first it says something else."""
     of = recipe(first=first)
-    data = made(of, 300)
-    releases = released(of, data)
+    data = draw_confidential_data(of, 300)
+    releases = synthesise_datasets(of, data)
     if weighted:
         data = data.with_weights(np.where(np.arange(300) % 7 == 0, 0.0, np.linspace(0.1, 1, 300)))
     guesses = every_guess(np.array([0, 1, 5, 7, 299]))

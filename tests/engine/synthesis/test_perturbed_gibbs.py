@@ -211,7 +211,7 @@ def test_spreading_a_record_needs_the_noise_that_is_taken(monkeypatch: pytest.Mo
     assert kept <= 1.0 < broken
 
 
-def drawn(
+def fit_and_draw(
     rows: Table, spec: PerturbedGibbsSpec, records: int, sizes: tuple[int, ...], kind: Kind = Kind.ORDINAL
 ) -> Any:
     data = data_of(rows, sizes, kind)
@@ -237,7 +237,7 @@ def test_what_is_drawn_has_the_distribution_that_was_enumerated(spec: PerturbedG
     chance = np.exp(distribution(rows, spec, sizes, Kind.ORDINAL)).mean(axis=0).reshape((12,) * length)
     if not spec.reset:
         chance = chance.reshape(-1, 12).sum(axis=0)
-    found = drawn(rows, spec, 60_000, sizes)
+    found = fit_and_draw(rows, spec, 60_000, sizes)
     cells = found @ np.array([6, 3, 1])
     if spec.reset:
         cells = cells.reshape(-1, length) @ np.array([12, 1])

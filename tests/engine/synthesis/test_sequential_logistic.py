@@ -54,7 +54,7 @@ def models_of(
     return sequential_regressions(data, targets, spec.predictors, spec.order, weights)
 
 
-def fitted(data: Microdata, spec: SequentialLogisticSpec, draws: int = 5, seed: int = 1) -> model.Fit:
+def fit_regression(data: Microdata, spec: SequentialLogisticSpec, draws: int = 5, seed: int = 1) -> model.Fit:
     return model.sequential_logistic(data, data.schema.names, spec, Run(np.random.default_rng(seed)), draws)
 
 
@@ -99,7 +99,7 @@ def test_weights_of_records_are_those_of_statsmodels_and_a_weight_of_two_is_a_re
 
 def test_drawn_coefficients_have_the_moments_of_the_paper_and_a_wrong_covariance_is_noticed() -> None:
     data, spec = table(records(200, 7)), SequentialLogisticSpec(order=2)
-    fit = fitted(data, spec, draws=4000)
+    fit = fit_regression(data, spec, draws=4000)
     one = models_of(data, TARGETS, spec)[-1].fit("none")
     drawn = fit.arrays["y4.coefficients"]
     assert drawn.shape == (4000, 7)
@@ -118,8 +118,8 @@ def shares(rows: np.ndarray) -> np.ndarray:
     return np.bincount((rows @ [8, 4, 2, 1]).astype(int), minlength=16) / len(rows)
 
 
-def drawn(data: Microdata, spec: SequentialLogisticSpec, count: int) -> np.ndarray:
-    fit, empty = fitted(data, spec), Microdata(data.schema, data.frame.iloc[:0], "synthetic")
+def fit_and_draw(data: Microdata, spec: SequentialLogisticSpec, count: int) -> np.ndarray:
+    fit, empty = fit_regression(data, spec), Microdata(data.schema, data.frame.iloc[:0], "synthetic")
     made = model.joint_draw(fit, spec, TARGETS, data, empty, 0, count, np.random.default_rng(2))
     return np.column_stack([made[name] for name in TARGETS])
 
@@ -127,13 +127,13 @@ def drawn(data: Microdata, spec: SequentialLogisticSpec, count: int) -> np.ndarr
 @pytest.mark.slow
 def test_datasets_have_the_probabilities_of_equation_5() -> None:
     data, spec = table(records(2000, 8)), SequentialLogisticSpec(order=2, parameters="mle")
-    fit, expected = fitted(data, spec), np.empty(16)
+    fit, expected = fit_regression(data, spec), np.empty(16)
     b = [None, *(fit.arrays[f"y{j}.coefficients"][0] for j in (2, 3, 4))]
     for k, (y1, y2, y3, y4) in enumerate(product((0, 1), repeat=4)):
         p = [float(fit.arrays["y1.share"][0]), expit(b[1] @ [1, y1]), expit(b[2] @ [1, y1, y2, y1 * y2])]
         p.append(expit(b[3] @ [1, y1, y2, y3, y1 * y2, y1 * y3, y2 * y3]))
         expected[k] = np.prod([q if y else 1 - q for q, y in zip(p, (y1, y2, y3, y4), strict=True)])
-    found = shares(drawn(data, spec, 100_000))
+    found = shares(fit_and_draw(data, spec, 100_000))
     assert stats.chisquare(found * 1e5, expected * 1e5).pvalue > 1e-4
     assert stats.chisquare(found * 1e5, shares(data_rows(data)) * 1e5).pvalue < 1e-6, "a three-way interaction is lost"
 
@@ -148,7 +148,7 @@ def test_order_two_keeps_pairs_and_order_one_loses_them_in_the_last_variable() -
     data = table(records(4000, 9))
     products = {}
     for order in (1, 2):
-        rows = drawn(data, SequentialLogisticSpec(order=order, parameters="mle"), 200_000)
+        rows = fit_and_draw(data, SequentialLogisticSpec(order=order, parameters="mle"), 200_000)
         products[order] = (rows[:, 3] * rows[:, 0] * rows[:, 2]).mean()
     own = data_rows(data)
     kept = (own[:, 3] * own[:, 0] * own[:, 2]).mean()
@@ -194,7 +194,7 @@ def test_a_product_that_no_record_has_is_left_out_and_a_copy_of_a_variable_is_re
     model.check_data(data, TARGETS, spec, "synthesis[0]")
     last = models_of(data, TARGETS, spec)[-1]
     assert last.left_out == ("y1=1:y2=1",)
-    assert set(drawn(data, spec, 500).ravel()) == {0.0, 1.0}
+    assert set(fit_and_draw(data, spec, 500).ravel()) == {0.0, 1.0}
     rows[:, 1] = rows[:, 0]
     with pytest.raises(BadInput, match='"y2=1", which "y3" is regressed on, is determined by the terms before it'):
         model.check_data(table(rows), TARGETS, spec, "synthesis[0]")
@@ -226,8 +226,8 @@ def test_partial_synthesis_keeps_the_predictors_and_uses_steps_3_and_4() -> None
 
 def test_the_order_of_the_records_changes_no_coefficient() -> None:
     rows = records(500, 13)
-    one = fitted(table(rows), SequentialLogisticSpec(order=2))
-    other = fitted(table(rows[np.random.default_rng(1).permutation(500)]), SequentialLogisticSpec(order=2))
+    one = fit_regression(table(rows), SequentialLogisticSpec(order=2))
+    other = fit_regression(table(rows[np.random.default_rng(1).permutation(500)]), SequentialLogisticSpec(order=2))
     for name, array in one.arrays.items():
         assert np.array_equal(array, other.arrays[name]), name
 
@@ -236,5 +236,5 @@ def test_the_order_of_the_records_changes_no_coefficient() -> None:
 def test_a_million_records_take_seconds() -> None:
     data = table(records(1_000_000, 14))
     start = time.process_time()
-    drawn(data, SequentialLogisticSpec(order=2), 1_000_000)
+    fit_and_draw(data, SequentialLogisticSpec(order=2), 1_000_000)
     assert time.process_time() - start < 10

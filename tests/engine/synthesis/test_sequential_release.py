@@ -45,7 +45,7 @@ def microdata(of: Recipe, rows: NDArray[np.int64], origin: str = "confidential")
     return Microdata(of.schema, conform_to_schema(frame, of.schema).frame, origin)  # type: ignore[arg-type]
 
 
-def made(n: int, seed: int) -> NDArray[np.int64]:
+def draw_binary_rows(n: int, seed: int) -> NDArray[np.int64]:
     rng = np.random.default_rng(seed)
     a = rng.random(n) < 0.4
     b = rng.random(n) < np.where(a, 0.7, 0.3)
@@ -97,7 +97,7 @@ def by_hand(data: NDArray[np.int64], release: NDArray[np.int64], order: int, par
 @pytest.mark.parametrize("order", [1, 2])
 def test_likelihoods_are_those_of_fits_by_another_library(order: int, parameters: str) -> None:
     of = recipe(order, parameters)
-    rows, z = made(40, 3), made(40, 4)
+    rows, z = draw_binary_rows(40, 3), draw_binary_rows(40, 4)
     found = model(of, microdata(of, rows), [microdata(of, z, "synthetic")])
     records = np.array([0, 7, 20] if parameters == "mle" else [7])
     values = {name: np.broadcast_to(CELLS[:, j], (len(records), 8)).astype(float) for j, name in enumerate(NAMES)}
@@ -118,14 +118,14 @@ def test_likelihoods_are_those_of_fits_by_another_library(order: int, parameters
 
 
 def test_the_oracle_tells_another_order_apart() -> None:
-    rows, z = made(40, 3), made(40, 4)
+    rows, z = draw_binary_rows(40, 3), draw_binary_rows(40, 4)
     assert abs(by_hand(rows, z, 1, "mle") - by_hand(rows, z, 2, "mle")) > 0.02
 
 
 @pytest.mark.slow
 def test_one_newton_step_is_near_a_fit_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     of = recipe(2, "drawn")
-    rows, z = made(500, 5), made(500, 6)
+    rows, z = draw_binary_rows(500, 5), draw_binary_rows(500, 6)
     data, release = microdata(of, rows), microdata(of, z, "synthetic")
     records = np.arange(40)
     guesses = IntruderGuesses(
@@ -141,8 +141,8 @@ def test_one_newton_step_is_near_a_fit_anew(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_prediction_is_that_of_all_other_records() -> None:
     of = recipe(1, "mle")
-    rows = made(60, 8)
-    found = model(of, microdata(of, rows), [microdata(of, made(60, 9), "synthetic")])
+    rows = draw_binary_rows(60, 8)
+    found = model(of, microdata(of, rows), [microdata(of, draw_binary_rows(60, 9), "synthetic")])
     values = {name: CELLS[None, :, j].astype(float) for j, name in enumerate(NAMES)}
     prior = found.plausibility_of(IntruderGuesses(np.array([11]), values)).prior[0]
     others = np.delete(rows, 11, axis=0)
@@ -160,7 +160,7 @@ def test_the_prediction_is_that_of_all_other_records() -> None:
 @pytest.mark.slow
 def test_a_run_tells_the_error_of_its_step() -> None:
     of = recipe(2, "drawn", m=2, refits=8, blocks=2, records=24)
-    found = execute_run(of, microdata(of, made(120, 1)), key=PUBLIC)
+    found = execute_run(of, microdata(of, draw_binary_rows(120, 1)), key=PUBLIC)
     rows = {row.measure: row for row in found.rows if row.draw is None and row.method == "bayesian_posterior"}
     assert rows["step_error"].value is not None
     assert rows["step_error"].value < 0.05

@@ -24,7 +24,7 @@ TABLES = {
 }
 
 
-def coded(table: str) -> tuple[np.ndarray, np.ndarray, list[int]]:
+def read_coded_table(table: str) -> tuple[np.ndarray, np.ndarray, list[int]]:
     """Codes of the predictors and classes of the first 10,000 records, and how many levels have no order."""
     if not (PUBLIC_DATA / f"{table}.csv").exists():
         pytest.skip("public data are not here")
@@ -69,13 +69,13 @@ def test_class_trees_have_the_leaves_of_rpart(
     table: str, minbucket: int, cp: float, leaves: tuple[int, int, int]
 ) -> None:
     """Leaf for leaf, record by record: two classes and more, numbers and levels without an order."""
-    x, y, levels = coded(table)
+    x, y, levels = read_coded_table(table)
     assert fingerprint(grow_class_tree(x, y, levels=levels, minbucket=minbucket, cp=cp).leaf) == leaves
 
 
 def test_negative_control_pruning_by_impurity_keeps_more_leaves() -> None:
     """What scikit-learn keeps of the numbers of Adult at the same settings: a split need not save an error."""
-    x, y, _ = coded("adult")
+    x, y, _ = read_coded_table("adult")
     numbers = x[:, [0, 2, 8, 9]]
     ours = grow_class_tree(numbers, y, levels=[0] * 4, minbucket=5, cp=1e-8)
     theirs = DecisionTreeClassifier(

@@ -27,7 +27,9 @@ def table(zips: str, sexes: str, ages: list[float | None], origin: str = "synthe
     return conform_to_schema(frame, SCHEMA, MissingPolicy.KEEP, origin)  # type: ignore[arg-type]
 
 
-def measured(confidential: Microdata, released: Microdata, **given: object) -> dict[tuple[str, str, object], Estimate]:
+def estimates_by_target(
+    confidential: Microdata, released: Microdata, **given: object
+) -> dict[tuple[str, str, object], Estimate]:
     spec = DistributionDistanceSpec.from_table(given, "measure[0]")
     run = Run(np.random.default_rng(1))
     found = distribution_distance(confidential, released, spec, run).estimates
@@ -39,7 +41,7 @@ OURS = table("aabb", "fmff", [1, 2, 3, 40], "confidential")
 
 def test_distances_by_hand() -> None:
     theirs = table("aaab", "ffff", [1, 1, 1, 1])
-    found = measured(OURS, theirs, variables=["zip", "sex"], given=["zip"])
+    found = estimates_by_target(OURS, theirs, variables=["zip", "sex"], given=["zip"])
     assert found["marginal", "zip", None].value == pytest.approx((3 / 4 - 1 / 2) ** 2 + (1 / 4 - 1 / 2) ** 2)
     assert found["marginal", "sex", None].value == pytest.approx(2 * (1 / 4) ** 2)
     # among a: f 1 of 2 and 3 of 3; among b: all f
@@ -51,7 +53,7 @@ def test_levels_count_alike_however_few_records_have_them() -> None:
     """The paper sums over the levels without weights: one record of a hundred counts as much as the others."""
     ours = table("a" * 99 + "b", "f" * 100, [1] * 100, "confidential")
     theirs = table("a" * 99 + "b", "f" * 99 + "m", [1] * 100)
-    found = measured(ours, theirs, variables=["sex"], given=["zip"])
+    found = estimates_by_target(ours, theirs, variables=["sex"], given=["zip"])
     assert found["conditional", "sex", "zip"].value == pytest.approx(2.0)
     assert found["marginal", "sex", None].value == pytest.approx(2 * 0.01**2)
 
@@ -60,7 +62,7 @@ def test_levels_count_alike_however_few_records_have_them() -> None:
     ("zips", "value", "reason"), [("aaaa", 2.125, "1 of 2"), ("ccbb", 4.0, "2 of 3"), ("cccc", 6.0, "3 of 3")]
 )
 def test_a_level_of_one_table_alone_counts_two_and_is_said(zips: str, value: float, reason: str) -> None:
-    found = measured(OURS, table(zips, "fmff", [1, 2, 3, 40]), variables=["sex"], given=["zip"])
+    found = estimates_by_target(OURS, table(zips, "fmff", [1, 2, 3, 40]), variables=["sex"], given=["zip"])
     estimate = found["conditional", "sex", "zip"]
     assert estimate.value == pytest.approx(value)
     assert estimate.reason == f'{reason} levels of "zip" are in one table alone: each counts 2'
@@ -77,7 +79,8 @@ def test_to_leave_a_level_out_is_never_better_than_to_have_it() -> None:
         theirs = table("a" * 25 + "b" * 5, "".join(rng.choice(["f", "m"], 30)), [1] * 30)
         without = Microdata(theirs.schema, theirs.frame.head(25), "synthetic")
         having, lacking = (
-            measured(ours, t, variables=["sex"], given=["zip"])["conditional", "sex", "zip"] for t in (theirs, without)
+            estimates_by_target(ours, t, variables=["sex"], given=["zip"])["conditional", "sex", "zip"]
+            for t in (theirs, without)
         )
         assert having.value is not None
         assert lacking.value is not None
@@ -86,24 +89,24 @@ def test_to_leave_a_level_out_is_never_better_than_to_have_it() -> None:
 
 def test_a_missing_value_is_a_value_of_its_own() -> None:
     ours = table("aab-", "ffmm", [1, None, 3, 4], "confidential")
-    found = measured(ours, table("aabb", "ffmm", [1, 2, 3, 4]), variables=["zip", "age"], given=["zip"])
+    found = estimates_by_target(ours, table("aabb", "ffmm", [1, 2, 3, 4]), variables=["zip", "age"], given=["zip"])
     assert found["marginal", "zip", None].value == pytest.approx(2 * (1 / 4) ** 2)
     assert found["conditional", "age", "zip"].reason.endswith(
         '1 of 3 levels of "zip" are in one table alone: each counts 2'
     )
-    same = measured(ours, ours, variables=["zip", "age"], given=["zip"])
+    same = estimates_by_target(ours, ours, variables=["zip", "age"], given=["zip"])
     assert [e.value for e in same.values()] == [0, 0, 0]
 
 
 def test_bins_are_the_recipes_or_said_to_be_learned() -> None:
     theirs = table("aabb", "fmff", [1, 2, 30, 40])
-    found = measured(OURS, theirs, variables=["age"], bins={"age": "at 18, 65"})
+    found = estimates_by_target(OURS, theirs, variables=["age"], bins={"age": "at 18, 65"})
     assert found["marginal", "age", None].value == pytest.approx(2 * (1 / 4) ** 2)
     assert found["marginal", "age", None].reason == ""
     for rule in ("2 equal width", "2 equal count"):
-        found = measured(OURS, theirs, variables=["age"], bins={"age": rule})
+        found = estimates_by_target(OURS, theirs, variables=["age"], bins={"age": rule})
         assert found["marginal", "age", None].reason == f'"age" in {rule} bins of the confidential values'
-    assert "10 equal count" in measured(OURS, theirs, variables=["age"])["marginal", "age", None].reason
+    assert "10 equal count" in estimates_by_target(OURS, theirs, variables=["age"])["marginal", "age", None].reason
 
 
 def test_a_release_of_another_size_in_another_order_is_measured_alike() -> None:
@@ -113,7 +116,7 @@ def test_a_release_of_another_size_in_another_order_is_measured_alike() -> None:
     shuffled = Microdata(SCHEMA, theirs.frame.iloc[order].reset_index(drop=True), "synthetic", linked=False)
     twice = Microdata(SCHEMA, pd.concat([theirs.frame, theirs.frame], ignore_index=True), "synthetic", linked=False)
     first, second, third = (
-        {key: e.value for key, e in measured(OURS, t, variables=["zip", "age"], given=["sex"]).items()}
+        {key: e.value for key, e in estimates_by_target(OURS, t, variables=["zip", "age"], given=["sex"]).items()}
         for t in (theirs, shuffled, twice)
     )
     assert first == second == pytest.approx(third)
@@ -122,7 +125,7 @@ def test_a_release_of_another_size_in_another_order_is_measured_alike() -> None:
 def test_levels_that_the_release_lacks_or_lists_otherwise_are_told_by_their_names() -> None:
     theirs = table("bbcc", "fmff", [1, 2, 3, 40])
     other = theirs.frame["zip"].cat.set_categories(["c", "b"])
-    found = measured(OURS, theirs.with_columns({"zip": other}, "synthetic"), variables=["zip"])
+    found = estimates_by_target(OURS, theirs.with_columns({"zip": other}, "synthetic"), variables=["zip"])
     assert found["marginal", "zip", None].value == pytest.approx(0.5**2 + 0.5**2)
 
 
@@ -136,11 +139,11 @@ def test_the_baseline_is_the_mean_over_samples_of_one_distribution() -> None:
         return table(zips, "".join(rng.choice(["f", "m"], n)), ages, "confidential")
 
     ours = [sample(120) for _ in range(150)]
-    found = [measured(a, sample(80), variables=["zip", "age"], given=["sex"]) for a in ours]
+    found = [estimates_by_target(a, sample(80), variables=["zip", "age"], given=["sex"]) for a in ours]
     for key in found[0]:
         values, expected = ([getattr(one[key], what) for one in found] for what in ("value", "baseline"))
         assert np.mean(values) == pytest.approx(np.mean(expected), rel=0.15), key
-    moved = [measured(a, sample(80, 0.35), variables=["zip"]) for a in ours]
+    moved = [estimates_by_target(a, sample(80, 0.35), variables=["zip"]) for a in ours]
     apart = np.mean([one["marginal", "zip", None].value for one in moved])
     assert apart > 2 * np.mean([one["marginal", "zip", None].baseline for one in moved])
 

@@ -50,7 +50,7 @@ def micro(frame: pd.DataFrame, origin: str = "synthetic") -> Microdata:
     return conform_to_schema(frame, SCHEMA, origin=origin)  # type: ignore[arg-type]
 
 
-def measured(confidential: pd.DataFrame, released: Microdata, **table: object) -> list[Estimate]:
+def release_estimates(confidential: pd.DataFrame, released: Microdata, **table: object) -> list[Estimate]:
     spec = IntervalOverlapSpec.from_table(table, "measure[0]")
     run = Run(np.random.default_rng(1))
     return list(interval_overlap(micro(confidential, "confidential"), released, spec, run).estimates)
@@ -90,7 +90,7 @@ def test_the_overlap_of_two_means_by_hand() -> None:
         t.interval(0.9, len(x) - 1, x.mean(), x.std() / np.sqrt(len(x))) for x in (table["price"] for table in tables)
     )
     common = min(uc, us) - max(lc, ls)
-    found = measured(tables[0], micro(tables[1]), means=["price"], confidence=0.9)
+    found = release_estimates(tables[0], micro(tables[1]), means=["price"], confidence=0.9)
     overlap, estimate = value_of(found, "overlap"), value_of(found, "estimate")
     assert overlap.value == pytest.approx(common / (2 * (uc - lc)) + common / (2 * (us - ls)))
     assert (estimate.lower, estimate.upper) == pytest.approx((ls, us))
@@ -98,12 +98,12 @@ def test_the_overlap_of_two_means_by_hand() -> None:
 
 
 def test_the_mean_of_a_binary_variable_is_its_second_levels_share() -> None:
-    found = measured(sample(), micro(sample()), means=["smoker"])
+    found = release_estimates(sample(), micro(sample()), means=["smoker"])
     assert value_of(found, "estimate").value == pytest.approx((sample()["smoker"] == "yes").mean())
 
 
 def test_a_release_equal_to_the_confidential_data_overlaps_wholly() -> None:
-    found = measured(
+    found = release_estimates(
         sample(), micro(sample()), means=["price", "smoker"], quantiles=["days"],
         models=["price ~ days + group", "logit: smoker ~ price"],
     )  # fmt: skip
@@ -113,7 +113,7 @@ def test_a_release_equal_to_the_confidential_data_overlaps_wholly() -> None:
 
 
 def test_intervals_far_apart_have_a_negative_overlap() -> None:
-    found = measured(sample(), micro(sample(seed=2, shift=50.0)), means=["price"])
+    found = release_estimates(sample(), micro(sample(seed=2, shift=50.0)), means=["price"])
     assert value_of(found, "overlap").value == pytest.approx(-50 / 3.97 + 1, abs=3)
 
 
@@ -123,7 +123,9 @@ def test_two_samples_of_one_population_overlap_by_71_per_cent(shift: float, righ
     """The distance of two means is normal with variance 2 s^2 and the interval 3.92 s wide, so the expected overlap is
     1 - 2 / (3.92 sqrt(pi)) = 0.712, with a standard deviation of 0.217."""
     overlaps = [
-        value_of(measured(sample(400, seed), micro(sample(400, 9000 + seed, shift)), means=["price"]), "overlap").value
+        value_of(
+            release_estimates(sample(400, seed), micro(sample(400, 9000 + seed, shift)), means=["price"]), "overlap"
+        ).value
         for seed in range(120)
     ]
     expected = 1 - 2 / (3.92 * np.sqrt(np.pi))
@@ -132,7 +134,7 @@ def test_two_samples_of_one_population_overlap_by_71_per_cent(shift: float, righ
 
 def test_quantiles_that_never_vary_have_no_overlap_and_say_so() -> None:
     zeros = sample().assign(days=np.where(np.arange(100) < 90, 0, 3))
-    found = measured(zeros, micro(zeros), quantiles=["days"], probabilities=[0.25])
+    found = release_estimates(zeros, micro(zeros), quantiles=["days"], probabilities=[0.25])
     overlap, estimate = value_of(found, "overlap", q=0.25), value_of(found, "estimate", q=0.25)
     assert overlap.value is None
     assert overlap.reason == "the interval of the confidential data has no width, so it has no share in common"
@@ -141,7 +143,7 @@ def test_quantiles_that_never_vary_have_no_overlap_and_say_so() -> None:
 
 def test_a_release_that_a_model_cannot_be_fitted_to_says_why_beside_the_rest() -> None:
     released = micro(sample().assign(price=-1.0))
-    found = measured(sample(), released, means=["days"], models=["days ~ log(price)"])
+    found = release_estimates(sample(), released, means=["days"], models=["days ~ log(price)"])
     for measure in ("overlap", "estimate", "standard_error"):
         missing = value_of(found, measure, term="log(price)")
         assert missing.value is None
@@ -150,13 +152,13 @@ def test_a_release_that_a_model_cannot_be_fitted_to_says_why_beside_the_rest() -
 
 
 def test_the_confidential_data_have_estimates_alone() -> None:
-    found = measured(sample(), micro(sample(), "confidential"), means=["price"])
+    found = release_estimates(sample(), micro(sample(), "confidential"), means=["price"])
     assert [e.measure for e in found] == ["estimate", "standard_error"]
     assert found[0].value == pytest.approx(sample()["price"].mean())
 
 
 def test_what_is_named_twice_is_estimated_once() -> None:
-    found = measured(sample(), micro(sample(seed=2)), means=["price", "price"], models=["price ~ days"] * 2)
+    found = release_estimates(sample(), micro(sample(seed=2)), means=["price", "price"], models=["price ~ days"] * 2)
     assert len(found) == 3 * (1 + 2)
 
 
@@ -193,7 +195,7 @@ def test_sizes_and_bounds_are_no_results() -> None:
 def test_estimates_stay_between_the_bounds_of_the_variable() -> None:
     """Two smokers of twenty: the interval of Student begins at -0.044."""
     few = sample(20).assign(smoker=["yes"] * 2 + ["no"] * 18, days=[9] + [0] * 19, price=[500.0] + [0.0] * 19)
-    found = measured(few, micro(few), means=["smoker", "days", "price"])
+    found = release_estimates(few, micro(few), means=["smoker", "days", "price"])
     lower = {e.target: e.lower for e in found if e.measure == "estimate"}
     assert 0 < lower["smoker"] < 0.1
     assert 0 < lower["days"] < 0.45

@@ -12,7 +12,7 @@ from sfumato.engine.methods.run import Run
 from sfumato.engine.utility.propensity import logit_pmse, permutation_null, tree_pmse
 
 
-def run(seed: int = 1) -> Run:
+def seeded_run(seed: int = 1) -> Run:
     return Run(np.random.default_rng(seed))
 
 
@@ -36,7 +36,7 @@ def tree_score(x: np.ndarray, y: np.ndarray, levels: list[int], minbucket: int, 
 
 def under_permutations(pmse: Callable[[np.ndarray], float], y: np.ndarray, permutations: int) -> list[float]:
     """The scores of a classifier that takes one labelling at a time."""
-    own, found = permutation_null(lambda labels: [pmse(one) for one in labels], y, permutations, run())
+    own, found = permutation_null(lambda labels: [pmse(one) for one in labels], y, permutations, seeded_run())
     assert own == pmse(y)
     return found
 

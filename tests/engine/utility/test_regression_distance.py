@@ -38,7 +38,7 @@ def micro(found: pd.DataFrame, origin: str = "synthetic") -> Microdata:
     return conform_to_schema(found, SCHEMA, MissingPolicy.KEEP, origin)  # type: ignore[arg-type]
 
 
-def measured(ours: pd.DataFrame, theirs: pd.DataFrame | Microdata, **table: object) -> list[Estimate]:
+def release_estimates(ours: pd.DataFrame, theirs: pd.DataFrame | Microdata, **table: object) -> list[Estimate]:
     spec = RegressionDistanceSpec.from_table(table, "measure[0]")
     released = theirs if isinstance(theirs, Microdata) else micro(theirs)
     run = Run(np.random.default_rng(1))
@@ -55,7 +55,7 @@ def test_distances_are_those_of_statsmodels_coefficients() -> None:
         fit = smf.ols if model == LINEAR else smf.logit
         own, other = (fit(formula, t.assign(high=1.0 * (t["charge"] > 25))).fit(disp=0).params for t in (ours, theirs))
         deviations = (other - own) / own
-        found = values(measured(ours, theirs, models=[model]))
+        found = values(release_estimates(ours, theirs, models=[model]))
         assert found["distance"] == pytest.approx(deviations.abs().sum(), rel=1e-5)
         names = {
             "Intercept": "intercept",
@@ -73,11 +73,11 @@ def test_weaker_dependence_makes_slopes_fall_short_and_the_intercept_overshoot()
     ours = frame(4000, 1)
     rng = np.random.default_rng(2)
     mixed = ours.assign(charge=np.where(rng.random(4000) < 0.4, rng.permutation(ours["charge"]), ours["charge"]))
-    found = values(measured(ours, mixed, models=[LINEAR]))
+    found = values(release_estimates(ours, mixed, models=[LINEAR]))
     assert found["intercept"] > 0.2  # type: ignore[operator]
     for term in ("age", "sev=1", "sev=2", "cat=S"):
         assert -0.8 < found[term] < -0.1, term  # type: ignore[operator]
-    again = values(measured(ours, frame(4000, 3), models=[LINEAR]))
+    again = values(release_estimates(ours, frame(4000, 3), models=[LINEAR]))
     assert again["distance"] < found["distance"] / 2  # type: ignore[operator]
 
 
@@ -87,7 +87,7 @@ def test_a_coefficient_near_zero_is_named_and_not_divided_by(near_zero: float) -
     fit = smf.ols("charge ~ age + flat", ours.assign(flat=np.tile([0, 1], 200))).fit()
     share = abs(fit.params["flat"]) / fit.bse["flat"]
     ours["cat"] = np.tile(["M", "S"], 200)
-    found = measured(ours, frame(400, 2), models=["charge ~ age + cat"], near_zero=near_zero)
+    found = release_estimates(ours, frame(400, 2), models=["charge ~ age + cat"], near_zero=near_zero)
     by_term = {str(e.params.get("term", e.measure)): e for e in found}
     assert by_term["age"].value is not None
     if share < near_zero:
@@ -105,33 +105,33 @@ def test_a_coefficient_near_zero_is_named_and_not_divided_by(near_zero: float) -
 def test_a_coefficient_that_the_release_cannot_estimate_is_named() -> None:
     theirs = frame(400, 2)
     theirs["sev"] = "0"
-    found = {str(e.params.get("term", e.measure)): e for e in measured(frame(400, 1), theirs, models=[LINEAR])}
+    found = {str(e.params.get("term", e.measure)): e for e in release_estimates(frame(400, 1), theirs, models=[LINEAR])}
     assert found["distance"].reason.startswith('"sev=1" has no coefficient on the released data: aliased')
     assert found["age"].value is not None
-    none = measured(frame(400, 1), frame(400, 2).assign(charge=1.0), models=[LOGIT])
+    none = release_estimates(frame(400, 1), frame(400, 2).assign(charge=1.0), models=[LOGIT])
     assert all(e.value is None and "separates" in e.reason for e in none)
 
 
 def test_records_that_lack_a_value_are_left_out_and_counted() -> None:
     theirs = frame(300, 2)
     lacking = theirs.assign(age=theirs["age"].astype(float).where(np.arange(300) >= 40))
-    whole, found = (measured(frame(300, 1), t, models=[LINEAR, LOGIT]) for t in (theirs.iloc[40:], lacking))
+    whole, found = (release_estimates(frame(300, 1), t, models=[LINEAR, LOGIT]) for t in (theirs.iloc[40:], lacking))
     assert values(found) == values(whole)
     assert {e.reason for e in found} == {"released: 40 of 300 records have no value"}
 
 
 @pytest.mark.slow
 def test_the_baseline_is_the_mean_distance_of_two_samples() -> None:
-    found = [measured(frame(500, 2 * k), frame(500, 2 * k + 1), models=[LINEAR])[0] for k in range(60)]
+    found = [release_estimates(frame(500, 2 * k), frame(500, 2 * k + 1), models=[LINEAR])[0] for k in range(60)]
     assert np.median([e.value / e.baseline for e in found]) == pytest.approx(0.95, abs=0.2)  # type: ignore[operator]
-    moved = [measured(frame(500, k), frame(500, 100 + k, slope=-0.3), models=[LINEAR])[0] for k in range(20)]
+    moved = [release_estimates(frame(500, k), frame(500, 100 + k, slope=-0.3), models=[LINEAR])[0] for k in range(20)]
     assert np.median([e.value / e.baseline for e in moved]) > 1.5  # type: ignore[operator]
 
 
 def test_order_and_number_of_records_do_not_matter() -> None:
     theirs = frame(300, 2)
     released = Microdata(SCHEMA, micro(theirs).frame.sample(frac=1, random_state=1), "synthetic", linked=False)
-    found = [values(measured(frame(300, 1), t, models=[LINEAR, LOGIT])) for t in (theirs, released)]
+    found = [values(release_estimates(frame(300, 1), t, models=[LINEAR, LOGIT])) for t in (theirs, released)]
     assert found[0] == pytest.approx(found[1], rel=1e-8)
 
 
@@ -173,7 +173,7 @@ def test_shares_in_place_of_two_levels_are_no_response() -> None:
     shares = Schema(tuple(Variable("cat", Kind.CONTINUOUS, bounds=(0, 1)) if v.name == "cat" else v for v in SCHEMA))
     means = micro(frame(300, 2)).frame.assign(cat=np.full(300, 0.4))
     released = Microdata(shares, means, "anonymised")
-    found = measured(frame(300, 1), released, models=["logit: cat ~ age"])
+    found = release_estimates(frame(300, 1), released, models=["logit: cat ~ age"])
     assert {(e.value, e.reason.partition(": ")[2]) for e in found} == {
         (None, '"cat" is released as class means, which are not among its two levels')
     }

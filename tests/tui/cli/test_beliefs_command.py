@@ -17,15 +17,18 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def workspace_with_beliefs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(tmp_path)
     return str(believed_workspace(tmp_path / "believed"))
 
 
 def test_records_tells_beliefs_the_guesses_at_one_and_values_only_where_asked(
-    believed: str, sfumato: Command, capsys: Printed
+    workspace_with_beliefs: str, sfumato: Command, capsys: Printed
 ) -> None:
-    assert sfumato("records", "1", "--measure", "measure[1]", "--json", "out.json", "--workspace", believed) == 0
+    assert (
+        sfumato("records", "1", "--measure", "measure[1]", "--json", "out.json", "--workspace", workspace_with_beliefs)
+        == 0
+    )
     out = capsys.readouterr().out
     for words in (
         "all released datasets together",
@@ -45,7 +48,16 @@ def test_records_tells_beliefs_the_guesses_at_one_and_values_only_where_asked(
     assert first["probability"] >= found["records"][1]["probability"]
     assert "candidates_without" not in first
 
-    record = ("records", "1", "--measure", "measure[1]", "--record", str(first["record"]), "--workspace", believed)
+    record = (
+        "records",
+        "1",
+        "--measure",
+        "measure[1]",
+        "--record",
+        str(first["record"]),
+        "--workspace",
+        workspace_with_beliefs,
+    )
     assert sfumato(*record, "--json", "one.json") == 0
     out = capsys.readouterr().out
     assert f"Record {first['record']}" in out
@@ -66,26 +78,55 @@ def test_records_tells_beliefs_the_guesses_at_one_and_values_only_where_asked(
 
 
 def test_a_record_that_was_not_asked_about_is_refused_in_words(
-    believed: str, sfumato: Command, capsys: Printed
+    workspace_with_beliefs: str, sfumato: Command, capsys: Printed
 ) -> None:
     assert (
-        sfumato("records", "1", "--measure", "measure[0]", "--top", "90", "--json", "-", "--workspace", believed) == 0
+        sfumato(
+            "records",
+            "1",
+            "--measure",
+            "measure[0]",
+            "--top",
+            "90",
+            "--json",
+            "-",
+            "--workspace",
+            workspace_with_beliefs,
+        )
+        == 0
     )
     found = json.loads(capsys.readouterr().out)
     asked = {one["record"] for one in found["records"]}
     assert (len(asked), found["asked"], found["total"]) == (40, 40, 90)
     left_out = str(min(set(range(1, 91)) - asked))
-    assert sfumato("records", "1", "--measure", "measure[0]", "--record", left_out, "--workspace", believed) == 2
+    assert (
+        sfumato("records", "1", "--measure", "measure[0]", "--record", left_out, "--workspace", workspace_with_beliefs)
+        == 2
+    )
     assert "was not asked about: measure[0]" in capsys.readouterr().err
-    assert sfumato("records", "1", "--measure", "measure[0]", "--record", "91", "--workspace", believed) == 2
+    assert (
+        sfumato("records", "1", "--measure", "measure[0]", "--record", "91", "--workspace", workspace_with_beliefs) == 2
+    )
     assert "records 1 to 90" in capsys.readouterr().err
 
 
 def test_one_record_of_a_measure_that_matches_is_shown_with_what_drives_it(
-    believed: str, sfumato: Command, capsys: Printed
+    workspace_with_beliefs: str, sfumato: Command, capsys: Printed
 ) -> None:
     assert (
-        sfumato("records", "1", "--measure", "measure[2]", "--record", "7", "--json", "-", "--workspace", believed) == 0
+        sfumato(
+            "records",
+            "1",
+            "--measure",
+            "measure[2]",
+            "--record",
+            "7",
+            "--json",
+            "-",
+            "--workspace",
+            workspace_with_beliefs,
+        )
+        == 0
     )
     (one,) = json.loads(capsys.readouterr().out)["records"]
     assert one["record"] == 7
@@ -93,8 +134,10 @@ def test_one_record_of_a_measure_that_matches_is_shown_with_what_drives_it(
     assert "guesses" not in one
 
 
-def test_verdicts_say_what_a_ratio_is_held_against(believed: str, sfumato: Command, capsys: Printed) -> None:
-    assert sfumato("results", "1", "--workspace", believed) in (0, 1)
+def test_verdicts_say_what_a_ratio_is_held_against(
+    workspace_with_beliefs: str, sfumato: Command, capsys: Printed
+) -> None:
+    assert sfumato("results", "1", "--workspace", workspace_with_beliefs) in (0, 1)
     out = capsys.readouterr().out
     assert "at most 1.2 × before the release" in out
     assert "datasets 2" in out

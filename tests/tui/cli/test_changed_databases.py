@@ -206,7 +206,7 @@ def alter(directory: Path, change: Change) -> None:
 
 
 @pytest.fixture
-def changed(original: Path, tmp_path: Path) -> Iterator[Callable[[Change | None], Path]]:
+def change_workspace(original: Path, tmp_path: Path) -> Iterator[Callable[[Change | None], Path]]:
     """A copy of the workspace with a change made, or none."""
 
     def make(change: Change | None) -> Path:
@@ -241,20 +241,22 @@ def judged(before: Mapping[str, Outcome], after: Mapping[str, Outcome]) -> str:
 
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.study)])
 def test_what_alters_anything_printed_is_named(
-    changed: Callable[[Change | None], Path],
+    change_workspace: Callable[[Change | None], Path],
     home: Path,
     sfumato: Command,
     capsys: pytest.CaptureFixture[str],
     every: int,
 ) -> None:
-    before = outcomes(changed(None), sfumato, capsys)
+    before = outcomes(change_workspace(None), sfumato, capsys)
     assert {name: status for name, (status, _, _) in before.items() if status} == {}
-    assert outcomes(changed(None), sfumato, capsys) == before, "the control: what nobody changed prints the same"
+    assert outcomes(change_workspace(None), sfumato, capsys) == before, (
+        "the control: what nobody changed prints the same"
+    )
     counted: Counter[str] = Counter()
     changes: list[Change] = [*STATEMENTS, swapped, *map(flipped, range(FLIPS))]
     for change in changes[::every]:
         try:
-            outcome = judged(before, outcomes(changed(change), sfumato, capsys))
+            outcome = judged(before, outcomes(change_workspace(change), sfumato, capsys))
         except AssertionError as error:
             raise AssertionError(f"{change}: {error}") from None
         kind = "statements" if isinstance(change, str) else "tables swapped" if change is swapped else "bytes flipped"

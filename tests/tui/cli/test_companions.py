@@ -58,7 +58,7 @@ def pair(study: Path, visits_recipe: str) -> Path:
     return study
 
 
-def run(sfumato: Command, recipe: Path, *more: str) -> tuple[int, Any]:
+def run_and_read_output(sfumato: Command, recipe: Path, *more: str) -> tuple[int, Any]:
     status = sfumato("run", str(recipe), "--workspace", "w", "--key", "public", "--json", "out.json", *more)
     return status, json.loads(Path("out.json").read_text())
 
@@ -68,7 +68,7 @@ def run(sfumato: Command, recipe: Path, *more: str) -> tuple[int, Any]:
 def test_both_are_carried_out_on_the_same_data_and_the_main_one_decides(
     pair: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    status, found = run(sfumato, pair)
+    status, found = run_and_read_output(sfumato, pair)
 
     out = capsys.readouterr().out
     assert status == 0
@@ -93,7 +93,7 @@ def test_both_are_carried_out_on_the_same_data_and_the_main_one_decides(
 def test_every_source_has_a_table_of_ours_beside_the_published(
     pair: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _, found = run(sfumato, pair)
+    _, found = run_and_read_output(sfumato, pair)
 
     out = capsys.readouterr().out
     tables = {part.partition("\n")[0]: part for part in out.split("\n\n")}
@@ -133,7 +133,7 @@ def test_every_source_has_a_table_of_ours_beside_the_published(
 @pytest.mark.slow
 @pytest.mark.usefixtures("in_process")
 def test_a_companion_alone_or_left_out_is_no_companion(pair: Path, sfumato: Command) -> None:
-    status, found = run(sfumato, pair, "--alone")
+    status, found = run_and_read_output(sfumato, pair, "--alone")
     assert status == 0
     assert "companions" not in found
     workspace = Workspace.open(Path("w"))
@@ -145,13 +145,13 @@ def test_a_companion_alone_or_left_out_is_no_companion(pair: Path, sfumato: Comm
 @pytest.mark.usefixtures("in_process")
 def test_the_main_recipe_s_own_threshold_still_fails(pair: Path, sfumato: Command) -> None:
     pair.write_text(pair.read_text().replace("max = 0.5", "max = -1"))
-    assert run(sfumato, pair, "--quiet")[0] == 1
+    assert run_and_read_output(sfumato, pair, "--quiet")[0] == 1
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("in_process")
 def test_seed_and_settings_of_data_and_release_are_passed_on(pair: Path, sfumato: Command) -> None:
-    _, found = run(
+    _, found = run_and_read_output(
         sfumato, pair, "--quiet", "--seed", "11", "--set", "release.m=3", "--set", "data.sample=40", "--set", "threshold[0].max=0.9"
     )  # fmt: skip
     (beside,) = found["companions"]

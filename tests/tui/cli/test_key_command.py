@@ -138,15 +138,15 @@ def test_no_file_that_leaves_has_the_key(study: Path, home: Path, sfumato: Comma
 def test_the_doctor_looks_at_the_key(home: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert sfumato("init", "w") == 0
 
-    def found() -> dict[str, str]:
+    def key_finding() -> dict[str, str]:
         capsys.readouterr()
         sfumato("doctor", "--json")
         return next(one for one in json.loads(capsys.readouterr().out)["findings"] if one["what"] == "key")
 
-    assert found()["state"] == "ok"
+    assert key_finding()["state"] == "ok"
     (home / "w/key").chmod(0o644)
-    assert "chmod 600" in found()["text"]
+    assert "chmod 600" in key_finding()["text"]
     (home / "w/key").write_bytes(b"y" * 32)
-    assert "another key" in found()["text"]
+    assert "another key" in key_finding()["text"]
     (home / "w/key").unlink()
-    assert found()["state"] == "problem"
+    assert key_finding()["state"] == "problem"

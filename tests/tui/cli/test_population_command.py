@@ -35,13 +35,13 @@ def charged(home: Path) -> str:
 def call(charged: str, sfumato: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> Call:
     """Call the command on the workspace; return its status, what it prints and what it reports."""
 
-    def run(*arguments: str) -> tuple[int, str, str]:
+    def run_population(*arguments: str) -> tuple[int, str, str]:
         capsys.readouterr()
         status = sfumato("population", *arguments, "--workspace", charged)
         out, err = capsys.readouterr()
         return status, out, err
 
-    return run
+    return run_population
 
 
 def log_of(directory: str) -> list[AuditRow]:

@@ -21,7 +21,7 @@ UNMET = [{"value": "utility.ecdf.max_abs_difference", "max": 1e-9, "target": "in
 
 
 @pytest.fixture
-def done(home: Path, workspace: Workspace, enter: Callable[..., int]) -> str:
+def workspace_with_runs(home: Path, workspace: Workspace, enter: Callable[..., int]) -> str:
     """A workspace with a run that meets its threshold, 1, and one that does not, 2."""
     # An enclave's limits do not block the few people whom kept columns find: the threshold alone tells the runs apart.
     release = {"m": 3, "seed": 7, "audience": "enclave"}
@@ -32,9 +32,9 @@ def done(home: Path, workspace: Workspace, enter: Callable[..., int]) -> str:
 
 
 def test_a_run_that_meets_its_thresholds_is_released(
-    done: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
+    workspace_with_runs: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert sfumato("release", "1", "--workspace", done, "-o", "out", "--format", "parquet") == 0
+    assert sfumato("release", "1", "--workspace", workspace_with_runs, "-o", "out", "--format", "parquet") == 0
     told = capsys.readouterr().out
     files = [path for path in Path("out").rglob("*") if path.is_file()]
     assert f"out: {len(files)} files, manifest sha256 " in told
@@ -47,36 +47,43 @@ def test_a_run_that_meets_its_thresholds_is_released(
     assert json.loads(Path("out/internal/manifest.json").read_text("utf-8"))["run"] == 1
 
 
-def test_one_that_does_not_needs_a_reason(done: str, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
-    assert sfumato("release", "last", "--workspace", done, "-o", "out") == 2
+def test_one_that_does_not_needs_a_reason(
+    workspace_with_runs: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sfumato("release", "last", "--workspace", workspace_with_runs, "-o", "out") == 2
     assert "add --reason" in capsys.readouterr().err
     assert not Path("out").exists()
-    assert sfumato("release", "last", "--workspace", done, "-o", "out", "--reason", "agreed with the data owner") == 0
+    assert (
+        sfumato(
+            "release", "last", "--workspace", workspace_with_runs, "-o", "out", "--reason", "agreed with the data owner"
+        )
+        == 0
+    )
     assert "not met, the reason is in the audit log" in capsys.readouterr().out
-    assert sfumato("audit", "list", "--workspace", done) == 0
+    assert sfumato("audit", "list", "--workspace", workspace_with_runs) == 0
     assert "run released" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     "arguments", [["9", "-o", "out"], ["1", "-o", "visits.csv"], ["1"], ["1", "-o", "x", "--format", "sas"]]
 )
-def test_bad_input_is_status_2(done: str, sfumato: Command, arguments: list[str]) -> None:
+def test_bad_input_is_status_2(workspace_with_runs: str, sfumato: Command, arguments: list[str]) -> None:
     Path("visits.csv").write_text("mine")
-    assert sfumato("release", *arguments, "--workspace", done) == 2
+    assert sfumato("release", *arguments, "--workspace", workspace_with_runs) == 2
     assert Path("visits.csv").read_text() == "mine"
 
 
 def test_what_the_gate_finds_can_be_seen_before_a_release(
-    done: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
+    workspace_with_runs: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert sfumato("examine", "1", "--workspace", done) == 0
+    assert sfumato("examine", "1", "--workspace", workspace_with_runs) == 0
     told = capsys.readouterr().out
     assert told.startswith("May this leave into an enclave? TO BE JUDGED\n")
     assert "Run 1: " in told
     assert "differencing" not in told, "it passes, and is counted"
-    assert sfumato("examine", "1", "--workspace", done, "--all") == 0
+    assert sfumato("examine", "1", "--workspace", workspace_with_runs, "--all") == 0
     assert "differencing" in capsys.readouterr().out
-    assert sfumato("examine", "2", "--workspace", done, "--json", "found.json") == 1
+    assert sfumato("examine", "2", "--workspace", workspace_with_runs, "--json", "found.json") == 1
     assert "run 2: the threshold is not met" in " ".join(capsys.readouterr().out.split())
     written = json.loads(Path("found.json").read_text("utf-8"))
     assert (written["run"], written["status"]) == (2, "block")
@@ -85,19 +92,21 @@ def test_what_the_gate_finds_can_be_seen_before_a_release(
 
 
 def test_the_policy_in_force_is_printed_and_can_be_saved(
-    done: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
+    workspace_with_runs: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert sfumato("policy", "--workspace", done) == 0
+    assert sfumato("policy", "--workspace", workspace_with_runs) == 0
     told = capsys.readouterr().out
-    (Path(done) / "policy.toml").write_text(told, "utf-8")
-    assert sfumato("policy", "--workspace", done) == 0
+    (Path(workspace_with_runs) / "policy.toml").write_text(told, "utf-8")
+    assert sfumato("policy", "--workspace", workspace_with_runs) == 0
     assert capsys.readouterr().out == told
-    (Path(done) / "policy.toml").write_text("[findings.extreme]\nblock = 0.1\n", "utf-8")
-    assert sfumato("examine", "1", "--workspace", done) == 2
+    (Path(workspace_with_runs) / "policy.toml").write_text("[findings.extreme]\nblock = 0.1\n", "utf-8")
+    assert sfumato("examine", "1", "--workspace", workspace_with_runs) == 2
     assert 'did you mean "extremes"' in capsys.readouterr().err
 
 
-def test_a_check_that_blocks_is_waived_by_name(done: str, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_check_that_blocks_is_waived_by_name(
+    workspace_with_runs: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
     for waiver, said in (
         ("unmet_thresholds", "not CHECK=REASON"),
         ("unmet_threshold=x", "did you mean"),
@@ -105,15 +114,24 @@ def test_a_check_that_blocks_is_waived_by_name(done: str, sfumato: Command, caps
         ("unmet_thresholds= ", "needs a reason"),
         ("unmet_thresholds=\u200b", "needs a reason"),
     ):
-        assert sfumato("release", "2", "--workspace", done, "-o", "out", "--waive", waiver) == 2
+        assert sfumato("release", "2", "--workspace", workspace_with_runs, "-o", "out", "--waive", waiver) == 2
         assert said in capsys.readouterr().err
         assert not Path("out").exists()
-    assert sfumato("release", "2", "--workspace", done, "-o", "out", "--reason", "\u200b") == 2
+    assert sfumato("release", "2", "--workspace", workspace_with_runs, "-o", "out", "--reason", "\u200b") == 2
     assert "--reason: needs a reason in words" in capsys.readouterr().err
     assert not Path("out").exists()
     assert (
-        sfumato("release", "2", "--workspace", done, "-o", "out", "--waive", "unmet_thresholds=agreed with the board")
+        sfumato(
+            "release",
+            "2",
+            "--workspace",
+            workspace_with_runs,
+            "-o",
+            "out",
+            "--waive",
+            "unmet_thresholds=agreed with the board",
+        )
         == 0
     )
-    assert sfumato("audit", "list", "--workspace", done) == 0
+    assert sfumato("audit", "list", "--workspace", workspace_with_runs) == 0
     assert "unmet_thresholds: agreed" in " ".join(capsys.readouterr().out.split())

@@ -21,7 +21,7 @@ Command = Callable[..., int]
 
 
 @pytest.fixture
-def done(home: Path, workspace: Workspace, enter: Callable[..., int]) -> str:
+def workspace_with_runs(home: Path, workspace: Workspace, enter: Callable[..., int]) -> str:
     """A workspace with one run that is done; returns its directory."""
     enter()
     run_worker(workspace.directory, idle=0)
@@ -30,35 +30,37 @@ def done(home: Path, workspace: Workspace, enter: Callable[..., int]) -> str:
 
 @pytest.mark.slow
 def test_a_report_is_written_once_and_replaced_only_when_asked(
-    done: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
+    workspace_with_runs: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert sfumato("report", "last", "--workspace", done, "-o", "report.html") == 0
+    assert sfumato("report", "last", "--workspace", workspace_with_runs, "-o", "report.html") == 0
     assert "report written to report.html" in capsys.readouterr().out
     page = Path("report.html").read_text("utf-8")
     assert page.startswith("<!DOCTYPE html>")
     Path("report.html").write_text("mine")
-    assert sfumato("report", "1", "--workspace", done, "-o", "report.html") == 2
+    assert sfumato("report", "1", "--workspace", workspace_with_runs, "-o", "report.html") == 2
     assert (
         capsys.readouterr().err
         == 'sfumato: -o: "report.html" exists; name another file, or add --force to replace it\n'
     )
     assert Path("report.html").read_text() == "mine"
-    assert sfumato("report", "1", "--workspace", done, "-o", "report.html", "--force") == 0
+    assert sfumato("report", "1", "--workspace", workspace_with_runs, "-o", "report.html", "--force") == 0
     assert Path("report.html").read_text("utf-8") == page
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", ["nowhere/report.html", "."])
-def test_a_report_needs_a_place(done: str, sfumato: Command, capsys: pytest.CaptureFixture[str], path: str) -> None:
-    assert sfumato("report", "--workspace", done, "-o", path) == 2
+def test_a_report_needs_a_place(
+    workspace_with_runs: str, sfumato: Command, capsys: pytest.CaptureFixture[str], path: str
+) -> None:
+    assert sfumato("report", "--workspace", workspace_with_runs, "-o", path) == 2
     assert "not a file in a directory that exists" in capsys.readouterr().err
 
 
 @pytest.mark.slow
 def test_a_report_of_no_such_run_or_without_a_file_is_refused(
-    done: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
+    workspace_with_runs: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert sfumato("report", "17", "--workspace", done, "-o", "r.html") == 2
+    assert sfumato("report", "17", "--workspace", workspace_with_runs, "-o", "r.html") == 2
     assert 'no run "17"' in capsys.readouterr().err
     assert not Path("r.html").exists()
     assert CliRunner().invoke(report, []).exit_code == 2
@@ -66,9 +68,9 @@ def test_a_report_of_no_such_run_or_without_a_file_is_refused(
 
 @pytest.mark.slow
 def test_figures_are_drawn_in_the_width_that_is_asked_for(
-    done: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
+    workspace_with_runs: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert sfumato("figures", "--workspace", done, "--width", "60", "--height", "10") == 0
+    assert sfumato("figures", "--workspace", workspace_with_runs, "--width", "60", "--height", "10") == 0
     out = capsys.readouterr().out
     assert all(len(line) <= 60 for line in out.splitlines())
     for words in ("Histogram of visits", "Density of income", "confidential", "dataset 3", "fewer than 3"):
@@ -78,22 +80,24 @@ def test_figures_are_drawn_in_the_width_that_is_asked_for(
 
 @pytest.mark.slow
 def test_figures_take_the_number_of_datasets_and_the_width_of_bins(
-    done: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
+    workspace_with_runs: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert sfumato("figures", "--workspace", done, "--datasets", "1", "--bin-width", "income=500") == 0
+    assert sfumato("figures", "--workspace", workspace_with_runs, "--datasets", "1", "--bin-width", "income=500") == 0
     out = capsys.readouterr().out
     assert "Histogram of income" in out
     assert "Bins are 500 wide" in out
     assert "dataset 2" not in out
-    assert sfumato("figures", "--workspace", done, "--bin-width", "incme=500") == 2
+    assert sfumato("figures", "--workspace", workspace_with_runs, "--bin-width", "incme=500") == 2
     assert 'did you mean "income"' in capsys.readouterr().err
-    assert sfumato("figures", "--workspace", done, "--bin-width", "income") == 2
+    assert sfumato("figures", "--workspace", workspace_with_runs, "--bin-width", "income") == 2
     assert "write variable=width" in capsys.readouterr().err
 
 
 @pytest.mark.slow
-def test_figures_are_written_as_svg_files(done: str, sfumato: Command, capsys: pytest.CaptureFixture[str]) -> None:
-    assert sfumato("figures", "--workspace", done, "--svg", "drawn/here") == 0
+def test_figures_are_written_as_svg_files(
+    workspace_with_runs: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sfumato("figures", "--workspace", workspace_with_runs, "--svg", "drawn/here") == 0
     assert "3 figures written to drawn/here" in capsys.readouterr().out
     files = sorted(Path("drawn/here").iterdir())
     assert [file.name for file in files] == ["figure-01.svg", "figure-02.svg", "figure-03.svg"]

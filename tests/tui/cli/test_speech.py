@@ -19,7 +19,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def said(text: str, *, verbatim: bool = False) -> str:
+def echoed_text(text: str, *, verbatim: bool = False) -> str:
     """What a terminal is given."""
     with contextlib.redirect_stdout(Terminal()) as terminal:
         echo(text, verbatim=verbatim)
@@ -32,11 +32,11 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_long_line_goes_on_below() -> None:
-    assert said(f"short\n{LONG}") == "short\n  one two three four\n    five six seven eight\n    nine ten\n"
+    assert echoed_text(f"short\n{LONG}") == "short\n  one two three four\n    five six seven eight\n    nine ten\n"
 
 
 def test_what_a_machine_reads_stays_in_its_lines() -> None:
-    assert said(LONG, verbatim=True) == f"{LONG}\n"
+    assert echoed_text(LONG, verbatim=True) == f"{LONG}\n"
 
 
 def test_in_a_file_every_line_is_whole(capsys: pytest.CaptureFixture[str]) -> None:

@@ -55,7 +55,7 @@ def received(good: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What must stay as it is: a home with a profile, and another workspace's key."""
     home = tmp_path / "home"
     (home / "other").mkdir(parents=True)
@@ -95,10 +95,10 @@ def run_command(command: tuple[str, ...], directory: Path) -> int:
 @pytest.mark.parametrize("key", PLACES)
 @pytest.mark.parametrize("name", [".profile", "other/key", "new-file", "new-folder/new-file", ""])
 def test_looking_at_a_workspace_that_names_a_place_changes_nothing_outside_it(
-    key: str, name: str, received: Path, outside: Path, capsys: pytest.CaptureFixture[str]
+    key: str, name: str, received: Path, home_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (received / "policy.toml").write_text(policy_with(key, outside / name), "utf-8")
-    before, policy = content_of(outside), (received / "policy.toml").read_bytes()
+    (received / "policy.toml").write_text(policy_with(key, home_folder / name), "utf-8")
+    before, policy = content_of(home_folder), (received / "policy.toml").read_bytes()
     for command in (*LOOKING, ADOPTING):
         status, told = run_command(command, received), capsys.readouterr()
         assert "Traceback" not in told.err, command
@@ -109,15 +109,15 @@ def test_looking_at_a_workspace_that_names_a_place_changes_nothing_outside_it(
             assert str(Path(os.environ["XDG_CONFIG_HOME"]) / "sfumato" / "policy.toml") in told.err.replace("\n", ""), (
                 command
             )
-    assert content_of(outside) == before
+    assert content_of(home_folder) == before
     assert (received / "policy.toml").read_bytes() == policy
 
 
 def test_the_same_line_in_the_policy_of_the_user_is_used(
-    received: Path, outside: Path, write_own_policy: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+    received: Path, home_folder: Path, write_own_policy: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The control: what the workspace may not name, its user may, and then acts write there but looking does not."""
-    heads = outside / "heads.log"
+    heads = home_folder / "heads.log"
     write_own_policy(policy_with("audit.heads", heads))
     for command in LOOKING:
         run_command(command, received)
@@ -170,9 +170,9 @@ def test_a_copy_with_more_rows_does_not_make_the_true_workspace_refused(good: Pa
 
 @pytest.mark.parametrize("name", ["workspace.db", "tables", "logs", "audit.head", "key", "policy.toml"])
 def test_a_link_inside_a_workspace_is_followed_by_nobody(
-    name: str, received: Path, outside: Path, capsys: pytest.CaptureFixture[str]
+    name: str, received: Path, home_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    target = outside / "linked"
+    target = home_folder / "linked"
     if (received / name).exists():
         shutil.move(received / name, target)
     elif name == "logs":
@@ -180,8 +180,8 @@ def test_a_link_inside_a_workspace_is_followed_by_nobody(
     else:
         target.write_text("smallest_cell = 20\n", "utf-8")
     (received / name).symlink_to(target)
-    before = content_of(outside)
+    before = content_of(home_folder)
     for command in (*LOOKING, ADOPTING):
         run_command(command, received)
         assert "internal error" not in capsys.readouterr().err, command
-    assert content_of(outside) == before
+    assert content_of(home_folder) == before

@@ -34,13 +34,13 @@ def verdict(value, target="", outcome="not met"):
     return Verdict(value, target, None, "max", 0.1, 0.3, -0.2, outcome)
 
 
-def changed(value, target=""):
+def lever_changes(value, target=""):
     return {one.text: read_toml(one.toml) for one in find_levers(verdict(value, target), PLAN) if one.toml}
 
 
 def test_fewer_datasets_are_half_as_many_and_all_else_stays():
     before = read_toml(PLAN)
-    found = changed("risk.identification.true_match_rate")["release fewer datasets (m)"]
+    found = lever_changes("risk.identification.true_match_rate")["release fewer datasets (m)"]
     assert found == {**before, "release": {**before["release"], "m": 3}}
     (lever,) = (
         one
@@ -74,9 +74,9 @@ def test_coarser_quasi_identifiers_are_steps_of_whole_numbers_that_are_kept_and_
 
 def test_larger_leaves_are_those_of_the_variable_that_is_judged():
     leaves = "synthesise the sensitive variables, with larger leaves or fewer predictors"
-    (of_b,) = (found for text, found in changed("risk.attribute.risk", "b").items() if text == leaves)
+    (of_b,) = (found for text, found in lever_changes("risk.attribute.risk", "b").items() if text == leaves)
     assert [step.get("minbucket") for step in of_b["synthesis"]] == [14, None]
-    (of_all,) = (found for text, found in changed("risk.attribute.risk").items() if text == leaves)
+    (of_all,) = (found for text, found in lever_changes("risk.attribute.risk").items() if text == leaves)
     assert of_all["synthesis"][0]["minbucket"] == 14
 
 

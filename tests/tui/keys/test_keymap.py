@@ -29,11 +29,11 @@ SAID = [
 
 @pytest.fixture
 def keys_toml(tmp_path):
-    def written(text):
+    def write_keys(text):
         (tmp_path / "keys.toml").write_text(text, "utf-8")
         return tmp_path / "keys.toml"
 
-    return written
+    return write_keys
 
 
 def test_there_are_few_keys_each_with_one_meaning():

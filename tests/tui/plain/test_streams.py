@@ -113,7 +113,7 @@ def environment(**more: str) -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in OURS} | {"TERM": "xterm-256color"} | more
 
 
-def piped(script: str, *arguments: str, **more: str) -> tuple[int, str]:
+def pipe_script(script: str, *arguments: str, **more: str) -> tuple[int, str]:
     """The status and what is written by a process whose input is a pipe."""
     done = subprocess.run(
         [*SFUMATO, *(arguments or ("--plain", "--workspace", "w"))], input=script.encode(), capture_output=True, check=False,
@@ -158,7 +158,7 @@ def read_to(ours: int, end: bytes, seconds: float = 120.0) -> bytes:
     return came
 
 
-def typed(script: str, **more: str) -> tuple[int, str]:
+def type_script(script: str, **more: str) -> tuple[int, str]:
     """The status and what is written by a process on a terminal, each line typed when it was asked for."""
     came = b""
     with terminal(**more) as (process, ours):
@@ -195,7 +195,7 @@ def blocks_in(text: str) -> list[str]:
     return list(dict.fromkeys(re.findall(r"(?m)^blocks: .* \((\w+)\)$", text)))
 
 
-@pytest.mark.parametrize("way", [piped, typed])
+@pytest.mark.parametrize("way", [pipe_script, type_script])
 def test_a_script_of_lines_makes_a_release_through_a_pipe_and_through_a_terminal(people: Path, way: object) -> None:
     status, text = way(MAKE)  # type: ignore[operator]
     check_output(text)
@@ -219,7 +219,7 @@ def test_the_same_lines_are_written_without_colour_in_ascii_and_on_a_dumb_termin
     home: Path, computed: Callable[..., Path]
 ) -> None:
     shutil.copytree(computed(), home / "w")
-    status, text = piped(LOOK)
+    status, text = pipe_script(LOOK)
     check_output(text)
     assert status == 0, text[-2000:]
     assert text.isascii()
@@ -229,15 +229,15 @@ def test_the_same_lines_are_written_without_colour_in_ascii_and_on_a_dumb_termin
         {"SFUMATO_GLYPHS": "ascii", "TERM": "dumb", "FORCE_COLOR": "1", "LC_ALL": "C.UTF-8"},
     ]
     for one in others:
-        assert piped(LOOK, **one) == (0, text), one
-    assert typed(LOOK.removesuffix("quit\n"))[1].startswith(text.removesuffix("Sfumato ends.\n"))
+        assert pipe_script(LOOK, **one) == (0, text), one
+    assert type_script(LOOK.removesuffix("quit\n"))[1].startswith(text.removesuffix("Sfumato ends.\n"))
 
 
 def test_the_environment_asks_for_plain_mode_too_and_other_commands_do_as_before(people: Path) -> None:
-    status, text = piped("quit\n", "--workspace", "w", SFUMATO_PLAIN="1")
+    status, text = pipe_script("quit\n", "--workspace", "w", SFUMATO_PLAIN="1")
     assert status == 0
     assert text.startswith("Sfumato, plain mode.")
-    assert piped("", "runs", "--workspace", "w", SFUMATO_PLAIN="1")[1].startswith("no runs yet")
+    assert pipe_script("", "runs", "--workspace", "w", SFUMATO_PLAIN="1")[1].startswith("no runs yet")
     refused = subprocess.run(
         [*SFUMATO, "--workspace", "w"], input=b"", capture_output=True, check=False, timeout=60, env=environment(SFUMATO_PLAIN="0")
     )  # fmt: skip
@@ -280,10 +280,10 @@ def test_the_demo_opens_plain_mode_in_place_of_the_app(study: Path) -> None:
 
 def test_a_wrong_line_of_a_script_ends_it_with_status_1_and_a_person_is_asked_again(people: Path) -> None:
     script = "Projects\nOpen a projekt\nyes\n"
-    status, text = piped(script)
+    status, text = pipe_script(script)
     assert status == 1
     assert "Stopped at line 2 of the input" in text.splitlines()[-1]
-    status, text = typed(script)
+    status, text = type_script(script)
     assert status == 0
     assert text.count("Wrong answer: ") == 2
 
@@ -308,7 +308,7 @@ def test_ctrl_c_ends_with_130_at_a_question(people: Path) -> None:
 
 @pytest.mark.usefixtures("heard")
 def test_ctrl_c_while_a_run_is_followed_interrupts_it_and_it_can_be_resumed(people: Path) -> None:
-    assert piped(MAKE.partition("back\nRuns\n")[0] + "Set a value\nrelease.m=200\n")[0] == 0
+    assert pipe_script(MAKE.partition("back\nRuns\n")[0] + "Set a value\nrelease.m=200\n")[0] == 0
     with terminal() as (process, ours):
         read_to(ours, b"default: help.\n")
         os.write(ours, b"Runs\nStart a run\nyes\n")
@@ -352,7 +352,7 @@ print(sorted({"textual", "numpy", "pandas", "scipy", "duckdb", "pyarrow"} & set(
 
 @pytest.mark.study
 def test_the_demo_runs_to_a_release_by_a_script(home: Path) -> None:
-    status, text = piped(
+    status, text = pipe_script(
         "Projects\nRun the demo\nyes\nback\nFindings\nVerdicts\n1\nback\nRelease\nFindings of the gate\n1\n"
     )
     check_output(text)
@@ -360,6 +360,6 @@ def test_the_demo_runs_to_a_release_by_a_script(home: Path) -> None:
     assert len(re.findall(r"(?m)^Run 1: \d+ of \d+ steps done", text)) >= 2
     assert re.search(r"(?m)^1\. (met|not met|undecided|not computed): Re-identified with certainty, ", text)
     waivers = "".join(f"Waive a finding\n1\n{check}\nagreed with the data owner\n" for check in blocks_in(text))
-    status, text = piped(f"Release\n{waivers}Release\n1\ncsv\nout\nyes\n")
+    status, text = pipe_script(f"Release\n{waivers}Release\n1\ncsv\nout\nyes\n")
     assert status == 0
     assert len(list((home / "out" / "public").glob("dataset*.csv"))) == 10

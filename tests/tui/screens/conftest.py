@@ -98,7 +98,7 @@ def private_data(tmp_path):
 
 
 @pytest.fixture
-def empty(tmp_path, known_keys):
+def empty_workspace(tmp_path, known_keys):
     """A workspace with nothing in it."""
     Workspace.create(tmp_path / "empty").close()
     return tmp_path / "empty"
@@ -108,7 +108,7 @@ WORK = {"Private": 60, "State-gov": 15, "Local-gov": 15, "Federal-gov": 9, "Neve
 
 
 @pytest.fixture
-def anonymising(empty, tmp_path):
+def anonymising(empty_workspace, tmp_path):
     """A project that was made by an import of 100 people, whose plan recodes ages and kinds of work."""
     from sfumato.workspace.plan.drafts import find_draft, save_draft
     from sfumato.workspace.service.importing import import_file
@@ -116,14 +116,14 @@ def anonymising(empty, tmp_path):
     work = [name for name, records in WORK.items() for _ in range(records)]
     rows = "\n".join(f"{17 + i % 73},{one},{'ab'[i % 2]}" for i, one in enumerate(work))
     (tmp_path / "people.csv").write_text(f"age,work,ill\n{rows}\n")
-    import_file(empty, str(tmp_path / "people.csv"), "")
-    with Workspace.open(empty) as workspace:
+    import_file(empty_workspace, str(tmp_path / "people.csv"), "")
+    with Workspace.open(empty_workspace) as workspace:
         draft = find_draft(workspace, 1)
         told = draft.toml.replace('role = "other"', 'role = "quasi_identifier"', 2).replace("m = 5\n", "")
         step = '[[anonymisation]]\nmethod = "generalisation"\nlevels = { age = 1, work = 1 } # one level up\n'
         save_draft(workspace, draft.with_text(f"{told}\n{step}"))
-    save_state(empty, AppState(project=1, tab="plan"))
-    return empty
+    save_state(empty_workspace, AppState(project=1, tab="plan"))
+    return empty_workspace
 
 
 TURNS = 20

@@ -93,8 +93,8 @@ async def test_q_and_escape_lead_out_one_screen_at_a_time(sit, directory):
         assert seat.app._exit
 
 
-async def test_q_quits_at_once_where_nothing_runs(sit, empty):
-    async with sit(empty, "escape") as seat:
+async def test_q_quits_at_once_where_nothing_runs(sit, empty_workspace):
+    async with sit(empty_workspace, "escape") as seat:
         assert seat.app.notices[-1] == "q quits; runs keep running"
         await seat.press("q")
         assert seat.app._exit
@@ -119,11 +119,11 @@ async def test_keys_can_be_remapped_by_name(sit, directory):
 
 @pytest.fixture
 def keys_toml(tmp_path):
-    def written(text):
+    def write_keys(text):
         (tmp_path / "config" / "sfumato").mkdir(parents=True)
         (tmp_path / "config" / "sfumato" / "keys.toml").write_text(text, "utf-8")
 
-    return written
+    return write_keys
 
 
 @pytest.mark.slow

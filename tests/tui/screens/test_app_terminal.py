@@ -104,12 +104,12 @@ async def test_the_workspace_is_read_off_the_event_loop(sit, directory, monkeypa
     threads = {}
     start = Workspace.__init__
 
-    def noted(self, path):
+    def note_thread(self, path):
         threads[self] = threading.current_thread()
         start(self, path)
 
     async with sit(directory, tab="runs") as seat:
-        monkeypatch.setattr(Workspace, "__init__", noted)
+        monkeypatch.setattr(Workspace, "__init__", note_thread)
         await seat.press(*WALK)
         assert len(threads) > 5
         assert threading.main_thread() not in threads.values()

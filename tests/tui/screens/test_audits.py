@@ -17,17 +17,17 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def made(computed, tmp_path):
+def audit_workspace(computed, tmp_path):
     return shutil.copytree(computed(measure=AUDIT, threshold=LIMIT), tmp_path / "workspace")
 
 
-async def test_records_lists_the_targets_and_enter_says_what_gives_one_away(sit, made):
-    with Workspace.open(made, read_only=True) as workspace:
+async def test_records_lists_the_targets_and_enter_says_what_gives_one_away(sit, audit_workspace):
+    with Workspace.open(audit_workspace, read_only=True) as workspace:
         (measure,) = record_measures(workspace, 1)
         (first,) = rank_records(workspace, 1, measure).lines(0, 1)
         assert {first.record} <= {one.record for one in read_audited_records(workspace, measure)}
-    save_state(made, AppState(project=1, run=1, tab="records"))
-    async with sit(made, size=(140, 40)) as seat:
+    save_state(audit_workspace, AppState(project=1, run=1, tab="records"))
+    async with sit(audit_workspace, size=(140, 40)) as seat:
         assert "Audit of single records 1/1 · shadow releases" in seat.text
         assert "nan" not in seat.text.lower()
         text = await seat.press("enter")
@@ -48,20 +48,20 @@ async def explain_verdict(seat):
     return await seat.press("enter")
 
 
-async def test_findings_show_a_strip_of_every_target(sit, made):
-    save_state(made, AppState(project=1, run=1, tab="verdicts"))
-    async with sit(made, size=(140, 50)) as seat:
+async def test_findings_show_a_strip_of_every_target(sit, audit_workspace):
+    save_state(audit_workspace, AppState(project=1, run=1, tab="verdicts"))
+    async with sit(audit_workspace, size=(140, 50)) as seat:
         text = await explain_verdict(seat)
         assert "people asked about are recognised" in text
         assert "●" in text
 
 
-async def test_from_findings_two_keys_lead_to_what_gives_the_first_target_away_and_to_its_lever(sit, made):
-    with Workspace.open(made, read_only=True) as workspace:
+async def test_from_findings_two_keys_lead_to_what_gives_the_first_target_away_and_to_its_lever(sit, audit_workspace):
+    with Workspace.open(audit_workspace, read_only=True) as workspace:
         (measure,) = record_measures(workspace, 1)
         targets = read_audited_records(workspace, measure)
-    save_state(made, AppState(project=1, run=1, tab="verdicts"))
-    async with sit(made, size=(80, 24)) as seat:
+    save_state(audit_workspace, AppState(project=1, run=1, tab="verdicts"))
+    async with sit(audit_workspace, size=(80, 24)) as seat:
         text = await explain_verdict(seat)
         assert "] people recognised" in text
         text = await seat.press("right_square_bracket")
@@ -76,9 +76,9 @@ async def test_from_findings_two_keys_lead_to_what_gives_the_first_target_away_a
         assert f"record {targets[-1].record:,} of run 1" in text
 
 
-async def test_a_number_of_an_audit_in_the_table_leads_there_with_enter(sit, made):
-    save_state(made, AppState(project=1, run=1, tab="results"))
-    async with sit(made, size=(80, 24)) as seat:
+async def test_a_number_of_an_audit_in_the_table_leads_there_with_enter(sit, audit_workspace):
+    save_state(audit_workspace, AppState(project=1, run=1, tab="results"))
+    async with sit(audit_workspace, size=(80, 24)) as seat:
         text = await seat.press("enter")
         assert "enter people recognised" in text
         await seat.press("enter")

@@ -24,27 +24,29 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def once(tmp_path_factory):
+def built_beliefs(tmp_path_factory):
     return believed_workspace(tmp_path_factory.mktemp("believed") / "workspace")
 
 
 @pytest.fixture
-def believed(once, tmp_path):
-    made = shutil.copytree(once, tmp_path / "workspace")
+def workspace_with_beliefs(built_beliefs, tmp_path):
+    made = shutil.copytree(built_beliefs, tmp_path / "workspace")
     save_state(made, AppState(project=1, run=1, tab="records"))
     return made
 
 
 @pytest.fixture
-def workspace(once):
-    with Workspace.open(once, read_only=True) as opened:
+def workspace(built_beliefs):
+    with Workspace.open(built_beliefs, read_only=True) as opened:
         yield opened
 
 
-async def test_records_are_ranked_by_the_posterior_of_their_truth_beside_the_prior(sit, believed, workspace, size):
+async def test_records_are_ranked_by_the_posterior_of_their_truth_beside_the_prior(
+    sit, workspace_with_beliefs, workspace, size
+):
     (measure, _) = belief_measures(workspace, 1)
     records = rank_records(workspace, 1, measure)
-    async with sit(believed, size=size) as seat:
+    async with sit(workspace_with_beliefs, size=size) as seat:
         text = seat.text
         assert "Strongest intruder 1/3 · all 3 datasets · 40 of 90 records" in text
         shown = [line.split() for line in text.splitlines()[4:-1] if line.split()[:1] and line.split()[0].isdigit()]
@@ -60,11 +62,11 @@ async def test_records_are_ranked_by_the_posterior_of_their_truth_beside_the_pri
         assert records.measure.guesses_hash is not None
 
 
-async def test_enter_shows_the_guesses_and_values_only_after_a_yes(sit, believed, workspace):
+async def test_enter_shows_the_guesses_and_values_only_after_a_yes(sit, workspace_with_beliefs, workspace):
     (measure, _) = belief_measures(workspace, 1)
     record = rank_records(workspace, 1, measure).lines(0, 1)[0].record
     found = read_record_guesses(workspace, 1, measure, record, with_values=True)
-    async with sit(believed, "enter", size=WIDE) as seat:
+    async with sit(workspace_with_beliefs, "enter", size=WIDE) as seat:
         assert isinstance(seat.app.screen, GuessesDialog)
         assert f"record {record} of run 1" in seat.text
         assert seat.text.count("the truth") == 1 + sum(one.is_right for one in found.guesses)
@@ -84,9 +86,9 @@ async def test_enter_shows_the_guesses_and_values_only_after_a_yes(sit, believed
         assert not [secret for secret in SECRETS if secret in seat.text]
 
 
-async def test_the_screen_tells_how_belief_moved_at_every_size(sit, believed, workspace, size):
+async def test_the_screen_tells_how_belief_moved_at_every_size(sit, workspace_with_beliefs, workspace, size):
     found = [read_beliefs(workspace, 1, one) for one in belief_measures(workspace, 1)]
-    async with sit(believed, "act:beliefs", size=size) as seat:
+    async with sit(workspace_with_beliefs, "act:beliefs", size=size) as seat:
         assert isinstance(seat.app.screen, BeliefsDialog)
         assert all(len(line) <= size[0] for line in seat.text.splitlines())
         assert found[0].result_text[:40] in seat.text
@@ -103,7 +105,9 @@ async def test_the_screen_tells_how_belief_moved_at_every_size(sit, believed, wo
         assert "2/2" in text
 
 
-async def test_a_limit_held_against_the_value_before_the_release_is_a_line_on_the_map(sit, believed, workspace):
+async def test_a_limit_held_against_the_value_before_the_release_is_a_line_on_the_map(
+    sit, workspace_with_beliefs, workspace
+):
     found = read_risk_utility_map(workspace, 1)
     (verdict,) = [one for one in read_verdicts(workspace, 1) if one.bound == "max_ratio"]
     of_verdict = [a for a in found.axes if a.key == verdict.value and dict(a.settings).get("prior") == "uniform"]
@@ -113,16 +117,16 @@ async def test_a_limit_held_against_the_value_before_the_release_is_a_line_on_th
     assert before == pytest.approx(place / verdict.observed)
     assert found.reference_value(own, 2) is None  # another run's baseline is not this one's
     assert axis_limits([verdict], own, before) == [("max", pytest.approx(1.2 * before))]
-    save_state(believed, AppState(project=1, run=1, tab="map", across=own.ident))
-    async with sit(believed, size=WIDE) as seat:
+    save_state(workspace_with_beliefs, AppState(project=1, run=1, tab="map", across=own.ident))
+    async with sit(workspace_with_beliefs, size=WIDE) as seat:
         assert f"x limit at most {number(1.2 * before)}" in seat.text
         (drawn, _) = seat.app.screen.query_one("#map").shown_limits
         assert drawn == [("max", pytest.approx(1.2 * before))]
 
 
-async def test_the_cursor_reads_what_became_of_records(sit, believed, workspace):
+async def test_the_cursor_reads_what_became_of_records(sit, workspace_with_beliefs, workspace):
     (_, uniform) = [read_beliefs(workspace, 1, one) for one in belief_measures(workspace, 1)]
-    async with sit(believed, "act:beliefs", "m", size=WIDE) as seat:
+    async with sit(workspace_with_beliefs, "act:beliefs", "m", size=WIDE) as seat:
         text = await seat.press("home", "right")
         assert "before: " in seat.reading
         text = await seat.press("tab", "home")
@@ -130,8 +134,10 @@ async def test_the_cursor_reads_what_became_of_records(sit, believed, workspace)
 
 
 @pytest.mark.parametrize("keys", [("act:beliefs",), ("enter",), ("act:audit",), ("e",)])
-async def test_the_question_mark_tells_the_keys_of_a_dialog_and_closing_it_comes_back(sit, believed, keys):
-    async with sit(believed, *keys, size=WIDE) as seat:
+async def test_the_question_mark_tells_the_keys_of_a_dialog_and_closing_it_comes_back(
+    sit, workspace_with_beliefs, keys
+):
+    async with sit(workspace_with_beliefs, *keys, size=WIDE) as seat:
         below = seat.app.screen
         assert isinstance(below, Dialog)
         if keys == ("e",):  # a field is for words

@@ -80,7 +80,7 @@ def labels(calibrated):
     return np.array(scores), np.array([params["tests"] for _, params in rows]), np.array(errors)
 
 
-def drawn(study, plane, at=0):
+def plane_series(study, plane, at=0):
     return list(draw_plane(study, "rho", study.method.study.planes[plane], at).series)
 
 
@@ -122,7 +122,7 @@ def test_no_smaller_threshold_than_the_suggested_one_keeps_the_errors_few(study,
     assert all(rate(t / 100) > 0.05 for t in range(round(100 * suggested)))
 
 
-def made(suggested=(0.82, ""), rates=(0.2, 0.1, None), auc=(0.75, ""), more=()):
+def calibration_result(suggested=(0.82, ""), rates=(0.2, 0.1, None), auc=(0.75, ""), more=()):
     columns = {
         "true_positive_rate": (1.0, 0.6, 0.0), "false_positive_rate": (1.0, 0.2, 0.0), "precision": (0.8, 0.9, None),
         "error_rate": rates,
@@ -138,36 +138,40 @@ def made(suggested=(0.82, ""), rates=(0.2, 0.1, None), auc=(0.75, ""), more=()):
 
 
 def test_curves_start_where_nothing_passes_and_pr_has_no_point_there():
-    roc, guess, here = drawn(made(), 0, 1)
+    roc, guess, here = plane_series(calibration_result(), 0, 1)
     assert (roc.x.tolist(), roc.y.tolist()) == ([0, 0, 0.2, 1], [0, 0, 0.6, 1])
     assert (here.x[0], here.y[0]) == (0.2, 0.6)
     assert guess.x.tolist() == guess.y.tolist()
-    assert drawn(made(), 1, 2)[0].x.tolist() == [0.6, 1.0]
-    assert len(drawn(made(), 1, 2)) == 2
+    assert plane_series(calibration_result(), 1, 2)[0].x.tolist() == [0.6, 1.0]
+    assert len(plane_series(calibration_result(), 1, 2)) == 2
 
 
 def test_the_suggested_threshold_is_marked_and_its_level_is_not_below_it():
-    assert suggested_place(made(), "rho") == 1
-    assert suggested_place(made(suggested=(None, "why")), "rho") == 1
-    assert suggested_place(made(suggested=(0.99, "")), "rho") == 2
-    marked = next(one for one in drawn(made(), 2) if one.name == "suggested 0.82")
+    assert suggested_place(calibration_result(), "rho") == 1
+    assert suggested_place(calibration_result(suggested=(None, "why")), "rho") == 1
+    assert suggested_place(calibration_result(suggested=(0.99, "")), "rho") == 2
+    marked = next(one for one in plane_series(calibration_result(), 2) if one.name == "suggested 0.82")
     assert marked.x.tolist() == [0.82, 0.82]
-    bar = axis_slider(made(), "rho", 2, 101).partition(" 0 ")[2]
+    bar = axis_slider(calibration_result(), "rho", 2, 101).partition(" 0 ")[2]
     assert (bar.index("S"), bar.index("●")) == (82, 100)
-    assert not [one for one in drawn(made(suggested=(None, "why")), 2) if "suggested" in one.name]
+    assert not [one for one in plane_series(calibration_result(suggested=(None, "why")), 2) if "suggested" in one.name]
 
 
 def test_what_is_not_computed_says_why():
-    assert spread_text(made(auc=(None, "no bad labels")), "rho").startswith("AUC not computed: no bad labels")
-    assert spread_text(made(), "rho").startswith("AUC 0.75 (0.6 .. 0.9)")
-    assert "error rate -" in place_text(made(), "rho", 2)
-    assert "none suggested: too many errors" in place_text(made(suggested=(None, "too many errors")), "rho", 0)
-    assert drawn(made(rates=(None,) * 3), 2) == []
+    assert spread_text(calibration_result(auc=(None, "no bad labels")), "rho").startswith(
+        "AUC not computed: no bad labels"
+    )
+    assert spread_text(calibration_result(), "rho").startswith("AUC 0.75 (0.6 .. 0.9)")
+    assert "error rate -" in place_text(calibration_result(), "rho", 2)
+    assert "none suggested: too many errors" in place_text(
+        calibration_result(suggested=(None, "too many errors")), "rho", 0
+    )
+    assert plane_series(calibration_result(rates=(None,) * 3), 2) == []
 
 
 def test_the_slider_is_ascii_where_asked(monkeypatch):
     monkeypatch.setenv("SFUMATO_GLYPHS", "ascii")
-    assert axis_slider(made(), "rho", 1, 40).isascii()
+    assert axis_slider(calibration_result(), "rho", 1, 40).isascii()
 
 
 def test_the_error_table_sets_tables_that_pass_beside_the_others():
@@ -176,7 +180,7 @@ def test_the_error_table_sets_tables_that_pass_beside_the_others():
         for kind in ("lost", "spurious", "sign_flip", "errors")
         for passed in (True, False)
     ]
-    text = tables_text(made(more=errors), "rho")
+    text = tables_text(calibration_result(more=errors), "rho")
     line = next(line for line in text.splitlines() if line.startswith("lost"))
     assert line.split()[-2:] == ["0.01", "0.25"]
     assert "1,200" in text

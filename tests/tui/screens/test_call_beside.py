@@ -9,7 +9,7 @@ from sfumato.engine.errors import EngineError
 from sfumato.workspace.errors import WorkspaceError
 
 
-def refused(words):
+def raise_refusal(words):
     raise WorkspaceError(words)
 
 
@@ -66,7 +66,7 @@ async def test_what_is_refused_is_told_as_the_screen_wants(sit, directory):
         screen, found = seat.app.screen, []
         before = list(seat.app.notices)
         screen.compute_in_processes(
-            lambda call: call(refused, "no", what="a look"),
+            lambda call: call(raise_refusal, "no", what="a look"),
             found.append,
             refuse=lambda text: screen.AnswerReceived(found.append, text),
         )

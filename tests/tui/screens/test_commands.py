@@ -103,7 +103,7 @@ async def test_what_is_shown_is_shown_by_the_command_too(sit, built_data, tmp_pa
     assert json.loads((tmp_path / "numbers.json").read_text())["run"] == DONE
 
 
-async def test_a_session_without_acts_says_so(sit, empty):
-    async with sit(empty, "at") as seat:
+async def test_a_session_without_acts_says_so(sit, empty_workspace):
+    async with sit(empty_workspace, "at") as seat:
         assert "Nothing has been done yet" in seat.text
         await seat.press("enter")

@@ -22,7 +22,7 @@ def plan_of(directory):
 
 
 @pytest.fixture
-def imported(empty, tmp_path, monkeypatch):
+def imported(empty_workspace, tmp_path, monkeypatch):
     """A project that was made by an import: 60 people, two of whom have no cost; a column of identifiers."""
     from sfumato.workspace.service.importing import import_file
 
@@ -30,9 +30,9 @@ def imported(empty, tmp_path, monkeypatch):
         f"P{i:03},{20 + i % 30},{'' if i < 2 else (i * 37) % 91 + 0.5},{'no' if i % 3 else 'yes'}" for i in range(60)
     )
     (tmp_path / "people.csv").write_text(f"id,age,cost,smoker\n{rows}\n")
-    import_file(empty, str(tmp_path / "people.csv"), "")
-    save_state(empty, AppState(project=1, tab="data"))
-    return empty
+    import_file(empty_workspace, str(tmp_path / "people.csv"), "")
+    save_state(empty_workspace, AppState(project=1, tab="data"))
+    return empty_workspace
 
 
 @pytest.mark.slow

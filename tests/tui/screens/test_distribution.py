@@ -46,7 +46,7 @@ def survey():
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def built_workspace(tmp_path_factory):
     """A run of three datasets; a tenth of the incomes is missing."""
     recipe = Recipe.from_table(RECIPE)
     data = conform_to_schema(survey(), recipe.schema, MissingPolicy.KEEP)
@@ -54,9 +54,9 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture
-def surveyed(made, tmp_path):
+def surveyed(built_workspace, tmp_path):
     """A copy of it, left on the runs."""
-    copy = shutil.copytree(made, tmp_path / "workspace")
+    copy = shutil.copytree(built_workspace, tmp_path / "workspace")
     save_state(copy, AppState(project=1, run=1, tab="runs"))
     return copy
 

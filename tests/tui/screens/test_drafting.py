@@ -15,15 +15,15 @@ ROLES = {
 
 
 @pytest.fixture
-def imported(empty, tmp_path):
+def imported(empty_workspace, tmp_path):
     """A project of 90 people whose variables have roles."""
     from sfumato.workspace.service.importing import import_file
 
     rows = "\n".join(f"{'north' if i % 3 else 'south'},{20 + i % 37},{'no' if i % 4 else 'yes'}" for i in range(90))
     (tmp_path / "people.csv").write_text(f"town,age,smoker\n{rows}\n")
-    import_file(empty, str(tmp_path / "people.csv"), "")
-    save_state(empty, AppState(project=1, tab="data"))
-    return empty
+    import_file(empty_workspace, str(tmp_path / "people.csv"), "")
+    save_state(empty_workspace, AppState(project=1, tab="data"))
+    return empty_workspace
 
 
 @pytest.fixture

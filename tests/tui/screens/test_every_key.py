@@ -171,9 +171,9 @@ PLACES = {
     "planes": Place(("StudiesPane",), "runs", ("G", "act:planes"), {"StudiesPane.right": ("h", "h")}, data="census"),
     "limits": Place(("StudiesPane",), "runs", ("G", "act:limits"), data="census"),
     "lattice": Place(("StudiesPane",), "sweep", ("right_square_bracket",), data="towns"),
-    "intruder": Place(("ProjectScreen",), "runs", data="believed"),
-    "guesses": Place(("GuessesDialog",), "records", ("enter",), data="believed"),
-    "beliefs": Place(("BeliefsDialog",), "runs", ("act:beliefs",), data="believed"),
+    "intruder": Place(("ProjectScreen",), "runs", data="workspace_with_beliefs"),
+    "guesses": Place(("GuessesDialog",), "records", ("enter",), data="workspace_with_beliefs"),
+    "beliefs": Place(("BeliefsDialog",), "runs", ("act:beliefs",), data="workspace_with_beliefs"),
 }
 ELSEWHERE = {
     "Dialog.keys": "the place of dialogs is the help itself: test_beliefs",
@@ -216,7 +216,7 @@ ELSEWHERE = {
     "PickList.filter": "who opens a list searches it already",
     "GuidedMinimisation.down": "a project with several tables: test_minimise",
     "GuidedMinimisation.up": "a project with several tables: test_minimise",
-    "ProjectScreen.beliefs": "believed",
+    "ProjectScreen.beliefs": "workspace_with_beliefs",
     "ProjectScreen.pairs": "a run that was drawn from tables: test_kept_pairs",
     "ChoiceField.mark": "a Space is for the list of a form before: test_plan",
 } | dict.fromkeys(("ProjectScreen.quality", "ProjectScreen.planes", "ProjectScreen.limits"), "census")
@@ -276,7 +276,7 @@ def bindings():
 
 def owned(place):
     found = [bound for bound in bindings() if bound.owner.__name__ in place.owners]
-    if place.data in ("census", "believed") and "ProjectScreen" in place.owners:
+    if place.data in ("census", "workspace_with_beliefs") and "ProjectScreen" in place.owners:
         return [bound for bound in found if ELSEWHERE.get(bound.id) == place.data]
     kind = next(name for name, one in PLACES.items() if one is place)
     return [bound for bound in found if bound.id not in ELSEWHERE and bound.id not in NOT_OF.get(kind, ())]
@@ -311,13 +311,13 @@ def census(tmp_path_factory):
 
 
 @pytest.fixture
-def believed(believed_once, tmp_path):
+def workspace_with_beliefs(built_beliefs, tmp_path):
     """A run with the risk that tells what an intruder believes."""
-    return shutil.copytree(believed_once, tmp_path / "workspace")
+    return shutil.copytree(built_beliefs, tmp_path / "workspace")
 
 
 @pytest.fixture(scope="module")
-def believed_once(tmp_path_factory):
+def built_beliefs(tmp_path_factory):
     return believed_workspace(tmp_path_factory.mktemp("believed") / "workspace")
 
 

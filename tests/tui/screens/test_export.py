@@ -95,8 +95,8 @@ async def test_capital_y_goes_through_tmux(sit, directory, tmp_path, monkeypatch
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", ["e", "y"])
-async def test_where_there_is_nothing_the_keys_say_so(sit, empty, key):
-    async with sit(empty, key) as seat:
+async def test_where_there_is_nothing_the_keys_say_so(sit, empty_workspace, key):
+    async with sit(empty_workspace, key) as seat:
         assert seat.app.notices == ["There is nothing here to write or to copy"]
 
 

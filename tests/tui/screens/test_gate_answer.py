@@ -53,11 +53,11 @@ def examined(monkeypatch):
     """The runs that were examined, in turn."""
     runs, examine_run = [], examining.examine_run
 
-    def noted(directory, run_id):
+    def note_and_examine_run(directory, run_id):
         runs.append(run_id)
         return examine_run(directory, run_id)
 
-    monkeypatch.setattr(examining, "examine_run", noted)
+    monkeypatch.setattr(examining, "examine_run", note_and_examine_run)
     return runs
 
 

@@ -98,11 +98,11 @@ async def test_a_form_that_is_opened_after_an_edit_is_that_of_the_step_now_under
 async def test_an_edit_that_fails_lets_the_next_key_act(sit, built_data, monkeypatch):
     from sfumato.engine.errors import BadInput
 
-    def refused(*_):
+    def refuse_removal(*_):
         time.sleep(0.2)
         raise BadInput("measure[0]", "cannot be taken out")
 
-    monkeypatch.setattr(edits, "remove_step", refused)
+    monkeypatch.setattr(edits, "remove_step", refuse_removal)
     before = stored(built_data)
     async with sit(built_data, "j", "j", tab="plan") as seat:
         await type_ahead(seat, "X", "R", until=lambda: "Run this plan" in seat.text and len(seat.app.notices) > 1)

@@ -87,7 +87,7 @@ def test_where_no_size_is_enough_there_is_no_answer(two):
     assert not [one for one in study_limit_series(study, ["rho"]) if one.name.startswith("answer")]
 
 
-def made(passing, answer):
+def minimisation_result(passing, answer):
     values = {"rho": (0.8, 0.95, None), "nmi": (0.7, 0.9, 0.85), "passing": passing}
     return StudyResult(
         registry()["studies.minimisation"], {"k": 5, "subsamples": 2}, (100, 150, 200),
@@ -96,12 +96,15 @@ def made(passing, answer):
 
 
 def test_larger_sizes_that_fail_are_told():
-    assert "larger" not in answer_text(made((0.0, 1.0, 1.0), 150)).plain
-    assert "but 1 larger sizes did not always pass (first 200)" in answer_text(made((0.0, 1.0, 0.5), 150)).plain
+    assert "larger" not in answer_text(minimisation_result((0.0, 1.0, 1.0), 150)).plain
+    assert (
+        "but 1 larger sizes did not always pass (first 200)"
+        in answer_text(minimisation_result((0.0, 1.0, 0.5), 150)).plain
+    )
 
 
 def test_limits_of_the_same_height_share_a_line_and_the_answer_stands_upright():
-    series = {one.name: one for one in study_limit_series(made((0.0, 1.0, 0.5), 150), ["rho", "nmi"])}
+    series = {one.name: one for one in study_limit_series(minimisation_result((0.0, 1.0, 0.5), 150), ["rho", "nmi"])}
     assert list(series) == ["rho", "nmi", "limit 0.9: rho, nmi", "answer 150"]
     assert series["answer 150"].x.tolist() == [150, 150]
     assert np.isnan(series["rho"].y[2])

@@ -32,8 +32,8 @@ def recipe(tmp_path):
 
 
 @pytest.mark.slow
-async def test_n_offers_the_shipped_recipes(sit, empty, size):
-    async with sit(empty, "n", size=size) as seat:
+async def test_n_offers_the_shipped_recipes(sit, empty_workspace, size):
+    async with sit(empty_workspace, "n", size=size) as seat:
         for shipped in shipped_recipes():
             assert shipped.name in seat.text
         assert isinstance(seat.app.focused, OptionList)
@@ -42,8 +42,8 @@ async def test_n_offers_the_shipped_recipes(sit, empty, size):
 
 
 @pytest.mark.slow
-async def test_the_titles_of_recipes_stand_below_each_other(sit, empty):
-    async with sit(empty, "n", size=(160, 50)) as seat:
+async def test_the_titles_of_recipes_stand_below_each_other(sit, empty_workspace):
+    async with sit(empty_workspace, "n", size=(160, 50)) as seat:
         offered = seat.app.screen.query_one(OptionList).options
         names = [str(option.id) for option in offered]
         starts = {
@@ -54,36 +54,36 @@ async def test_the_titles_of_recipes_stand_below_each_other(sit, empty):
 
 
 @pytest.mark.slow
-async def test_a_recipe_file_is_run(sit, empty, recipe, no_worker):
-    async with sit(empty, "n", "tab") as seat:
+async def test_a_recipe_file_is_run(sit, empty_workspace, recipe, no_worker):
+    async with sit(empty_workspace, "n", "tab") as seat:
         seat.app.screen.query_one("#recipe", Input).value = str(recipe)
         await seat.press("enter")
-        with Workspace.open(empty, read_only=True) as reader:
+        with Workspace.open(empty_workspace, read_only=True) as reader:
             assert [run.title for run in list_runs(reader)] == ["Typed in"]
         assert seat.app.notices == ["Run 1 started"]
-        assert [directory for directory, _ in no_worker] == [empty]
+        assert [directory for directory, _ in no_worker] == [empty_workspace]
         assert "Typed in" in seat.text
 
 
 @pytest.mark.slow
-async def test_another_data_file_can_be_named(sit, empty, recipe, no_worker):
+async def test_another_data_file_can_be_named(sit, empty_workspace, recipe, no_worker):
     other = recipe.parent / "other.csv"
     (recipe.parent / "people.csv").rename(other)
-    async with sit(empty, "n") as seat:
+    async with sit(empty_workspace, "n") as seat:
         seat.app.screen.query_one("#recipe", Input).value = str(recipe)
         seat.app.screen.query_one("#data", Input).value = str(other)
         await seat.press("tab", "tab", "enter")
-        with Workspace.open(empty, read_only=True) as reader:
+        with Workspace.open(empty_workspace, read_only=True) as reader:
             assert len(list_runs(reader)) == 1
 
 
 @pytest.mark.slow
-async def test_a_recipe_that_cannot_be_run_says_why_and_stores_nothing(sit, empty, recipe, no_worker):
+async def test_a_recipe_that_cannot_be_run_says_why_and_stores_nothing(sit, empty_workspace, recipe, no_worker):
     recipe.write_text(RECIPE.replace('"age"]', '"agee"]'))
-    async with sit(empty, "n", "tab") as seat:
+    async with sit(empty_workspace, "n", "tab") as seat:
         seat.app.screen.query_one("#recipe", Input).value = str(recipe)
         await seat.press("enter")
         assert any('did you mean "age"?' in notice for notice in seat.app.notices)
-        with Workspace.open(empty, read_only=True) as reader:
+        with Workspace.open(empty_workspace, read_only=True) as reader:
             assert list_runs(reader) == []
         assert no_worker == []

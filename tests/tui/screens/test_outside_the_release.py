@@ -52,28 +52,28 @@ def fill(seat, **values):
 
 
 @pytest.mark.slow
-async def test_files_of_another_tool_are_scored_with_a_recipe(sit, empty, files, no_worker):
-    async with sit(empty, "act:evaluate", size=(80, 24)) as seat:
+async def test_files_of_another_tool_are_scored_with_a_recipe(sit, empty_workspace, files, no_worker):
+    async with sit(empty_workspace, "act:evaluate", size=(80, 24)) as seat:
         fill(seat, recipe="recipe.toml", original="people.csv", released="syn*.csv")
         await seat.press("shift", "enter")
         assert seat.app.notices[-1] == "Run 1 scores 3 files"
         assert "[3 Runs]" in seat.text
-        with Workspace.open(empty, read_only=True) as reader:
+        with Workspace.open(empty_workspace, read_only=True) as reader:
             run = find_run(reader, 1)
         assert (run.recipe.m, run.recipe.released) == (3, ("cost",))
         assert len(no_worker) == 1
 
 
 @pytest.mark.slow
-async def test_files_of_another_tool_are_scored_with_the_plan_of_a_project(sit, empty, files, no_worker):
-    async with sit(empty, "n") as seat:
+async def test_files_of_another_tool_are_scored_with_the_plan_of_a_project(sit, empty_workspace, files, no_worker):
+    async with sit(empty_workspace, "n") as seat:
         seat.app.screen.query_one("#recipe", Input).value = str(files / "recipe.toml")
         await seat.press("tab", "enter", "enter", "act:evaluate")
         assert seat.app.screen.query_one("#field-0", Input).value == "the plan of this project"
         fill(seat, original=str(files / "people.csv"), released="syn10.csv, syn2.csv")
         await seat.press("shift", "enter")
         assert seat.app.notices[-1] == "Run 2 scores 2 files"
-        with Workspace.open(empty, read_only=True) as reader:
+        with Workspace.open(empty_workspace, read_only=True) as reader:
             first, second = find_run(reader, 1), find_run(reader, 2)
         assert first.project_id == second.project_id
         assert not second.recipe.synthesis
@@ -91,12 +91,12 @@ async def test_files_of_another_tool_are_scored_with_the_plan_of_a_project(sit, 
         ({"recipe": "recipe"}, "no such file or shipped recipe"),
     ],
 )
-async def test_what_cannot_be_scored_is_said_before_anything_is_stored(sit, empty, files, changes, said):
-    async with sit(empty, "act:evaluate") as seat:
+async def test_what_cannot_be_scored_is_said_before_anything_is_stored(sit, empty_workspace, files, changes, said):
+    async with sit(empty_workspace, "act:evaluate") as seat:
         fill(seat, **({"recipe": "recipe.toml", "original": "people.csv", "released": "syn*.csv"} | changes))
         await seat.press("shift", "enter")
         assert said in seat.text
-        with Workspace.open(empty, read_only=True) as reader:
+        with Workspace.open(empty_workspace, read_only=True) as reader:
             assert list_runs(reader) == []
 
 
@@ -148,15 +148,15 @@ async def test_the_doctor_names_problems_first_and_removes_what_no_run_needs(sit
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("keys", "runs"), [(("enter",), 2), (("down", "enter"), 1), (("escape",), 0)])
-async def test_a_recipe_with_companions_is_run_with_them_or_alone(sit, empty, files, no_worker, keys, runs):
+async def test_a_recipe_with_companions_is_run_with_them_or_alone(sit, empty_workspace, files, no_worker, keys, runs):
     (files / "plain.toml").write_text(RECIPE)
     (files / "recipe.toml").write_text(f'companions = ["plain"]\n{RECIPE}')
-    async with sit(empty, "n") as seat:
+    async with sit(empty_workspace, "n") as seat:
         seat.app.screen.query_one("#recipe", Input).value = str(files / "recipe.toml")
         await seat.press("tab", "enter")
         assert "with its companion: plain" in seat.text
         await seat.press(*keys)
-        with Workspace.open(empty, read_only=True) as reader:
+        with Workspace.open(empty_workspace, read_only=True) as reader:
             assert len(list_runs(reader)) == runs
             if runs == 2:
                 assert companion_ids(reader, 1) == [2]

@@ -232,22 +232,22 @@ async def test_a_plan_is_run_after_a_question_and_its_run_is_shown(sit, built_da
 
 
 @pytest.mark.slow
-async def test_an_imported_file_is_planned_and_run(sit, empty, tmp_path, no_worker):
+async def test_an_imported_file_is_planned_and_run(sit, empty_workspace, tmp_path, no_worker):
     from sfumato.tui.session.state import AppState, save_state
     from sfumato.workspace.service.importing import import_file
 
     rows = "\n".join(f"{20 + i % 30},{(i * 37) % 91 + 0.5}" for i in range(60))
     (tmp_path / "people.csv").write_text(f"age,cost\n{rows}\n")
-    import_file(empty, str(tmp_path / "people.csv"), "")
-    save_state(empty, AppState(project=1, tab="plan"))
-    async with sit(empty, "R") as seat:
+    import_file(empty_workspace, str(tmp_path / "people.csv"), "")
+    save_state(empty_workspace, AppState(project=1, tab="plan"))
+    async with sit(empty_workspace, "R") as seat:
         assert "Run this plan?" in seat.text
         await seat.press("y")
         assert "the plan makes no release" in seat.app.notices[-1]
         await seat.press("a", "slash", *"linear", "enter", *"cost", "down", *"age", "enter")
         await seat.press("a", "slash", *"ecdf", "enter", "enter", "R", "y")
         assert "Run 1 started" in seat.app.notices
-    with Workspace.open(empty, read_only=True) as reader:
+    with Workspace.open(empty_workspace, read_only=True) as reader:
         assert find_run(reader, 1).recipe.released == ("cost",)
         assert reader.connection.execute("SELECT count(*) FROM dataset").fetchone()[0] == 1
 

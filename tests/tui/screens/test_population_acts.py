@@ -28,13 +28,13 @@ def statements(directory):
     return [one.details_table for one in rows]
 
 
-def typed(text):
+def keys_of_text(text):
     return ["space" if sign == " " else sign for sign in text]
 
 
 async def choose_act(seat, title):
     """Choose an act in the palette by its title."""
-    await seat.press("ctrl+p", *typed(title), "enter")
+    await seat.press("ctrl+p", *keys_of_text(title), "enter")
     for _ in range(200):
         # a dialog is laid out for its text a moment after it is there
         before = seat.text
@@ -72,7 +72,7 @@ async def test_keys_alone_state_that_other_people_were_asked(sit, charged):
         await choose_act(seat, "other people")
         assert isinstance(seat.app.screen, Form)
         assert "the ledger of these people begins with the whole budget" in words(seat)
-        await seat.press(*typed("Spring 2026"), "tab", *typed(REASON), "enter")
+        await seat.press(*keys_of_text("Spring 2026"), "tab", *keys_of_text(REASON), "enter")
         assert isinstance(seat.app.screen, ReleaseScreen)
         assert seat.app.notices[-1] == "Run 2 is charged to Spring 2026 from now on"
         assert "1.333" not in seat.text
@@ -90,14 +90,16 @@ async def test_keys_alone_state_that_other_people_were_asked(sit, charged):
 async def test_a_name_in_use_and_a_weak_reason_are_asked_for_again(sit, charged):
     async with sit(charged, "w", size=SMALL) as seat:
         await choose_act(seat, "other people")
-        await seat.press(*typed(PROJECT.upper()), "tab", *typed(REASON), "enter")
+        await seat.press(*keys_of_text(PROJECT.upper()), "tab", *keys_of_text(REASON), "enter")
         assert isinstance(seat.app.screen, Form)
         assert f'"{PROJECT.upper()}" is in use in this workspace; choose a new name' in words(seat)
-        await seat.press("shift+tab", "ctrl+u", *typed("Spring 2026"), "tab", "ctrl+u", *typed(WEAK_REASON), "enter")
+        await seat.press(
+            "shift+tab", "ctrl+u", *keys_of_text("Spring 2026"), "tab", "ctrl+u", *keys_of_text(WEAK_REASON), "enter"
+        )
         assert isinstance(seat.app.screen, Form)
         assert "reason: needs at least 3 different words that say who was asked, and when" in words(seat)
         assert statements(charged) == []
-        await seat.press("ctrl+u", *typed(REASON), "enter")
+        await seat.press("ctrl+u", *keys_of_text(REASON), "enter")
         assert isinstance(seat.app.screen, ReleaseScreen)
     assert [one["reason"] for one in statements(charged)] == [REASON]
 
@@ -105,6 +107,6 @@ async def test_a_name_in_use_and_a_weak_reason_are_asked_for_again(sit, charged)
 async def test_a_form_that_is_left_states_nothing(sit, charged):
     async with sit(charged, "w", size=SMALL) as seat:
         await choose_act(seat, "other people")
-        await seat.press(*typed("Spring 2026"), "tab", *typed(REASON), "escape")
+        await seat.press(*keys_of_text("Spring 2026"), "tab", *keys_of_text(REASON), "escape")
         assert isinstance(seat.app.screen, ReleaseScreen)
     assert statements(charged) == []

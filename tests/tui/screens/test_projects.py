@@ -21,8 +21,8 @@ async def type_in(seat, text, field=0):
     await seat.press("shift")
 
 
-async def test_an_empty_workspace_names_the_next_keys(sit, empty, size):
-    async with sit(empty, size=size) as seat:
+async def test_an_empty_workspace_names_the_next_keys(sit, empty_workspace, size):
+    async with sit(empty_workspace, size=size) as seat:
         for words in (
             "No projects yet",
             "N   Open the demo",
@@ -34,8 +34,8 @@ async def test_an_empty_workspace_names_the_next_keys(sit, empty, size):
         assert " ".join(seat.footer.split()) == "n New run I Import W Workspace ? Keys q Quit"
 
 
-async def test_enter_on_an_empty_workspace_does_nothing(sit, empty):
-    async with sit(empty, "enter", "j", "G") as seat:
+async def test_enter_on_an_empty_workspace_does_nothing(sit, empty_workspace):
+    async with sit(empty_workspace, "enter", "j", "G") as seat:
         assert "No projects yet" in seat.text
 
 
@@ -87,11 +87,11 @@ async def test_a_digit_opens_the_project_under_the_cursor_at_that_tab(sit, direc
         assert "Household survey" in seat.text.splitlines()[0]
 
 
-async def test_a_project_made_elsewhere_appears(sit, empty):
+async def test_a_project_made_elsewhere_appears(sit, empty_workspace):
     from sfumato.workspace.store.workspace import Workspace
 
-    async with sit(empty) as seat:
-        workspace = Workspace.open(empty)
+    async with sit(empty_workspace) as seat:
+        workspace = Workspace.open(empty_workspace)
         with workspace.write_transaction():
             workspace.ensure_project("From the command line")
         workspace.close()
@@ -101,18 +101,18 @@ async def test_a_project_made_elsewhere_appears(sit, empty):
 
 
 @pytest.mark.slow
-async def test_d_opens_the_demo(sit, empty, no_worker, size):
-    async with sit(empty, "N", size=size) as seat:
+async def test_d_opens_the_demo(sit, empty_workspace, no_worker, size):
+    async with sit(empty_workspace, "N", size=size) as seat:
         assert "[3 Runs]" in seat.text
         assert "RAND Health Insurance Experiment" in seat.text
-        assert [directory for directory, _ in no_worker] == [empty]
-    with Workspace.open(empty, read_only=True) as reader:
+        assert [directory for directory, _ in no_worker] == [empty_workspace]
+    with Workspace.open(empty_workspace, read_only=True) as reader:
         assert find_run(reader, 1).recipe.seed == 1
 
 
 @pytest.mark.slow
-async def test_i_imports_a_file_and_shows_its_variables(sit, empty, people, size):
-    async with sit(empty, "I", size=size) as seat:
+async def test_i_imports_a_file_and_shows_its_variables(sit, empty_workspace, people, size):
+    async with sit(empty_workspace, "I", size=size) as seat:
         assert "name a file" in seat.text
         await type_in(seat, str(people)[:-5])
         assert "no such file" in seat.text
@@ -135,9 +135,9 @@ async def test_i_imports_a_file_and_shows_its_variables(sit, empty, people, size
 
 
 @pytest.mark.slow
-async def test_a_file_that_is_no_table_is_refused_in_words(sit, empty, tmp_path, people):
+async def test_a_file_that_is_no_table_is_refused_in_words(sit, empty_workspace, tmp_path, people):
     (tmp_path / "bad.csv").write_bytes(b"\0\1")
-    async with sit(empty, "I") as seat:
+    async with sit(empty_workspace, "I") as seat:
         await type_in(seat, tmp_path / "bad.csv")
         await seat.press("enter")
         assert (
@@ -148,8 +148,8 @@ async def test_a_file_that_is_no_table_is_refused_in_words(sit, empty, tmp_path,
 
 
 @pytest.mark.slow
-async def test_w_opens_another_workspace(sit, empty, directory, people, size):
-    async with sit(empty, "W", size=size) as seat:
+async def test_w_opens_another_workspace(sit, empty_workspace, directory, people, size):
+    async with sit(empty_workspace, "W", size=size) as seat:
         await type_in(seat, people.parent)
         assert "it has other things in it" in seat.text
         await seat.press("enter")
@@ -172,8 +172,8 @@ async def test_w_makes_a_new_workspace(sit, directory, people):
 
 
 @pytest.mark.slow
-async def test_a_form_of_the_first_screen_is_left_with_escape(sit, empty):
-    async with sit(empty, "I", "escape", "W", "escape") as seat:
+async def test_a_form_of_the_first_screen_is_left_with_escape(sit, empty_workspace):
+    async with sit(empty_workspace, "I", "escape", "W", "escape") as seat:
         assert "No projects yet" in seat.text
 
 
@@ -188,13 +188,13 @@ async def test_words_sift_the_projects_and_enter_opens_the_one_that_is_shown(sit
 
 
 @pytest.mark.slow
-async def test_marked_projects_are_named_before_they_are_deleted(sit, empty):
-    with Workspace.open(empty) as workspace, workspace.write_transaction():
+async def test_marked_projects_are_named_before_they_are_deleted(sit, empty_workspace):
+    with Workspace.open(empty_workspace) as workspace, workspace.write_transaction():
         for name in ("one", "two", "three"):
             workspace.ensure_project(name)
-    async with sit(empty, "g", "space", "j", "space", "X") as seat:
+    async with sit(empty_workspace, "g", "space", "j", "space", "X") as seat:
         assert "Delete 2 projects:" in seat.text
         await seat.press("y")
         assert "2 projects are deleted" in seat.app.notices[-1]
-    with Workspace.open(empty, read_only=True) as workspace:
+    with Workspace.open(empty_workspace, read_only=True) as workspace:
         assert workspace.connection.execute("SELECT count(*) FROM project").fetchone()[0] == 1

@@ -92,30 +92,32 @@ def test_large_classes_do_not_meet_minimum_data_quality(three):
     assert "rho 0." in verdict_reason(board)
 
 
-def made(whole, scores=(), expected=()):
+def quality_board(whole, scores=(), expected=()):
     return QualityBoard((), (), dict(scores), whole, dict(expected))
 
 
 def test_a_value_at_the_limit_passes_and_just_below_fails():
-    assert made({"rho": QualityScore(0.9, 0.9)}).outcome == "met"
-    assert made({"rho": QualityScore(0.9 - 1e-9, 0.9)}).outcome == "not met"
-    assert made({"rho": QualityScore(np.nextafter(0.9, 0), 0.9)}).outcome == "met", "rounding decides nothing"
+    assert quality_board({"rho": QualityScore(0.9, 0.9)}).outcome == "met"
+    assert quality_board({"rho": QualityScore(0.9 - 1e-9, 0.9)}).outcome == "not met"
+    assert quality_board({"rho": QualityScore(np.nextafter(0.9, 0), 0.9)}).outcome == "met", "rounding decides nothing"
 
 
 def test_nothing_is_passed_that_was_not_computed_or_not_measured():
     good = {"rho": QualityScore(1.0, 0.9)}
-    assert made({**good, "nmi v1": QualityScore(None, 0.8, "why")}).outcome == "not computed"
-    lacking = made(good, expected={"rho": ["age"], "rilm": ["town"]})
+    assert quality_board({**good, "nmi v1": QualityScore(None, 0.8, "why")}).outcome == "not computed"
+    lacking = quality_board(good, expected={"rho": ["age"], "rilm": ["town"]})
     assert lacking.outcome == "not computed"
     assert "rilm not measured" in verdict_reason(lacking)
-    assert made({}).outcome == "not computed"
-    assert made({"rilm of numbers": QualityScore(0.1, None)}).outcome == "not computed"
+    assert quality_board({}).outcome == "not computed"
+    assert quality_board({"rilm of numbers": QualityScore(0.1, None)}).outcome == "not computed"
 
 
 def test_a_failure_outweighs_what_is_missing_and_a_limit_of_a_column_counts():
-    assert made({"rho": QualityScore(0.5, 0.9), "nmi v1": QualityScore(None, 0.8)}).outcome == "not met"
+    assert quality_board({"rho": QualityScore(0.5, 0.9), "nmi v1": QualityScore(None, 0.8)}).outcome == "not met"
     assert (
-        made({"rho": QualityScore(0.95, 0.9)}, {("rho", "age"): QualityScore(0.95, 0.99, has_own_limit=True)}).outcome
+        quality_board(
+            {"rho": QualityScore(0.95, 0.9)}, {("rho", "age"): QualityScore(0.95, 0.99, has_own_limit=True)}
+        ).outcome
         == "not met"
     )
 

@@ -23,14 +23,14 @@ def odd(tmp_path):
     return path
 
 
-async def test_a_file_of_another_encoding_is_asked_about_and_read_as_is_said(sit, empty, odd, size):
-    async with sit(empty, "I", size=size) as seat:
+async def test_a_file_of_another_encoding_is_asked_about_and_read_as_is_said(sit, empty_workspace, odd, size):
+    async with sit(empty_workspace, "I", size=size) as seat:
         await seat.press(*str(odd), "enter")
         assert "How odd.csv is read" in seat.text
         assert "Zoé 1" in seat.text
         assert "? encoding" in seat.text
         assert "1001,5" in seat.text
-        with Workspace.open(empty, read_only=True) as workspace:
+        with Workspace.open(empty_workspace, read_only=True) as workspace:
             assert not workspace.connection.execute("SELECT * FROM dataset").fetchall(), "nothing is stored yet"
         await seat.press("down", *["backspace"] * 12, *"cp850")
         assert "ZoÚ 1" in seat.text, "the rows follow what is said"
@@ -38,7 +38,7 @@ async def test_a_file_of_another_encoding_is_asked_about_and_read_as_is_said(sit
         assert "no encoding of text" in seat.text
         await seat.press(*["backspace"] * 7, *"windows-1252", "enter")
         assert "odd.csv: 60 records" in seat.text
-    with Workspace.open(empty, read_only=True) as workspace:
+    with Workspace.open(empty_workspace, read_only=True) as workspace:
         draft = find_draft(workspace, 1)
     assert draft is not None
     said = tomllib.loads(draft.toml)["data"]["format"]
@@ -49,13 +49,13 @@ async def test_a_file_of_another_encoding_is_asked_about_and_read_as_is_said(sit
     "width", [80, pytest.param(120, marks=pytest.mark.study), pytest.param(160, marks=pytest.mark.study), 200]
 )
 async def test_the_first_rows_are_as_wide_as_there_is_room_and_none_goes_on_in_the_next_line(
-    sit, empty, tmp_path, width
+    sit, empty_workspace, tmp_path, width
 ):
     """On a wide terminal they once were made for the terminal and shown in a narrower dialog."""
     names = [f"column_number_{n}" for n in range(15)]
     path = tmp_path / "wide.csv"
     path.write_text("\n".join([";".join(names), *(";".join(f"{i * n},5" for n in range(15)) for i in range(40))]))
-    async with sit(empty, "I", size=(width, 30)) as seat:
+    async with sit(empty_workspace, "I", size=(width, 30)) as seat:
         await seat.press(*str(path), "enter")
         (rows,) = (line for line in seat.text.splitlines() if "column_number_0" in line)
         shown = sum(name in rows for name in names)
@@ -63,8 +63,8 @@ async def test_the_first_rows_are_as_wide_as_there_is_room_and_none_goes_on_in_t
         assert shown >= (min(width, 140) - 16) // 17
 
 
-async def test_escape_stores_nothing(sit, empty, odd):
-    async with sit(empty, "I") as seat:
+async def test_escape_stores_nothing(sit, empty_workspace, odd):
+    async with sit(empty_workspace, "I") as seat:
         await seat.press(*str(odd), "enter")
         assert "How odd.csv is read" in seat.text
         await seat.press("escape")

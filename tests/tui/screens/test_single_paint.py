@@ -22,7 +22,7 @@ def counted(render_line, lines):
 
 
 @pytest.fixture
-def drawn(monkeypatch):
+def drawn_lines(monkeypatch):
     """Every line of a widget that was drawn."""
     lines = []
     raw = (
@@ -33,18 +33,18 @@ def drawn(monkeypatch):
     return lines
 
 
-async def drawn_again(sit, directory, drawn, key):
+async def drawn_again(sit, directory, drawn_lines, key):
     """The share of the lines of a dialog that were drawn before, while it came."""
     save_state(directory, AppState())
     async with sit(directory, size=(80, 24)) as seat:
         await seat.app.open_project(1, 1, "runs")
         await seat.press("shift")
-        drawn.clear()
+        drawn_lines.clear()
         await seat.press(key)
         assert len(seat.app.screen_stack) == 3
         seat.app.screen_stack[1]._on_timer_update()  # on a slow day the time to paint the screen below comes so late
         await seat.press("shift")
-        return len(drawn) / len(set(drawn)) - 1
+        return len(drawn_lines) / len(set(drawn_lines)) - 1
 
 
 def texts(seat):
@@ -54,7 +54,7 @@ def texts(seat):
 @pytest.mark.parts
 @pytest.mark.slow
 @pytest.mark.parametrize("key", DIALOGS.values(), ids=DIALOGS)
-async def test_the_lines_of_a_dialog_are_drawn_once(sit, built_data, no_worker, drawn, monkeypatch, key):
+async def test_the_lines_of_a_dialog_are_drawn_once(sit, built_data, no_worker, drawn_lines, monkeypatch, key):
     """What threads and the clock bring, when the dialog may have been drawn already, stays away."""
     monkeypatch.setattr("sfumato.tui.app.app.SfumatoApp.refresh_page", lambda self: None)
     monkeypatch.setattr("sfumato.tui.session.jobs.recipe_titles", list)
@@ -62,15 +62,15 @@ async def test_the_lines_of_a_dialog_are_drawn_once(sit, built_data, no_worker, 
     monkeypatch.setattr(
         "sfumato.tui.manual.help.KeysDialog._show_acts", lambda self, words: None
     )  # a thread reads its rows
-    assert await drawn_again(sit, built_data, drawn, key) < 0.3
+    assert await drawn_again(sit, built_data, drawn_lines, key) < 0.3
 
 
 @pytest.mark.slow
-async def test_they_are_drawn_several_times_as_the_toolkit_has_it(sit, built_data, no_worker, drawn, monkeypatch):
+async def test_they_are_drawn_several_times_as_the_toolkit_has_it(sit, built_data, no_worker, drawn_lines, monkeypatch):
     for name in ("_on_screen_resume", "_on_screen_suspend", "_screen_resized", "refresh"):
         monkeypatch.delattr(SinglePaintScreen, name)
     monkeypatch.setattr(SinglePaintScreen, "set_size_classes", lambda self, width: None)
-    assert await drawn_again(sit, built_data, drawn, "question_mark") > 0.5
+    assert await drawn_again(sit, built_data, drawn_lines, "question_mark") > 0.5
 
 
 @pytest.mark.slow

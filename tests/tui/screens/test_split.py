@@ -32,7 +32,7 @@ def detail_of(seat):
     return split_of(seat).query_one(Detail)
 
 
-def said(seat):
+def detail_text(seat):
     return str(detail_of(seat)._text.content) if detail_of(seat).display else ""
 
 
@@ -42,10 +42,10 @@ async def rest(seat, words="", seconds=20.0):
     await seat.pilot.pause(REST_SECONDS + 0.05)
     while time.monotonic() < until:
         await seat.press("shift")
-        if said(seat) and READING not in said(seat) and words in said(seat):
-            return said(seat)
+        if detail_text(seat) and READING not in detail_text(seat) and words in detail_text(seat):
+            return detail_text(seat)
         await seat.pilot.pause(0.02)
-    pytest.fail(f"{words!r} does not come beside the list, but {said(seat)!r}")
+    pytest.fail(f"{words!r} does not come beside the list, but {detail_text(seat)!r}")
 
 
 @pytest.mark.slow
@@ -219,7 +219,7 @@ async def test_what_takes_long_to_read_is_not_taken_for_the_row_before(sit, buil
         slow.waits = True
         await seat.pilot.press("j")
         await seat.pilot.pause(REST_SECONDS + 0.8)
-        assert said(seat).startswith(READING)
+        assert detail_text(seat).startswith(READING)
         assert await rest(seat) != before
 
 

@@ -30,7 +30,7 @@ def lattice(towns_once) -> KnowledgeLattice:
     return KnowledgeLattice.from_rows(study.method, study.rows)
 
 
-def said(seat) -> str:
+def reading_text(seat) -> str:
     return seat.reading
 
 
@@ -42,21 +42,21 @@ async def test_space_makes_a_variable_known_or_not_and_what_is_found_follows(sit
         assert isinstance(seat.app.focused, LiveGrid), "then the variables, listed"
         assert "Coarsen age first: then at most" in seat.text
         known = lattice.strongest_subset
-        assert f"known: {lattice.subset_text(known)}   EMR {lattice.risk_text(known)}" in said(seat)
+        assert f"known: {lattice.subset_text(known)}   EMR {lattice.risk_text(known)}" in reading_text(seat)
         for keys, name in ((("g", "space"), "town"), (("down", "space"), "age"), (("space",), "age")):
             await seat.press(*keys)
             known ^= {name}
-            assert f"known: {lattice.subset_text(known)}   EMR {lattice.risk_text(known)}" in said(seat)
-            assert f"confidential {lattice.risk_text(known, own=True)}" in said(seat) or size[0] == 80
+            assert f"known: {lattice.subset_text(known)}   EMR {lattice.risk_text(known)}" in reading_text(seat)
+            assert f"confidential {lattice.risk_text(known, own=True)}" in reading_text(seat) or size[0] == 80
         await seat.press("m")
-        assert f"TMR {lattice.risk_text(known, measure='true_match_rate')}" in said(seat)
+        assert f"TMR {lattice.risk_text(known, measure='true_match_rate')}" in reading_text(seat)
         await seat.press("t")
         assert isinstance(seat.app.focused, Plot)
         assert "variables known" in seat.text
         assert "known now" in seat.text
         await seat.press("left_square_bracket")
         assert isinstance(seat.app.focused, Plot)
-        assert "known:" not in said(seat)
+        assert "known:" not in reading_text(seat)
 
 
 def test_turning_a_variable_twice_comes_back_and_every_subset_is_exported(lattice) -> None:

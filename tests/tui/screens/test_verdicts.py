@@ -126,7 +126,7 @@ async def test_the_board_scrolls_with_the_keys_of_a_pager(sit, directory):
         assert "other numbers" in seat.text
 
 
-def drawn(observed, limit=0.02, width=18, **changes):
+def gauge_text(observed, limit=0.02, width=18, **changes):
     return draw_gauge(verdict("met", observed, limit=limit, **changes), "bold", width).plain
 
 
@@ -142,27 +142,27 @@ def drawn(observed, limit=0.02, width=18, **changes):
     ],
 )
 def test_a_gauge_marks_the_value_between_0_and_twice_the_limit(observed, picture):
-    assert drawn(observed) == picture
+    assert gauge_text(observed) == picture
 
 
 def test_a_gauge_shows_the_interval_as_a_bar_open_to_its_end():
-    assert drawn(0.01, lower=0.005, upper=0.026) == "├──━━■━━━┃━━─────┤"
-    assert drawn(0.01, lower=0.005, upper=None) == "├──━━■━━━┃━━━━━━━┤"
+    assert gauge_text(0.01, lower=0.005, upper=0.026) == "├──━━■━━━┃━━─────┤"
+    assert gauge_text(0.01, lower=0.005, upper=None) == "├──━━■━━━┃━━━━━━━┤"
 
 
 @pytest.mark.parametrize("bound", ["max", "min"])
 def test_gauges_of_least_and_of_largest_values_run_the_same_way(bound):
-    assert drawn(0.03, bound=bound) == "├────────┃──■────┤"
+    assert gauge_text(0.03, bound=bound) == "├────────┃──■────┤"
 
 
 @pytest.mark.parametrize(("observed", "limit"), [(None, 0.02), (1.0, 0.0), (1.0, -2.0)])
 def test_a_gauge_is_blank_where_there_is_nothing_to_compare(observed, limit):
-    assert drawn(observed, limit) == " " * 18
+    assert gauge_text(observed, limit) == " " * 18
 
 
 @pytest.mark.parametrize("width", [8, 10, 18, 40])
 def test_the_gauge_fits(width):
-    assert len(drawn(0.03, width=width)) == width
+    assert len(gauge_text(0.03, width=width)) == width
 
 
 @pytest.mark.slow

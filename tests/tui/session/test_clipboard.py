@@ -33,7 +33,7 @@ def fake_tmux(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeTmux:
 
 
 @pytest.fixture
-def outside(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_multiplexer(monkeypatch: pytest.MonkeyPatch) -> None:
     """No tmux, no GNU screen."""
     for name in ("TMUX", "STY"):
         monkeypatch.delenv(name, raising=False)
@@ -78,7 +78,7 @@ def test_a_tmux_that_is_not_there_is_gone_round(tmp_path: Path, monkeypatch: pyt
     assert escaped == ["text"]
 
 
-@pytest.mark.usefixtures("outside")
+@pytest.mark.usefixtures("no_multiplexer")
 def test_outside_it_is_an_escape_sequence(tmp_path: Path) -> None:
     escaped: list[str] = []
     said = copy_to_clipboard_and_file("text", tmp_path, escaped.append)
@@ -86,7 +86,7 @@ def test_outside_it_is_an_escape_sequence(tmp_path: Path) -> None:
     assert said == f"4 bytes in {tmp_path / COPY_FILE}; the terminal was asked to copy them, which it does not confirm"
 
 
-@pytest.mark.usefixtures("outside")
+@pytest.mark.usefixtures("no_multiplexer")
 def test_gnu_screen_is_known_to_drop_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STY", "1234.pts-0")
     escaped: list[str] = []
@@ -95,7 +95,7 @@ def test_gnu_screen_is_known_to_drop_it(tmp_path: Path, monkeypatch: pytest.Monk
     assert (tmp_path / COPY_FILE).read_text() == "text"
 
 
-@pytest.mark.usefixtures("outside")
+@pytest.mark.usefixtures("no_multiplexer")
 @pytest.mark.parametrize(("size", "sent"), [(TERMINAL_BYTE_LIMIT, True), (TERMINAL_BYTE_LIMIT + 1, False)])
 def test_what_is_more_than_a_terminal_takes_is_only_written(tmp_path: Path, size: int, sent: bool) -> None:
     escaped: list[str] = []
@@ -105,7 +105,7 @@ def test_what_is_more_than_a_terminal_takes_is_only_written(tmp_path: Path, size
     assert len((tmp_path / COPY_FILE).read_text()) == size
 
 
-@pytest.mark.usefixtures("outside")
+@pytest.mark.usefixtures("no_multiplexer")
 def test_the_file_is_its_owners_alone_and_replaced(tmp_path: Path) -> None:
     for text in ("first", "second"):
         copy_to_clipboard_and_file(text, tmp_path, lambda _: None)

@@ -14,7 +14,7 @@ def verdict(outcome, observed, **params):
     return Verdict(MATCH, "", None, "max", 0.1, observed, None, outcome, "", params)
 
 
-def said(*verdicts, width=60):
+def detail_text(*verdicts, width=60):
     return (
         FullRunDetail(DETAIL, "state done", verdicts, (), {"risk.identification": {"radius": None}})
         .to_lines(width)
@@ -25,14 +25,14 @@ def said(*verdicts, width=60):
 def test_verdicts_on_two_uses_of_a_measure_are_told_apart_and_failures_come_first():
     met = verdict("met", 0.01, radius={"income": "5%"})
     failed = verdict("not met", 0.3, radius={"income": "20%"})
-    text = " ".join(said(met, failed).split())
+    text = " ".join(detail_text(met, failed).split())
     assert "✗ Re-identified with certainty (income within 20%): 27 of 90 (30 %), at most 10 %" in text
     assert "✓ Re-identified with certainty (income within 5%): 0.9 of 90 (1 %), at most 10 %" in text
     assert text.index("✗") < text.index("✓")
 
 
 def test_no_line_is_wider_than_asked_and_none_is_cut():
-    lines = said(
+    lines = detail_text(
         *[verdict("not met", 0.3, radius={f"expenditure_of_household_{n}": "20%"}) for n in range(9)], width=44
     )
     assert max(map(len, lines.splitlines())) <= 44

@@ -47,7 +47,7 @@ def dossier_for(workspace: Workspace) -> Callable[[int], ReleaseDossier]:
 
 
 @pytest.fixture
-def done(finished: Callable[..., int]) -> int:
+def done_run(finished: Callable[..., int]) -> int:
     """A run of the small recipe that is done."""
     return finished()
 

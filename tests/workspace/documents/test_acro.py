@@ -168,9 +168,9 @@ def test_a_number_is_of_the_statbarn_that_its_form_and_risks_are_of(row: Row, st
 
 
 def test_every_number_stands_in_one_file_and_every_file_is_of_one_statbarn(
-    done: int, dossier_for: Read, tmp_path: Path
+    done_run: int, dossier_for: Read, tmp_path: Path
 ) -> None:
-    dossier = dossier_for(done)
+    dossier = dossier_for(done_run)
     folder = laid_out(acro_files(dossier, ()), tmp_path / "acro")
     results = opened(folder)["results"]
     tables = [
@@ -193,8 +193,8 @@ def laid_out(files: dict[str, bytes], folder: Path) -> Path:
     return folder
 
 
-def test_the_check_of_the_folder_finds_what_is_wrong(done: int, dossier_for: Read, tmp_path: Path) -> None:
-    folder = laid_out(acro_files(dossier_for(done), ()), tmp_path / "acro")
+def test_the_check_of_the_folder_finds_what_is_wrong(done_run: int, dossier_for: Read, tmp_path: Path) -> None:
+    folder = laid_out(acro_files(dossier_for(done_run), ()), tmp_path / "acro")
     opened(folder)
     with (folder / "gate.csv").open("a", encoding="utf-8") as file:
         file.write("one more\n")
@@ -203,15 +203,15 @@ def test_the_check_of_the_folder_finds_what_is_wrong(done: int, dossier_for: Rea
 
 
 def test_without_cairosvg_the_missing_pictures_are_said(
-    done: int, dossier_for: Read, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    done_run: int, dossier_for: Read, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "cairosvg", None)
-    folder = laid_out(acro_files(dossier_for(done), ()), tmp_path / "acro")
+    folder = laid_out(acro_files(dossier_for(done_run), ()), tmp_path / "acro")
     results = opened(folder)["results"]
     assert "figures.txt" in [one["files"][0]["name"] for one in results.values()]
     assert "cairosvg is not installed" in (folder / "figures.txt").read_text("utf-8")
     assert not list(folder.glob("*.png"))
 
 
-def test_the_same_dossier_gives_the_same_bytes(done: int, dossier_for: Read) -> None:
-    assert acro_files(dossier_for(done), ()) == acro_files(dossier_for(done), ())
+def test_the_same_dossier_gives_the_same_bytes(done_run: int, dossier_for: Read) -> None:
+    assert acro_files(dossier_for(done_run), ()) == acro_files(dossier_for(done_run), ())

@@ -108,9 +108,9 @@ def test_policy_rules_thresholds_findings_and_reason_are_as_they_were(
     ],
 )
 def test_a_record_that_says_less_or_otherwise_does_not_follow_the_schema(
-    done: int, dossier_for: Read, validate: Callable[[Any], Any], place: tuple[str, ...], value: Any
+    done_run: int, dossier_for: Read, validate: Callable[[Any], Any], place: tuple[str, ...], value: Any
 ) -> None:
-    made = json.loads(json_document(disclosure_control_record(dossier_for(done), MANIFEST)))
+    made = json.loads(json_document(disclosure_control_record(dossier_for(done_run), MANIFEST)))
     validate(made)
     wrong = copy.deepcopy(made)
     inside = wrong
@@ -137,9 +137,9 @@ def test_a_number_that_json_has_not_is_never_written() -> None:
 
 
 def test_the_approval_of_a_second_person_follows_the_schema(
-    done: int, dossier_for: Read, validate: Callable[[Any], Any]
+    done_run: int, dossier_for: Read, validate: Callable[[Any], Any]
 ) -> None:
-    dossier = dossier_for(done)
+    dossier = dossier_for(done_run)
     assert "approval" not in disclosure_control_record(dossier, MANIFEST)
     approval = Approval(
         "jo", "2026-09-21T14:13:20+00:00", "why", "0" * 64, "maria", "2026-09-21T14:14:20+00:00", "looked"

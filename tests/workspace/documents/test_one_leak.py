@@ -7,7 +7,7 @@ from sfumato.workspace.gate.files_advice import ADVICE_BY_CHECK, advice_for_file
 from sfumato.workspace.gate.gate import CHECKS, Examination, Finding, name_leaks
 
 
-def found(check: str, records: tuple[int, ...] = (), said: str = "", advice: str = "smooth") -> Finding:
+def blocking_finding(check: str, records: tuple[int, ...] = (), said: str = "", advice: str = "smooth") -> Finding:
     return Finding(check, "block", f"title of {check}", said or f"{check} found", records=records, advice=advice)
 
 
@@ -17,8 +17,8 @@ PEOPLE = tuple(range(35))
 def test_findings_of_the_same_people_are_one_and_others_stay_apart() -> None:
     """What the assessment says in one line the gate has named: the documents have no rule of their own."""
     given = [
-        found("standing", PEOPLE), found("near", PEOPLE[:25]), found("rare", PEOPLE[:7]), found("ends", (90, 91)), found("linking"),
-        found("equal", PEOPLE),
+        blocking_finding("standing", PEOPLE), blocking_finding("near", PEOPLE[:25]), blocking_finding("rare", PEOPLE[:7]), blocking_finding("ends", (90, 91)), blocking_finding("linking"),
+        blocking_finding("equal", PEOPLE),
     ]  # fmt: skip
     examination = Examination(1, "0" * 64, name_leaks([(one, one.records) for one in given]))
     groups = [[one, *examination.witnesses_of(one)] for one in examination.lead_findings]
@@ -28,7 +28,12 @@ def test_findings_of_the_same_people_are_one_and_others_stay_apart() -> None:
 
 
 def test_findings_without_records_that_the_same_advice_mends_are_one_line() -> None:
-    groups = [[found("linking")], [found("people", PEOPLE)], [found("inferring")], [found("other", advice="round")]]
+    groups = [
+        [blocking_finding("linking")],
+        [blocking_finding("people", PEOPLE)],
+        [blocking_finding("inferring")],
+        [blocking_finding("other", advice="round")],
+    ]
     assert [[group[0].check for group in some] for some in group_by_advice(groups)] == [
         ["linking", "inferring"], ["people"], ["other"],
     ]  # fmt: skip
@@ -36,12 +41,14 @@ def test_findings_without_records_that_the_same_advice_mends_are_one_line() -> N
 
 def test_no_title_and_no_sentence_is_lost_and_none_stands_twice() -> None:
     size = " (5 datasets of 696 records, compared with 696; this release alone)"
-    first = found("standing", PEOPLE, f"35 people stand in it{size}")
+    first = blocking_finding("standing", PEOPLE, f"35 people stand in it{size}")
     said = MentionedFindings([first])
-    assert said.table_cells([[first, found("near", PEOPLE)]]) == [
+    assert said.table_cells([[first, blocking_finding("near", PEOPLE)]]) == [
         "title of standing; also seen by: title of near", ABOVE, "smooth",
     ]  # fmt: skip
-    attacks = [[found(one, said=f"{one}: 60 %; chance may give as much")] for one in ("linking", "inferring")]
+    attacks = [
+        [blocking_finding(one, said=f"{one}: 60 %; chance may give as much")] for one in ("linking", "inferring")
+    ]
     assert said.table_cells(attacks) == [
         "title of linking; title of inferring", "linking: 60 %; inferring: 60 %; of each: chance may give as much", "as above",
     ]  # fmt: skip

@@ -43,11 +43,11 @@ def reader() -> Callable[..., subprocess.CompletedProcess[str]]:
     if not python:
         pytest.skip("SFUMATO_READERS does not say where the other programs are")
 
-    def run(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    def run_code(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
         command = [python, "-c", code, *map(str, arguments)]
         return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
 
-    return run
+    return run_code
 
 
 @pytest.mark.parametrize("name", NAMES)

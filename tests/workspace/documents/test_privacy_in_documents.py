@@ -79,7 +79,7 @@ def step_of(**changes: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def written(workspace: Workspace, tmp_path: Path) -> Write:
+def write_release(workspace: Workspace, tmp_path: Path) -> Write:
     """The folder of a release of such a recipe."""
 
     def write(step: dict[str, Any], *args: Any, **more: Any) -> Path:
@@ -117,8 +117,8 @@ def recorded(out: Path) -> Any:
     return found.get("privacy")
 
 
-def test_what_is_promised_is_the_same_in_all(written: Write) -> None:
-    out = written(STEP)
+def test_what_is_promised_is_the_same_in_all(write_release: Write) -> None:
+    out = write_release(STEP)
     said = said_in(out / "public")
     assert len(set(said.values())) == 1
     text = said["ddi"]
@@ -133,8 +133,8 @@ def test_what_is_promised_is_the_same_in_all(written: Write) -> None:
     assert not CLAIMS.search((out / "public/codebook.csv").read_text("utf-8"))
 
 
-def test_a_block_says_what_it_costs_and_a_sample_whose_promise_it_is(written: Write) -> None:
-    said = said_in(written({**STEP, "reset": True, "block": 8}, sample=90) / "public")
+def test_a_block_says_what_it_costs_and_a_sample_whose_promise_it_is(write_release: Write) -> None:
+    said = said_in(write_release({**STEP, "reset": True, "block": 8}, sample=90) / "public")
     assert (
         "A block of 8 records, drawn together, costs an epsilon of 0.5, and a single record of it no less"
         in said["text"]
@@ -170,8 +170,8 @@ def test_where_there_is_no_epsilon_it_says_why_and_nothing_of_the_data(
     assert not re.search(r"differentially private|\d|area|age\b|pay|zoonotown|village", text)
 
 
-def test_the_documents_of_a_release_without_an_epsilon_say_why_too(written: Write) -> None:
-    out = written(STEP, variables=UNBOUNDED, gaps=True)
+def test_the_documents_of_a_release_without_an_epsilon_say_why_too(write_release: Write) -> None:
+    out = write_release(STEP, variables=UNBOUNDED, gaps=True)
     said = said_in(out / "public")
     assert len(set(said.values())) == 1
     assert said["text"].startswith("No guarantee of differential privacy is given: which values there can be")
@@ -180,7 +180,7 @@ def test_the_documents_of_a_release_without_an_epsilon_say_why_too(written: Writ
     assert recorded(out)["not_covered"]
 
 
-def test_with_a_public_key_no_document_promises_an_epsilon(written: Write, tmp_path: Path) -> None:
+def test_with_a_public_key_no_document_promises_an_epsilon(write_release: Write, tmp_path: Path) -> None:
     with Workspace.create(tmp_path / "open", PUBLIC) as workspace:
         out = release_recipe(workspace, *planned(STEP), tmp_path / "open")
         rows = {row.measure: row for row in read_result_rows(workspace, 1) if row.family == "synthesis"}
@@ -196,11 +196,13 @@ def test_with_a_public_key_no_document_promises_an_epsilon(written: Write, tmp_p
     shown = [html.unescape(text) for text in (page, (out / "internal/report.html").read_text("utf-8"))]
     assert all(PUBLIC_KEY in text for text in shown)
     assert not any("differentially private with" in text for text in (*shown, *said.values()))
-    assert "differentially private with epsilon 20" in said_in(written(STEP) / "public")["text"], "with a secret key"
+    assert "differentially private with epsilon 20" in said_in(write_release(STEP) / "public")["text"], (
+        "with a secret key"
+    )
 
 
-def test_a_run_without_an_account_claims_nothing(written: Write) -> None:
-    out = written({"method": "dirichlet_multinomial", "target": STEP["target"], "bins": STEP["bins"]})
+def test_a_run_without_an_account_claims_nothing(write_release: Write) -> None:
+    out = write_release({"method": "dirichlet_multinomial", "target": STEP["target"], "bins": STEP["bins"]})
     assert set(said_in(out / "public").values()) == {""}
     assert not (out / "public/privacy.txt").exists()
     for path in (out / "public").iterdir():

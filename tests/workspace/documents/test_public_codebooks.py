@@ -30,7 +30,7 @@ WRITTEN = (WrittenFile("public", "dataset-SYNTHETIC-01.csv", 3, "a" * 64),)
 pytestmark = pytest.mark.slow
 
 
-def released(out: Path) -> dict[str, list[str]]:
+def read_released_columns(out: Path) -> dict[str, list[str]]:
     """The values of each column over all datasets."""
     columns: dict[str, list[str]] = {}
     for path in sorted((out / "public").glob("dataset-*.csv")):
@@ -54,7 +54,7 @@ def test_the_ddi_codebook_is_true_to_the_files(name: str, shipped: Callable[[str
     assert len(ids) == len(set(ids))
     files = [element.text for element in root.iter(f"{SPACE}fileName")]
     assert files == sorted(path.name for path in (out / "public").glob("dataset-*.csv"))
-    columns = released(out)
+    columns = read_released_columns(out)
     variables = {one.attrib["name"]: one for one in root.iter(f"{SPACE}var")}
     assert list(variables) == list(columns)
     for column, variable in variables.items():
@@ -73,7 +73,7 @@ def test_the_croissant_description_is_true_to_the_files(name: str, shipped: Call
     for file in found["distribution"]:
         content = (public / file["contentUrl"]).read_bytes()
         assert (file["sha256"], file["contentSize"]) == (hashlib.sha256(content).hexdigest(), f"{len(content)} B")
-    columns = released(public.parent)
+    columns = read_released_columns(public.parent)
     files = {file["@id"] for file in found["distribution"]}
     records = [one for one in found["recordSet"] if one.get("dataType") != "sc:Enumeration"]
     assert len(records) == len(files)
@@ -100,8 +100,8 @@ def walk(value: Any) -> list[dict[str, Any]]:
     return [inside for one in value for inside in walk(one)] if isinstance(value, list) else []
 
 
-def test_a_level_that_no_released_record_has_is_not_named(done: int, dossier_for: Read) -> None:
-    dossier = dossier_for(done)
+def test_a_level_that_no_released_record_has_is_not_named(done_run: int, dossier_for: Read) -> None:
+    dossier = dossier_for(done_run)
 
     def without(draw: int) -> pa.Table:
         table = dossier.read_released(draw)
@@ -141,13 +141,13 @@ def test_neither_seed_nor_path_title_nor_bound_is_told(
             assert b"Income, a year" in content
 
 
-def test_a_publisher_is_named_where_somebody_has_said_it(done: int, dossier_for: Read) -> None:
+def test_a_publisher_is_named_where_somebody_has_said_it(done_run: int, dossier_for: Read) -> None:
     said = {
         "publisher": "An office",
         "licence": "https://creativecommons.org/licenses/by/4.0/",
         "address": "https://x.example/d",
     }
-    dossier = dossier_for(done)
+    dossier = dossier_for(done_run)
     silent = json.loads(croissant_file(dossier, WRITTEN)["croissant.json"])
     assert not {"license", "creator", "url", "datePublished"} & set(silent)
     named = replace(dossier, judgements={**said, "published": "2027-01-31", "linkability": "judged inside"})
@@ -173,8 +173,8 @@ def test_hostile_words_are_words_in_both(workspace: Workspace, hostile: int, tmp
         assert not set(one.get("@id", "")) & set('<>" {}|\\^`')
 
 
-def test_the_structure_check_finds_what_is_wrong(done: int, dossier_for: Read) -> None:
-    text = ddi_codebook(dossier_for(done), WRITTEN)["codebook-ddi.xml"].decode()
+def test_the_structure_check_finds_what_is_wrong(done_run: int, dossier_for: Read) -> None:
+    text = ddi_codebook(dossier_for(done_run), WRITTEN)["codebook-ddi.xml"].decode()
     check_structure(ET.fromstring(text))
     for wrong in (
         text.replace("ddi:codebook:2_5", "ddi:codebook:2_6"),

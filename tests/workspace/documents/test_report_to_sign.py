@@ -68,17 +68,17 @@ def test_the_summary_stands_first_and_says_what_goes_out_what_failed_and_what_wa
 
 
 def test_a_release_has_its_reason_findings_waivers_and_lines_to_sign_on(
-    workspace: Workspace, done: int, dossier_for: Read
+    workspace: Workspace, done_run: int, dossier_for: Read
 ) -> None:
     finding = Finding("equal_records", "block", "rows equal a confidential one", "3 of 80 do")
     passed = Finding("models", "pass", "models that did not converge", "all converged")
-    examination = Examination(done, "0" * 64, (finding, passed))
+    examination = Examination(done_run, "0" * 64, (finding, passed))
     dossier = replace(
-        dossier_for(done, "<b>the board</b> asked"), examination=examination, judgements={"owner": "Maria"}
+        dossier_for(done_run, "<b>the board</b> asked"), examination=examination, judgements={"owner": "Maria"}
     )
     decision = replace(decision_from_dossier(dossier), waivers=(("equal_records", "paul", "known \u202e and kept"),))
     waived = replace(dossier, examination=replace(examination, waivers=(Waiver("equal_records", "known", "paul"),)))
-    found = Words(report_page(workspace, done, decision=decision, answer=waived.answer)).sections
+    found = Words(report_page(workspace, done_run, decision=decision, answer=waived.answer)).sections
     assert found["Summary"].strip().startswith("May this leave into an enclave? TO BE JUDGED")
     assert "1 block was waived by paul." in found["Summary"]
     assert "Reason given: <b>the board</b> asked" in found["Summary"]
@@ -89,7 +89,7 @@ def test_a_release_has_its_reason_findings_waivers_and_lines_to_sign_on(
 
 
 def test_a_number_that_could_not_be_computed_is_no_threshold_met(
-    done: int, dossier_for: Read, enter: Callable[..., int], workspace: Workspace
+    done_run: int, dossier_for: Read, enter: Callable[..., int], workspace: Workspace
 ) -> None:
     run_id = enter(threshold=[{"value": "risk.identification.true_match_rate", "max": 0.5}])
     run_worker(workspace.directory, idle=0)
@@ -100,8 +100,8 @@ def test_a_number_that_could_not_be_computed_is_no_threshold_met(
     assert thresholds_sentence([]) == "The recipe sets no threshold: nothing was compared with a limit."
 
 
-def test_without_measures_every_question_is_open(done: int, dossier_for: Read) -> None:
-    plan = dossier_for(done).plan
+def test_without_measures_every_question_is_open(done_run: int, dossier_for: Read) -> None:
+    plan = dossier_for(done_run).plan
     lines = summary_lines(release_overview(plan.run.recipe, 3, 80), (), (), plan.run.recipe)
     assert [line for line in lines if "NOT MEASURED" in line] == [
         f"{name}: NOT MEASURED." for name in ("Singling out", "Linkability", "Inference", "Membership")

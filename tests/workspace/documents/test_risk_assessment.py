@@ -71,9 +71,9 @@ def question(document: Document, name: str) -> Chapter:
 
 
 def test_a_question_that_nothing_answers_is_called_not_measured_and_never_safe(
-    done: int, dossier_for: Read, workspace: Workspace, enter: Callable[..., int]
+    done_run: int, dossier_for: Read, workspace: Workspace, enter: Callable[..., int]
 ) -> None:
-    made = assessment_document(dossier_for(done))
+    made = assessment_document(dossier_for(done_run))
     for name in ("Inference", "Membership"):
         assert Paragraph(NOT_MEASURED, is_strong=True) in question(made, name).parts
         assert (
@@ -95,8 +95,8 @@ def test_a_question_that_nothing_answers_is_called_not_measured_and_never_safe(
     assert Paragraph(NOT_MEASURED, is_strong=True) in question(made, "Linkability").parts
 
 
-def test_a_question_whose_every_number_could_not_be_computed_is_not_measured(done: int, dossier_for: Read) -> None:
-    dossier = dossier_for(done)
+def test_a_question_whose_every_number_could_not_be_computed_is_not_measured(done_run: int, dossier_for: Read) -> None:
+    dossier = dossier_for(done_run)
     without = [replace(row, value=None, status="not computed", reason="no record matches") for row in dossier.rows]
     changed = replace(dossier, rows=tuple(without))
     assert [str(one) for one in coverage_lines(changed.rows, dossier.plan.run.recipe)[:2]] == [
@@ -139,8 +139,8 @@ def test_each_number_stands_beside_the_confidential_one_its_worst_dataset_its_li
     assert (unset["threshold"], unset["verdict"]) == ("none set", "no threshold")
 
 
-def test_a_verdict_counts_for_the_series_it_is_of_and_no_other(done: int, dossier_for: Read) -> None:
-    dossier = dossier_for(done)
+def test_a_verdict_counts_for_the_series_it_is_of_and_no_other(done_run: int, dossier_for: Read) -> None:
+    dossier = dossier_for(done_run)
     value = "risk.identification.true_match_rate"
     other = Verdict(value, "", None, "max", 0.5, 0.1, 0.4, "met", params={"known": ["nothing"]})
     changed = replace(dossier, plan=replace(dossier.plan, verdicts=(other,)))
@@ -148,8 +148,8 @@ def test_a_verdict_counts_for_the_series_it_is_of_and_no_other(done: int, dossie
         assert line["verdict"] == "no threshold"
 
 
-def test_of_a_sweep_the_worst_level_is_shown(done: int, dossier_for: Read) -> None:
-    dossier = dossier_for(done)
+def test_of_a_sweep_the_worst_level_is_shown(done_run: int, dossier_for: Read) -> None:
+    dossier = dossier_for(done_run)
     points = tuple(
         Row("studies", "intruder_uncertainty", "true_match_rate", "age", "synthetic", None, level, value)
         for level, value in ((0.0, 0.2), (0.1, 0.3), (0.2, 0.1))
@@ -160,8 +160,8 @@ def test_of_a_sweep_the_worst_level_is_shown(done: int, dossier_for: Read) -> No
     assert line["scenario"] == "age; worst of 3 levels: 0.1"
 
 
-def test_a_risk_of_an_unknown_method_is_listed_and_answers_no_question(done: int, dossier_for: Read) -> None:
-    dossier = dossier_for(done)
+def test_a_risk_of_an_unknown_method_is_listed_and_answers_no_question(done_run: int, dossier_for: Read) -> None:
+    dossier = dossier_for(done_run)
     row = Row("risk", "somebody_elses", "share_found", "", "synthetic", None, None, 0.25)
     made = assessment_document(replace(dossier, rows=(row,)))
     for name in QUESTIONS:
@@ -180,21 +180,21 @@ def test_every_risk_of_our_own_says_which_question_it_answers() -> None:
 
 
 def test_what_only_people_can_say_is_marked_until_they_have_said_it(
-    done: int, dossier_for: Read, workspace: Workspace
+    done_run: int, dossier_for: Read, workspace: Workspace
 ) -> None:
-    assert len(open_places(assessment_document(dossier_for(done)).parts)) == len(ALL_QUESTIONS)
+    assert len(open_places(assessment_document(dossier_for(done_run)).parts)) == len(ALL_QUESTIONS)
     (workspace.directory / ASSESSMENT_FILE).write_text(
-        f'owner = "Maria Rossi"\nrecipients = "a university"\n[run.{done}]\nlinkability = "low, since *nobody* knows"\n'
-        f'[run.{done + 1}]\nmembership = "of another run"\n',
+        f'owner = "Maria Rossi"\nrecipients = "a university"\n[run.{done_run}]\nlinkability = "low, since *nobody* knows"\n'
+        f'[run.{done_run + 1}]\nmembership = "of another run"\n',
         "utf-8",
     )
-    files = risk_assessment(dossier_for(done), ())
+    files = risk_assessment(dossier_for(done_run), ())
     text = files["risk-assessment.md"].decode()
     assert "Maria Rossi" in text
     assert r"low, since \*nobody\* knows" in text
     assert "of another run" not in text
     assert "low, since *nobody* knows" in files["risk-assessment.html"].decode()
-    assert len(open_places(assessment_document(dossier_for(done)).parts)) == len(ALL_QUESTIONS) - 3
+    assert len(open_places(assessment_document(dossier_for(done_run)).parts)) == len(ALL_QUESTIONS) - 3
 
 
 def open_places(parts: Any) -> list[str]:
@@ -233,11 +233,11 @@ def test_a_workspace_without_the_file_has_said_nothing(workspace: Workspace) -> 
     assert read_judgements_of_run(workspace.directory, 1) == {}
 
 
-def test_findings_of_the_gate_stand_under_adversarial_testing(done: int, dossier_for: Read) -> None:
+def test_findings_of_the_gate_stand_under_adversarial_testing(done_run: int, dossier_for: Read) -> None:
     found = Finding("equal_records", "warn", "released rows equal a confidential one", "3 of 80", 0.0375, 0.01, 0.05,
         compared_value=0.0278, unit="excess (0 as an independent sample, 1 as a copy)", people=3)  # fmt: skip
-    dossier = dossier_for(done)
-    made = assessment_document(replace(dossier, examination=Examination(done, "0" * 64, (found,))))
+    dossier = dossier_for(done_run)
+    made = assessment_document(replace(dossier, examination=Examination(done_run, "0" * 64, (found,))))
     chapter_of = chapter(made, ANNEX, "Findings of the gate")
     assert lines(kinds(chapter_of, DisplayTable)[0])[0] == {
         "check": "released rows equal a confidential one", "state": "! to be judged", "found": "3 of 80", "value": "0.0375",
@@ -259,9 +259,9 @@ def words_of(parts: Any) -> int:
     return sum(words_of(one) for one in values if isinstance(one, (str, list, tuple)) or hasattr(one, "words"))
 
 
-def test_two_pages_stand_before_the_annex(done: int, dossier_for: Read) -> None:
+def test_two_pages_stand_before_the_annex(done_run: int, dossier_for: Read) -> None:
     """Some 600 words fit a page of A4 in 10 points with headings and tables."""
-    made = assessment_document(dossier_for(done))
+    made = assessment_document(dossier_for(done_run))
     before = [part for part in made.parts if isinstance(part, Chapter) and part.title != ANNEX]
     assert [part for part in made.parts if isinstance(part, Chapter)][-1].title == ANNEX
     assert words_of(before) <= 1_200
@@ -278,15 +278,15 @@ def test_two_pages_stand_before_the_annex(done: int, dossier_for: Read) -> None:
     ],
 )
 def test_the_first_lines_are_the_answer_with_the_waivers(
-    waivers: tuple[Waiver, ...], answer: str, done: int, dossier_for: Read
+    waivers: tuple[Waiver, ...], answer: str, done_run: int, dossier_for: Read
 ) -> None:
     found = tuple(Finding(key, "block", "copies", "3 of 80") for key in ("one", "two"))
-    dossier = replace(dossier_for(done), examination=Examination(done, "0" * 64, found, waivers))
+    dossier = replace(dossier_for(done_run), examination=Examination(done_run, "0" * 64, found, waivers))
     first, second = kinds(chapter(assessment_document(dossier), "Summary"), Paragraph)[:2]
     assert first == Paragraph(f"May this leave into an enclave? {answer}", is_strong=True)
     assert second.content == dossier.answer.sentence
     assert ("waived by maria" in str(second.content)) == (len(waivers) > 0 and answer != "NO")
-    clean = replace(dossier, examination=Examination(done, "0" * 64, ()))
+    clean = replace(dossier, examination=Examination(done_run, "0" * 64, ()))
     assert (
         kinds(chapter(assessment_document(clean), "Summary"), Paragraph)[0].content
         == "May this leave into an enclave? YES"
@@ -304,7 +304,7 @@ def test_the_first_lines_are_the_answer_with_the_waivers(
     ],
 )
 def test_the_summary_says_in_people_what_was_found_and_what_to_do(
-    status: Status, waived: bool, step: str, people: str, done: int, dossier_for: Read
+    status: Status, waived: bool, step: str, people: str, done_run: int, dossier_for: Read
 ) -> None:
     found = (
         Finding("copies", "block" if status == "block" else "pass", "copies", "3 of 80", advice="coarser values"),
@@ -314,7 +314,9 @@ def test_the_summary_says_in_people_what_was_found_and_what_to_do(
         ),
     )  # fmt: skip
     waivers = (Waiver("*", "known", "maria"),) if waived else ()
-    made = assessment_document(replace(dossier_for(done), examination=Examination(done, "0" * 64, found, waivers)))
+    made = assessment_document(
+        replace(dossier_for(done_run), examination=Examination(done_run, "0" * 64, found, waivers))
+    )
     summary = chapter(made, "Summary")
     said = [str(one) for one in kinds(summary, BulletList)[0].items]
     assert sum(one.startswith("What to do: ") and step in one for one in said) == 1
@@ -361,16 +363,16 @@ def test_the_first_page_says_how_many_people_unique_columns_find_and_no_line_of_
     assert rows["The public"] == rows["Motivated intruder"] == "✗ above the limits"
 
 
-def test_an_actor_of_whom_nothing_was_measured_is_not_safe(done: int, dossier_for: Read) -> None:
-    dossier = dossier_for(done)
-    bare = replace(dossier, rows=(), examination=Examination(done, "0" * 64, ()))
+def test_an_actor_of_whom_nothing_was_measured_is_not_safe(done_run: int, dossier_for: Read) -> None:
+    dossier = dossier_for(done_run)
+    bare = replace(dossier, rows=(), examination=Examination(done_run, "0" * 64, ()))
     assert [one.status for one in risk_actors(bare)] == ["not checked"] * 4
     table = kinds(chapter(assessment_document(bare), "Summary"), DisplayTable)[0]
     assert [line["verdict"] for line in lines(table)] == ["? not measured"] * 4
 
 
-def test_the_public_knows_few_variables_and_the_holder_all(done: int, dossier_for: Read) -> None:
-    dossier = dossier_for(done)
+def test_the_public_knows_few_variables_and_the_holder_all(done_run: int, dossier_for: Read) -> None:
+    dossier = dossier_for(done_run)
     people = dossier.original.records
     lattice = tuple(
         Row(
@@ -391,7 +393,7 @@ def test_the_public_knows_few_variables_and_the_holder_all(done: int, dossier_fo
         )
     )
     beliefs = Finding("guessed_beyond_prior", "block", "guessed", "half are guessed", compared_value=0.5)
-    judged = replace(dossier, rows=lattice, examination=Examination(done, "0" * 64, (beliefs,)))
+    judged = replace(dossier, rows=lattice, examination=Examination(done_run, "0" * 64, (beliefs,)))
     holder, intruder, recipient, public = risk_actors(judged)
     assert (holder.status, intruder.status, recipient.status, public.status) == (
         "block",
@@ -405,8 +407,8 @@ def test_the_public_knows_few_variables_and_the_holder_all(done: int, dossier_fo
     assert alone.status == "pass"
 
 
-def test_the_worst_dataset_is_never_better_than_the_release(done: int, dossier_for: Read) -> None:
-    dossier = dossier_for(done)
+def test_the_worst_dataset_is_never_better_than_the_release(done_run: int, dossier_for: Read) -> None:
+    dossier = dossier_for(done_run)
     key = ("risk", "identification", "true_match_rate", "", "synthetic")
     rows = (Row(*key, None, None, 0.4), *(Row(*key, draw, None, value) for draw, value in ((1, 0.1), (2, 0.3))))
     line = lines(kinds(question(assessment_document(replace(dossier, rows=rows)), "Linkability"), DisplayTable)[0])[0]

@@ -117,8 +117,8 @@ def action(dossier: ReleaseDossier, kind: str) -> dict[str, Any]:
     return next(one for one in found.values() if one.get("additionalType", {}).get("@id", "").endswith(kind))
 
 
-def test_a_check_that_blocks_has_failed_until_it_is_waived(done: int, dossier_for: Read) -> None:
-    dossier = dossier_for(done)
+def test_a_check_that_blocks_has_failed_until_it_is_waived(done_run: int, dossier_for: Read) -> None:
+    dossier = dossier_for(done_run)
     block = Finding("equal_rows", "block", "rows", "3 of 80")
     for findings, waivers, status in (
         ((), (), "Completed"),
@@ -127,14 +127,14 @@ def test_a_check_that_blocks_has_failed_until_it_is_waived(done: int, dossier_fo
         ((block,), (Waiver(WHOLE_RELEASE, "the board asked", "paul"),), "Completed"),
         ((replace(block, waivable=False),), (Waiver(WHOLE_RELEASE, "the board asked", "paul"),), "Failed"),
     ):
-        changed = replace(dossier, examination=Examination(done, "0" * 64, findings, waivers))
+        changed = replace(dossier, examination=Examination(done_run, "0" * 64, findings, waivers))
         found = action(changed, "DisclosureCheck")
         assert found["actionStatus"] == f"http://schema.org/{status}ActionStatus"
         assert ("paul" in found["name"]) == bool(waivers)
 
 
-def test_a_sign_off_is_pending_and_names_nobody_who_was_not_named(done: int, dossier_for: Read) -> None:
-    dossier = dossier_for(done)
+def test_a_sign_off_is_pending_and_names_nobody_who_was_not_named(done_run: int, dossier_for: Read) -> None:
+    dossier = dossier_for(done_run)
     assert action(dossier, "SignOff")["actionStatus"].endswith("PotentialActionStatus")
     found = entities(ro_crate(dossier, WRITTEN)["crate/data/ro-crate-metadata.json"])
     assert found["#owner"]["name"] == "To be completed by a person"
@@ -143,8 +143,10 @@ def test_a_sign_off_is_pending_and_names_nobody_who_was_not_named(done: int, dos
     assert found["#owner"]["name"] == "Maria Rossi"
 
 
-def test_what_a_second_person_approved_is_signed_off_by_that_account_at_that_time(done: int, dossier_for: Read) -> None:
-    dossier = dossier_for(done)
+def test_what_a_second_person_approved_is_signed_off_by_that_account_at_that_time(
+    done_run: int, dossier_for: Read
+) -> None:
+    dossier = dossier_for(done_run)
     time = "2026-09-21T14:14:20+00:00"
     approval = Approval("jo", "2026-09-21T14:13:20+00:00", "for teaching", "0" * 64, "maria", time, "looked at it")
     approved = replace(dossier, examination=replace(dossier.examination, approval=approval))
@@ -159,17 +161,17 @@ def test_what_a_second_person_approved_is_signed_off_by_that_account_at_that_tim
 
 
 def test_the_same_dossier_gives_the_same_bag_and_another_release_another_identifier(
-    done: int, dossier_for: Read
+    done_run: int, dossier_for: Read
 ) -> None:
-    dossier = dossier_for(done)
+    dossier = dossier_for(done_run)
     first = ro_crate(dossier, WRITTEN)
-    assert first == ro_crate(dossier_for(done), WRITTEN)
+    assert first == ro_crate(dossier_for(done_run), WRITTEN)
     other = ro_crate(dossier, (*WRITTEN[:1], replace(WRITTEN[1], sha256="d" * 64)))
     assert first["crate/bag-info.txt"] != other["crate/bag-info.txt"]
 
 
-def test_a_bag_that_was_touched_is_not_valid(done: int, dossier_for: Read, tmp_path: Path) -> None:
-    for name, content in ro_crate(dossier_for(done), WRITTEN).items():
+def test_a_bag_that_was_touched_is_not_valid(done_run: int, dossier_for: Read, tmp_path: Path) -> None:
+    for name, content in ro_crate(dossier_for(done_run), WRITTEN).items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)

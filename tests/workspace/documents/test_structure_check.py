@@ -22,7 +22,7 @@ def differences(dossier: ReleaseDossier) -> dict[str, str]:
     return {one["variable"]: one["differs in"] for one in told}
 
 
-def changed(dossier: ReleaseDossier, name: str, change: Callable[[pa.ChunkedArray], object]) -> ReleaseDossier:
+def change_column(dossier: ReleaseDossier, name: str, change: Callable[[pa.ChunkedArray], object]) -> ReleaseDossier:
     """The dossier of a release that is a copy but for a column."""
     table = dossier.read_confidential()
     place = table.column_names.index(name)
@@ -30,16 +30,18 @@ def changed(dossier: ReleaseDossier, name: str, change: Callable[[pa.ChunkedArra
     return replace(dossier, read_released=lambda draw: copy)
 
 
-def test_a_copy_differs_in_nothing_and_each_change_is_named(done: int, dossier_for: Read) -> None:
-    dossier = dossier_for(done)
-    assert set(differences(changed(dossier, "age", lambda column: column)).values()) == {""}
-    wide = changed(dossier, "income", lambda column: pc.multiply(column, 2.0))
+def test_a_copy_differs_in_nothing_and_each_change_is_named(done_run: int, dossier_for: Read) -> None:
+    dossier = dossier_for(done_run)
+    assert set(differences(change_column(dossier, "age", lambda column: column)).values()) == {""}
+    wide = change_column(dossier, "income", lambda column: pc.multiply(column, 2.0))
     assert differences(wide)["income"] == "range"
-    holes = changed(dossier, "income", lambda column: pc.if_else(pc.greater(column, 1000.0), column, None))
+    holes = change_column(dossier, "income", lambda column: pc.if_else(pc.greater(column, 1000.0), column, None))
     assert differences(holes)["income"].endswith("missing values")
-    lost = changed(dossier, "region", lambda column: pa.array(["north"] * len(column)).dictionary_encode())
+    lost = change_column(dossier, "region", lambda column: pa.array(["north"] * len(column)).dictionary_encode())
     assert differences(lost)["region"] == "2 levels lost"
-    new = changed(dossier, "region", lambda column: pa.array(["north", "far"] * (len(column) // 2)).dictionary_encode())
+    new = change_column(
+        dossier, "region", lambda column: pa.array(["north", "far"] * (len(column) // 2)).dictionary_encode()
+    )
     assert differences(new)["region"] == "1 new levels, 2 levels lost"
 
 

@@ -33,14 +33,14 @@ def findings(workspace: Workspace, run_id: int) -> dict[str, Finding]:
     return {one.check: one for one in examine_release(workspace, plan_release(workspace, run_id), Policy()).findings}
 
 
-def done(workspace: Workspace, run_id: int) -> int:
+def run_to_end(workspace: Workspace, run_id: int) -> int:
     run_worker(workspace.directory, idle=0)
     return run_id
 
 
 @pytest.mark.slow
 def test_a_release_that_keeps_to_its_rules_passes_and_says_of_how_many(workspace: Workspace, enter: Enter) -> None:
-    run_id = done(workspace, enter(constraints=RULES, release={"redraws": 500, "m": 2}))
+    run_id = run_to_end(workspace, enter(constraints=RULES, release={"redraws": 500, "m": 2}))
     one = findings(workspace, run_id)["constraints"]
     assert (one.status, one.value) == ("pass", 0)
     assert one.message == "no record of 2 datasets breaks one of 2 rules"
@@ -57,7 +57,7 @@ def test_a_release_that_keeps_to_its_rules_passes_and_says_of_how_many(workspace
 @pytest.mark.slow
 def test_records_that_a_recipe_keeps_though_they_break_a_rule_block(workspace: Workspace, enter: Enter) -> None:
     rules = {"never": NEVER, **RULES}
-    run_id = done(workspace, enter(constraints=rules, release={"redraws": 1, "unmet": "keep", "m": 2}))
+    run_id = run_to_end(workspace, enter(constraints=rules, release={"redraws": 1, "unmet": "keep", "m": 2}))
     one = findings(workspace, run_id)["constraints"]
     assert one.status == "block"
     assert one.value == 80
@@ -68,7 +68,7 @@ def test_records_that_a_recipe_keeps_though_they_break_a_rule_block(workspace: W
 def test_a_run_that_cannot_keep_to_a_rule_fails_and_says_which_and_how_often(
     workspace: Workspace, enter: Enter
 ) -> None:
-    run_id = done(workspace, enter(constraints={"never": NEVER}, release={"redraws": 2, "m": 2}))
+    run_id = run_to_end(workspace, enter(constraints={"never": NEVER}, release={"redraws": 2, "m": 2}))
     run = find_run(workspace, run_id)
     assert run.state == "failed"
     assert "constraint never: 80 of 80 records, after 2 redraws" in run.error
@@ -76,21 +76,21 @@ def test_a_run_that_cannot_keep_to_a_rule_fails_and_says_which_and_how_often(
 
 @pytest.mark.slow
 def test_rules_of_variables_that_nobody_makes_only_warn(workspace: Workspace, enter: Enter) -> None:
-    one = findings(workspace, done(workspace, enter(constraints={"old": "age >= 60"})))["constraints"]
+    one = findings(workspace, run_to_end(workspace, enter(constraints={"old": "age >= 60"})))["constraints"]
     assert one.status == "warn"
     assert (one.value or 0) > 0
 
 
 @pytest.mark.slow
 def test_counting_violations_is_no_measure_of_utility(workspace: Workspace, enter: Enter) -> None:
-    run_id = done(workspace, enter(measure=[], threshold=[], constraints={"sure": "age >= 0"}))
+    run_id = run_to_end(workspace, enter(measure=[], threshold=[], constraints={"sure": "age >= 0"}))
     assert findings(workspace, run_id)["utility_measured"].status == "warn"
 
 
 @pytest.mark.slow
 def test_no_rule_is_in_what_leaves(workspace: Workspace, enter: Enter, tmp_path: Path) -> None:
     rules: dict[str, Any] = {"fewvisits": {"holds": "visits <= 3", "source": "data"}, "oldmen": "age >= 0"}
-    run_id = done(workspace, enter(constraints=rules, release={"redraws": 500, "m": 2}))
+    run_id = run_to_end(workspace, enter(constraints=rules, release={"redraws": 500, "m": 2}))
     write_run_release(workspace, run_id, tmp_path / "out", reason="only a trial run")
     public = [path.read_bytes() for path in (tmp_path / "out" / "public").rglob("*") if path.is_file()]
     assert public

@@ -94,7 +94,7 @@ def private(epsilon: float, seed: int = 7, budget: float | None = None) -> dict[
     return {"variables": levels, "synthesis": [step], "release": form, "measure": [{"method": "utility.ecdf"}]}
 
 
-def found(workspace: Workspace, run_id: int, policy: Policy | None = None) -> dict[str, Finding]:
+def findings_by_check(workspace: Workspace, run_id: int, policy: Policy | None = None) -> dict[str, Finding]:
     examination = examine_release(workspace, plan_release(workspace, run_id), policy or Policy())
     return {one.check: one for one in examination.findings}
 
@@ -142,14 +142,14 @@ def test_many_releases_of_one_dataset_end_as_one_release_of_many(workspace: Work
     swapped(workspace, whole, tables)
     for run_id, one in zip(single, tables, strict=True):
         swapped(workspace, run_id, [one])
-    expected = found(workspace, whole)["agreed_values"]
+    expected = findings_by_check(workspace, whole)["agreed_values"]
     assert expected.status == "block"
     statuses = []
     for run_id in single[:-1]:
-        statuses.append(found(workspace, run_id)["agreed_values"].status)
+        statuses.append(findings_by_check(workspace, run_id)["agreed_values"].status)
         let_out(workspace, run_id, tmp_path)
     assert statuses[0] == "not checked", "there is one dataset"
-    last = found(workspace, single[-1])
+    last = findings_by_check(workspace, single[-1])
     assert (last["agreed_values"].status, last["agreed_values"].value) == ("block", expected.value)
     assert (last["agreed_values"].baseline, last["agreed_values"].compared_value) == (
         expected.baseline,
@@ -158,7 +158,7 @@ def test_many_releases_of_one_dataset_end_as_one_release_of_many(workspace: Work
     assert f"{TIMES} releases together, this one and runs 2, 3, 4, 5, 6 before" in last["agreed_values"].message
     for run_id in single[:-1]:
         delete_run(workspace, run_id)
-    assert found(workspace, single[-1]) == last
+    assert findings_by_check(workspace, single[-1]) == last
 
 
 @pytest.mark.slow
@@ -169,7 +169,7 @@ def test_bytes_that_left_before_count_once(workspace: Workspace, tmp_path: Path)
     for run_id in runs:
         swapped(workspace, run_id, [table])
     let_out(workspace, runs[0], tmp_path)
-    finding = found(workspace, runs[1])["agreed_values"]
+    finding = findings_by_check(workspace, runs[1])["agreed_values"]
     assert finding.message == "does not apply: rows of different datasets cannot be linked to the same record"
 
 
@@ -178,11 +178,11 @@ def test_findings_are_the_same_before_and_after_an_earlier_run_is_deleted(worksp
     first = run_of(workspace, release={"m": 2, "seed": 1})
     fewer = run_of(workspace, people(77), release={"m": 2, "seed": 2})
     let_out(workspace, first, tmp_path)
-    before = found(workspace, fewer)
+    before = findings_by_check(workspace, fewer)
     assert (before["differencing"].status, before["differencing"].value) == ("block", 3)
     assert before["released_before"].value == 1
     delete_run(workspace, first)
-    assert found(workspace, fewer) == before
+    assert findings_by_check(workspace, fewer) == before
 
 
 @pytest.mark.slow
@@ -191,7 +191,7 @@ def test_findings_are_the_same_after_the_data_are_deleted_too(workspace: Workspa
     first = run_of(workspace, people(), b"people", "Gone", release={"m": 2, "seed": 1})
     fewer = run_of(workspace, people(77), b"saved again", "Stays", release={"m": 2, "seed": 2})
     let_out(workspace, first, tmp_path)
-    before = found(workspace, fewer)
+    before = findings_by_check(workspace, fewer)
     assert before["differencing"].value == 3
     assert (
         "2 releases together" in before["equal_records"].message
@@ -199,7 +199,7 @@ def test_findings_are_the_same_after_the_data_are_deleted_too(workspace: Workspa
     )
     gone = workspace.connection.execute("SELECT id FROM project WHERE name = 'Gone'").fetchone()[0]
     delete_project(workspace, gone)
-    assert found(workspace, fewer) == before
+    assert findings_by_check(workspace, fewer) == before
 
 
 @pytest.mark.slow
@@ -211,9 +211,9 @@ def test_anonymised_tables_intersect_with_those_of_deleted_runs(workspace: Works
     ]
     for run_id in runs[:2]:
         let_out(workspace, run_id, tmp_path)
-    before = found(workspace, runs[2])
+    before = findings_by_check(workspace, runs[2])
     delete_run(workspace, runs[1])
-    assert found(workspace, runs[2]) == before
+    assert findings_by_check(workspace, runs[2]) == before
     assert before["intersections"].status == "block"
 
 
@@ -223,27 +223,27 @@ def test_a_deleted_run_gives_no_budget_back(workspace: Workspace, tmp_path: Path
     policy = Policy(epsilon=5.0)
     (workspace.directory / "policy.toml").write_text("[privacy]\nepsilon = 5.0\n", "utf-8")
     first, second = run_of(workspace, **private(4.0)), run_of(workspace, **private(4.0, seed=8))
-    assert found(workspace, second, policy)["privacy_budget"].status == "pass"
+    assert findings_by_check(workspace, second, policy)["privacy_budget"].status == "pass"
     let_out(workspace, first, tmp_path)
-    before = found(workspace, second, policy)["privacy_budget"]
+    before = findings_by_check(workspace, second, policy)["privacy_budget"]
     assert (before.status, before.value, before.baseline) == ("block", pytest.approx(8.0), 5.0)
     delete_run(workspace, first)
-    assert found(workspace, second, policy)["privacy_budget"] == before
+    assert findings_by_check(workspace, second, policy)["privacy_budget"] == before
     with pytest.raises(NotReleased, match="privacy_budget: epsilon of 2 releases of these people: 8, of a budget of 5"):
         write_run_release(workspace, second, tmp_path / "second", waive={"risk_measured": "simulated people"})
-    assert found(workspace, second, Policy(epsilon=20.0))["privacy_budget"].status == "pass"
+    assert findings_by_check(workspace, second, Policy(epsilon=20.0))["privacy_budget"].status == "pass"
 
 
 @pytest.mark.slow
 def test_the_smaller_of_two_budgets_holds_and_the_finding_names_it(workspace: Workspace) -> None:
     larger = run_of(workspace, **private(4.0, budget=8.0))
-    finding = found(workspace, larger, Policy(epsilon=3.0))["privacy_budget"]
+    finding = findings_by_check(workspace, larger, Policy(epsilon=3.0))["privacy_budget"]
     assert (finding.status, finding.baseline) == ("block", 3.0)
     assert "of a budget of 3 (policy.toml; the recipe names 8, and the smaller budget holds)" in finding.message
-    stricter = found(workspace, larger, Policy(epsilon=9.0))["privacy_budget"]
+    stricter = findings_by_check(workspace, larger, Policy(epsilon=9.0))["privacy_budget"]
     assert (stricter.status, stricter.baseline) == ("pass", 8.0)
     assert "of a budget of 8;" in stricter.message
-    unbounded = found(workspace, run_of(workspace), Policy(epsilon=9.0))["privacy_budget"]
+    unbounded = findings_by_check(workspace, run_of(workspace), Policy(epsilon=9.0))["privacy_budget"]
     assert unbounded.status == "block", "a release without an account keeps to no budget"
 
 
@@ -255,7 +255,7 @@ class Left:
     directory: Path
 
     def gate(self) -> dict[str, Finding]:
-        return found(self.workspace, 2)
+        return findings_by_check(self.workspace, 2)
 
     def verified(self) -> str:
         return "; ".join(verify_workspace(self.workspace).wrong)
@@ -301,15 +301,15 @@ def test_an_earlier_run_that_was_changed_blocks(workspace: Workspace, tmp_path: 
     """Whoever swaps the datasets of what has left would hide what the releases show together."""
     first, second = (run_of(workspace, release={"m": 1, "seed": seed}) for seed in (1, 2))
     let_out(workspace, first, tmp_path)
-    assert found(workspace, second)["earlier_records"].status == "pass"
+    assert findings_by_check(workspace, second)["earlier_records"].status == "pass"
     other = plan_release(workspace, second).tables[0]
     with workspace.write_transaction() as connection:
         connection.execute("UPDATE artefact SET sha256 = ? WHERE run_id = ? AND name = 'draw/1'", (other, first))
-    finding = found(workspace, second)["earlier_records"]
+    finding = findings_by_check(workspace, second)["earlier_records"]
     assert finding.status == "block"
     assert "run 1 is not as it was sealed: table draw/1" in finding.message
     workspace.connection.execute("DELETE FROM run WHERE id = ?", (first,))
-    said = found(workspace, second)["earlier_records"].message
+    said = findings_by_check(workspace, second)["earlier_records"].message
     assert said == "run 1, released before, is gone, and the audit log does not say that it was deleted"
 
 
@@ -322,7 +322,7 @@ def test_a_run_that_an_earlier_version_deleted_blocks_until_it_is_waived(
     with monkeypatch.context() as older:
         older.setattr(deletion, "released_run_manifests", lambda _: {})
         delete_run(workspace, first)
-    finding = found(workspace, second)["deleted_releases"]
+    finding = findings_by_check(workspace, second)["deleted_releases"]
     assert (finding.status, finding.waivable) == ("block", True)
     assert "run 1 was released, and deleted by an earlier version that left no tombstone" in finding.message
     checked = verify_workspace(workspace)
@@ -383,7 +383,7 @@ def test_an_adopted_workspace_still_counts_deleted_releases(left: Left) -> None:
     adopt_workspace(left.workspace.directory, left.directory / "mine")
     with Workspace.open(left.directory / "mine") as mine:
         assert tombstones.tombstone_faults(mine) == []
-        assert found(mine, 2)["released_before"].value == 1
+        assert findings_by_check(mine, 2)["released_before"].value == 1
 
 
 @dataclass
@@ -461,14 +461,14 @@ def test_the_record_most_at_risk_is_judged_over_all_releases(
     for run_id in single:
         swapped(workspace, run_id, copies[:1])
     swapped(workspace, single[1], [noised(1)[0]])
-    assert found(workspace, whole)["worst_records"].status == "block"
-    assert found(workspace, single[1])["worst_records"].status == "warn"
+    assert findings_by_check(workspace, whole)["worst_records"].status == "block"
+    assert findings_by_check(workspace, single[1])["worst_records"].status == "warn"
     let_out(workspace, single[0], tmp_path)
-    before = found(workspace, single[1])["worst_records"]
+    before = findings_by_check(workspace, single[1])["worst_records"]
     assert before.status == "block"
     assert "over 2 datasets" in before.message
     delete_run(workspace, single[0])
-    assert found(workspace, single[1])["worst_records"] == before
+    assert findings_by_check(workspace, single[1])["worst_records"] == before
 
 
 def listings(workspace: Workspace, path: Path, sample: int, *, one_sample: bool = True) -> Callable[[int, int], int]:
@@ -485,24 +485,24 @@ def listings(workspace: Workspace, path: Path, sample: int, *, one_sample: bool 
     first = Recipe.from_table(table)
     data = read_file_microdata(source, first.data, first.schema, 2020, key=KEY)
 
-    def run(m: int, seed: int) -> int:
+    def compute_run(m: int, seed: int) -> int:
         recipe = Recipe.from_table({**table, "release": {"m": m, "seed": seed}})
         own = data if one_sample else read_file_microdata(source, recipe.data, recipe.schema, seed, key=KEY)
         run_id = enter_run(workspace, recipe, source, own)
         run_worker(workspace.directory, idle=0)
         return run_id
 
-    return run
+    return compute_run
 
 
 def releases_until_blocked(workspace: Workspace, run: Callable[[int, int], int], directory: Path, m: int) -> int:
     """Release single datasets of different seeds until ``agreed_values`` blocks as it does m datasets at once; prints the figures."""
-    finding = found(workspace, run(m, 2020))["agreed_values"]
+    finding = findings_by_check(workspace, run(m, 2020))["agreed_values"]
     print(f"\nm = {m}: {finding.status}: {finding.message}")
     assert finding.status == "block"
     for count in range(1, m + 1):
         run_id = run(1, 3000 + count)
-        finding = found(workspace, run_id)["agreed_values"]
+        finding = findings_by_check(workspace, run_id)["agreed_values"]
         print(f"m = 1, release {count}: {finding.status}: {finding.message}")
         if finding.status == "block":
             return count

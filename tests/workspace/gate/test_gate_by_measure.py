@@ -96,7 +96,7 @@ def look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Look:
     """Status and words of the checks that look at measures, by key, of two files that were released of people, with a hold-out."""
     monkeypatch.setattr("sfumato.workspace.gate.gate.CHECKS", LOOKED_AT)
 
-    def found(release: Release, seed: int, *measures: str) -> dict[str, tuple[str, str]]:
+    def outcomes_by_check(release: Release, seed: int, *measures: str) -> dict[str, tuple[str, str]]:
         data, others = people(seed), people(seed + 1, 150)
         original = pd.concat([data.assign(held="no"), others.assign(held="yes")], ignore_index=True)
         files = [release(data, 2 * seed + number) for number in (0, 1)]
@@ -109,7 +109,7 @@ def look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Look:
             findings = examine_release(workspace, plan_release(workspace, number), Policy()).findings
         return {one.check: (one.status, one.message) for one in findings}
 
-    return found
+    return outcomes_by_check
 
 
 def test_every_measure_of_risk_has_a_case_and_every_question_is_blocked_by_one() -> None:

@@ -38,7 +38,7 @@ def people(n: int = 300) -> pd.DataFrame:
     )
 
 
-def run(place: Path, *measures: dict[str, Any], synthesised: str = "ill") -> int:
+def synthesise_people(place: Path, *measures: dict[str, Any], synthesised: str = "ill") -> int:
     table = {
         "variables": VARIABLES,
         "release": {"m": 3, "seed": 1},
@@ -51,9 +51,9 @@ def run(place: Path, *measures: dict[str, Any], synthesised: str = "ill") -> int
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     where = tmp_path_factory.mktemp("inferred") / "workspace"
-    assert run(where, ATTACK) == 1
-    assert run(where, ATTACK, FOUND) == 2
-    assert run(where, FOUND) == 3
+    assert synthesise_people(where, ATTACK) == 1
+    assert synthesise_people(where, ATTACK, FOUND) == 2
+    assert synthesise_people(where, FOUND) == 3
     return where
 
 

@@ -49,7 +49,7 @@ def people() -> pd.DataFrame:
     return pd.DataFrame({"area": rng.choice(VARIABLES["area"]["levels"], 600), "age": rng.integers(0, 100, 600)})
 
 
-def found(workspace: Workspace, run_id: int) -> Finding:
+def kept_tables_finding(workspace: Workspace, run_id: int) -> Finding:
     examination = examine_release(workspace, plan_release(workspace, run_id), Policy())
     return next(one for one in examination.findings if one.check == "kept_tables")
 
@@ -67,14 +67,18 @@ def test_tables_that_two_releases_publish_can_leave_one_count_that_each_leaves_o
     workspace: Workspace, tmp_path: Path
 ) -> None:
     first = run_of(workspace, "at 20, 40", frame=few_young(), margins=["area", "age"])
-    alone = found(workspace, first)
+    alone = kept_tables_finding(workspace, first)
     assert alone.status == "pass"
     assert "from the tables of this release, 0 of" in alone.message
     let_out(workspace, first, tmp_path)
-    again = found(workspace, run_of(workspace, "at 20, 40", frame=few_young(), margins=["area", "age"], audit=True))
+    again = kept_tables_finding(
+        workspace, run_of(workspace, "at 20, 40", frame=few_young(), margins=["area", "age"], audit=True)
+    )
     assert again.status == "pass", "the control: the same tables once more say nothing new"
     assert f"from the tables of this release and of run {first}, released before, 0 of" in again.message
-    together = found(workspace, run_of(workspace, "at 40", limit=14, frame=few_young(), margins=["area", "age"]))
+    together = kept_tables_finding(
+        workspace, run_of(workspace, "at 40", limit=14, frame=few_young(), margins=["area", "age"])
+    )
     assert together.status == "block"
     assert f"and of run {first}, released before, 1 of 1 small count follows exactly (age: 1)" in together.message
 
@@ -83,21 +87,22 @@ def test_a_table_that_the_number_of_rows_gives_away_is_withheld_and_not_passed(w
     """18 people, 4 of them of 50 or more: the table says 10 and 0, which are 5 to 14 and 0 to 4; 18 rows leave 14 and 4, of 20 rows nothing follows."""
     eighteen = pd.DataFrame({"area": ["city"] * 18, "age": [40] * 14 + [60] * 4})
     tables = {"frame": eighteen, "margins": ["area", "age"], "limit": 10}
-    shown = found(workspace, run_of(workspace, "at 50", records=18, **tables))
+    shown = kept_tables_finding(workspace, run_of(workspace, "at 50", records=18, **tables))
     assert shown.status == "not checked"
     assert "the tables are not published: small counts follow" in shown.message
-    rounded = found(workspace, run_of(workspace, "at 50", records=20, **tables))
+    rounded = kept_tables_finding(workspace, run_of(workspace, "at 50", records=20, **tables))
     assert rounded.status == "pass"
     assert "from the tables of this release, 0 of" in rounded.message
 
 
 def test_noisy_tables_and_other_people_leave_nothing_to_be_looked_at(workspace: Workspace, tmp_path: Path) -> None:
     let_out(workspace, run_of(workspace, "width 20", epsilon=1.0), tmp_path)
-    assert "0 of 0 small counts follow exactly" in found(workspace, run_of(workspace, "width 20")).message
+    assert "0 of 0 small counts follow exactly" in kept_tables_finding(workspace, run_of(workspace, "width 20")).message
     others = people().assign(age=lambda frame: 99 - frame["age"])
     let_out(workspace, run_of(workspace, "width 20", frame=others), tmp_path)
     assert (
-        "and of run 1, released before, 0 of 0 small counts" in found(workspace, run_of(workspace, "width 25")).message
+        "and of run 1, released before, 0 of 0 small counts"
+        in kept_tables_finding(workspace, run_of(workspace, "width 25")).message
     )
 
 
@@ -105,7 +110,7 @@ def test_a_deleted_run_whose_tables_are_gone_is_not_passed_over(workspace: Works
     first = run_of(workspace, "width 20")
     let_out(workspace, first, tmp_path)
     delete_run(workspace, first)
-    finding = found(workspace, run_of(workspace, "width 25"))
+    finding = kept_tables_finding(workspace, run_of(workspace, "width 25"))
     assert finding.status != "pass"
     assert "its tables are gone" in finding.message
 
@@ -116,9 +121,9 @@ def test_tables_of_joined_levels_are_looked_at_with_those_of_the_same_rule_and_n
     joined = {"area": {"country": ["town", "village"]}}
     tables = {"frame": few_young(), "margins": ["area", "age"]}
     let_out(workspace, run_of(workspace, "at 20, 40", recode=joined, **tables), tmp_path)
-    same = found(workspace, run_of(workspace, "at 40", limit=14, recode=joined, **tables))
+    same = kept_tables_finding(workspace, run_of(workspace, "at 40", limit=14, recode=joined, **tables))
     assert same.status == "block"
     assert "1 of 1 small count follows exactly" in same.message
-    other = found(workspace, run_of(workspace, "at 40", limit=14, **tables))
+    other = kept_tables_finding(workspace, run_of(workspace, "at 40", limit=14, **tables))
     assert other.status == "not checked"
     assert "joins other levels" in other.message

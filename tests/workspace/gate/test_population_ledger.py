@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from test_same_people import people, released
+from test_same_people import people, run_and_release
 
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.audit import AuditAct, audit_rows
@@ -57,13 +57,13 @@ def is_charged_with_the_first(workspace: Workspace, run_id: int) -> bool:
     return found.status == "block" and found.value == pytest.approx(2 * COST)
 
 
-def others(count: int = 90, seed: int = 9) -> pd.DataFrame:
+def other_people(count: int = 90, seed: int = 9) -> pd.DataFrame:
     return people(count, seed)[COLUMNS]
 
 
 def run_in(workspace: Workspace, frame: pd.DataFrame, project: str, name: str, where: Path | None, **more: Any) -> int:
     """Enter a run of a file of its own in a project of this name, released where that is asked for."""
-    return released(workspace, frame, where, name, project=project, **more)
+    return run_and_release(workspace, frame, where, name, project=project, **more)
 
 
 def test_the_same_people_a_year_later_are_charged(workspace: Workspace, tmp_path: Path) -> None:
@@ -75,14 +75,14 @@ def test_the_same_people_a_year_later_are_charged(workspace: Workspace, tmp_path
 
 
 def test_a_grown_file_is_charged(workspace: Workspace, tmp_path: Path) -> None:
-    frame = others(60, 1)
+    frame = other_people(60, 1)
     run_in(workspace, frame, "survey", "first", tmp_path)
-    grown = pd.concat([frame, others(90, 2)], ignore_index=True)
+    grown = pd.concat([frame, other_people(90, 2)], ignore_index=True)
     assert is_charged_with_the_first(workspace, run_in(workspace, grown, "survey", "second", None))
 
 
 def test_a_renamed_column_is_charged(workspace: Workspace, tmp_path: Path) -> None:
-    frame = others()
+    frame = other_people()
     run_in(workspace, frame, "survey", "first", tmp_path)
     renamed = frame.rename(columns={"income": "dose", "birth": "year"}).drop(columns="sex")
     assert is_charged_with_the_first(workspace, run_in(workspace, renamed, "survey", "second", None))
@@ -90,8 +90,8 @@ def test_a_renamed_column_is_charged(workspace: Workspace, tmp_path: Path) -> No
 
 def test_other_people_of_the_project_are_charged_until_a_person_states_so(workspace: Workspace, tmp_path: Path) -> None:
     """Then they are free, and the audit log has who stated it and why."""
-    run_in(workspace, others(90, 1), "survey", "first", tmp_path)
-    second = run_in(workspace, others(90, 2), "survey", "second", None)
+    run_in(workspace, other_people(90, 1), "survey", "first", tmp_path)
+    second = run_in(workspace, other_people(90, 2), "survey", "second", None)
     assert is_charged_with_the_first(workspace, second)
     with pytest.raises(NotReleased, match="privacy_budget"):
         write_run_release(workspace, second, tmp_path / "out")
@@ -104,14 +104,14 @@ def test_other_people_of_the_project_are_charged_until_a_person_states_so(worksp
     (row,) = [one for one in audit_rows(workspace.connection) if one.act == AuditAct.POPULATION_BEGUN]
     assert row.details_table["reason"] == REASON
     assert (row.details_table["population"], row.details_table["previous"]) == ("Spring 2026", "survey")
-    third = run_in(workspace, others(90, 3), "survey", "third", None)
+    third = run_in(workspace, other_people(90, 3), "survey", "third", None)
     write_run_release(workspace, second, tmp_path / "out", reason="simulated people")
     assert is_charged_with_the_first(workspace, third), "the new population has a budget of its own, which is spent"
 
 
 @pytest.mark.parametrize("reason", ["", "x", "ok ok ok ok ok", "a b c", "1234 5678 9012 345", "others"])
 def test_a_weak_reason_begins_no_population(workspace: Workspace, tmp_path: Path, reason: str) -> None:
-    run_in(workspace, others(90, 1), "survey", "first", tmp_path)
+    run_in(workspace, other_people(90, 1), "survey", "first", tmp_path)
     project, before = find_project(workspace, "survey"), len(audit_rows(workspace.connection))
     with pytest.raises(BadInput, match="--reason"):
         begin_population(workspace, project, "Others", reason)
@@ -120,7 +120,7 @@ def test_a_weak_reason_begins_no_population(workspace: Workspace, tmp_path: Path
 
 def test_the_same_table_is_charged_whatever_is_stated(workspace: Workspace, tmp_path: Path) -> None:
     """Recognition is a second witness: a statement does not free people whose very file was released."""
-    frame = others()
+    frame = other_people()
     run_in(workspace, frame, "survey", "first", tmp_path)
     begin_population(workspace, find_project(workspace, "survey"), "Others", REASON)
     again = run_in(workspace, frame, "survey", "first again", None, release={"m": 1, "seed": 2, "audience": "enclave"})
@@ -130,27 +130,27 @@ def test_the_same_table_is_charged_whatever_is_stated(workspace: Workspace, tmp_
 
 @pytest.mark.parametrize("delete", ["run", "project"])
 def test_a_deletion_frees_no_budget(workspace: Workspace, tmp_path: Path, delete: str) -> None:
-    first = run_in(workspace, others(90, 1), "survey", "first", tmp_path)
+    first = run_in(workspace, other_people(90, 1), "survey", "first", tmp_path)
     if delete == "run":
         delete_run(workspace, first)
     else:
         delete_project(workspace, find_project(workspace, "survey"))
     # The project is made again, by another spelling of its name, with other people.
-    assert is_charged_with_the_first(workspace, run_in(workspace, others(90, 2), " SURVEY", "second", None))
+    assert is_charged_with_the_first(workspace, run_in(workspace, other_people(90, 2), " SURVEY", "second", None))
 
 
 @pytest.mark.parametrize("name", ["Residents of the town", "residents  OF the-town", "Residents of the Ｔown."])
 def test_another_project_with_the_same_population_is_charged(workspace: Workspace, tmp_path: Path, name: str) -> None:
-    run_in(workspace, others(90, 1), "survey", "first", tmp_path, **STATED)
-    second = run_in(workspace, others(90, 2), "panel", "second", None, population={"name": name})
+    run_in(workspace, other_people(90, 1), "survey", "first", tmp_path, **STATED)
+    second = run_in(workspace, other_people(90, 2), "panel", "second", None, population={"name": name})
     assert is_charged_with_the_first(workspace, second)
-    alone = run_in(workspace, others(90, 3), "clinic", "third", None)
+    alone = run_in(workspace, other_people(90, 3), "clinic", "third", None)
     assert finding(workspace, alone).value == COST, "without a statement a project is a population of its own"
 
 
 def test_who_states_the_same_population_later_joins_both_ledgers(workspace: Workspace, tmp_path: Path) -> None:
-    run_in(workspace, others(90, 1), "survey", "first", tmp_path)
-    second = run_in(workspace, others(90, 2), "panel", "second", None)
+    run_in(workspace, other_people(90, 1), "survey", "first", tmp_path)
+    second = run_in(workspace, other_people(90, 2), "panel", "second", None)
     assert finding(workspace, second).value == COST
     for project in ("survey", "panel"):
         state_population(workspace, find_project(workspace, project), "Residents")
@@ -158,14 +158,14 @@ def test_who_states_the_same_population_later_joins_both_ledgers(workspace: Work
 
 
 def test_a_recipe_cannot_leave_the_population_of_its_project(workspace: Workspace, tmp_path: Path) -> None:
-    run_in(workspace, others(90, 1), "survey", "first", tmp_path, **STATED)
+    run_in(workspace, other_people(90, 1), "survey", "first", tmp_path, **STATED)
     with pytest.raises(BadInput, match=r"population\.name: the project is of the population"):
-        run_in(workspace, others(90, 2), "survey", "second", None, population={"name": "Somebody else"})
+        run_in(workspace, other_people(90, 2), "survey", "second", None, population={"name": "Somebody else"})
 
 
 def test_a_run_that_states_the_old_population_is_charged_to_both(workspace: Workspace, tmp_path: Path) -> None:
-    run_in(workspace, others(90, 1), "survey", "first", tmp_path, **STATED)
-    second = run_in(workspace, others(90, 2), "survey", "second", None, **STATED)
+    run_in(workspace, other_people(90, 1), "survey", "first", tmp_path, **STATED)
+    second = run_in(workspace, other_people(90, 2), "survey", "second", None, **STATED)
     begin_population(workspace, find_project(workspace, "survey"), "Others", REASON)
     assert is_charged_with_the_first(workspace, second)
 
@@ -217,8 +217,8 @@ def test_delta_adds_up_and_is_compared_with_one_over_the_people(
             monkeypatch.setattr(module, "privacy_cost_of_run", lambda *_: cost)
 
     with_delta(4e-4)
-    run_in(workspace, others(90, 1), "survey", "first", tmp_path)
-    second = run_in(workspace, others(100, 2), "survey", "second", None)
+    run_in(workspace, other_people(90, 1), "survey", "first", tmp_path)
+    second = run_in(workspace, other_people(100, 2), "survey", "second", None)
     small = finding(workspace, second, "privacy_delta")
     assert (small.status, small.value, small.limit) == ("pass", pytest.approx(8e-4), 1)
     assert "1 / n is 0.01 for 100 people" in small.message
@@ -229,14 +229,14 @@ def test_delta_adds_up_and_is_compared_with_one_over_the_people(
     with_delta(1e-2)
     assert finding(workspace, second, "privacy_delta").status == "block", "1 / n itself promises nothing"
     with_delta(1e-4)
-    sized = run_in(workspace, others(100, 3), "panel", "third", None, population={"name": "All", "size": 20_000})
+    sized = run_in(workspace, other_people(100, 3), "panel", "third", None, population={"name": "All", "size": 20_000})
     assert finding(workspace, sized, "privacy_delta").status == "block", "the size that the recipe states counts"
 
 
 def test_the_charge_stands_before_the_first_file_and_stays_when_the_release_is_undone(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_id = run_in(workspace, others(90, 1), "survey", "first", None)
+    run_id = run_in(workspace, other_people(90, 1), "survey", "first", None)
     seen: list[int] = []
 
     def fail(*_: object) -> tuple[str, ...]:
@@ -251,7 +251,7 @@ def test_the_charge_stands_before_the_first_file_and_stays_when_the_release_is_u
     assert not (tmp_path / "out").exists()
     (charge,) = read_charges(workspace.connection)
     assert charge.is_undone
-    second = run_in(workspace, others(90, 2), "survey", "second", None)
+    second = run_in(workspace, other_people(90, 2), "survey", "second", None)
     assert is_charged_with_the_first(workspace, second)
     assert finding(workspace, run_id).value == COST, "the same run has the same noise"
     write_run_release(workspace, run_id, tmp_path / "out", reason="simulated people")
@@ -261,7 +261,7 @@ def test_the_charge_stands_before_the_first_file_and_stays_when_the_release_is_u
 def test_of_two_releases_at_one_time_one_is_refused(workspace: Workspace, tmp_path: Path) -> None:
     """Each alone keeps the budget; both were examined before either was charged."""
     waive = {"kept_keys": "simulated", "unmet_thresholds": "simulated"}
-    runs = [run_in(workspace, others(90, seed), "survey", f"run {seed}", None) for seed in (1, 2)]
+    runs = [run_in(workspace, other_people(90, seed), "survey", f"run {seed}", None) for seed in (1, 2)]
     blocks = {one: {f.check for f in examine_release(workspace, plan_release(workspace, one), Policy(epsilon=5.0)).blocking_findings} for one in runs}  # fmt: skip
     assert all("privacy_budget" not in one for one in blocks.values())
     together, outcomes = threading.Barrier(2, timeout=120), dict[int, str]()
@@ -300,17 +300,17 @@ def test_releases_of_an_earlier_version_are_charged_to_the_population_of_their_p
 ) -> None:
     """They entered no charge: their cost is computed from run or tombstone."""
     monkeypatch.setattr(ledger.LedgerCharge, "to_details", lambda _: {})
-    run_in(workspace, others(90, 1), "survey", "first", tmp_path)
+    run_in(workspace, other_people(90, 1), "survey", "first", tmp_path)
     monkeypatch.undo()
     cost = earlier.PrivacySpending(COST, 1, covered=True)
     for module in (earlier, ledger):
         monkeypatch.setattr(module, "privacy_cost_of_run", lambda *_: cost)
     assert read_charges(workspace.connection) == []
-    second = run_in(workspace, others(90, 2), "survey", "second", None)
-    elsewhere = run_in(workspace, others(90, 3), "panel", "third", None)
+    second = run_in(workspace, other_people(90, 2), "survey", "second", None)
+    elsewhere = run_in(workspace, other_people(90, 3), "panel", "third", None)
     assert is_charged_with_the_first(workspace, second)
     assert finding(workspace, elsewhere).value == COST
     delete_run(workspace, 1)
     assert is_charged_with_the_first(workspace, second)
     delete_project(workspace, find_project(workspace, "survey"))
-    assert is_charged_with_the_first(workspace, run_in(workspace, others(90, 4), "survey", "fourth", None))
+    assert is_charged_with_the_first(workspace, run_in(workspace, other_people(90, 4), "survey", "fourth", None))

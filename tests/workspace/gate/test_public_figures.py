@@ -171,13 +171,13 @@ def exact_too(
 ) -> Callable[..., tuple[PublicFigure, ...]]:
     """The list of public figures with a measured one again, as earlier versions had it; ``checked``: with the protected numbers of another."""
 
-    def found(plan: Any, rules: Any, rows: Any, *more: Any) -> tuple[PublicFigure, ...]:
+    def add_bare_figure(plan: Any, rules: Any, rows: Any, *more: Any) -> tuple[PublicFigure, ...]:
         protected = figures(plan, rules, rows, *more)
         row = next(one for one in rows if one.measure == "max_abs_difference" and one.draw is None)
         bare = replace(row, value=rules.round_number(row.value), lower=None, upper=None, baseline=None, reason="")
         return (*protected, replace(protected[0], row=bare) if checked else PublicFigure(bare))
 
-    return found
+    return add_bare_figure
 
 
 @pytest.mark.slow

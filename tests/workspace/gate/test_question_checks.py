@@ -42,13 +42,13 @@ def look(workspace: Workspace, finished: Callable[..., int], monkeypatch: pytest
     """The findings by question on made-up rows of a run."""
     run_id = finished(release={"m": 3, "seed": 7, "audience": "enclave"})
 
-    def found(*rows: Row, policy: Policy | None = None) -> dict[str, Finding]:
+    def findings_by_check(*rows: Row, policy: Policy | None = None) -> dict[str, Finding]:
         monkeypatch.setattr(ExaminedRelease, "measured_rows", list(rows))
         monkeypatch.setattr("sfumato.workspace.gate.gate.CHECKS", QUESTION_CHECKS)
         examination = examine_release(workspace, plan_release(workspace, run_id), policy or Policy())
         return {one.check: one for one in examination.findings}
 
-    return found
+    return findings_by_check
 
 
 @pytest.mark.slow
@@ -160,22 +160,22 @@ def test_what_nobody_answered_is_not_checked_and_what_was_found_is_shown_all_the
 def test_kept_columns_excuse_what_they_find_alone_and_no_more(look: Look) -> None:
     """Region and age leave unchanged: together they find most people, region alone hardly anybody, whoever keeps it to hide a leak."""
 
-    def found(known: list[str], value: float, lower: float, **params: str) -> Finding:
+    def membership_finding(known: list[str], value: float, lower: float, **params: str) -> Finding:
         settings = {"known": known, **params}
         return look(row("risk.membership_inference.added_risk", value, 0.0, lower, params=settings))[
             "membership_excess"
         ]
 
-    assert found(["region"], 0.3, 0.2).status == "block"
-    assert found(["region", "visits"], 0.3, 0.2).status == "block"
-    assert found(["region", "visits"], 0.3, 0.2, people="vulnerable").status == "block"
-    assert found(["region", "age"], 0.3, 0.2).status == "warn"
-    assert found(["region", "age"], 0.8, 0.78, people="vulnerable").status == "warn"
-    assert "released unchanged (age, region)" in found(["region", "age"], 0.3, 0.2).message
+    assert membership_finding(["region"], 0.3, 0.2).status == "block"
+    assert membership_finding(["region", "visits"], 0.3, 0.2).status == "block"
+    assert membership_finding(["region", "visits"], 0.3, 0.2, people="vulnerable").status == "block"
+    assert membership_finding(["region", "age"], 0.3, 0.2).status == "warn"
+    assert membership_finding(["region", "age"], 0.8, 0.78, people="vulnerable").status == "warn"
+    assert "released unchanged (age, region)" in membership_finding(["region", "age"], 0.3, 0.2).message
     known = row("risk.membership_inference.added_risk", 0.3, 0.0, 0.2, params={"known": ["region", "age"]})
     to_all = look(known, policy=Policy(audience="public"))["membership_excess"]
     assert to_all.status == "block", "where the audience may not have these columns, what they find blocks with them"
-    assert found(["visits"], 0.3, 0.2).status == "block"
+    assert membership_finding(["visits"], 0.3, 0.2).status == "block"
 
     def told_apart(known: list[str], value: float) -> Finding:
         area = row("risk.membership_inference.family_auc", value, 0.5, value - 0.02, params={"known": known})
@@ -282,11 +282,16 @@ def test_the_most_exposed_of_many_people_blocks_by_the_lower_limit_alone(look: L
     """The largest of many areas is large by chance; a limit of .2 is an area of .6."""
     power = row("risk.record_audit.detectable_auc", 0.55)
 
-    def found(area: float, lower: float) -> Finding:
+    def inference_finding(area: float, lower: float) -> Finding:
         return look(row("risk.record_audit.values_largest_auc", area, 0.5, lower), power)["inference_excess"]
 
-    assert [found(0.9, lower).status for lower in (0.4, 0.51, 0.56, 0.65)] == ["pass", "pass", "warn", "block"]
-    assert found(0.9, 0.65).compared_value == pytest.approx(0.3)
+    assert [inference_finding(0.9, lower).status for lower in (0.4, 0.51, 0.56, 0.65)] == [
+        "pass",
+        "pass",
+        "warn",
+        "block",
+    ]
+    assert inference_finding(0.9, 0.65).compared_value == pytest.approx(0.3)
     nothing = row("risk.record_audit.values_largest_auc", None)
     assert look(nothing, power)["inference_excess"].status == "not checked"
     assert look(row("risk.record_audit.values_largest_auc", 0.7, 0.5, 0.45))["inference_excess"].status == "not checked"
@@ -298,19 +303,25 @@ def test_what_chance_may_give_is_no_finding_unless_a_strong_measure_finds_what_b
     key = "risk.attribute_inference.added_risk"
     power = row("risk.attribute_inference.detectable_added_risk", 0.15)
 
-    def found(value: float, lower: float, upper: float, *others: Row) -> Finding:
+    def inference_finding(value: float, lower: float, upper: float, *others: Row) -> Finding:
         return look(replace(row(key, value, 0.0, lower), upper=upper), power, *others)["inference_excess"]
 
-    assert found(0.1, -0.05, 0.25).status == "pass"
-    assert "chance alone may give as much, so that it is no finding" in found(0.1, -0.05, 0.25).message
-    assert found(0.1, 0.05, 0.15).status == "warn"
-    assert found(0.25, -0.01, 0.5).status == "warn", "it is beyond what blocks, and the measure would have seen that"
+    assert inference_finding(0.1, -0.05, 0.25).status == "pass"
+    assert "chance alone may give as much, so that it is no finding" in inference_finding(0.1, -0.05, 0.25).message
+    assert inference_finding(0.1, 0.05, 0.15).status == "warn"
+    assert inference_finding(0.25, -0.01, 0.5).status == "warn", (
+        "it is beyond what blocks, and the measure would have seen that"
+    )
     weak = replace(row(key, 0.3, 0.0, -0.6, params={"people": "vulnerable"}), upper=0.7)
-    assert found(0.01, -0.1, 0.1, weak).status == "pass", "a test of few people says nothing beside one of many"
+    assert inference_finding(0.01, -0.1, 0.1, weak).status == "pass", (
+        "a test of few people says nothing beside one of many"
+    )
     also = [replace(row(key, 0.1, 0.0, 0.005, target=f"x{i}"), upper=0.195) for i in range(20)]
-    assert found(0.1, 0.005, 0.195).status == "warn"
-    assert found(0.1, 0.005, 0.195, *also).status == "pass", "of twenty-one tests of a run one is as far by chance"
-    assert found(0.4, 0.3, 0.5, weak, *also).status == "block"
+    assert inference_finding(0.1, 0.005, 0.195).status == "warn"
+    assert inference_finding(0.1, 0.005, 0.195, *also).status == "pass", (
+        "of twenty-one tests of a run one is as far by chance"
+    )
+    assert inference_finding(0.4, 0.3, 0.5, weak, *also).status == "block"
 
 
 @pytest.mark.slow

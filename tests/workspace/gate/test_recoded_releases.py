@@ -100,7 +100,7 @@ class Place:
     def __init__(self, directory: Path) -> None:
         self.workspace, self.directory = Workspace.create(directory, PUBLIC), directory
 
-    def run(
+    def run_with_datasets(
         self, tables: Sequence[pd.DataFrame], rules: dict[str, Any], variables: dict[str, Any], frame: pd.DataFrame,
         controls: pd.DataFrame | None, synthesis: list[Any], seed: int = 7, order: str = "shuffled",
         measures: Sequence[Any] = MEASURES,
@@ -142,7 +142,7 @@ class Place:
         write_run_release(self.workspace, run_id, out, reason="simulated people, let out by a test")
         return out
 
-    def found(self, run_id: int) -> dict[str, Finding]:
+    def findings_by_check(self, run_id: int) -> dict[str, Finding]:
         return {
             one.check: one
             for one in examine_release(self.workspace, plan_release(self.workspace, run_id), Policy()).findings
@@ -157,7 +157,7 @@ def places(tmp_path: Path) -> Iterator[tuple[Place, Place]]:
         one.workspace.close()
 
 
-def told(found: dict[str, Finding], but: Sequence[str] = ()) -> dict[str, Any]:
+def comparable_findings(found: dict[str, Finding], but: Sequence[str] = ()) -> dict[str, Any]:
     return {
         check: (one.status, one.value, one.baseline, one.compared_value, one.records)
         for check, one in found.items()
@@ -184,15 +184,15 @@ def both(
         before = 0
         if earlier == "exact" and by_rule:
             exact = [one.assign(age=PEOPLE["age"], region=PEOPLE["region"]) for one in first]
-            before = place.run(exact, {}, VARIABLES, *whose, synthesis, 3, order)
+            before = place.run_with_datasets(exact, {}, VARIABLES, *whose, synthesis, 3, order)
         elif earlier:
             # a model of exact values is another one than a model of coarse values
             other = [{**step, "minbucket": 7} for step in synthesis] if earlier == "exact" else synthesis
-            before = place.run(first, rules, variables, *whose, other, 3, order)
-        run_id = place.run(second, rules, variables, *whose, synthesis, 7, order)
+            before = place.run_with_datasets(first, rules, variables, *whose, other, 3, order)
+        run_id = place.run_with_datasets(second, rules, variables, *whose, synthesis, 7, order)
         if before:
             place.let_out(before)
-        found.append(place.found(run_id))
+        found.append(place.findings_by_check(run_id))
     return found[0], found[1]
 
 
@@ -212,7 +212,7 @@ def both(
 )
 def test_the_gate_finds_what_it_finds_of_coarse_data(places: tuple[Place, Place], kind: str, controls: bool) -> None:
     ours, theirs = both(places, kind, KEPT, controls=controls)
-    assert told(ours) == told(theirs)
+    assert comparable_findings(ours) == comparable_findings(theirs)
     assert (ours["equal_records"].status == "block") == (kind == "copy")
 
 
@@ -221,7 +221,7 @@ def test_the_gate_finds_what_it_finds_of_coarse_data_where_levels_are_synthesise
     places: tuple[Place, Place], kind: str
 ) -> None:
     ours, theirs = both(places, kind, [WHOLE[0], *KEPT], controls=True)
-    assert told(ours) == told(theirs)
+    assert comparable_findings(ours) == comparable_findings(theirs)
 
 
 def test_a_gate_that_reads_the_exact_file_would_not_see_a_copy(
@@ -229,10 +229,10 @@ def test_a_gate_that_reads_the_exact_file_would_not_see_a_copy(
 ) -> None:
     """The control: equal_records blocks a coarse copy, and not where 37 is held against 30."""
     place = places[0]
-    run_id = place.run(datasets("copy", 2, 5), RULES, VARIABLES, PEOPLE, CONTROLS, KEPT)
-    right = place.found(run_id)["equal_records"]
+    run_id = place.run_with_datasets(datasets("copy", 2, 5), RULES, VARIABLES, PEOPLE, CONTROLS, KEPT)
+    right = place.findings_by_check(run_id)["equal_records"]
     monkeypatch.setattr(Recipe, "recode_data", lambda self, data: data)
-    wrong = place.found(run_id)["equal_records"]
+    wrong = place.findings_by_check(run_id)["equal_records"]
     assert right.status == "block"
     assert wrong.status != "block"
     assert (wrong.value or 0) < (right.value or 0) / 5
@@ -257,21 +257,23 @@ def test_earlier_releases_count_with_a_recoded_one(places: tuple[Place, Place], 
         "own_values",
         "released_before",
     )
-    assert told({one: ours[one] for one in pooled}) == told({one: theirs[one] for one in pooled})
+    assert comparable_findings({one: ours[one] for one in pooled}) == comparable_findings(
+        {one: theirs[one] for one in pooled}
+    )
     assert (ours["agreed_values"].compared_value or 0) >= (theirs["agreed_values"].compared_value or 0)
     if earlier == "same":
-        assert told(ours) == told(theirs)
+        assert comparable_findings(ours) == comparable_findings(theirs)
 
 
 def test_a_deleted_earlier_release_counts_as_it_did(places: tuple[Place, Place]) -> None:
     place = places[0]
-    first = place.run(datasets("near", 2, 1), RULES, VARIABLES, PEOPLE, CONTROLS, KEPT, 3)
-    second = place.run(datasets("near", 2, 5), RULES, VARIABLES, PEOPLE, CONTROLS, KEPT)
+    first = place.run_with_datasets(datasets("near", 2, 1), RULES, VARIABLES, PEOPLE, CONTROLS, KEPT, 3)
+    second = place.run_with_datasets(datasets("near", 2, 5), RULES, VARIABLES, PEOPLE, CONTROLS, KEPT)
     place.let_out(first)
-    before = place.found(second)
+    before = place.findings_by_check(second)
     assert before["released_before"].value == 1
     delete_run(place.workspace, first)
-    assert told(place.found(second)) == told(before)
+    assert comparable_findings(place.findings_by_check(second)) == comparable_findings(before)
 
 
 def test_an_earlier_release_that_tells_less_is_linked_by_what_it_tells(
@@ -279,9 +281,9 @@ def test_an_earlier_release_that_tells_less_is_linked_by_what_it_tells(
 ) -> None:
     """Coarse first, then exact: whoever has both sees the people through the rules of the first where she looks for its rows."""
     place = places[0]
-    first = place.run(datasets("near", 1, 1), RULES, VARIABLES, PEOPLE, CONTROLS, KEPT, 3)
+    first = place.run_with_datasets(datasets("near", 1, 1), RULES, VARIABLES, PEOPLE, CONTROLS, KEPT, 3)
     exact = [one.assign(age=PEOPLE["age"], region=PEOPLE["region"]) for one in datasets("near", 1, 5)]
-    second = place.run(exact, {}, VARIABLES, PEOPLE, CONTROLS, KEPT)
+    second = place.run_with_datasets(exact, {}, VARIABLES, PEOPLE, CONTROLS, KEPT)
     place.let_out(first)
     case = ExaminedRelease(place.workspace, plan_release(place.workspace, second), Policy())
     (earlier,) = (one.earlier.release for one in case.same_people_releases)
@@ -296,8 +298,8 @@ def test_an_earlier_release_that_tells_less_is_linked_by_what_it_tells(
 
 def test_the_screen_of_records_sees_the_coarse_values(places: tuple[Place, Place]) -> None:
     place, other = places
-    ours = place.run(datasets("copy", 1, 5), RULES, VARIABLES, PEOPLE, None, KEPT)
-    theirs = other.run(datasets("copy", 1, 5), {}, COARSE, coarse(PEOPLE), None, KEPT)
+    ours = place.run_with_datasets(datasets("copy", 1, 5), RULES, VARIABLES, PEOPLE, None, KEPT)
+    theirs = other.run_with_datasets(datasets("copy", 1, 5), {}, COARSE, coarse(PEOPLE), None, KEPT)
     looked = []
     for one, run_id in ((place, ours), (other, theirs)):
         measure = select_measure(record_measures(one.workspace, run_id), "risk.identification", run_id)
@@ -314,7 +316,7 @@ def test_no_public_file_holds_an_exact_value(places: tuple[Place, Place], declar
     worth = [*MEASURES, {"method": "utility.summary", "variables": ["region", "age", "income"]}]
     learnt = {**VARIABLES, "region": {"kind": "categorical", "role": "quasi_identifier"}}
     variables = VARIABLES if declared else learnt
-    run_id = place.run(datasets("noise", 2, 5), RULES, variables, PEOPLE, CONTROLS, KEPT, measures=worth)
+    run_id = place.run_with_datasets(datasets("noise", 2, 5), RULES, variables, PEOPLE, CONTROLS, KEPT, measures=worth)
     public = place.let_out(run_id) / "public"
     files = [path for path in public.rglob("*") if path.is_file()]
     assert len(files) > 3
@@ -342,7 +344,7 @@ def test_files_that_were_released_so_are_evaluated_through_the_rules(
     """The recipe of a release scores its own files against the exact original as the run did."""
     place = places[0]
     whose = (RULES, VARIABLES, PEOPLE, None, KEPT, 7, "original")
-    run_id = place.run(datasets("copy", 1, 5), *whose)
+    run_id = place.run_with_datasets(datasets("copy", 1, 5), *whose)
     run = find_run(place.workspace, run_id)
     released = place.let_out(run_id) / "public"
     original = tmp_path / "people.csv"
@@ -375,7 +377,7 @@ def test_exact_files_are_not_taken_for_recoded_ones(tmp_path: Path) -> None:
 
 def test_figures_show_levels_by_their_names(places: tuple[Place, Place]) -> None:
     place = places[0]
-    run_id = place.run(datasets("copy", 1, 5), RULES, VARIABLES, PEOPLE, None, [WHOLE[0], *KEPT])
+    run_id = place.run_with_datasets(datasets("copy", 1, 5), RULES, VARIABLES, PEOPLE, None, [WHOLE[0], *KEPT])
     figures = draw_run_figures(place.workspace, [find_run(place.workspace, run_id)])
     (figure,) = (one for one in figures if one.title == "Records by region")
     (panel,) = figure.panels

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from test_earlier_releases import found
+from test_earlier_releases import findings_by_check
 
 from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.recipe.recipe import Recipe
@@ -45,7 +45,7 @@ def people(count: int, seed: int = 1) -> pd.DataFrame:
     )
 
 
-def released(
+def run_and_release(
     workspace: Workspace, frame: pd.DataFrame, where: Path | None, name: str, project: str = "", **sections: Any
 ) -> int:
     """A run that draws the last sensitive column of a table of its own file, released where that is asked for."""
@@ -81,8 +81,8 @@ def after(workspace: Workspace, tmp_path: Path) -> Callable[..., dict[str, Findi
     def look(
         first: pd.DataFrame, second: pd.DataFrame, policy: Policy | None = None, **sections: Any
     ) -> dict[str, Finding]:
-        released(workspace, first, tmp_path, "first")
-        return found(workspace, released(workspace, second, None, "second", **sections), policy)
+        run_and_release(workspace, first, tmp_path, "first")
+        return findings_by_check(workspace, run_and_release(workspace, second, None, "second", **sections), policy)
 
     return look
 
@@ -156,30 +156,34 @@ def test_a_budget_is_shared_with_one_person_in_common_by_an_identifier(
     columns = ["person", "sex", "income"]
     first, second, third = (people(80, seed)[columns] for seed in (1, 2, 3))
     second.loc[5, "person"] = first.loc[7, "person"]
-    released(workspace, first, tmp_path, "first")
-    shared = found(workspace, released(workspace, second, None, "second"), Policy(epsilon=5.0))["privacy_budget"]
+    run_and_release(workspace, first, tmp_path, "first")
+    shared = findings_by_check(workspace, run_and_release(workspace, second, None, "second"), Policy(epsilon=5.0))[
+        "privacy_budget"
+    ]
     assert (shared.status, shared.value) == ("block", pytest.approx(8.0))
     assert "some of these people are in run 1 (1 person) too" in shared.message
-    alone = found(workspace, released(workspace, third, None, "third"), Policy(epsilon=5.0))["privacy_budget"]
+    alone = findings_by_check(workspace, run_and_release(workspace, third, None, "third"), Policy(epsilon=5.0))[
+        "privacy_budget"
+    ]
     assert (alone.status, alone.value) == ("pass", pytest.approx(4.0))
-    coarse = released(workspace, third[["sex"]].assign(dose=np.arange(80) % 9), None, "coarse")
-    seen = found(workspace, coarse, Policy(epsilon=5.0))["privacy_budget"]
+    coarse = run_and_release(workspace, third[["sex"]].assign(dose=np.arange(80) % 9), None, "coarse")
+    seen = findings_by_check(workspace, coarse, Policy(epsilon=5.0))["privacy_budget"]
     assert (seen.status, seen.value) == ("warn", pytest.approx(4.0))
     assert "with the same people epsilon would be 8" in seen.message
-    assert found(workspace, coarse, Policy(epsilon=9.0))["privacy_budget"].status == "pass"
+    assert findings_by_check(workspace, coarse, Policy(epsilon=9.0))["privacy_budget"].status == "pass"
 
 
 def test_what_is_known_of_people_stays_when_their_data_are_deleted(workspace: Workspace, tmp_path: Path) -> None:
     frame = people(200)
-    released(workspace, frame, tmp_path, "first")
+    run_and_release(workspace, frame, tmp_path, "first")
     again = frame.assign(income=frame["income"] % 977)[3:]
-    later = released(workspace, again, None, "second")
+    later = run_and_release(workspace, again, None, "second")
     coarse = people(150, 4)[["sex"]].assign(dose=np.arange(150) % 40)
-    other = released(workspace, coarse, None, "third")
-    before = [found(workspace, one) for one in (later, other)]
+    other = run_and_release(workspace, coarse, None, "third")
+    before = [findings_by_check(workspace, one) for one in (later, other)]
     assert before[0]["differencing"].value == 3
     gone = workspace.connection.execute("SELECT id FROM project WHERE name = 'first'").fetchone()[0]
     delete_project(workspace, gone)
-    assert found(workspace, later)["differencing"].value == 3
-    assert found(workspace, other)["differencing"].status == before[1]["differencing"].status == "pass"
-    assert found(workspace, other)["deleted_releases"].status == "warn", "too little is left of them"
+    assert findings_by_check(workspace, later)["differencing"].value == 3
+    assert findings_by_check(workspace, other)["differencing"].status == before[1]["differencing"].status == "pass"
+    assert findings_by_check(workspace, other)["deleted_releases"].status == "warn", "too little is left of them"

@@ -30,7 +30,7 @@ from sfumato.workspace.reporting.findings import finding_counts_text, sort_by_st
 from sfumato.workspace.store.workspace import Workspace
 
 
-def made(look: Callable[[Any], CheckResult], **changes: Any) -> Finding:
+def evaluate_check(look: Callable[[Any], CheckResult], **changes: Any) -> Finding:
     check = GateCheck("equal_records", "t", "u", 0.1, 0.5, "r", "take larger leaves", look)
     return make_finding(replace(check, **changes), Policy(), lambda: look(None))
 
@@ -44,7 +44,7 @@ def raises(error: NotComputable) -> Callable[[Any], CheckResult]:
 
 @pytest.mark.parametrize("least", [False, True])
 def test_a_check_that_cannot_look_is_not_checked_on_either_side_of_its_limits(least: bool) -> None:
-    finding = made(raises(NotComputable("there are no controls")), is_minimum=least)
+    finding = evaluate_check(raises(NotComputable("there are no controls")), is_minimum=least)
     assert (finding.status, finding.message, finding.compared_value, finding.applies) == (
         "not checked", "there are no controls", None, True,
     )  # fmt: skip
@@ -52,15 +52,17 @@ def test_a_check_that_cannot_look_is_not_checked_on_either_side_of_its_limits(le
 
 
 def test_a_check_that_measured_nothing_is_not_checked() -> None:
-    assert made(lambda _: CheckResult("nothing is there")).status == "not checked"
-    assert made(lambda _: CheckResult("nothing is there", 0.0)).status == "pass", "the control: 0 was measured"
-    assert made(lambda _: CheckResult("nothing is there", adjusted_value=0.0)).status == "pass"
+    assert evaluate_check(lambda _: CheckResult("nothing is there")).status == "not checked"
+    assert evaluate_check(lambda _: CheckResult("nothing is there", 0.0)).status == "pass", (
+        "the control: 0 was measured"
+    )
+    assert evaluate_check(lambda _: CheckResult("nothing is there", adjusted_value=0.0)).status == "pass"
 
 
 def test_a_check_that_does_not_apply_says_so_and_leaves_nothing_open() -> None:
-    finding = made(raises(CheckNotApplicable("asked of drawn values only")))
+    finding = evaluate_check(raises(CheckNotApplicable("asked of drawn values only")))
     assert (finding.status, finding.message) == ("not checked", "does not apply: asked of drawn values only")
-    passed = made(lambda _: CheckResult("s", 0.0))
+    passed = evaluate_check(lambda _: CheckResult("s", 0.0))
     assert Examination(1, "hash", (finding, passed)).status == "pass"
     assert Examination(1, "hash", (replace(finding, applies=True), passed)).status == "not checked"
 

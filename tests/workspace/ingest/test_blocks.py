@@ -159,7 +159,7 @@ def of_the_whole(frame: pd.DataFrame, sha256: str, data: DataSource, schema: Sch
         return str(error)
 
 
-def written(rows: Sequence[Sequence[str]], form: TextFormat | None, ends: str) -> bytes:
+def csv_bytes(rows: Sequence[Sequence[str]], form: TextFormat | None, ends: str) -> bytes:
     said = form or TextFormat()
     out = io.StringIO(newline="")
     quoting = csv.QUOTE_MINIMAL if said.quote else csv.QUOTE_NONE
@@ -211,7 +211,7 @@ def cases(draw: st.DrawFn) -> tuple[bytes, TextFormat | None, DataSource]:
     ends = draw(st.sampled_from(["\n", "\r\n"]))
     if ends == "\r\n":
         rows = [tuple(cell.replace("\n", " ") for cell in row) for row in rows]
-    content = draw(st.sampled_from([b"", b"\xef\xbb\xbf"])) + written([*header, *rows], form, ends)
+    content = draw(st.sampled_from([b"", b"\xef\xbb\xbf"])) + csv_bytes([*header, *rows], form, ends)
     data = DataSource(
         where=draw(st.sampled_from(WHERES)),
         sample=draw(st.sampled_from([None, 1, 2, 5])),
@@ -326,7 +326,7 @@ def test_what_a_column_is_does_not_depend_on_where_its_values_stand(
         for _ in range(data.draw(st.integers(1, 8)))
     ]
     names = ["a", "b", "c"][:columns]
-    content = written([names, *rows] if form is None or form.header else rows, form, ends)
+    content = csv_bytes([names, *rows] if form is None or form.header else rows, form, ends)
     if form is not None and form.skip:
         content = b"by us\n, and others\n" + content
     if form is not None:

@@ -62,12 +62,12 @@ NUMBERS = {
 @pytest.mark.parametrize("cells", NUMBERS.values(), ids=NUMBERS)
 def test_numbers_stay_numbers_although_another_column_has_zeros_to_keep(tmp_path: Path, cells: list[str]) -> None:
     rows = [f"{cells[i % 4]},0{i % 7}" for i in range(80)]
-    raw = files.read_table(find_source(str(written(tmp_path, "number,code", rows))))
+    raw = files.read_table(find_source(str(write_csv(tmp_path, "number,code", rows))))
     assert pd.api.types.is_numeric_dtype(raw.frame["number"].dtype)
     assert set(raw.frame["code"]) == {f"0{i}" for i in range(7)}
 
 
-def written(folder: Path, header: str, rows: list[str]) -> Path:
+def write_csv(folder: Path, header: str, rows: list[str]) -> Path:
     path = folder / "numbers.csv"
     path.write_text("\n".join([header, *rows, ""]), "utf-8")
     return path
@@ -75,14 +75,14 @@ def written(folder: Path, header: str, rows: list[str]) -> Path:
 
 def test_zeros_are_kept_wherever_in_a_long_file_they_stand(tmp_path: Path) -> None:
     rows = ["54497,1"] * 300_000 + ["01001,2"]
-    raw = files.read_table(find_source(str(written(tmp_path, "zip,n", rows))))
+    raw = files.read_table(find_source(str(write_csv(tmp_path, "zip,n", rows))))
     assert raw.frame["zip"].iloc[-1] == "01001"
     assert raw.frame["n"].dtype == np.int64
 
 
 def test_a_code_is_imported_and_its_zeros_are_in_the_stored_table(tmp_path: Path) -> None:
     rows = [f"0{1001 + i % 5},{20 + i % 40}" for i in range(100)]
-    path = written(tmp_path, "zip,age", rows)
+    path = write_csv(tmp_path, "zip,age", rows)
     import_file(tmp_path / "ws", str(path), "zips")
     (stored,) = (tmp_path / "ws").rglob("*.parquet")
     assert set(pd.read_parquet(stored)["zip"].astype(str)) == {f"0{1001 + i}" for i in range(5)}

@@ -57,7 +57,7 @@ class Dialect:
     doubted: tuple[str, ...] = ()
     towns: dict[str, str] = field(default_factory=dict)
 
-    def written(self) -> bytes:
+    def csv_bytes(self) -> bytes:
         out = io.StringIO(newline="")
         quoting = csv.QUOTE_ALL if self.always else csv.QUOTE_MINIMAL
         separator = self.delimiter
@@ -142,7 +142,7 @@ def test_a_semicolon_goes_before_a_bar_where_both_split_alike_and_it_is_asked() 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_dialect_is_found_or_asked_about(name: str) -> None:
     dialect = DIALECTS[name]
-    content = dialect.written()
+    content = dialect.csv_bytes()
     found = detect_text_format(content)
     assert {reason.key for reason in found.doubtful_settings} <= set(dialect.doubted)
     assert all(reason.explanation for reason in found.reasons)
@@ -163,7 +163,7 @@ def test_a_dialect_is_found_or_asked_about(name: str) -> None:
 @pytest.mark.slow
 def test_what_is_found_survives_a_recipe() -> None:
     for dialect in DIALECTS.values():
-        form = detect_text_format(dialect.written()).format
+        form = detect_text_format(dialect.csv_bytes()).format
         assert TextFormat.from_table(form.to_table()) == form
 
 

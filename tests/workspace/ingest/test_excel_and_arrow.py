@@ -47,7 +47,7 @@ def workbook(sheets: dict[str, list[list[Any]]]) -> bytes:
     return sink.getvalue()
 
 
-def written(form: str) -> bytes:
+def released_bytes(form: str) -> bytes:
     """The table as a released file of this format."""
     variables = {
         name: Variable(name, Kind.CATEGORICAL, Role.SENSITIVE, title="Name of the town" if name == "town" else "")
@@ -92,11 +92,11 @@ def test_cells_keep_what_they_are_and_formulas_are_not_computed() -> None:
 
 
 def test_what_was_released_as_excel_or_arrow_is_read_again() -> None:
-    excel = written("excel")
-    assert excel == written("excel")
+    excel = released_bytes("excel")
+    assert excel == released_bytes("excel")
     cells = openpyxl.load_workbook(BytesIO(excel)).worksheets[0]
     assert cells["A3"].data_type != "f", "a text that looks like a formula is a text"
-    arrow = written("arrow")
+    arrow = released_bytes("arrow")
     assert recognise_format(arrow).name == "arrow"
     for content in (excel, arrow):
         found = read(content).frame
@@ -130,7 +130,7 @@ def test_hostile_archives_are_refused() -> None:
     whole = workbook({"s": [["a"], [1]]})
     with pytest.raises(BadInput, match="damaged"):
         read(whole[: len(whole) // 2])
-    arrow = written("arrow")
+    arrow = released_bytes("arrow")
     with pytest.raises(BadInput, match="damaged"):
         read(arrow[: len(arrow) // 2])
     table, sink = pa.table({"x": [[1, 2], [3]]}), BytesIO()

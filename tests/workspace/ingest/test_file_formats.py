@@ -87,7 +87,7 @@ def test_a_format_is_imported_run_released_and_scored_by_its_module_alone(added:
     (tmp_path / "sitecustomize.py").write_text(SITE.format(str(added)), "utf-8")
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
 
-    def said(program: str, *arguments: str) -> str:
+    def program_output(program: str, *arguments: str) -> str:
         done = subprocess.run(
             [sys.executable, "-P", "-c", program, *arguments],
             cwd=tmp_path,
@@ -100,18 +100,22 @@ def test_a_format_is_imported_run_released_and_scored_by_its_module_alone(added:
         assert "Traceback" not in done.stderr
         return done.stdout + done.stderr
 
-    said(COMMAND, "import", "people.jsonl", "--workspace", "ws")
-    said(COMMAND, "draft", "people.jsonl", "--known", "age", "--sensitive", "town", "-m", "2", "-o", "people.toml")
-    block, _, page = said(HELP, "release", "--help").partition("Usage:")
+    program_output(COMMAND, "import", "people.jsonl", "--workspace", "ws")
+    program_output(
+        COMMAND, "draft", "people.jsonl", "--known", "age", "--sensitive", "town", "-m", "2", "-o", "people.toml"
+    )
+    block, _, page = program_output(HELP, "release", "--help").partition("Usage:")
     assert "JSON lines (`.jsonl`), written with `--format json-lines`. One object a record." in block
     assert "json-lines" in page
-    said(COMMAND, "run", "people.toml", "--workspace", "ws", "--quiet", "--jobs", "1")
-    said(COMMAND, "release", "1", "--workspace", "ws", "-o", "out", "--reason", "released for a test")
+    program_output(COMMAND, "run", "people.toml", "--workspace", "ws", "--quiet", "--jobs", "1")
+    program_output(COMMAND, "release", "1", "--workspace", "ws", "-o", "out", "--reason", "released for a test")
     files = sorted((tmp_path / "out" / "public").glob("dataset-SYNTHETIC-*.jsonl"))
     assert files, "without --format datasets leave in the form of the confidential file"
     assert {*json.loads(files[0].read_text("utf-8").splitlines()[0])} == {"town", "age"}
     options = ("--workspace", "scores", "--quiet", "--jobs", "1", "--json", "scores.json")
-    said(COMMAND, "evaluate", "people.toml", "--original", "people.jsonl", "--released", str(files[0]), *options)
+    program_output(
+        COMMAND, "evaluate", "people.toml", "--original", "people.jsonl", "--released", str(files[0]), *options
+    )
     assert json.loads((tmp_path / "scores.json").read_text("utf-8"))["rows"]
 
 

@@ -108,8 +108,8 @@ def test_a_file_that_goes_out_as_it_came_has_the_same_labels_codes_and_kinds_of_
     everything = Schema(tuple(one.variable for one in columns))
     came = raw.frame
     data = conform_to_schema(came, everything, MissingPolicy.KEEP, tags=raw.tags)
-    content = released(data, form)
-    assert content == released(data, form), "the bytes are the same at another time of day"
+    content = released_bytes(data, form)
+    assert content == released_bytes(data, form), "the bytes are the same at another time of day"
     again = read_foreign_table(content, recognise_format(content).name)
     went = again.frame
     for column in columns:
@@ -124,7 +124,7 @@ def test_a_file_that_goes_out_as_it_came_has_the_same_labels_codes_and_kinds_of_
     assert (raw.tags is None) is (again.tags is None)
 
 
-def released(data: Microdata, form: DatasetForm) -> bytes:
+def released_bytes(data: Microdata, form: DatasetForm) -> bytes:
     """All variables of a table as a release writes those that it keeps, in their order."""
     import tempfile
 

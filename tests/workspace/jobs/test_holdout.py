@@ -91,7 +91,7 @@ def prepared(own: Workspace, **changes: Any) -> PreparedRun:
     return prepare_run(find_recipe(str(path)), key=own.read_workspace_key())
 
 
-def done(own: Workspace, **changes: Any) -> int:
+def run_to_end(own: Workspace, **changes: Any) -> int:
     run_id = prepared(own, **changes).enter(own)
     run_worker(own.directory, idle=0)
     assert find_run(own, run_id).state is RunState.DONE, find_run(own, run_id).error
@@ -105,7 +105,7 @@ def releases(own: Workspace, run_id: int) -> list[Microdata]:
 
 @pytest.mark.slow
 def test_a_run_is_made_without_its_controls_and_attacked_with_them(own: Workspace) -> None:
-    run_id, entry = done(own), prepared(own)
+    run_id, entry = run_to_end(own), prepared(own)
     assert (count_control_records(own, run_id), read_run_detail(own, run_id).n_controls) == (40, 40)
     assert own.find_dataset(find_run(own, run_id).dataset_id).records == 60
     alone = execute_run(entry.recipe, entry.data, key=own.read_workspace_key())
@@ -126,7 +126,7 @@ def test_a_run_is_made_without_its_controls_and_attacked_with_them(own: Workspac
 
 @pytest.mark.slow
 def test_a_run_is_repeated_with_its_own_controls_though_the_file_is_gone(own: Workspace) -> None:
-    first = done(own)
+    first = run_to_end(own)
     (own.directory.parent / "people.csv").unlink()
     again = reenter_run(own, first)
     planned = prepare_plan(own, draft_of_run(own, first)).enter(own)
@@ -146,9 +146,9 @@ def test_a_run_is_repeated_with_its_own_controls_though_the_file_is_gone(own: Wo
 
 @pytest.mark.slow
 def test_records_at_risk_of_the_same_hold_out_say_less(own: Workspace) -> None:
-    first = done(own)
+    first = run_to_end(own)
     weights = {"run": first, "measure": "risk.identification"}
-    second = done(own, weights=weights)
+    second = run_to_end(own, weights=weights)
     assert controls_hash(own, second) == controls_hash(own, first)
     with pytest.raises(BadInput, match=r"weights.run: run 1 is of other records"):
         prepared(own, weights=weights, data={"holdout": 0.3}).enter(own)
@@ -156,7 +156,7 @@ def test_records_at_risk_of_the_same_hold_out_say_less(own: Workspace) -> None:
 
 @pytest.mark.slow
 def test_controls_that_somebody_changed_or_took_away_are_found_out(own: Workspace) -> None:
-    run_id = done(own)
+    run_id = run_to_end(own)
     verify_run(own, run_id, strict=True)
     other = own.tables.write_microdata(own.read_stored_dataset(own.find_dataset(find_run(own, run_id).dataset_id)))
     with own.write_transaction() as connection:
@@ -174,7 +174,7 @@ def test_controls_that_somebody_changed_or_took_away_are_found_out(own: Workspac
 
 @pytest.mark.slow
 def test_controls_leave_with_the_last_run_that_has_them(own: Workspace) -> None:
-    first = done(own)
+    first = run_to_end(own)
     sha256, again = controls_hash(own, first), reenter_run(own, first)
     run_worker(own.directory, idle=0)
     delete_run(own, first)
@@ -188,7 +188,7 @@ def test_a_release_commits_to_controls_and_no_public_file_tells_of_them(own: Wor
     table = people()
     table.loc[table["held"] == "yes", "area"] = MARK
     table.to_csv(tmp_path / "people.csv", index=False)
-    run_id = done(own, data={"holdout": "held"})
+    run_id = run_to_end(own, data={"holdout": "held"})
     plan, run = plan_release(own, run_id), find_run(own, run_id)
     assert plan.controls_sha256 == controls_hash(own, run_id) != ""
     bound = [

@@ -27,19 +27,19 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv(settings.MEMORY_VARIABLE, raising=False)
     monkeypatch.setattr(memory, "PROC", tmp_path / "proc")
     monkeypatch.setattr(memory, "CGROUPS", tmp_path / "cgroup")
-    written(tmp_path / "proc" / "meminfo", f"MemTotal: 9000000 kB\nMemFree: 10 kB\nMemAvailable: {6 << 20} kB\n")
+    write_file(tmp_path / "proc" / "meminfo", f"MemTotal: 9000000 kB\nMemFree: 10 kB\nMemAvailable: {6 << 20} kB\n")
     return tmp_path
 
 
-def written(path: Path, text: str) -> None:
+def write_file(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
 
 
 def group(folder: Path, names: tuple[str, str, str], most: str, used: int, cached: int) -> None:
-    written(folder / f"memory.{names[0]}", f"{most}\n")
-    written(folder / f"memory.{names[1]}", f"{used}\n")
-    written(folder / "memory.stat", f"anon 1\n{names[2]} {cached}\n")
+    write_file(folder / f"memory.{names[0]}", f"{most}\n")
+    write_file(folder / f"memory.{names[1]}", f"{used}\n")
+    write_file(folder / "memory.stat", f"anon 1\n{names[2]} {cached}\n")
 
 
 ONE = ("limit_in_bytes", "usage_in_bytes", "total_inactive_file")
@@ -52,33 +52,33 @@ def test_what_the_kernel_says_is_available(machine: Path) -> None:
 
 
 def test_a_control_group_of_version_2_bounds_it_and_what_it_caches_counts_as_left(machine: Path) -> None:
-    written(machine / "proc/self/cgroup", "0::/user.slice/session-1.scope\n")
+    write_file(machine / "proc/self/cgroup", "0::/user.slice/session-1.scope\n")
     group(machine / "cgroup/user.slice", TWO, str(3 * GIB), 2 * GIB, GIB)
     group(machine / "cgroup/user.slice/session-1.scope", TWO, "max", GIB, 0)
     assert available_bytes() == 2 * GIB
 
 
 def test_in_a_container_the_group_is_the_root_of_what_it_sees(machine: Path) -> None:
-    written(machine / "proc/self/cgroup", "0::/\n")
+    write_file(machine / "proc/self/cgroup", "0::/\n")
     group(machine / "cgroup", TWO, str(2 * GIB), GIB, 0)
     assert available_bytes() == GIB
 
 
 @pytest.mark.parametrize("path", ["/docker/4711", "/"])
 def test_a_control_group_of_version_1_bounds_it_too(machine: Path, path: str) -> None:
-    written(machine / "proc/self/cgroup", f"9:cpu:/\n4:memory:{path}\n0::/\n")
+    write_file(machine / "proc/self/cgroup", f"9:cpu:/\n4:memory:{path}\n0::/\n")
     group(machine / "cgroup/memory", ONE, str(GIB), GIB // 2, GIB // 4)
     assert available_bytes() == GIB - GIB // 4
 
 
 def test_a_group_without_a_limit_bounds_nothing(machine: Path) -> None:
-    written(machine / "proc/self/cgroup", "4:memory:/job\n0::/\n")
+    write_file(machine / "proc/self/cgroup", "4:memory:/job\n0::/\n")
     group(machine / "cgroup/memory/job", ONE, NEITHER, GIB, 0)
     assert available_bytes() == 6 * GIB
 
 
 def test_a_group_that_is_full_leaves_nothing(machine: Path) -> None:
-    written(machine / "proc/self/cgroup", "0::/job\n")
+    write_file(machine / "proc/self/cgroup", "0::/job\n")
     group(machine / "cgroup/job", TWO, str(GIB), 2 * GIB, 0)
     assert available_bytes() == 0
 

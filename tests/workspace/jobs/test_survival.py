@@ -60,7 +60,7 @@ def enter_hard(workspace: Workspace, small_recipe: Callable[..., Recipe], small_
     return lambda: enter_recipe(workspace, recipe, small_data)
 
 
-def found(workspace: Workspace, run_id: int) -> str:
+def run_results_text(workspace: Workspace, run_id: int) -> str:
     """Everything that a run found, as text."""
     tables = workspace.connection.execute("SELECT name, sha256 FROM artefact WHERE run_id = ? ORDER BY name", (run_id,))
     return json.dumps(
@@ -76,7 +76,7 @@ def found(workspace: Workspace, run_id: int) -> str:
 def undisturbed(computed: Callable[..., Path]) -> str:
     with Workspace.open(computed(**SECTIONS), read_only=True) as workspace:
         assert find_run(workspace, 1).state is RunState.DONE
-        return found(workspace, 1)
+        return run_results_text(workspace, 1)
 
 
 @contextlib.contextmanager
@@ -191,7 +191,7 @@ def kill_apps_at_random_moments(
 def assert_survived(workspace: Workspace, runs: list[int], undisturbed: str) -> None:
     for run_id in runs:
         assert find_run(workspace, run_id).state is RunState.DONE
-        assert found(workspace, run_id) == undisturbed
+        assert run_results_text(workspace, run_id) == undisturbed
         assert_each_task_was_done_once(workspace, run_id)
     assert not chain_problem(
         audit_rows(workspace.connection), read_head(workspace.connection), [read_head_file(workspace.directory)]

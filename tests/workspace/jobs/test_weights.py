@@ -243,22 +243,22 @@ def test_the_command_weighs_by_an_earlier_run(
     small_data.frame.to_csv(tmp_path / "people.csv", index=False)
     (tmp_path / "plan.toml").write_text(small_recipe(data={"file": "people.csv"}).to_toml(), "utf-8")
 
-    def run(*arguments: str) -> Any:
+    def run_plan(*arguments: str) -> Any:
         return CliRunner().invoke(
             sfumato,
             ["run", str(tmp_path / "plan.toml"), "--workspace", str(workspace.directory), "--jobs", "1", *arguments],
         )
 
-    found = run("--weights-from", "last", "--measure", "risk.identification", "--strength", "0.5")
+    found = run_plan("--weights-from", "last", "--measure", "risk.identification", "--strength", "0.5")
     assert found.exit_code in (0, 1)
     assert "records at risk in run 1 by risk.identification have less influence (strength 0.5)" in found.stdout
     weighting = find_run(workspace, 2).recipe.weights
     assert weighting is not None
     assert (weighting.run, weighting.measure, weighting.strength) == (1, "risk.identification", 0.5)
     for refused in (
-        run("--weights-from", "1", "--strength", "2"),
-        run("--strength", "0.5"),
-        run("--weights-from", "9"),
+        run_plan("--weights-from", "1", "--strength", "2"),
+        run_plan("--strength", "0.5"),
+        run_plan("--weights-from", "9"),
     ):
         assert refused.exit_code == 2 or isinstance(refused.exception, BadInput | NotFound)
     assert workspace.connection.execute("SELECT count(*) FROM run").fetchone()[0] == 2

@@ -40,7 +40,7 @@ def blocks(workspace: Workspace, run_id: int) -> dict[str, tuple[str, int]]:
     return {row["key"]: (row["state"], row["attempt"]) for row in rows}
 
 
-def found(workspace: Workspace, run_id: int) -> tuple[object, ...]:
+def run_results(workspace: Workspace, run_id: int) -> tuple[object, ...]:
     tables = workspace.connection.execute("SELECT name, sha256 FROM artefact WHERE run_id = ? ORDER BY name", (run_id,))
     return [row.to_dict() for row in read_result_rows(workspace, run_id)], [tuple(row) for row in tables]
 
@@ -68,4 +68,4 @@ def test_a_run_killed_between_blocks_goes_on_with_those_that_are_left(tmp_path: 
         assert {state for state, _ in after.values()} == {"done"}
         again = entered(workspace)
         run_worker(workspace.directory, idle=0)
-        assert found(workspace, again) == found(workspace, run_id)
+        assert run_results(workspace, again) == run_results(workspace, run_id)

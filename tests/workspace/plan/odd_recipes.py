@@ -33,7 +33,7 @@ def places(table: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
             yield from places(value, (*at, i))
 
 
-def changed(table: Mapping[str, Any], rng: random.Random, where: Sequence[Any]) -> dict[str, Any]:
+def change_place(table: Mapping[str, Any], rng: random.Random, where: Sequence[Any]) -> dict[str, Any]:
     """A copy in which the value at a place is replaced, removed, doubled, renamed, or put in a table or a list."""
     copied = copy.deepcopy(dict(table))
     holder: Any = copied
@@ -63,7 +63,7 @@ def odd_recipes(tables: Sequence[Mapping[str, Any]], number: int) -> Iterator[tu
     rng = random.Random(7)
     everywhere = [(table, where) for table in tables for where in places(table)]
     for table, where in rng.sample(everywhere * (1 + number // len(everywhere)), number):
-        yield ".".join(map(str, where)), tomli_w.dumps(changed(table, rng, where))
+        yield ".".join(map(str, where)), tomli_w.dumps(change_place(table, rng, where))
     first = tomli_w.dumps(dict(tables[0]))
     yield "an empty text", ""
     yield "no TOML", "title = = 1"

@@ -109,22 +109,24 @@ def test_all_that_a_plan_makes_may_be_made_by_one_step_given_what_it_keeps():
     assert said[JOINT_LEVER] == ["as in the plan", "dpmpm", "margins"]
     assert said[BINS] == ["as in the plan", "half as many", "a quarter"]
 
-    def made(**turned: int) -> Recipe:
+    def apply_levers(**turned: int) -> Recipe:
         choice = tuple(turned.get(lever.name, lever.now) for lever in found)
         return Recipe.from_table(apply_choice(table, found, choice))
 
-    mixture = made(**{JOINT_LEVER: 1}).synthesis
+    mixture = apply_levers(**{JOINT_LEVER: 1}).synthesis
     assert [(step.method.name, step.targets, step.spec.predictors) for step in mixture] == [
         ("dpmpm", ("sick", "income"), ("age", "region"))
     ]
-    besides = made(**{JOINT_LEVER: 1, ADDED_LEVER: 1}).synthesis[0]
+    besides = apply_levers(**{JOINT_LEVER: 1, ADDED_LEVER: 1}).synthesis[0]
     assert (besides.targets, besides.spec.predictors) == (("age", "sick", "income"), ("region",))
-    assert {name: rule.written for name, rule in made(**{JOINT_LEVER: 1, BINS: 2}).synthesis[0].spec.bins.items()} == {
+    assert {
+        name: rule.written for name, rule in apply_levers(**{JOINT_LEVER: 1, BINS: 2}).synthesis[0].spec.bins.items()
+    } == {
         "age": "2 equal count",
         "income": "2 equal count",
     }
-    assert made(**{JOINT_LEVER: 2}).synthesis[0].targets == recipe.schema.names
-    assert made(**{BINS: 2}) == recipe, "a plan without bins has none to make wider"
+    assert apply_levers(**{JOINT_LEVER: 2}).synthesis[0].targets == recipe.schema.names
+    assert apply_levers(**{BINS: 2}) == recipe, "a plan without bins has none to make wider"
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ price = "5%"   # five
 """
 
 
-def changed(after: str) -> tuple[str, str]:
+def changed_lines(after: str) -> tuple[str, str]:
     """The lines that went and those that came."""
     before, now = PLAN.splitlines(), after.splitlines()
     return "\n".join(line for line in before if line not in now), "\n".join(line for line in now if line not in before)
@@ -71,9 +71,9 @@ def changed(after: str) -> tuple[str, str]:
 
 def test_a_step_is_changed_in_its_place() -> None:
     after = replace_step(PLAN, StepPlace("synthesis", 0), {"target": "region", "method": "cart", "minbucket": 5})
-    assert changed(after) == ("", "minbucket = 5")
+    assert changed_lines(after) == ("", "minbucket = 5")
     after = replace_step(PLAN, StepPlace("synthesis", 0), {"target": "price", "method": "cart"})
-    assert changed(after) == ('target = "region"  # R', 'target = "price"  # R')
+    assert changed_lines(after) == ('target = "region"  # R', 'target = "price"  # R')
 
 
 def test_a_step_with_a_switch_is_changed_in_its_place() -> None:
@@ -143,7 +143,7 @@ def test_values_are_compared_with_their_types() -> None:
 def test_a_step_is_added_behind_its_kind() -> None:
     added = {"target": "n", "method": "cart"}
     after = replace_step(PLAN, StepPlace("synthesis", 2), added)
-    assert changed(after)[0] == ""
+    assert changed_lines(after)[0] == ""
     assert after.index("# why") < after.index('target = "n"') < after.index("# ---- measures")
     assert replace_step(PLAN, StepPlace("threshold", 0), {"value": "v", "max": 0.1}) == (
         f'{PLAN}\n[[threshold]]\nvalue = "v"\nmax = 0.1\n'
@@ -152,9 +152,9 @@ def test_a_step_is_added_behind_its_kind() -> None:
 
 def test_a_variable_is_described_in_its_line() -> None:
     after = replace_variable(PLAN, "region", {"kind": "ordinal", "role": "quasi_identifier"})
-    assert changed(after)[1] == 'region = { kind = "ordinal", role = "quasi_identifier" }      # coarse'
+    assert changed_lines(after)[1] == 'region = { kind = "ordinal", role = "quasi_identifier" }      # coarse'
     after = replace_variable(PLAN, "age", {"kind": "count", "role": "quasi_identifier"})
-    assert changed(after) == ("", 'age = { kind = "count", role = "quasi_identifier" }')
+    assert changed_lines(after) == ("", 'age = { kind = "count", role = "quasi_identifier" }')
 
 
 def test_settings_keep_their_remarks() -> None:

@@ -79,14 +79,14 @@ def test_whoever_forgets_the_key_is_told(function: Callable[..., object]) -> Non
 def test_two_samples_are_the_same_or_independent(changes: dict[str, Any]) -> None:
     """By the seed alone the larger sample is the smaller with one record more: two releases that differ in one person."""
 
-    def drawn(key: bytes, size: int = 10_000, file: str = "one", where: str = "") -> set[int]:
+    def draw_rows(key: bytes, size: int = 10_000, file: str = "one", where: str = "") -> set[int]:
         return set(draw_sample(48_895, file, DataSource(sample=size, where=where), 3, key))
 
     key = bytes(range(32))
     by_chance = 10_000**2 / 48_895
-    assert drawn(key) == drawn(key)
-    assert abs(len(drawn(key) & drawn(key, **changes)) - by_chance) < 4 * np.sqrt(by_chance)
-    assert drawn(PUBLIC_KEY) <= drawn(PUBLIC_KEY, **changes), "the negative control"
+    assert draw_rows(key) == draw_rows(key)
+    assert abs(len(draw_rows(key) & draw_rows(key, **changes)) - by_chance) < 4 * np.sqrt(by_chance)
+    assert draw_rows(PUBLIC_KEY) <= draw_rows(PUBLIC_KEY, **changes), "the negative control"
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ def table(kind: Kind, values: object, origin: str = "confidential", levels: tupl
     return conform_to_schema(frame, Schema((Variable("v", kind, levels=levels),)), origin=origin)  # type: ignore[arg-type]
 
 
-def drawn(
+def draw_figure(
     kind: Kind, own: object, *released: object, width: float | None = None, levels: tuple[str, ...] = ()
 ) -> Figure:
     group = RunDatasets("release", tuple(table(kind, one, "synthetic", levels) for one in released))
@@ -44,7 +44,7 @@ def bars(series: Series) -> dict[float, float]:
 def test_a_histogram_counts_every_released_record_and_hides_the_few(
     own: list[int], released: list[int], width: float | None
 ) -> None:
-    figure = drawn(Kind.COUNT, own, released, width=width)
+    figure = draw_figure(Kind.COUNT, own, released, width=width)
     (panel,) = figure.panels
     confidential, dataset = panel.series
     assert figure.kind == "histogram"
@@ -78,9 +78,9 @@ def test_a_small_sample_made_anew_looks_like_the_data_and_another_distribution_d
 
 def test_an_outlier_is_neither_drawn_nor_does_it_stretch_the_axis() -> None:
     own = [*range(30), *range(30), *range(30), 97_153, 97_154]
-    (panel,) = drawn(Kind.COUNT, own, list(range(30))).panels
+    (panel,) = draw_figure(Kind.COUNT, own, list(range(30))).panels
     assert max(panel.series[0].x) < 40
-    (unsuppressed,) = drawn(Kind.COUNT, own, own).panels
+    (unsuppressed,) = draw_figure(Kind.COUNT, own, own).panels
     assert max(unsuppressed.series[0].x) > 90_000, "the negative control: as a released value it would be seen"
 
 
@@ -101,13 +101,13 @@ def test_bins_hold_the_span_at_round_places_and_are_few(low: float, size: float,
 
 
 def test_one_value_makes_one_bin() -> None:
-    (panel,) = drawn(Kind.COUNT, [5] * 4, [5] * 7).panels
+    (panel,) = draw_figure(Kind.COUNT, [5] * 4, [5] * 7).panels
     assert [one.y.tolist() for one in panel.series] == [[1.0], [1.0]]
 
 
 def test_levels_are_counted_and_rare_confidential_ones_left_out() -> None:
     own = ["a"] * 5 + ["b"] * 2 + ["c"] + ["d"] * 3
-    (panel,) = drawn(Kind.CATEGORICAL, own, ["a"] * 6 + ["b"] * 5, levels=("a", "b", "c", "d", "e")).panels
+    (panel,) = draw_figure(Kind.CATEGORICAL, own, ["a"] * 6 + ["b"] * 5, levels=("a", "b", "c", "d", "e")).panels
     assert panel.x_names == ("a", "b", "d")
     np.testing.assert_array_equal(11 * panel.series[0].y, [5.0, np.nan, 3.0])
     np.testing.assert_allclose(11 * panel.series[1].y, [6.0, 5.0, 0.0])
@@ -116,7 +116,7 @@ def test_levels_are_counted_and_rare_confidential_ones_left_out() -> None:
 def test_many_levels_are_counted_together() -> None:
     levels = tuple(f"l{i:02}" for i in range(30))
     own = [level for i, level in enumerate(levels) for _ in range(40 - i)]
-    (panel,) = drawn(Kind.CATEGORICAL, own, own, levels=levels).panels
+    (panel,) = draw_figure(Kind.CATEGORICAL, own, own, levels=levels).panels
     assert panel.x_names == (*levels[:20], "10 other levels")
     assert panel.series[0].y[-1] == sum(40 - i for i in range(20, 30)) / len(own)
     assert panel.series[1].y.sum() == pytest.approx(1)
@@ -124,7 +124,7 @@ def test_many_levels_are_counted_together() -> None:
 
 def test_dates_are_binned_by_days_and_named() -> None:
     days = pd.date_range("2020-01-01", periods=90).strftime("%Y-%m-%d")
-    (panel,) = drawn(Kind.DATE, list(days), list(days)).panels
+    (panel,) = draw_figure(Kind.DATE, list(days), list(days)).panels
     assert panel.series[1].y.sum() == pytest.approx(1)
     np.testing.assert_array_equal(panel.series[0].y, np.where(panel.series[1].y < 3 / 90, np.nan, panel.series[1].y))
     assert all(name.startswith(("2019-12", "2020-")) for name in panel.x_names)
@@ -132,7 +132,7 @@ def test_dates_are_binned_by_days_and_named() -> None:
 
 def test_bins_of_dates_with_times_of_day_are_whole_days_each_named_once() -> None:
     moments = pd.date_range("1969-12-30 06:00", periods=30, freq="5h").strftime("%Y-%m-%d %H:%M").tolist()
-    (panel,) = drawn(Kind.DATE, moments, moments).panels
+    (panel,) = draw_figure(Kind.DATE, moments, moments).panels
     assert panel.series[1].y.sum() == pytest.approx(1)
     assert len(set(panel.x_names)) == len(panel.x_names)
 
@@ -141,31 +141,31 @@ def test_a_density_is_hidden_where_few_confidential_records_are() -> None:
     rng = np.random.default_rng(8)
     own = np.append(rng.normal(0, 1, 400), [30.0])
     released = np.append(rng.normal(0, 1, 400), [40.0])
-    (panel,) = drawn(Kind.CONTINUOUS, own, released).panels
+    (panel,) = draw_figure(Kind.CONTINUOUS, own, released).panels
     confidential, dataset = panel.series
     around = np.abs(confidential.x - 30) < 3
     assert around.any()
     assert np.isnan(confidential.y[around]).all()
     assert np.isfinite(confidential.y[np.abs(confidential.x) < 1]).all()
     assert np.isfinite(dataset.y).all()
-    (shown,) = drawn(Kind.CONTINUOUS, np.append(own, [30.1, 30.2]), released).panels
+    (shown,) = draw_figure(Kind.CONTINUOUS, np.append(own, [30.1, 30.2]), released).panels
     assert np.isfinite(shown.series[0].y[np.abs(shown.series[0].x - 30) < 0.3]).all(), "three records may be shown"
 
 
 def test_long_tails_are_drawn_on_a_log_scale_in_the_variable_s_own_numbers() -> None:
     rng = np.random.default_rng(9)
     own, released = rng.lognormal(5, 1, 2000), rng.lognormal(5, 1, 2000)
-    (panel,) = drawn(Kind.CONTINUOUS, own, released).panels
+    (panel,) = draw_figure(Kind.CONTINUOUS, own, released).panels
     assert panel.log_x
     assert 1 < panel.series[0].x.min() < panel.series[0].x.max() < 1e5
     area = np.trapezoid(panel.series[1].y, np.log10(panel.series[1].x))
     assert area == pytest.approx(1, abs=0.01)
-    (plain,) = drawn(Kind.CONTINUOUS, own, np.append(released, -1.0)).panels
+    (plain,) = draw_figure(Kind.CONTINUOUS, own, np.append(released, -1.0)).panels
     assert not plain.log_x
 
 
 def test_a_continuous_variable_with_a_bin_width_is_a_histogram() -> None:
-    figure = drawn(Kind.CONTINUOUS, [0.5, 0.6, 0.7, 1.5], [0.1, 1.9], width=1.0)
+    figure = draw_figure(Kind.CONTINUOUS, [0.5, 0.6, 0.7, 1.5], [0.1, 1.9], width=1.0)
     assert figure.kind == "histogram"
     assert figure.panels[0].series[1].y.tolist() == [0.5, 0.5]
 
@@ -184,14 +184,14 @@ def test_every_run_has_a_panel_with_the_same_confidential_bars() -> None:
 
 
 def test_the_description_does_not_tell_a_few_from_none() -> None:
-    words = describe_figure(drawn(Kind.COUNT, [0] * 9 + [3, 3] + [9] * 4, [0] * 3 + [9], width=1.0))
+    words = describe_figure(draw_figure(Kind.COUNT, [0] * 9 + [3, 3] + [9] * 4, [0] * 3 + [9], width=1.0))
     assert "at 0.5 0.6," in words
     assert "at 3.5 not shown" in words
     assert "at 4.5 not shown" in words
 
 
 def test_few_records_at_all_show_nothing_of_the_confidential(request: pytest.FixtureRequest) -> None:
-    make: Callable[..., Figure] = drawn
+    make: Callable[..., Figure] = draw_figure
     for kind, own in ((Kind.COUNT, [3, 4]), (Kind.CONTINUOUS, [3.0, 4.0]), (Kind.CATEGORICAL, ["a", "b"])):
         released = ["a", "b"] if kind is Kind.CATEGORICAL else [1, 2, 9]
         (panel,) = make(kind, own, released).panels
@@ -212,7 +212,7 @@ def test_the_app_draws_the_bars_of_the_report_and_all_records(own: list[int], re
     )
     levels = tuple(map(str, range(12))) if kind.has_levels else ()
     texts = [list(map(str, values)) if levels else values for values in (own, released)]
-    (reported,) = drawn(kind, *texts, levels=levels).panels
+    (reported,) = draw_figure(kind, *texts, levels=levels).panels
     column = VariableValues(
         Variable("v", kind, levels=levels), np.array(own, float), (np.array(released, float),), levels
     )

@@ -349,11 +349,11 @@ def test_requests_and_answers_are_read_by_their_owner_and_the_group_alone(
 def test_a_directory_of_a_group_that_is_not_ours_is_one_message(
     workspace: Workspace, run_id: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(*_: object) -> None:
+    def refuse_chown(*_: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
     (tmp_path / "requests").chmod(0o755)
-    monkeypatch.setattr(os, "fchown", refused)
+    monkeypatch.setattr(os, "fchown", refuse_chown)
     monkeypatch.setattr(os, "fstat", lambda handle: os.stat_result((0o100600, 0, 0, 1, os.geteuid(), 77, 0, 0, 0, 0)))
     with pytest.raises(BadInput, match=r"a group that this account is not in\. .*chgrp GROUP"):
         approving._share_with_group(7, tmp_path / "requests" / "request.json")

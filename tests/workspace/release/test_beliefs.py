@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def believed(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+def workspace_with_beliefs(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     return Workspace.open(believed_workspace(tmp_path_factory.mktemp("believed") / "workspace"))
 
 
@@ -37,41 +37,47 @@ def entered(workspace: Workspace, **changes: Any) -> int:
     return run_recipe(workspace, recipe, data.frame, "survey.csv")
 
 
-def found(workspace: Workspace, run_id: int = 1, policy: Policy | None = None) -> dict[str, Finding]:
+def findings_by_check(workspace: Workspace, run_id: int = 1, policy: Policy | None = None) -> dict[str, Finding]:
     examination = examine_release(workspace, plan_release(workspace, run_id), policy or Policy())
     return {one.check: one for one in examination.findings}
 
 
-def test_truths_that_become_nearly_certain_are_found(believed: Workspace) -> None:
+def test_truths_that_become_nearly_certain_are_found(workspace_with_beliefs: Workspace) -> None:
     """The last record alone is a divorced lodger: with next to no virtual records only it can have brought one into the release."""
-    findings = found(believed)
-    uniform = read_beliefs(believed, 1, belief_measures(believed, 1)[1])
+    findings = findings_by_check(workspace_with_beliefs)
+    uniform = read_beliefs(workspace_with_beliefs, 1, belief_measures(workspace_with_beliefs, 1)[1])
     newly = findings["newly_certain"]
     assert newly.records == (*sorted(int(n) - 1 for n in uniform.record_numbers[uniform.newly_certain]),)
     assert newly.compared_value == pytest.approx(uniform.newly_certain.mean())
     assert newly.compared_value > 0
     assert newly.status == ("block" if newly.compared_value > 0.01 else "warn")
-    strict = found(believed, policy=Policy(findings={"newly_certain": FindingLimit(warn=0.0, block=0.5)}))
+    strict = findings_by_check(
+        workspace_with_beliefs, policy=Policy(findings={"newly_certain": FindingLimit(warn=0.0, block=0.5)})
+    )
     assert strict["newly_certain"].status == "warn"
 
 
 def test_truths_that_were_certain_before_are_not_the_release_s_doing(
-    believed: Workspace, monkeypatch: pytest.MonkeyPatch
+    workspace_with_beliefs: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (one, _) = [read_beliefs(believed, 1, measure) for measure in belief_measures(believed, 1)]
+    (one, _) = [
+        read_beliefs(workspace_with_beliefs, 1, measure) for measure in belief_measures(workspace_with_beliefs, 1)
+    ]
     sure = np.full(one.n_attacked, 0.99)
     for prior, share in ((np.full(one.n_attacked, 0.96), 0.0), (np.full(one.n_attacked, 0.5), 1.0)):
         changed = replace(one, prior=prior, posterior=sure)
         monkeypatch.setattr(people_checks, "_intruder_beliefs", lambda _, changed=changed: [changed])
-        finding = found(believed)["newly_certain"]
+        finding = findings_by_check(workspace_with_beliefs)["newly_certain"]
         assert finding.compared_value == share
         assert finding.status == ("block" if share else "pass")
 
 
 def test_guesses_beyond_the_prior_are_judged_where_the_prior_knows_something(
-    believed: Workspace, monkeypatch: pytest.MonkeyPatch
+    workspace_with_beliefs: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (one, uniform) = [read_beliefs(believed, 1, measure) for measure in belief_measures(believed, 1)]
+    (one, uniform) = [
+        read_beliefs(workspace_with_beliefs, 1, measure) for measure in belief_measures(workspace_with_beliefs, 1)
+    ]
     assert one.is_informed
     assert not uniform.is_informed
 
@@ -82,7 +88,7 @@ def test_guesses_beyond_the_prior_are_judged_where_the_prior_knows_something(
             right_before=replace(one.right_before, value=before),
         )
         monkeypatch.setattr(people_checks, "_intruder_beliefs", lambda _: [changed, uniform])
-        return found(believed)["guessed_beyond_prior"]
+        return findings_by_check(workspace_with_beliefs)["guessed_beyond_prior"]
 
     assert finding(0.25, 0.25).status == "pass"
     assert finding(0.20, 0.25).status == "pass"
@@ -94,20 +100,20 @@ def test_guesses_beyond_the_prior_are_judged_where_the_prior_knows_something(
     assert finding(0.90, 0.25, lower=0.2).status == "warn"  # of a few records, which chance may have chosen
     assert finding(1.0, 1.0).status == "pass"
     monkeypatch.setattr(people_checks, "_intruder_beliefs", lambda _: [uniform])
-    alone = found(believed)["guessed_beyond_prior"]
+    alone = findings_by_check(workspace_with_beliefs)["guessed_beyond_prior"]
     assert alone.status == "not checked"
     assert "prior that knows nothing" in alone.message
 
 
-def test_the_gate_reads_records_of_which_nobody_asked_as_unknown(believed: Workspace) -> None:
+def test_the_gate_reads_records_of_which_nobody_asked_as_unknown(workspace_with_beliefs: Workspace) -> None:
     """NaN is held above no limit: the worst record must come from those that were asked about."""
-    finding = found(believed)["worst_records"]
+    finding = findings_by_check(workspace_with_beliefs)["worst_records"]
     assert finding.value is not None
     assert np.isfinite(finding.value)
     assert finding.message.startswith("risk.identification")
 
 
-def test_the_limits_stand_in_the_policy_with_their_reason(believed: Workspace) -> None:
+def test_the_limits_stand_in_the_policy_with_their_reason(workspace_with_beliefs: Workspace) -> None:
     text = policy_toml(Policy())
     for words in ("[findings.newly_certain]", "[findings.guessed_beyond_prior]", "Reiter, Wang & Zhang"):
         assert words in text
@@ -116,7 +122,7 @@ def test_the_limits_stand_in_the_policy_with_their_reason(believed: Workspace) -
 def test_a_run_that_did_not_ask_says_so_in_gate_assessment_and_report(tmp_path: Path) -> None:
     with Workspace.create(tmp_path / "w", PUBLIC) as workspace:
         run_id = entered(workspace, measure=[{"method": "risk.identification"}], threshold=[])
-        findings = found(workspace, run_id)
+        findings = findings_by_check(workspace, run_id)
         for check in ("newly_certain", "guessed_beyond_prior"):
             assert findings[check].status == "not checked"
             assert "was not asked" in findings[check].message
@@ -127,16 +133,18 @@ def test_a_run_that_did_not_ask_says_so_in_gate_assessment_and_report(tmp_path: 
 
 
 def test_the_assessment_and_the_report_say_what_was_asked_and_nothing_of_it_is_public(
-    believed: Workspace, tmp_path: Path
+    workspace_with_beliefs: Workspace, tmp_path: Path
 ) -> None:
-    one, uniform = (read_beliefs(believed, 1, measure) for measure in belief_measures(believed, 1))
-    write_run_release(believed, 1, tmp_path / "out", reason="released for a test")
+    one, uniform = (
+        read_beliefs(workspace_with_beliefs, 1, measure) for measure in belief_measures(workspace_with_beliefs, 1)
+    )
+    write_run_release(workspace_with_beliefs, 1, tmp_path / "out", reason="released for a test")
     assessment = (tmp_path / "out" / "internal" / "risk-assessment.md").read_text("utf-8")
     assert "NOT ASKED" not in assessment
     assert (
         f"{100 * one.right_after.value:.4g} % of the records are guessed right once the release is known" in assessment
     )
-    page = report_page(believed, 1)
+    page = report_page(workspace_with_beliefs, 1)
     for words in (
         "correct after",
         "By the first datasets",
@@ -163,4 +171,4 @@ def test_the_limits_are_of_the_records_asked_about(tmp_path: Path) -> None:
         asked = read_beliefs(workspace, run_id, belief_measures(workspace, run_id)[0])
         assert asked.n_attacked == 10
         assert asked.n_records == 90
-        assert "10 of 90 records" in found(workspace, run_id)["newly_certain"].message
+        assert "10 of 90 records" in findings_by_check(workspace, run_id)["newly_certain"].message

@@ -83,12 +83,12 @@ def exchange_public(out: Path) -> None:
     shutil.copytree(out.with_name("other") / "public", out / "public")
 
 
-def cut(out: Path) -> None:
+def truncate_dataset(out: Path) -> None:
     path = out / "public/dataset-SYNTHETIC-02.csv"
     os.truncate(path, path.stat().st_size - 1)
 
 
-def empty(out: Path) -> None:
+def empty_folder(out: Path) -> None:
     shutil.rmtree(out)
     out.mkdir()
 
@@ -98,8 +98,8 @@ def empty(out: Path) -> None:
     [
         (exchange, "internal/manifest.json is not the one that was written"),
         (exchange_public, "public/manifest.json is not the one that was written"),
-        (cut, "public/dataset-SYNTHETIC-02.csv: changed since it was released"),
-        (empty, "is not the release of run 1 in row"),
+        (truncate_dataset, "public/dataset-SYNTHETIC-02.csv: changed since it was released"),
+        (empty_folder, "is not the release of run 1 in row"),
     ],
 )
 def test_a_release_that_lies_where_it_was_written_is_read_too(

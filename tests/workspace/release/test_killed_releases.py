@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def done(tmp_path: Path, small_data: Microdata) -> Path:
+def workspace_with_runs(tmp_path: Path, small_data: Microdata) -> Path:
     """A workspace with a run that is done, small so that its release is quick."""
     recipe = Recipe.from_table(
         {
@@ -67,10 +67,10 @@ class Releases:
 
 
 @pytest.fixture
-def releases(done: Path, tmp_path: Path) -> Iterator[Releases]:
+def releases(workspace_with_runs: Path, tmp_path: Path) -> Iterator[Releases]:
     script = str(Path(__file__).with_name("killed_releases.py"))
     with subprocess.Popen(
-        [sys.executable, script, str(done), str(tmp_path / "out")],
+        [sys.executable, script, str(workspace_with_runs), str(tmp_path / "out")],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -95,7 +95,7 @@ def released_hashes(workspace: Workspace) -> list[str]:
     ("by_step", "by_time", "by_failure"), [(6, 2, 4), pytest.param(110, 40, 50, marks=pytest.mark.study)]
 )
 def test_whenever_it_is_killed_or_fails_it_is_there_with_its_row_or_not_at_all(
-    done: Path, releases: Releases, tmp_path: Path, by_step: int, by_time: int, by_failure: int
+    workspace_with_runs: Path, releases: Releases, tmp_path: Path, by_step: int, by_time: int, by_failure: int
 ) -> None:
     out = tmp_path / "out"
     _, steps, of_files, seconds, *_ = releases("count").split()
@@ -110,15 +110,17 @@ def test_whenever_it_is_killed_or_fails_it_is_there_with_its_row_or_not_at_all(
     waiting = [*moments]
     while waiting:
         moment = waiting.pop(0)
-        with Workspace.open(done) as workspace:
+        with Workspace.open(workspace_with_runs) as workspace:
             before = rows(workspace)
         ended = releases(moment)
         kind, at = moment.split(":")
-        assert not (kind == "fail" and there_without_row(tmp_path, done)), "what failed has removed its files itself"
+        assert not (kind == "fail" and there_without_row(tmp_path, workspace_with_runs)), (
+            "what failed has removed its files itself"
+        )
         if kind == "time" and "killed" not in ended and float(at) > 0.01:  # that release was quicker than the one timed
             waiting.append(f"time:{float(at) / 2:.4f}")
         there = out.exists()
-        with Workspace.open(done) as workspace:
+        with Workspace.open(workspace_with_runs) as workspace:
             requeue_run(workspace, 1)
             said = settle_releases(workspace)
             new = rows(workspace)[len(before) :]
@@ -129,7 +131,7 @@ def test_whenever_it_is_killed_or_fails_it_is_there_with_its_row_or_not_at_all(
             assert (names, new) == ({"out"}, ["release begun", "run released"]), moment
             assert verify_release(out).problems == ()
             signed = hashlib.sha256((out / "internal/manifest.json").read_bytes()).hexdigest()
-            with Workspace.open(done) as workspace:
+            with Workspace.open(workspace_with_runs) as workspace:
                 assert released_hashes(workspace)[-1] == signed, moment
             shutil.rmtree(out)
         else:
@@ -142,7 +144,7 @@ def test_whenever_it_is_killed_or_fails_it_is_there_with_its_row_or_not_at_all(
     print("\n".join(f"{number:4}  {what}" for what, number in sorted(counted.items())))
     assert counted["not stopped in time: run released"] <= 0.1 * len(moments)
     assert sum(counted[what] for what in counted if what.startswith("went on")) <= 0.6 * by_failure
-    with Workspace.open(done) as workspace:
+    with Workspace.open(workspace_with_runs) as workspace:
         assert write_run_release(workspace, 1, out, reason="agreed with the board").files
 
 
@@ -153,19 +155,21 @@ def there_without_row(place: Path, directory: Path) -> bool:
     return any(place.glob(".out.writing-*")) or ((place / "out").exists() and not ended)
 
 
-def test_the_next_release_settles_one_that_was_cut_off(done: Path, releases: Releases, tmp_path: Path) -> None:
+def test_the_next_release_settles_one_that_was_cut_off(
+    workspace_with_runs: Path, releases: Releases, tmp_path: Path
+) -> None:
     _, steps, *_ = releases("count").split()
     shutil.rmtree(tmp_path / "out")
     assert "killed" in releases(f"step:{int(steps) // 2}")
     assert len(list(tmp_path.glob(".out.writing-*"))) == 1, "the control: something is left"
-    with Workspace.open(done) as workspace:
+    with Workspace.open(workspace_with_runs) as workspace:
         write_run_release(workspace, 1, tmp_path / "other", reason="agreed with the board")
         assert list(tmp_path.glob(".out.writing-*")) == []
         assert rows(workspace)[2:] == ["release begun", "release undone", "release begun", "run released"]
 
 
-def test_a_release_that_still_goes_on_is_left_alone(done: Path, tmp_path: Path) -> None:
-    with Workspace.open(done) as workspace, Workspace.open(done) as other:
+def test_a_release_that_still_goes_on_is_left_alone(workspace_with_runs: Path, tmp_path: Path) -> None:
+    with Workspace.open(workspace_with_runs) as workspace, Workspace.open(workspace_with_runs) as other:
         with begin_free_release(workspace, 1, tmp_path / "out") as one:
             assert settle_releases(other) == []
             assert one.working_folder.is_dir()
@@ -174,11 +178,11 @@ def test_a_release_that_still_goes_on_is_left_alone(done: Path, tmp_path: Path) 
         assert "nothing says how it ended" in verify_workspace(other).wrong[-1]
 
 
-def test_a_directory_that_others_name_is_not_removed(done: Path, tmp_path: Path) -> None:
+def test_a_directory_that_others_name_is_not_removed(workspace_with_runs: Path, tmp_path: Path) -> None:
     """Whoever may write the database, but has not the key, has nothing removed by it."""
     mine = tmp_path / ".out.writing-0000"
     mine.mkdir()
-    with Workspace.open(done) as workspace:
+    with Workspace.open(workspace_with_runs) as workspace:
         workspace.connection.execute(
             "INSERT INTO releasing VALUES (1, 1, ?, ?, '{}', '', 1, ?, '1', 'x')",
             (

@@ -44,15 +44,15 @@ def table(order: np.ndarray | None = None) -> pa.Table:
     return pa.Table.from_pandas(frame if order is None else frame.iloc[order], preserve_index=False)
 
 
-def written(stored: pa.Table, seed: int = SEED, left_out: tuple[str, ...] = ("id",)) -> bytes:
+def released_bytes(stored: pa.Table, seed: int = SEED, left_out: tuple[str, ...] = ("id",)) -> bytes:
     return dataset_bytes(stored, SCHEMA, left_out, "csv", Randomness(seed, PUBLIC).generator("release", 1))
 
 
 def test_the_same_rows_in_any_order_give_the_same_file() -> None:
-    first = written(table())
+    first = released_bytes(table())
     for seed in range(5):
-        assert written(table(np.random.default_rng(seed).permutation(60))) == first
-    assert written(table(), seed=SEED + 1) != first
+        assert released_bytes(table(np.random.default_rng(seed).permutation(60))) == first
+    assert released_bytes(table(), seed=SEED + 1) != first
     plain = dataset_bytes(table(), SCHEMA, ("id",), "csv")
     assert sorted(plain.splitlines()) == sorted(first.splitlines())
     assert plain != first
@@ -64,7 +64,7 @@ def test_who_knows_the_seed_cannot_undo_the_shuffle() -> None:
     undone = np.argsort(permuted)
     careless = permuted[undone]
     assert careless.tolist() == list(range(60)), "the negative control: the original order is back"
-    shown = written(table(), left_out=()).decode().splitlines()[1:]
+    shown = released_bytes(table(), left_out=()).decode().splitlines()[1:]
     by_city = (
         dataset_bytes(table(), SCHEMA, ("id",), "csv", Randomness(SEED, PUBLIC).generator("release", 1))
         .decode()

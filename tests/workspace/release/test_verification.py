@@ -33,7 +33,7 @@ PLAIN: dict[str, Any] = {"measure": [{"method": "utility.ecdf"}], "threshold": [
 
 
 @pytest.fixture(scope="module")
-def released(tmp_path_factory: pytest.TempPathFactory, computed: Callable[..., Path]) -> Path:
+def released_folder(tmp_path_factory: pytest.TempPathFactory, computed: Callable[..., Path]) -> Path:
     """A workspace whose run 1 was released, and beside it what left: to be copied."""
     made = tmp_path_factory.mktemp("released")
     shutil.copytree(computed(key=KEY, **PLAIN), made / "workspace")
@@ -43,8 +43,8 @@ def released(tmp_path_factory: pytest.TempPathFactory, computed: Callable[..., P
 
 
 @pytest.fixture
-def workspace(released: Path, tmp_path: Path) -> Iterator[Workspace]:
-    shutil.copytree(released / "workspace", tmp_path / "workspace")
+def workspace(released_folder: Path, tmp_path: Path) -> Iterator[Workspace]:
+    shutil.copytree(released_folder / "workspace", tmp_path / "workspace")
     with Workspace.open(tmp_path / "workspace") as copied:
         yield copied
 
@@ -55,8 +55,8 @@ def run_id() -> int:
 
 
 @pytest.fixture
-def out(released: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(released / "out", tmp_path / "out")
+def out(released_folder: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(released_folder / "out", tmp_path / "out")
 
 
 def manifest_of(out: Path, package: str = "public") -> dict[str, Any]:
@@ -78,49 +78,49 @@ def test_a_release_and_each_of_its_packages_are_as_they_were_written(out: Path) 
     assert verify_release(out).packages == ("public",)
 
 
-def changed(out: Path) -> None:
+def change_byte(out: Path) -> None:
     path = out / "public/dataset-SYNTHETIC-02.csv"
     content = path.read_bytes()
     path.write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
 
 
-def missing(out: Path) -> None:
+def remove_report(out: Path) -> None:
     (out / "internal/report.html").unlink()
 
 
-def added(out: Path) -> None:
+def add_notes_folder(out: Path) -> None:
     (out / "public/more").mkdir()
     (out / "public/more/notes.txt").write_text("mine")
 
 
-def beside(out: Path) -> None:
+def add_notes_beside(out: Path) -> None:
     (out / "notes.txt").write_text("mine")
 
 
-def link(out: Path) -> None:
+def link_codebook(out: Path) -> None:
     path = out / "public/codebook.csv"
     path.rename(out / "public/copy.csv")
     path.symlink_to(out / "public/copy.csv")
 
 
-def linked_folder(out: Path) -> None:
+def link_folder(out: Path) -> None:
     (out / "public/more").symlink_to(out / "internal")
 
 
-def pipe(out: Path) -> None:
+def add_pipe(out: Path) -> None:
     os.mkfifo(out / "public/pipe")
 
 
-def other_manifest(out: Path) -> None:
+def exchange_manifest(out: Path) -> None:
     write_manifest(out, {**manifest_of(out), "records": 81})
 
 
-def twice(out: Path) -> None:
+def list_file_twice(out: Path) -> None:
     table = manifest_of(out)
     write_manifest(out, {**table, "files": [*table["files"], table["files"][0]]})
 
 
-def outside(out: Path) -> None:
+def list_outside_file(out: Path) -> None:
     table = manifest_of(out)
     content = Path("/etc/hostname").read_bytes()
     line = {
@@ -135,16 +135,16 @@ def outside(out: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (changed, "public/dataset-SYNTHETIC-02.csv: changed since it was released"),
-        (missing, "internal/report.html: missing"),
-        (added, "public/more/notes.txt: not in the manifest"),
-        (beside, "notes.txt: belongs to no package"),
-        (link, "public/codebook.csv: is a link, not a file of the release"),
-        (linked_folder, "public/more: is a link, not a file of the release"),
-        (pipe, "public/pipe: is a named pipe, not a file of the release"),
-        (other_manifest, "the internal manifest is of another public one"),
-        (twice, "public/dataset-SYNTHETIC-01.csv: the manifest names it twice"),
-        (outside, "public/../../../../../../etc/hostname: missing"),
+        (change_byte, "public/dataset-SYNTHETIC-02.csv: changed since it was released"),
+        (remove_report, "internal/report.html: missing"),
+        (add_notes_folder, "public/more/notes.txt: not in the manifest"),
+        (add_notes_beside, "notes.txt: belongs to no package"),
+        (link_codebook, "public/codebook.csv: is a link, not a file of the release"),
+        (link_folder, "public/more: is a link, not a file of the release"),
+        (add_pipe, "public/pipe: is a named pipe, not a file of the release"),
+        (exchange_manifest, "the internal manifest is of another public one"),
+        (list_file_twice, "public/dataset-SYNTHETIC-01.csv: the manifest names it twice"),
+        (list_outside_file, "public/../../../../../../etc/hostname: missing"),
     ],
 )
 def test_what_was_changed_is_named(out: Path, change: Callable[[Path], None], said: str) -> None:
@@ -189,7 +189,7 @@ def test_the_key_shows_which_run_made_a_release(
     assert find_origin(workspace, verify_release(out)).run is not None, (
         "the policy of that time is known from the audit log"
     )
-    changed(out)
+    change_byte(out)
     assert find_origin(workspace, verify_release(out)).run is not None, (
         "what was changed says the hash, not the commitment"
     )
@@ -258,14 +258,14 @@ def test_a_public_key_commits_to_nothing(enter: Enter, tmp_path: Path, small_rec
 def test_the_command_says_what_it_found_and_ends_with_1_where_something_is_wrong(
     workspace: Workspace, run_id: int, out: Path, tmp_path: Path
 ) -> None:
-    def said(*words: str) -> tuple[int, str]:
+    def run_verify(*words: str) -> tuple[int, str]:
         done = CliRunner().invoke(sfumato, ["verify", *words, "--workspace", str(workspace.directory)])
         return done.exit_code, done.output
 
-    code, text = said(str(out))
+    code, text = run_verify(str(out))
     assert (code, "bytes read, all as the manifest says\n" in text) == (0, True)
     assert "anybody could have made this folder" in text
-    code, text = said(str(out / "public"), "--commitment")
+    code, text = run_verify(str(out / "public"), "--commitment")
     assert (code, f"run {run_id} of this workspace made it" in text) == (0, True)
     assert "checked by the commitment" in text
     assert "checked by the audit log: row" in text
@@ -274,8 +274,8 @@ def test_the_command_says_what_it_found_and_ends_with_1_where_something_is_wrong
     elsewhere.close()
     done = CliRunner().invoke(sfumato, ["verify", str(out), "--commitment", "--workspace", str(tmp_path / "elsewhere")])
     assert (done.exit_code, "no run of this workspace made it" in done.output) == (1, True)
-    changed(out)
-    code, text = said(str(out))
+    change_byte(out)
+    code, text = run_verify(str(out))
     assert code == 1
     assert "dataset-SYNTHETIC-02.csv: changed" in text
 

@@ -18,7 +18,7 @@ from sfumato.workspace.reporting.recipe_difference import (
 from sfumato.workspace.reporting.tables import format_table
 
 
-def said(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+def difference_sentences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     return [difference_sentence(one) for one in plan_differences(before, now)]
 
 
@@ -43,18 +43,18 @@ def step(**settings: Any) -> dict[str, Any]:
     ],
 )  # fmt: skip
 def test_a_difference_is_one_exact_line(before: dict[str, Any], now: dict[str, Any], words: str) -> None:
-    assert said(before, now) == [words]
+    assert difference_sentences(before, now) == [words]
 
 
 def test_the_order_of_steps_is_told() -> None:
     one, other = {"target": "a"}, {"target": "b"}
-    assert said({"synthesis": [one, other]}, {"synthesis": [other, one]}) == [
+    assert difference_sentences({"synthesis": [one, other]}, {"synthesis": [other, one]}) == [
         "synthesis: the order was a, b; it is b, a"
     ]
 
 
 def test_long_values_that_differ_at_their_end_are_said_to() -> None:
-    assert said({"title": "x" * 300 + "a"}, {"title": "x" * 300 + "b"}) == [
+    assert difference_sentences({"title": "x" * 300 + "a"}, {"title": "x" * 300 + "b"}) == [
         f"title was {'x' * (LONGEST_VALUE - 1)}…, and differs behind that"
     ]
 

@@ -27,12 +27,12 @@ def finalist(run_id: int, *verdicts: Verdict, blocks: tuple[str, ...] = ()) -> S
     return SearchFinalist(run_id, "unchanged", verdicts, blocks, 1.0, 1.1)
 
 
-def found(*finalists: SearchFinalist) -> SearchOutcome:
+def search_outcome(*finalists: SearchFinalist) -> SearchOutcome:
     return SearchOutcome(1, 1, "utility.propensity.s_pmse", finalists, 27, 0)
 
 
 def test_the_smallest_change_of_limits_comes_first_with_the_run_that_would_pass():
-    outcome = found(
+    outcome = search_outcome(
         finalist(7, MATCHES, RATIO),
         finalist(8, replace(MATCHES, observed=0.06, margin=-0.01), replace(RATIO, observed=2.0, outcome="not met")),
         finalist(9, replace(MATCHES, observed=0.055, margin=-0.005), RATIO, blocks=("worst_records",)),
@@ -48,7 +48,7 @@ def test_the_smallest_change_of_limits_comes_first_with_the_run_that_would_pass(
 
 
 def test_of_an_estimate_the_far_end_of_its_interval_has_to_fit():
-    ((_, limit),) = found(finalist(7, ATTACK)).possible_relaxations()[0].limits
+    ((_, limit),) = search_outcome(finalist(7, ATTACK)).possible_relaxations()[0].limits
     assert limit == 0.0712
     assert replace(ATTACK, limit=limit, outcome="met").limit_needed == limit
 
@@ -63,20 +63,20 @@ def test_of_an_estimate_the_far_end_of_its_interval_has_to_fit():
     ids=["not computed", "no upper end", "too weak"],
 )
 def test_what_no_limit_decides_is_not_relaxed(verdict):
-    outcome = found(finalist(7, verdict))
+    outcome = search_outcome(finalist(7, verdict))
     assert outcome.possible_relaxations() == []
     assert conclusion_lines(outcome)[-1] == "No other limit would let a finalist pass."
 
 
 def test_how_many_of_all_plans_miss_a_limit_is_said():
-    outcome = replace(found(finalist(7, MATCHES)), missed_limits={limit_identity(MATCHES): (26, 27)})
+    outcome = replace(search_outcome(finalist(7, MATCHES)), missed_limits={limit_identity(MATCHES): (26, 27)})
     assert any("26 of 27 plans miss it" in line for line in conclusion_lines(outcome))
     everywhere = replace(outcome, missed_limits={limit_identity(MATCHES): (27, 27)})
     assert any("all 27 plans miss it" in line for line in conclusion_lines(everywhere))
 
 
 def test_where_the_minutes_were_used_up_it_is_said_what_was_left_out():
-    outcome = replace(found(finalist(7, RATIO)), minutes=10.0, not_begun=12, not_judged=1)
+    outcome = replace(search_outcome(finalist(7, RATIO)), minutes=10.0, not_begun=12, not_judged=1)
     assert (
         conclusion_lines(outcome)[0]
         == "The 10 minutes were used up: 12 looks were not begun and 1 finalist was not judged."
@@ -102,7 +102,7 @@ GAINS = (
 @pytest.mark.parametrize(("verdict", "first"), [(RATIO, "The plan passes unchanged: run 8."), (MATCHES, "Utility: ")])
 def test_what_the_winner_gained_and_gave_up_against_the_plan_is_one_sentence(verdict, first):
     better = replace(finalist(7, RATIO), label="m 3")
-    lines = conclusion_lines(replace(found(better, finalist(8, verdict)), gains=GAINS))
+    lines = conclusion_lines(replace(search_outcome(better, finalist(8, verdict)), gains=GAINS))
     assert lines[0].startswith(first)
     fails = "" if verdict is RATIO else ", which does not pass"
     assert lines[-2] == (
@@ -113,8 +113,8 @@ def test_what_the_winner_gained_and_gave_up_against_the_plan_is_one_sentence(ver
 
 
 def test_where_the_plan_itself_is_taken_it_is_said_that_none_was_better():
-    lines = conclusion_lines(found(finalist(8, RATIO), replace(finalist(9, RATIO), label="m 3")))
+    lines = conclusion_lines(search_outcome(finalist(8, RATIO), replace(finalist(9, RATIO), label="m 3")))
     assert lines[0] == "The plan passes unchanged: run 8."
     assert lines[-2] == "No finalist was better than it by more measures of utility than it was worse."
-    alone = conclusion_lines(found(replace(finalist(9, RATIO), label="m 3")))
+    alone = conclusion_lines(search_outcome(replace(finalist(9, RATIO), label="m 3")))
     assert not any("unchanged" in line or "as it is" in line for line in alone)

@@ -66,7 +66,9 @@ def test_the_example_of_intervals_gives_both_ends_of_the_mean() -> None:
     assert bounded_mean("age", ["*", "old"], Kind.COUNT) is None
 
 
-def released(recipe: dict[str, Any], kept: tuple[str, ...], replaced: tuple[str, ...], **more: Any) -> PublicRelease:
+def public_release(
+    recipe: dict[str, Any], kept: tuple[str, ...], replaced: tuple[str, ...], **more: Any
+) -> PublicRelease:
     made = Recipe.from_table({"variables": VARIABLES, **recipe})
     return PublicRelease(made, made.m, 80, kept, replaced, (), DisclosureRules(), **more)
 
@@ -74,7 +76,7 @@ def released(recipe: dict[str, Any], kept: tuple[str, ...], replaced: tuple[str,
 def test_the_page_says_which_values_are_real_and_how_datasets_are_combined() -> None:
     recipe = {"title": "Inside", "release": {"m": 3, "title": "Incomes <b>2020</b>"}, "synthesis": [STEP]}
     example = combined_mean("income", COLUMNS, release_of(3))
-    page = user_guide_document(released(recipe, ("region", "age"), ("income",), example=example)).to_html()
+    page = user_guide_document(public_release(recipe, ("region", "age"), ("income",), example=example)).to_html()
     for words in (
         "SYNTHETIC DATA. PUBLIC: every number is computed from the released files alone", "The values of income are drawn from statistical models",
         "The values of region and age are those of the confidential records, each row one person&#x27;s", "may be one that somebody has",
@@ -88,15 +90,17 @@ def test_the_page_says_which_values_are_real_and_how_datasets_are_combined() -> 
 
 def test_full_synthesis_has_its_own_rule_and_one_dataset_in_part_none() -> None:
     release = {"release": {"m": 3}, "synthesis": [REGION, AGE, {**STEP, "method": "cart"}]}
-    full = user_guide_document(released(release, (), ("region", "age", "income"))).to_markdown()
+    full = user_guide_document(public_release(release, (), ("region", "age", "income"))).to_markdown()
     assert "T = k u + u/m" in full
     assert "with the same parameters in every dataset" in full
     assert "No variable was kept from the confidential records" in full
-    one = user_guide_document(released({**release, "release": {"m": 1}}, (), ("region", "age", "income"))).to_markdown()
+    one = user_guide_document(
+        public_release({**release, "release": {"m": 1}}, (), ("region", "age", "income"))
+    ).to_markdown()
     assert "T = k u + u/m" in one
     assert "Do not stack" not in one
     alone = user_guide_document(
-        released({"release": {"m": 1}, "synthesis": [STEP]}, ("region", "age"), ("income",))
+        public_release({"release": {"m": 1}, "synthesis": [STEP]}, ("region", "age"), ("income",))
     ).to_markdown()
     assert "There is no 95 % interval that covers: one dataset alone" in alone
 
@@ -105,7 +109,7 @@ def test_noisy_tables_have_no_rule_and_requested_rows_a_factor_to_ask_for() -> N
     names = ("region", "age", "income")
     step = {"target": [*names], "method": "margins", "bins": {"age": "width 10", "income": "width 10"}}
     noisy = {"release": {"m": 5}, "synthesis": [{**step, "epsilon": 1.0}]}
-    said = user_guide_document(released(noisy, (), names)).to_markdown()
+    said = user_guide_document(public_release(noisy, (), names)).to_markdown()
     assert "no 95 % interval that covers: noise was added to the tables once, so all datasets share this error" in said
     assert "T = " not in said
     assert "Where protected tables are in the package, compute shares from these" in said
@@ -113,13 +117,13 @@ def test_noisy_tables_have_no_rule_and_requested_rows_a_factor_to_ask_for() -> N
     exact = {"release": {"m": 5, "records": 400}, "synthesis": [{**step, "protection": "exact"}]}
     assert (
         "k is the number of rows for each confidential record"
-        in user_guide_document(released(exact, (), names)).to_markdown()
+        in user_guide_document(public_release(exact, (), names)).to_markdown()
     )
 
 
 def test_an_anonymised_table_says_how_its_values_are_read() -> None:
     recipe = {"anonymisation": [{"method": "mondrian", "k": 3, "quasi_identifiers": ["age"]}]}
     found = bounded_mean("age", ["[20, 30)", "[30, 40)"], Kind.COUNT)
-    page = user_guide_document(released(recipe, ("region", "income"), ("age",), example=found)).to_html()
+    page = user_guide_document(public_release(recipe, ("region", "income"), ("age",), example=found)).to_html()
     for words in ("ANONYMISED DATA", "confidential records whose values of age were made coarser", "as they were"):
         assert words in page, words

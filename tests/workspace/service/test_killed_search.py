@@ -87,7 +87,7 @@ def kill(*pids: int) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def found(workspace: Workspace, search: int, folder: Path) -> str:
+def search_results_text(workspace: Workspace, search: int, folder: Path) -> str:
     """The looks of a search with the hashes of their tables, its finalists, and the bytes of what it releases.
 
     It is released from a copy of the workspace: the gate holds what later searches find against what was released of the same people.
@@ -129,7 +129,7 @@ def test_a_search_that_is_killed_at_ten_random_moments_has_the_same_finalists_an
     assert begun(directory, str(plan)).wait() == 0
     whole = time.monotonic() - start
     with Workspace.open(directory) as workspace:
-        undisturbed = found(workspace, 1, tmp_path)
+        undisturbed = search_results_text(workspace, 1, tmp_path)
         while kills < KILLS:
             search += 1
             process = begun(directory, str(plan))
@@ -143,6 +143,6 @@ def test_a_search_that_is_killed_at_ten_random_moments_has_the_same_finalists_an
                     entered = workspace.connection.execute("SELECT max(id) FROM search").fetchone()[0] == search
                     process = begun(directory, *([str(search)] if entered else [str(plan)]))
             assert process.returncode == 0
-            assert found(workspace, search, tmp_path) == undisturbed
+            assert search_results_text(workspace, search, tmp_path) == undisturbed
         kill(*workers(workspace))
     print(f"{kills} kills in {search - 1} searches of {whole:.0f} s each")

@@ -59,7 +59,7 @@ ENCLAVE = {"m": 3, "seed": 7, "audience": "enclave"}
 
 
 @pytest.fixture
-def done(finished: Enter) -> int:
+def done_run(finished: Enter) -> int:
     """A run whose only threshold is met; into an enclave, where its few people may be found by the columns that it keeps."""
     return finished(release=ENCLAVE)
 
@@ -78,9 +78,9 @@ def acts(workspace: Workspace) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 def test_everything_goes_out_and_the_manifest_has_the_hash_of_every_file(
-    workspace: Workspace, done: int, tmp_path: Path
+    workspace: Workspace, done_run: int, tmp_path: Path
 ) -> None:
-    found = write_run_release(workspace, done, tmp_path / "out")
+    found = write_run_release(workspace, done_run, tmp_path / "out")
     written = sorted(str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.*"))
     folders = [name for name in written if name.startswith(("internal/acro/", "internal/crate/"))]
     assert {name.split("/")[1] for name in folders} == {"acro", "crate"}
@@ -95,15 +95,15 @@ def test_everything_goes_out_and_the_manifest_has_the_hash_of_every_file(
     assert internal["public_manifest_sha256"] == sha256_of(tmp_path / "out/public/manifest.json")
     assert (public["datasets"], public["records"], public["replaced"]) == (3, 80, ["visits", "income"])
     inside = tmp_path / "out/internal"
-    plan, policy = plan_release(workspace, done), read_policy_of_workspace(workspace.directory)
+    plan, policy = plan_release(workspace, done_run), read_policy_of_workspace(workspace.directory)
     decision = decision_from_dossier(
         read_dossier(workspace, plan, policy, examine_release(workspace, plan, policy), "csv", "")
     )
     assert {state for state, _, _ in decision.findings} == {"to be judged", "not checked"}
-    assert (inside / "report.html").read_text("utf-8") == report_page(workspace, done, decision=decision)
+    assert (inside / "report.html").read_text("utf-8") == report_page(workspace, done_run, decision=decision)
     assert Recipe.from_toml((inside / "recipe.toml").read_text("utf-8")).sha256 == internal["recipe_sha256"]
     results = json.loads((inside / "results.json").read_text("utf-8"))
-    assert results == json.loads(json.dumps(result_object(workspace, done)))
+    assert results == json.loads(json.dumps(result_object(workspace, done_run)))
 
 
 def manifest_of(package: Path) -> dict[str, Any]:
@@ -141,12 +141,14 @@ def stored_datasets(workspace: Workspace, run_id: int, schema: Any) -> list[Micr
 
 
 @pytest.mark.slow
-def test_the_same_run_gives_the_same_bytes(workspace: Workspace, done: int, tmp_path: Path) -> None:
-    first, again = (write_run_release(workspace, done, tmp_path / name) for name in ("one", "two"))
+def test_the_same_run_gives_the_same_bytes(workspace: Workspace, done_run: int, tmp_path: Path) -> None:
+    first, again = (write_run_release(workspace, done_run, tmp_path / name) for name in ("one", "two"))
     assert first.manifest_sha256 == again.manifest_sha256
     for name in first.files:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
-    assert write_run_release(workspace, done, tmp_path / "three", "parquet").manifest_sha256 != first.manifest_sha256
+    assert (
+        write_run_release(workspace, done_run, tmp_path / "three", "parquet").manifest_sha256 != first.manifest_sha256
+    )
 
 
 LABELLED: dict[str, Any] = {
@@ -251,27 +253,27 @@ def test_a_value_that_was_not_computed_needs_a_reason_too(workspace: Workspace, 
 
 
 @pytest.mark.slow
-def test_a_directory_with_something_in_it_stays_as_it_is(workspace: Workspace, done: int, tmp_path: Path) -> None:
+def test_a_directory_with_something_in_it_stays_as_it_is(workspace: Workspace, done_run: int, tmp_path: Path) -> None:
     full, file = tmp_path / "full", tmp_path / "file"
     full.mkdir()
     (full / ".mine").write_text("kept")
     file.write_text("kept")
     for path in (full, file):
         with pytest.raises(NotReleased, match="is not an empty directory"):
-            write_run_release(workspace, done, path)
+            write_run_release(workspace, done_run, path)
     with pytest.raises(NotReleased, match="there is no directory"):
-        write_run_release(workspace, done, tmp_path / "nowhere/out")
+        write_run_release(workspace, done_run, tmp_path / "nowhere/out")
     assert ((full / ".mine").read_text(), file.read_text(), acts(workspace)) == ("kept", "kept", [])
     (full / ".mine").unlink()
-    write_run_release(workspace, done, full)
+    write_run_release(workspace, done_run, full)
     with pytest.raises(NotReleased):
-        write_run_release(workspace, done, full)
+        write_run_release(workspace, done_run, full)
     assert len(acts(workspace)) == 1
 
 
 @pytest.mark.slow
 def test_what_fails_on_the_way_leaves_neither_files_nor_a_row(
-    workspace: Workspace, done: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, done_run: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full_disk(*_: object, **__: object) -> bytes:
         raise OSError(28, "No space left on device")
@@ -279,11 +281,11 @@ def test_what_fails_on_the_way_leaves_neither_files_nor_a_row(
     with monkeypatch.context() as patch:
         patch.setattr(releasing, "make_report", full_disk)
         with pytest.raises(OSError, match="No space"):
-            write_run_release(workspace, done, tmp_path / "out")
+            write_run_release(workspace, done_run, tmp_path / "out")
     with monkeypatch.context() as patch:
         patch.setattr(outgoing, "rename_new", full_disk)
         with pytest.raises(NotReleased, match="cannot be written"):
-            write_run_release(workspace, done, tmp_path / "out")
+            write_run_release(workspace, done_run, tmp_path / "out")
     assert leftovers(tmp_path) == set()
     assert acts(workspace) == []
 
@@ -294,7 +296,7 @@ def leftovers(directory: Path) -> set[str]:
 
 @pytest.mark.slow
 def test_a_folder_that_is_exchanged_before_it_gets_its_name_is_never_signed(
-    workspace: Workspace, done: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, done_run: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rename = outgoing.rename_new
 
@@ -306,7 +308,7 @@ def test_a_folder_that_is_exchanged_before_it_gets_its_name_is_never_signed(
 
     monkeypatch.setattr(outgoing, "rename_new", rename_other)
     with pytest.raises(ExchangedFiles, match="another process exchanged"):
-        write_run_release(workspace, done, tmp_path / "out")
+        write_run_release(workspace, done_run, tmp_path / "out")
     assert acts(workspace) == []
     assert [row.act for row in audit_rows(workspace.connection)][-1] == AuditAct.RELEASE_UNDONE
     assert list((tmp_path / "taken").iterdir()) == [], "what was written is removed, wherever it lies"
@@ -315,31 +317,31 @@ def test_a_folder_that_is_exchanged_before_it_gets_its_name_is_never_signed(
 
 @pytest.mark.slow
 def test_a_release_is_refused_where_others_may_write_and_nothing_is_entered(
-    workspace: Workspace, done: int, tmp_path: Path
+    workspace: Workspace, done_run: int, tmp_path: Path
 ) -> None:
     shared = tmp_path / "shared"
     (shared / "mine").mkdir(parents=True)
     shared.chmod(0o777)
     before = len(audit_rows(workspace.connection))
     with pytest.raises(UnsafeFolder, match=r'shared" can be written by everybody .*chmod o-w'):
-        write_run_release(workspace, done, shared / "mine/out")
+        write_run_release(workspace, done_run, shared / "mine/out")
     assert len(audit_rows(workspace.connection)) == before
     assert list((shared / "mine").iterdir()) == []
     shared.chmod(0o1777)
     out = shared / "mine/out"
-    assert write_run_release(workspace, done, out).files
+    assert write_run_release(workspace, done_run, out).files
     modes = {stat.S_IMODE(path.stat().st_mode) for path in (out, *out.rglob("*"))}
     assert modes == {0o700, 0o600}
 
 
 @pytest.mark.slow
-def test_a_row_that_cannot_be_written_takes_the_files_back(workspace: Workspace, done: int, tmp_path: Path) -> None:
+def test_a_row_that_cannot_be_written_takes_the_files_back(workspace: Workspace, done_run: int, tmp_path: Path) -> None:
     workspace.connection.execute(
         """CREATE TEMP TRIGGER refuse BEFORE UPDATE ON main.audit_head
            BEGIN SELECT RAISE(ABORT, 'refused'); END"""
     )
     with pytest.raises(sqlite3.IntegrityError, match="refused"):
-        write_run_release(workspace, done, tmp_path / "out")
+        write_run_release(workspace, done_run, tmp_path / "out")
     workspace.connection.execute("DROP TRIGGER refuse")
     assert leftovers(tmp_path) == set()
     assert acts(workspace) == []
@@ -347,7 +349,7 @@ def test_a_row_that_cannot_be_written_takes_the_files_back(workspace: Workspace,
 
 @pytest.mark.slow
 def test_a_commit_that_fails_takes_the_files_back(
-    workspace: Workspace, done: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, done_run: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, failed = Workspace.write_transaction, []
 
@@ -362,7 +364,7 @@ def test_a_commit_that_fails_takes_the_files_back(
     with monkeypatch.context() as patch:
         patch.setattr(Workspace, "write_transaction", writing)
         with pytest.raises(sqlite3.OperationalError):
-            write_run_release(workspace, done, tmp_path / "out")
+            write_run_release(workspace, done_run, tmp_path / "out")
     assert failed
     assert leftovers(tmp_path) == set()
     assert acts(workspace) == []

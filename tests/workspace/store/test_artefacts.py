@@ -71,7 +71,7 @@ def entered(directory: Path, **sections: object) -> Workspace:
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory):
+def workspace_with_runs(tmp_path_factory):
     workspace = entered(tmp_path_factory.mktemp("traced") / "workspace")
     run_worker(workspace.directory, idle=0)
     yield workspace
@@ -83,8 +83,8 @@ def hashes(workspace):
 
 
 @pytest.mark.slow
-def test_every_model_has_a_trace_or_says_why_not(done):
-    found = read_traces(done, 1)
+def test_every_model_has_a_trace_or_says_why_not(workspace_with_runs):
+    found = read_traces(workspace_with_runs, 1)
     assert [model.target for model in found] == ["days", "stays", "income", "region"]
     chain, importance, exact, tree = [model.trace for model in found]
     assert isinstance(chain, ChainTrace)
@@ -102,10 +102,10 @@ def test_every_model_has_a_trace_or_says_why_not(done):
 
 
 @pytest.mark.slow
-def test_same_bytes_from_two_processes_and_after_an_interruption(done, tmp_path):
+def test_same_bytes_from_two_processes_and_after_an_interruption(workspace_with_runs, tmp_path):
     other = entered(tmp_path / "other")
     run_worker(other.directory, jobs=2, idle=0)
-    assert hashes(other) == hashes(done)
+    assert hashes(other) == hashes(workspace_with_runs)
     with other.write_transaction() as connection:
         for name in ("fit/0", trace_name(0)):
             connection.execute("DELETE FROM artefact WHERE name = ?", (name,))
@@ -113,19 +113,19 @@ def test_same_bytes_from_two_processes_and_after_an_interruption(done, tmp_path)
         connection.execute("UPDATE task SET state = 'waiting' WHERE key = 'fit/0'")
         connection.execute("UPDATE run SET state = 'queued'")
     run_worker(other.directory, idle=0)
-    assert hashes(other) == hashes(done)
+    assert hashes(other) == hashes(workspace_with_runs)
     other.close()
 
 
 @pytest.mark.slow
-def test_a_trace_is_small(done):
-    for name, sha256 in hashes(done).items():
+def test_a_trace_is_small(workspace_with_runs):
+    for name, sha256 in hashes(workspace_with_runs).items():
         if name.startswith("trace/"):
-            assert done.tables.path_of(sha256).stat().st_size < 200_000
+            assert workspace_with_runs.tables.path_of(sha256).stat().st_size < 200_000
 
 
 @pytest.mark.slow
-def test_a_run_of_an_earlier_version_has_models_without_traces(tmp_path, done):
+def test_a_run_of_an_earlier_version_has_models_without_traces(tmp_path, workspace_with_runs):
     old = entered(tmp_path / "old")
     assert read_traces(old, 1) == []
     with old.write_transaction() as connection:
@@ -140,8 +140,8 @@ def test_a_kind_that_is_not_known_is_an_error(workspace):
         read_trace(workspace.tables, sha256)
 
 
-def test_traces_are_read_as_they_were_written(workspace, done):
-    for model in read_traces(done, 1):
+def test_traces_are_read_as_they_were_written(workspace, workspace_with_runs):
+    for model in read_traces(workspace_with_runs, 1):
         again = read_trace(workspace.tables, write_trace(workspace.tables, model.trace))
         assert type(again) is type(model.trace)
         for name, value in vars(model.trace).items():
@@ -149,8 +149,8 @@ def test_traces_are_read_as_they_were_written(workspace, done):
             assert type(getattr(again, name)) is type(value)
 
 
-def test_parameters_have_their_statistics_in_a_line(done):
-    lines = convergence_by_parameter(read_diagnostics(done, 1))
+def test_parameters_have_their_statistics_in_a_line(workspace_with_runs):
+    lines = convergence_by_parameter(read_diagnostics(workspace_with_runs, 1))
     assert [(line.target, line.parameter) for line in lines[:2]] == [
         ("days", ALL_PARAMETERS),
         ("days", "alpha[intercept]"),
@@ -187,8 +187,8 @@ def test_limits_that_are_not_kept_are_flagged_in_words_and_come_first():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("item", [0, 1])
-def test_every_plot_is_a_figure(done, item):
-    trace = read_traces(done, 1)[item].trace
+def test_every_plot_is_a_figure(workspace_with_runs, item):
+    trace = read_traces(workspace_with_runs, 1)[item].trace
     expected = [("trace", "ranks", "density", "autocorrelation"), ("density", "weights")][item]
     assert plot_names(trace) == expected
     for plot in expected:
@@ -202,8 +202,8 @@ def test_every_plot_is_a_figure(done, item):
         assert trace_figure(trace, "ranks", 0, "", only).panels[0].series[0].name == name
 
 
-def test_densities_are_those_of_the_draws(done):
-    chains, importance = (model.trace for model in read_traces(done, 1)[:2])
+def test_densities_are_those_of_the_draws(workspace_with_runs):
+    chains, importance = (model.trace for model in read_traces(workspace_with_runs, 1)[:2])
     everything = trace_figure(chains, "density", 0, "").panels[0].series[-1]
     assert np.trapezoid(everything.y, everything.x) == pytest.approx(1, abs=0.02)
     settled = chains.values[:, chains.step > chains.burn_in, 0]
@@ -223,20 +223,24 @@ def test_nothing_is_drawn_of_what_has_no_chain():
 
 
 @pytest.mark.slow
-def test_the_report_has_the_parameters_and_the_traces_of_the_worst(done):
-    page = report_page(done, 1, traces=True)
+def test_the_report_has_the_parameters_and_the_traces_of_the_worst(workspace_with_runs):
+    page = report_page(workspace_with_runs, 1, traces=True)
     assert "R-hat at most 1.01, effective sample sizes at least 400" in page
     assert "✗ R-hat over 1.01" in page
     assert sum(f'id="trace-1-{i}-title"' in page for i in range(1, 20)) == WORST_PARAMETERS
     assert "income: no convergence check; its posterior draws are exact and independent." in page
     assert "which are as confidential as the data: this page is not for release" in page
-    assert report_page(done, 1, traces=True) == page
+    assert report_page(workspace_with_runs, 1, traces=True) == page
 
 
 @pytest.mark.slow
-def test_no_trace_enters_a_release(done, tmp_path):
-    files = write_run_release(done, 1, tmp_path / "out", reason="simulated data only").files
-    names = {parameter for model in read_traces(done, 1) for parameter in getattr(model.trace, "parameters", ())}
+def test_no_trace_enters_a_release(workspace_with_runs, tmp_path):
+    files = write_run_release(workspace_with_runs, 1, tmp_path / "out", reason="simulated data only").files
+    names = {
+        parameter
+        for model in read_traces(workspace_with_runs, 1)
+        for parameter in getattr(model.trace, "parameters", ())
+    }
     assert "log posterior" in names
     for name in files:
         content = (tmp_path / "out" / name).read_bytes()

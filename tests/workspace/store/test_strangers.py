@@ -38,7 +38,7 @@ def ended(workspace: Workspace, run_id: int) -> None:
 
 
 @pytest.fixture
-def outside(tmp_path: Path) -> Path:
+def unrelated_file(tmp_path: Path) -> Path:
     """A file of the user's own, which no workspace has any business with."""
     path = tmp_path / "profile"
     path.write_text("export PATH\n", "utf-8")
@@ -46,18 +46,18 @@ def outside(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_log_that_is_a_link_is_not_written_through(workspace: Workspace, outside: Path) -> None:
+def test_a_log_that_is_a_link_is_not_written_through(workspace: Workspace, unrelated_file: Path) -> None:
     run_log_path(workspace.directory, 3).parent.mkdir()
-    run_log_path(workspace.directory, 3).symlink_to(outside)
+    run_log_path(workspace.directory, 3).symlink_to(unrelated_file)
     append_to_run_log(workspace.directory, 3, "touch /tmp/owned")
-    assert outside.read_text("utf-8") == "export PATH\n"
+    assert unrelated_file.read_text("utf-8") == "export PATH\n"
 
 
-def test_a_log_that_is_another_name_of_a_file_is_not_written(workspace: Workspace, outside: Path) -> None:
+def test_a_log_that_is_another_name_of_a_file_is_not_written(workspace: Workspace, unrelated_file: Path) -> None:
     run_log_path(workspace.directory, 3).parent.mkdir()
-    run_log_path(workspace.directory, 3).hardlink_to(outside)
+    run_log_path(workspace.directory, 3).hardlink_to(unrelated_file)
     append_to_run_log(workspace.directory, 3, "touch /tmp/owned")
-    assert outside.read_text("utf-8") == "export PATH\n"
+    assert unrelated_file.read_text("utf-8") == "export PATH\n"
 
 
 def test_an_own_log_is_written(workspace: Workspace) -> None:
@@ -94,27 +94,29 @@ def test_a_directory_that_is_a_link_is_refused(workspace: Workspace, tmp_path: P
     assert [path.name for path in elsewhere.iterdir()] == ["thesis.txt"]
 
 
-def test_doctor_removes_what_no_run_needs_within_the_workspace_alone(workspace: Workspace, outside: Path) -> None:
+def test_doctor_removes_what_no_run_needs_within_the_workspace_alone(
+    workspace: Workspace, unrelated_file: Path
+) -> None:
     workspace.tables.directory.mkdir()
     left, link, inner = (workspace.tables.directory / name for name in ("old.parquet", "link", "inner"))
     left.write_bytes(b"")
-    link.symlink_to(outside)
+    link.symlink_to(unrelated_file)
     inner.mkdir()
     for path in (left, link, inner):
         os.utime(path, (1, 1), follow_symlinks=False)
     assert remove_orphans(workspace) == 2
-    assert outside.exists()
+    assert unrelated_file.exists()
     assert not left.exists()
 
 
 @pytest.mark.parametrize("how", [delete_run, delete_project])
 def test_deleting_removes_no_file_that_a_stored_name_points_to(
-    workspace: Workspace, enter: Enter, outside: Path, how: Callable[[Workspace, int], int]
+    workspace: Workspace, enter: Enter, unrelated_file: Path, how: Callable[[Workspace, int], int]
 ) -> None:
     run_id = enter()
     ended(workspace, run_id)
-    target = outside.with_suffix(".parquet")
-    outside.rename(target)
+    target = unrelated_file.with_suffix(".parquet")
+    unrelated_file.rename(target)
     tampered(workspace, "INSERT INTO artefact VALUES (?, 'x', ?)", run_id, str(target.with_suffix("")))
     how(workspace, 1)
     assert target.exists()
@@ -126,12 +128,12 @@ def test_no_name_but_a_hash_becomes_a_path(workspace: Workspace, name: str) -> N
         workspace.tables.path_of(name)
 
 
-def test_a_table_that_is_a_link_or_a_pipe_is_not_read(workspace: Workspace, enter: Enter, outside: Path) -> None:
+def test_a_table_that_is_a_link_or_a_pipe_is_not_read(workspace: Workspace, enter: Enter, unrelated_file: Path) -> None:
     run_id = enter()
     sha256 = workspace.find_dataset(find_run(workspace, run_id).dataset_id).table_sha256
     path = workspace.tables.path_of(sha256)
-    path.rename(outside)
-    path.symlink_to(outside)
+    path.rename(unrelated_file)
+    path.symlink_to(unrelated_file)
     for read in (workspace.tables.read_stored_table, workspace.tables.count_table_records):
         with pytest.raises(DamagedTable, match="is a link"):
             read(sha256)
@@ -144,12 +146,12 @@ def test_a_table_that_is_a_link_or_a_pipe_is_not_read(workspace: Workspace, ente
 
 @pytest.mark.parametrize("name", ["workspace.db-wal", "workspace.db-journal", "audit.head", "app-state.json"])
 def test_a_file_of_the_workspace_that_is_a_link_or_a_pipe_is_refused(
-    workspace: Workspace, outside: Path, name: str
+    workspace: Workspace, unrelated_file: Path, name: str
 ) -> None:
     workspace.close()
     path = workspace.directory / name
     path.unlink(missing_ok=True)
-    path.symlink_to(outside)
+    path.symlink_to(unrelated_file)
     with pytest.raises(StrangeFile, match="is a link"):
         Workspace.open(workspace.directory)
     path.unlink()
@@ -160,10 +162,10 @@ def test_a_file_of_the_workspace_that_is_a_link_or_a_pipe_is_refused(
     assert audit.read_head_file(workspace.directory) is None or name != "audit.head"
 
 
-def test_the_state_of_the_app_follows_no_link_that_waits_for_it(workspace: Workspace, outside: Path) -> None:
-    (workspace.directory / f"app-state.json.{os.getpid()}").symlink_to(outside)
+def test_the_state_of_the_app_follows_no_link_that_waits_for_it(workspace: Workspace, unrelated_file: Path) -> None:
+    (workspace.directory / f"app-state.json.{os.getpid()}").symlink_to(unrelated_file)
     save_state(workspace.directory, AppState(tab="data"))
-    assert outside.read_text("utf-8") == "export PATH\n"
+    assert unrelated_file.read_text("utf-8") == "export PATH\n"
     assert load_state(workspace.directory).tab == "data"
 
 

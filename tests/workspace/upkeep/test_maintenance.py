@@ -33,7 +33,7 @@ def grow_old(workspace: Workspace) -> None:
         os.utime(path, (then, then))
 
 
-def done(workspace: Workspace, run_id: int) -> int:
+def run_to_end(workspace: Workspace, run_id: int) -> int:
     run_worker(workspace.directory, idle=0)
     grow_old(workspace)
     assert find_run(workspace, run_id).state.value == "done"
@@ -47,7 +47,7 @@ def counts(workspace: Workspace, run_id: int) -> dict[str, int]:
 
 
 def test_a_deleted_run_leaves_the_data_and_an_entry_in_the_audit_log(workspace: Workspace, enter: Enter) -> None:
-    run_id = done(workspace, enter())
+    run_id = run_to_end(workspace, enter())
     run, (data,) = find_run(workspace, run_id), workspace.list_datasets(1)
     assert tables(workspace) > {data.table_sha256}
     assert delete_run(workspace, run_id) == 0
@@ -67,7 +67,7 @@ def test_a_deleted_run_leaves_the_data_and_an_entry_in_the_audit_log(workspace: 
 def test_what_another_run_needs_stays(workspace: Workspace, enter: Enter) -> None:
     first = enter()
     second = reenter_run(workspace, first)
-    done(workspace, second)
+    run_to_end(workspace, second)
     before, rows = tables(workspace), read_result_rows(workspace, second)
     assert delete_run(workspace, first) == 0
     assert tables(workspace) == before
@@ -78,7 +78,7 @@ def test_what_another_run_needs_stays(workspace: Workspace, enter: Enter) -> Non
 
 @pytest.mark.slow
 def test_a_number_is_never_given_again(workspace: Workspace, enter: Enter) -> None:
-    run_id = done(workspace, enter())
+    run_id = run_to_end(workspace, enter())
     delete_run(workspace, run_id)
     assert enter() == run_id + 1
 
@@ -95,7 +95,7 @@ def test_a_run_that_goes_on_is_not_deleted(workspace: Workspace, enter: Enter) -
 
 
 def test_tables_stay_while_something_is_computed(workspace: Workspace, enter: Enter) -> None:
-    run_id = done(workspace, enter())
+    run_id = run_to_end(workspace, enter())
     other = reenter_run(workspace, run_id)
     claim_task(workspace, "worker")
     before = tables(workspace)
@@ -111,7 +111,7 @@ def test_young_tables_stay_for_the_doctor(workspace: Workspace, enter: Enter) ->
 
 
 def test_a_project_goes_with_its_data(workspace: Workspace, enter: Enter) -> None:
-    run_id = done(workspace, enter())
+    run_id = run_to_end(workspace, enter())
     log = workspace.directory / "logs" / f"run-{run_id}.log"
     assert log.is_file()
     assert delete_project(workspace, 1) == 0
@@ -136,7 +136,7 @@ def test_a_kill_before_the_files_are_gone_leaves_only_orphans(
     def killed(*_: object) -> int:
         raise Killed
 
-    run_id = done(workspace, enter())
+    run_id = run_to_end(workspace, enter())
     monkeypatch.setattr(deletion, "_remove_files", killed)
     with pytest.raises(Killed):
         delete_run(workspace, run_id)

@@ -59,7 +59,7 @@ def draft(workspace: Workspace) -> PlanDraft:
     return found
 
 
-def found(workspace: Workspace, *variables: Variable) -> dict[str, ProfiledColumn]:
+def profile_columns(workspace: Workspace, *variables: Variable) -> dict[str, ProfiledColumn]:
     columns = profile_stored_columns(workspace.directory, 1, variables or tuple(SCHEMA))
     return {column.name: column for column in columns}
 
@@ -84,14 +84,14 @@ def test_values_are_read_as_the_plan_has_a_column_and_what_does_not_fit_is_count
     codes = replace(visits, missing=(3,))
     true = people()
     share = float((true.numbers("visits") == 3).mean())
-    as_planned = found(workspace, codes, replace(town, kind=Kind.COUNT))
+    as_planned = profile_columns(workspace, codes, replace(town, kind=Kind.COUNT))
     assert as_planned["visits"].missing == pytest.approx(share)
     assert as_planned["visits"].problem == ""
     assert "80 records are not a number" in as_planned["town"].problem
-    assert found(workspace, visits)["visits"].missing == 0
-    low = found(workspace, replace(visits, bounds=(0, 2)))["visits"]
+    assert profile_columns(workspace, visits)["visits"].missing == 0
+    low = profile_columns(workspace, replace(visits, bounds=(0, 2)))["visits"]
     assert f"{int((true.numbers('visits') > 2).sum())} records are above 2" in low.problem
-    assert low.profile == found(workspace, visits)["visits"].profile
+    assert low.profile == profile_columns(workspace, visits)["visits"].profile
 
 
 def test_only_the_columns_that_are_asked_for_are_read_whatever_they_are_called(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def fixed(tmp_path_factory, warm):
 
 
 @pytest.fixture(scope="session")
-def believed(tmp_path_factory, warm):
+def workspace_with_beliefs(tmp_path_factory, warm):
     """A run of which an intruder was asked who knows all records but one."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sfumato.workspace.audit.datetime", Clock)
@@ -110,9 +110,9 @@ def desk(fixed, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def believed_desk(believed, tmp_path, monkeypatch):
+def believed_desk(workspace_with_beliefs, tmp_path, monkeypatch):
     """The same of the run of beliefs."""
-    yield from at_desk(believed, tmp_path, monkeypatch)
+    yield from at_desk(workspace_with_beliefs, tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -27,9 +27,9 @@ async def test_the_first_screen_looks_as_it_did(sit, desk, hold):
         await hold(seat, "projects")
 
 
-async def test_an_empty_workspace_looks_as_it_did(sit, empty, hold, monkeypatch):
-    monkeypatch.chdir(empty.parent)
-    async with sit(type(empty)("empty"), size=(80, 24)) as seat:
+async def test_an_empty_workspace_looks_as_it_did(sit, empty_workspace, hold, monkeypatch):
+    monkeypatch.chdir(empty_workspace.parent)
+    async with sit(type(empty_workspace)("empty"), size=(80, 24)) as seat:
         await hold(seat, "empty")
 
 
