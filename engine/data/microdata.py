@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..errors import BadInput, EngineError, NotComputable, near_miss_hint
 from ..wording import agreeing_word, count_noun
+from .date_texts import read_dates
 from .distinct_values import count_codes, decode_text_categorical, factorize_column
 from .missing_codes import mask_missing_codes, missing_value_codes
 from .recoding_rules import RecodeRule
@@ -29,6 +30,7 @@ HASHED_AT_ONCE = 1 << 18
 
 SECONDS_OF_DAY = 86_400
 """Seconds."""
+_ISO_DATE = r"\d{4}-\d{2}-\d{2}"
 
 FOUR_DIGIT_YEARS = (-719_162.0, 2_932_897.0)
 """Days from 1970 to the first of the year 1 and to that of the year 10000."""
@@ -382,7 +384,7 @@ def _convert_to_kind(values: pd.Series, variable: Variable, place: str) -> pd.Se
     if variable.kind.has_levels:
         return _convert_levels(values, variable, place)
     if variable.kind is Kind.DATE:
-        return _convert_dates(values, place)
+        return _convert_dates(values, variable, place)
     return _convert_numbers(decode_text_categorical(values), variable, place)
 
 
@@ -454,20 +456,27 @@ def _sort_naturally(levels: list[str]) -> list[str]:
     return sorted(levels, key=lambda level: (numbers[level], level))
 
 
-def _convert_dates(values: pd.Series, place: str) -> pd.Series:
+def _convert_dates(values: pd.Series, variable: Variable, place: str) -> pd.Series:
     """Return a column as dates to the second, in UTC without a zone. Raises BadInput."""
-    if pd.api.types.is_numeric_dtype(values.dtype):
-        values = _to_text(values)
     codes, some = factorize_column(values)
     counts = count_codes(codes, len(some))
-    dates = pd.to_datetime(decode_text_categorical(some), errors="coerce", format="ISO8601", utc=True).dt.tz_localize(
-        None
-    )
+    some = _to_text(some) if pd.api.types.is_numeric_dtype(some.dtype) else decode_text_categorical(some)
+    form = None if pd.api.types.is_datetime64_any_dtype(some.dtype) else variable.date_form
+    if form is None:
+        dates = _read_iso_dates(some)
+    else:
+        texts = some.astype("str")
+        dates = pd.Series(read_dates(texts.tolist(), form))
+        # A file from elsewhere may have the same dates in ISO 8601, which no other form is mistaken for.
+        if (other := dates.isna() & texts.str.match(_ISO_DATE)).any():
+            dates = dates.astype("datetime64[us]").mask(other, _read_iso_dates(texts[other]))
     wrong = int(counts[dates.isna()].sum())
     if wrong:
+        written = variable.format if form is not None else "2019-07-31"
+        hint = "" if form is not None else ', or as format says: format = "dd.mm.yyyy"'
         raise BadInput(
             place,
-            f"{count_noun(wrong, 'record')} {agreeing_word(wrong, 'is', 'are')} not a date; dates are written 2019-07-31",
+            f"{count_noun(wrong, 'record')} {agreeing_word(wrong, 'is', 'are')} not a date; dates are written {written}{hint}",
         )
     whole = dates.astype("datetime64[s]")
     if finer := int(counts[whole != dates].sum()):
@@ -476,6 +485,11 @@ def _convert_dates(values: pd.Series, place: str) -> pd.Series:
             f"{count_noun(finer, 'record')} {agreeing_word(finer, 'has', 'have')} a time finer than a second; round it to seconds, or leave the column out",
         )
     return pd.Series(whole.to_numpy()[codes], index=values.index)
+
+
+def _read_iso_dates(values: pd.Series) -> pd.Series:
+    """Return the moments of values (k,), dates already or ISO 8601, in UTC without a zone; NaT where there is none."""
+    return pd.to_datetime(values, errors="coerce", format="ISO8601", utc=True).dt.tz_localize(None)
 
 
 def _convert_numbers(values: pd.Series, variable: Variable, place: str) -> pd.Series:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from ..errors import BadInput, near_miss_hint
 from .conditions import RecordConstraint
+from .date_forms import DateForm
 from .declaration import Param, Section, declared_params, field_texts, join_place
 from .intervals import SHARE, Range
 
@@ -109,6 +110,7 @@ class Variable(Section):
     title: short description
     design: part of a survey design that it describes
     may_be_missing: whether a value may be missing, even if none is in these data
+    format: form in which the file writes its dates (``date_forms``), and a released text file too; empty for ISO 8601
     """
 
     unwritten: ClassVar[tuple[str, ...]] = ("name",)
@@ -151,6 +153,9 @@ class Variable(Section):
     may_be_missing: Annotated[
         bool, Param("whether a value may be missing, in these data or not; a privacy account asks for it")
     ] = False
+    format: Annotated[
+        str, Param("how its dates are written, if not 2019-07-31: dd.mm.yyyy, m/d/yyyy h:MM AM", parse=str)
+    ] = ""
 
     @property
     def lower(self) -> float | None:
@@ -184,6 +189,13 @@ class Variable(Section):
                 f"{place}.levels",
                 f'a binary variable has 2 levels, not {len(self.levels)}; use kind = "categorical"',
             )
+        if self.format:
+            _check_format(self.format, self.kind, f"{place}.format")
+
+    @property
+    def date_form(self) -> DateForm | None:
+        """Return the form in which its dates are written; None for ISO 8601 and for other variables."""
+        return DateForm.parse(self.format) if self.format and self.kind is Kind.DATE else None
 
     def to_table(self) -> dict[str, Any]:
         """Return the recipe's table, which ``from_table`` reads back to an equal variable."""
@@ -208,6 +220,16 @@ def _check_bounds(bounds: tuple[float | None, float | None], kind: Kind, place: 
         raise BadInput(place, f"the smallest value allowed, {low:g}, is above the largest, {high:g}")
     if kind is Kind.COUNT and low is not None and low < 0:
         raise BadInput(place, f"a count cannot be {low:g}; start at 0")
+
+
+def _check_format(text: str, kind: Kind, place: str) -> None:
+    """Raise BadInput where a format is no form of a date, or the variable is no date."""
+    if kind is not Kind.DATE:
+        raise BadInput(place, f"only dates have one, this variable is {kind}; leave it out")
+    try:
+        DateForm.parse(text)
+    except ValueError as error:
+        raise BadInput(place, str(error)) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ def preview_text(file: str, format_settings: Mapping[str, Any], selection: Impor
 def _columns_table(columns: Sequence[ColumnProfile]) -> DisplayTable:
     """Return the columns of a file as a table, with titles where any column has one."""
     lines = [
-        [p.variable.name, p.variable.kind.value, "left out" if not p.is_included else "?" if p.question else "", f"{p.missing:,}", f"{p.distinct:,}", replace_unprintable(p.variable.title)]
+        [p.variable.name, f"{p.variable.kind} {p.variable.format}".strip(), "left out" if not p.is_included else "?" if p.question else "", f"{p.missing:,}", f"{p.distinct:,}", replace_unprintable(p.variable.title)]
         for p in columns
     ]  # fmt: skip
     titled = any(p.variable.title for p in columns)

@@ -158,7 +158,11 @@ def add_selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--leave-out", multiple=True, metavar="COLUMN", help="Leave this column out. Repeatable."),
         click.option("--keep", multiple=True, metavar="COLUMN", help="Bring it in though it may be an identifier."),
         click.option(
-            "--as", "kinds", multiple=True, metavar="COLUMN=KIND", help="Say a column's kind: zip=categorical."
+            "--as",
+            "kinds",
+            multiple=True,
+            metavar="COLUMN=KIND",
+            help="Say a column's kind, of dates their form: zip=categorical, born=date:dd.mm.yyyy.",
         ),
     )
     for option in reversed(options):

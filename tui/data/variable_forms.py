@@ -91,6 +91,7 @@ def variable_fields(variable: Variable, profile: DistributionProfile | None = No
         _recipe_field("labels", table),
         _recipe_field("missing", table),
         _recipe_field("may_be_missing", table, words=("true",)),
+        _recipe_field("format", table),
         _recipe_field("title", table),
         _recipe_field("design", table, words=tuple(DesignPart)),
     ]

@@ -147,6 +147,7 @@ def _column_field(column: PublishedColumn, own: str, file: WrittenFile) -> dict[
         "@id": _quoted_id(own, column.name),
         "name": column.name,
         "description": f"{title}{column.treatment}{levels}",
-        "dataType": TYPES.get(column.variable.kind, "sc:Text"),
+        # tools read texts of this type as ISO 8601, or with the month first
+        "dataType": "sc:Text" if column.date_format else TYPES.get(column.variable.kind, "sc:Text"),
         "source": {"fileObject": {"@id": file.name}, "extract": {"column": column.name}},
     }

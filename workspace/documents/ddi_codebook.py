@@ -87,6 +87,7 @@ def _variable_element(about: ReleaseDescription, column: PublishedColumn, number
         "varFormat",
         type="character" if kind.has_levels or kind is Kind.DATE else "numeric",
         category="date" if kind is Kind.DATE else None,
+        formatname=column.date_format or None,
     )
     return element(
         "var",

@@ -44,12 +44,14 @@ class PublishedColumn:
     variable: its declaration
     treatment: how its values were made, in words
     categories: the levels that occur
+    date_format: form in which the files write its dates, where they are text and it is not that of ISO 8601
     """
 
     name: str
     variable: Variable
     treatment: str
     categories: tuple[PublishedLevel, ...]
+    date_format: str = ""
 
 
 @dataclass(frozen=True)
@@ -141,11 +143,11 @@ def _published_columns(dossier: ReleaseDossier) -> list[PublishedColumn]:
             PublishedLevel(stands[level], names.get(level, level), level if level in names and not coded else "")
             for level in own
         )
-        columns.append(
-            PublishedColumn(
-                _cell_text(variable.name, plain), variable, _treatment_text(dossier, variable.name), categories
-            )
-        )
+        treatment = _treatment_text(dossier, variable.name)
+        date_format = variable.format if plain and variable.date_form is not None else ""
+        if date_format:
+            treatment += f"; dates are written {date_format}"
+        columns.append(PublishedColumn(_cell_text(variable.name, plain), variable, treatment, categories, date_format))
     return columns
 
 

@@ -12,8 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from sfumato.engine.data.date_forms import DateForm
 from sfumato.engine.data.schema import Kind, Role, Variable
 
+from .date_votes import DateVote, NearlyDates, is_named_as_birth, vote_on_dates
 from .number_signs import write_padded_digits
 
 if TYPE_CHECKING:
@@ -41,7 +43,10 @@ MAX_SIGN_LENGTH = 24
 MAX_SIGN_SHARE = 0.3
 """Largest share of the records with a value that signs among numbers may have."""
 SUPPRESSED = "*"
+DAY_AND_MONTH = (("day", "month", "year"), ("month", "day", "year"))
+"""Orders of dates whose days and months may be mistaken for each other."""
 NO_VALUE = "no record has a value"
+BIRTH_QUESTION = "full dates of birth single people out; --leave-out {name}, or --keep {name} to have them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,8 @@ class ColumnProfile:
     exclusion_reasons: why the column does not enter the project: it may be an identifier, has no value, or is not
         wanted
     question: the other reading of its values that remains, and the option that chooses it; empty where there is none
-    signs: texts among its values that are taken for missing values, unless the owner says that it has levels
+    signs: values that are taken for missing values, unless the owner says that it has levels
+    other_formats: other forms that all its dates fit, in another order of day, month and year
     """
 
     variable: Variable
@@ -62,7 +68,8 @@ class ColumnProfile:
     distinct: int
     exclusion_reasons: tuple[str, ...] = ()
     question: str = ""
-    signs: tuple[str, ...] = ()
+    signs: tuple[str | float, ...] = ()
+    other_formats: tuple[str, ...] = ()
 
     @property
     def is_included(self) -> bool:
@@ -75,10 +82,44 @@ def profile_columns(raw: RawTable) -> list[ColumnProfile]:
     from .raw_tables import ColumnDescription
 
     about = raw.descriptions
-    return [
+    found = [
         _profile_column(name, values, about.get(name, ColumnDescription()))
         for name, values in raw.iterate_columns(raw.names)
     ]
+    return _settle_date_orders(found)
+
+
+def _settle_date_orders(columns: Sequence[ColumnProfile]) -> list[ColumnProfile]:
+    """Read days and months that may be either in the order of the file's other dates, and ask about them."""
+    sure = {
+        order
+        for column in columns
+        if not column.other_formats and (order := _order_of_parts(column.variable.date_form)) in DAY_AND_MONTH
+    }
+    found = []
+    for column in columns:
+        variable = column.variable
+        if not column.other_formats:
+            found.append(column)
+            continue
+        formats = (variable.format, *column.other_formats)
+        told = [text for text in formats if _order_of_parts(DateForm.parse(text)) in sure] if len(sure) == 1 else []
+        first, *others = sorted(formats, key=lambda text: text not in told)
+        as_others = ", as the file's other dates are" if told else ""
+        options = " or ".join(f"--as {variable.name}=date:{text}" for text in others)
+        asked = f"read as {first}{as_others}, which other orders fit too: {options}"
+        question = "; ".join(filter(None, (asked, column.question.replace(variable.format, first))))
+        found.append(
+            replace(column, variable=replace(variable, format=first), other_formats=tuple(others), question=question)
+        )
+    return found
+
+
+def _order_of_parts(form: DateForm | None) -> tuple[str, ...]:
+    """Return the order of day, month and year in a form; empty without one, or where the month is a word."""
+    if form is None or {"MON", "Mon", "mon"} & set(form.tokens):
+        return ()
+    return tuple(part for part in form.parts if part in ("day", "month", "year"))
 
 
 def records_with_missing(raw: RawTable, columns: Sequence[ColumnProfile]) -> NDArray[np.bool_]:
@@ -109,6 +150,9 @@ def _profile_column(name: str, values: pd.Series, about: ColumnDescription) -> C
     codes = (*about.missing, *_no_answer_codes(present, about))
     if len(codes) > len(about.missing):
         present = mask_missing_codes(values, replace(as_read, missing=codes)).dropna()
+    dates = None if about.labels else vote_on_dates(name, present, times)
+    if isinstance(dates, DateVote):
+        return _profile_dates(name, present, times, replace(as_read, missing=codes, title=about.title), records, dates)
     signs = () if about.labels else _signs_of_no_value(present, times)
     if signs:
         codes = (*codes, *signs)
@@ -132,14 +176,55 @@ def _profile_column(name: str, values: pd.Series, about: ColumnDescription) -> C
         question = f"digits of one length are read as codes; --as {name}=count reads them as numbers"
         return ColumnProfile(replace(variable, kind=kind), missing, distinct, question=question)
     question = _remaining_question(name, present, kind, having)
-    if signs:
-        shown = ", ".join(f'"{sign}"' for sign in signs)
-        levels = " and the rest for numbers" if kind in (Kind.COUNT, Kind.CONTINUOUS) else ""
-        verb, noun, them = (
-            ("is", "a missing value", "it a level") if len(signs) == 1 else ("are", "missing values", "them levels")
+    if isinstance(dates, NearlyDates):
+        question = (
+            f"all values but {dates.others:,} are dates written {dates.form.text}; it is a date once the file's others are "
+            "corrected, or missing"
         )
-        question = f"{shown} {verb} taken for {noun}{levels}; --as {name}=categorical makes {them}"
+    if kind is Kind.DATE and is_named_as_birth(name):
+        question = BIRTH_QUESTION.format(name=name)
+    if signs:
+        rest = " and the rest for numbers" if kind in (Kind.COUNT, Kind.CONTINUOUS) else ""
+        question = _question_of_signs(name, signs, rest)
     return ColumnProfile(variable, missing, distinct, question=question, signs=signs)
+
+
+def _question_of_signs(name: str, signs: Sequence[str | float], rest: str) -> str:
+    """Return what is said about texts that are taken for missing values, and about the ``rest``."""
+    shown = ", ".join(f'"{sign}"' for sign in signs)
+    verb, noun, them = (
+        ("is", "a missing value", "it a level") if len(signs) == 1 else ("are", "missing values", "them levels")
+    )
+    return f"{shown} {verb} taken for {noun}{rest}; --as {name}=categorical makes {them}"
+
+
+def _profile_dates(
+    name: str,
+    present: pd.Series,
+    times: NDArray[np.intp] | None,
+    variable: Variable,
+    records: int,
+    dates: DateVote,
+) -> ColumnProfile:
+    """Return the profile of a column whose values have voted to be dates."""
+    if dates.signs:
+        present = present[~present.isin(dates.signs)]
+    having = len(present) if times is None else int(times[present.index].sum())
+    variable = replace(variable, kind=Kind.DATE, format=dates.format, missing=(*variable.missing, *dates.signs))
+    questions = [
+        *([_question_of_signs(name, dates.signs, " and the rest for dates")] if dates.signs else []),
+        *dates.questions,
+        *([BIRTH_QUESTION.format(name=name)] if is_named_as_birth(name) else []),
+    ]
+    other = tuple(form.text for form in dates.other_forms)
+    return ColumnProfile(
+        variable,
+        records - having,
+        int(present.nunique()),
+        question="; ".join(questions),
+        signs=dates.signs,
+        other_formats=other,
+    )
 
 
 def _signs_of_no_value(present: pd.Series, times: NDArray[np.intp] | None) -> tuple[str, ...]:

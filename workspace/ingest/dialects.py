@@ -18,6 +18,7 @@ from typing import Any
 from sfumato.engine.recipe.text_format import DELIMITERS, TextFormat
 from sfumato.engine.wording import count_noun
 
+from .date_votes import looks_like_date
 from .number_signs import WHOLE_NUMBER, detect_number_signs, looks_like_number
 
 SAMPLE_BYTES = 1 << 18
@@ -366,11 +367,7 @@ def _regularity_score(rows: list[list[str]]) -> float:
 
 def _has_known_type(cell: str) -> bool:
     """Return whether a cell is empty, a missing code, a number, a date or plain words."""
-    return (
-        not cell
-        or cell in MISSING_WORDS
-        or bool(looks_like_number(cell) or _DATE_PATTERN.fullmatch(cell) or _WORD_PATTERN.fullmatch(cell))
-    )
+    return not cell or cell in MISSING_WORDS or bool(_is_number_or_date(cell) or _WORD_PATTERN.fullmatch(cell))
 
 
 def _preamble_rows(rows: list[list[str]]) -> int:
@@ -539,7 +536,12 @@ def number_repeated_names(header: Sequence[str]) -> list[str]:
 
 def _is_number_or_date(cell: str) -> bool:
     """Return whether a cell writes a number under any signs, or a date."""
-    return looks_like_number(cell) or bool(_DATE_PATTERN.fullmatch(cell))
+    return looks_like_number(cell) or _is_date(cell)
+
+
+def _is_date(cell: str) -> bool:
+    """Return whether a cell writes a date or a time of day."""
+    return bool(_DATE_PATTERN.fullmatch(cell)) or looks_like_date(cell)
 
 
 def _detect_missing_codes(
@@ -591,9 +593,7 @@ def _outlying_code(column: Sequence[str], name: str) -> str:
 def _detect_number_signs(columns: Sequence[Sequence[str]], codes: Iterable[str]) -> tuple[SettingReason, SettingReason]:
     """Choose the decimal and thousands signs under which most numeric columns can be read, the plainest of equals."""
     texts = [[cell for cell in column if cell and cell not in codes] for column in columns]
-    found = detect_number_signs(
-        [column for column in texts if not any(_DATE_PATTERN.fullmatch(cell) for cell in column)]
-    )
+    found = detect_number_signs([column for column in texts if not any(map(_is_date, column))])
     if found is None:
         return SettingReason("decimal", ".", "no number has one"), SettingReason("thousands", "", "no number has them")
     why = f"so {found.n_read} of {found.columns} columns with signs in their numbers can be read"

@@ -32,8 +32,8 @@ UNPARSED_MESSAGE = "a quotation mark is opened and not closed, or a row is longe
 
 
 def columns_with_levels(schema: Schema | None) -> set[str]:
-    """Return the columns that stay text because the schema gives them levels."""
-    return {v.name for v in schema if v.kind.has_levels} if schema is not None else set()
+    """Return the columns that stay text because the schema gives them levels, or says how their dates are written."""
+    return {v.name for v in schema if v.kind.has_levels or v.format} if schema is not None else set()
 
 
 def read_header(

@@ -10,10 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sfumato.engine.data.date_forms import DateForm
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema
 from sfumato.engine.errors import BadInput, near_miss_hint
 
 from ..ingest.columns import ColumnProfile, profile_columns, records_with_missing
+from ..ingest.date_votes import ISO_FORMATS
 from ..ingest.dialects import DetectedFormat, detect_text_format
 from ..plan.drafts import draft_of_import, find_draft, inline_toml, store_draft, store_missing_counts
 from ..store.workspace import Workspace
@@ -36,7 +38,7 @@ class ImportSelection:
     only: the only columns to import, if any are named
     leave_out: columns to leave out
     keep: columns to import although they may be identifiers
-    kinds: ``COLUMN=KIND`` of columns whose kind the owner of the file says
+    kinds: ``COLUMN=KIND`` of columns whose kind the owner of the file says, with the form of a date: ``COLUMN=date:FORM``
     """
 
     sheet: str = ""
@@ -70,17 +72,24 @@ class ImportSelection:
                     raise BadInput(option, f'no column "{name}"{near_miss_hint(name, names)}')
         return tuple(self._apply_to_column(column, kinds) for column in columns)
 
-    def _kinds_by_column(self) -> dict[str, Kind]:
-        """Return the kinds that the owner says, by column. Raises BadInput for what is no kind."""
+    def _kinds_by_column(self) -> dict[str, tuple[Kind, str]]:
+        """Return the kinds that the owner says, by column, each with the form of a date or "".
+
+        Raises BadInput for what is no kind.
+        """
         found = {}
         for text in self.kinds:
-            name, sign, kind = text.rpartition("=")
-            if not sign or kind not in set(Kind):
+            name, sign, said = text.rpartition("=")
+            kind, colon, form = said.partition(":")
+            if not sign or kind not in set(Kind) or (colon and kind != Kind.DATE):
                 raise BadInput("--as", f'"{text}" is not COLUMN=KIND; kinds are {", ".join(Kind)}')
-            found[name] = Kind(kind)
+            try:
+                found[name] = Kind(kind), DateForm.parse(form).text if colon else ""
+            except ValueError as error:
+                raise BadInput("--as", str(error)) from None
         return found
 
-    def _apply_to_column(self, column: ColumnProfile, kinds: Mapping[str, Kind]) -> ColumnProfile:
+    def _apply_to_column(self, column: ColumnProfile, kinds: Mapping[str, tuple[Kind, str]]) -> ColumnProfile:
         """Return the column as selected: left out with a reason, kept although it may identify, or unchanged."""
         name, role = column.variable.name, column.variable.role
         if name in self.leave_out or (self.only and name not in self.only):
@@ -88,10 +97,13 @@ class ImportSelection:
         if (name in self.keep or name in kinds) and role is Role.IDENTIFIER:
             column = replace(column, variable=replace(column.variable, role=Role.OTHER), exclusion_reasons=())
         if name in kinds:
+            kind, form = kinds[name]
             codes = column.variable.missing
-            if kinds[name].has_levels:
+            if kind.has_levels:
                 codes = tuple(code for code in codes if code not in column.signs)
-            column = replace(column, variable=replace(column.variable, kind=kinds[name], missing=codes), question="")
+            form = form or (column.variable.format if kind is Kind.DATE else "")
+            changed = replace(column.variable, kind=kind, missing=codes, format="" if form in ISO_FORMATS else form)
+            column = replace(column, variable=changed, question="", other_formats=())
         return replace(column, question="") if name in self.keep else column
 
 

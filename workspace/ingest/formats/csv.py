@@ -13,6 +13,8 @@ from ..file_formats import FileFormat, OutputTable, ReadRequest, readable_format
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sfumato.engine.data.schema import Variable
+
     from ..raw_tables import RawTable
     from ..sources import SourceFile
 
@@ -51,7 +53,8 @@ def write_csv_file(out: OutputTable) -> bytes:
         raise NotReleased(
             "the names of two variables differ only by characters that a CSV file does not show; choose another --format"
         )
-    plain = pd.DataFrame({name: _neutralise_formulas(frame[name], str(name)) for name in frame}, copy=False).rename(
+    cells = {name: _date_texts(frame[name], out.variables[str(name)]) for name in frame}
+    plain = pd.DataFrame({name: _neutralise_formulas(cells[name], str(name)) for name in frame}, copy=False).rename(
         columns=plain_cell
     )
     # pandas drops the time of day where a whole chunk has none, so the size of chunks is part of the bytes;
@@ -61,6 +64,22 @@ def write_csv_file(out: OutputTable) -> bytes:
         some = plain.iloc[rows].to_csv(index=False, header=not rows.start, lineterminator="\n", chunksize=at_once)
         sink.write(some.encode())
     return sink.getvalue()
+
+
+def _date_texts(values: pd.Series, variable: Variable) -> pd.Series:
+    """Return a column with its dates as texts of the form that the variable declares; another column unchanged."""
+    import numpy as np
+    import pandas as pd
+
+    form = variable.date_form
+    if form is None or not pd.api.types.is_datetime64_any_dtype(values.dtype):
+        return values
+    from sfumato.engine.data.date_texts import write_dates
+
+    codes, moments = pd.factorize(values)
+    # the code -1 of a missing value selects the last
+    texts = np.array([*write_dates(moments.to_numpy(), form), None], dtype=object)
+    return pd.Series(texts[codes], index=values.index)
 
 
 def _neutralise_formulas(values: pd.Series, name: str) -> pd.Series:
