@@ -264,7 +264,7 @@ def microdata_from_table(
         check_reserved_names(wanted.names)
         check_holdout_column(raw, schema, data)
         check_columns(raw.names, wanted)
-        whole = _records_kept_by_policy(raw, wanted, data.missing, origin)
+        whole, missing_counts = _records_kept_by_policy(raw, wanted, data, origin)
         records = int(whole.sum())
         if not records:
             raise no_records_error(raw.records)
@@ -289,8 +289,15 @@ def microdata_from_table(
             # else levels that no sampled record has would tell of records outside the sample
             found = {name: conform_sampled_values(values, wanted[name]) for name, values in found.items()}
         frame = pd.DataFrame(found, copy=False)
-        dropped = raw.records - records
-        everything = Microdata(wanted, frame, origin, dropped, kinds=pd.DataFrame(kinds) if kinds else None)
+        everything = Microdata(
+            wanted,
+            frame,
+            origin,
+            raw.records - records,
+            raw.records,
+            missing_counts,
+            kinds=pd.DataFrame(kinds) if kinds else None,
+        )
         if data.holdout is not None:
             everything = split_off_controls(everything, schema, source.sha256, data, seed, key)
         return everything if data.screen is None else draw_screening_records(everything, source.sha256, data, seed, key)
@@ -301,19 +308,23 @@ def _select_rows(values: pd.Series, chosen: list[int] | None) -> pd.Series:
     return values if chosen is None else values.iloc[chosen].reset_index(drop=True)
 
 
-def _records_kept_by_policy(raw: RawTable, wanted: Schema, policy: MissingPolicy, origin: Origin) -> NDArray[np.bool_]:
-    """Mark the records (n,) that the missing-value policy keeps. Raises BadInput where it refuses some."""
+def _records_kept_by_policy(
+    raw: RawTable, wanted: Schema, data: DataSource, origin: Origin
+) -> tuple[NDArray[np.bool_], dict[str, int]]:
+    """Mark the records (n,) that the missing-value policy keeps, and count the values that the others lack, by variable.
+
+    Raises BadInput where it refuses some.
+    """
     lacking = np.zeros(raw.records, dtype=np.bool_)
-    if policy is MissingPolicy.KEEP:
-        return ~lacking
+    names = data.complete_cases if data.missing is MissingPolicy.KEEP else wanted.names
     counts = {}
-    for name, values in raw.iterate_columns(wanted.names):
+    for name, values in raw.iterate_columns(names):
         absent = mask_missing_codes(values, wanted[name]).isna().to_numpy()
         counts[name] = int(absent.sum())
         lacking |= absent
-    if policy is MissingPolicy.REFUSE and lacking.any():
+    if data.missing is MissingPolicy.REFUSE and lacking.any():
         worst = max(counts, key=lambda name: counts[name])
         # conforming the column with most missing values raises the message for all callers
         ((_, values),) = raw.iterate_columns([worst])
-        conform_to_schema(values.to_frame(worst), Schema((wanted[worst],)), policy, origin)
-    return ~lacking
+        conform_to_schema(values.to_frame(worst), Schema((wanted[worst],)), data.missing, origin)
+    return ~lacking, counts if lacking.any() else {}
