@@ -15,6 +15,7 @@ from sfumato.engine.errors import BadInput, near_miss_hint
 
 from ..ingest.columns import ColumnProfile, profile_columns, records_with_missing
 from ..ingest.dialects import DetectedFormat, detect_text_format
+from ..ingest.file_formats import format_of_suffix
 from ..plan.drafts import draft_of_import, find_draft, inline_toml, store_draft, store_missing_counts
 from ..store.workspace import Workspace
 
@@ -113,7 +114,7 @@ class ImportResult:
     dropped: records that were left out for a missing value
     columns: its columns
     recipe: a recipe to start from, in TOML
-    detection: how its text was read
+    detection: how its text or sheet was read; None for a format that defines it
     notes: remarks on how it was read
     """
 
@@ -161,17 +162,15 @@ def preview_file(
 def read_source(
     source: SourceFile, format_settings: Mapping[str, Any], selection: ImportSelection
 ) -> tuple[RawTable, DetectedFormat | None]:
-    """Return the table of a file and how its text was read: as detected, except for the ``format_settings``.
+    """Return the table of a file and how its text or sheet was read: as detected, except for the ``format_settings``.
 
     Raises BadInput.
     """
-    from sfumato.engine.recipe.text_format import TextFormat
-
     from ..ingest.files import is_text_source, read_table
 
     if not is_text_source(source):
-        form = TextFormat.from_table(format_settings) if format_settings else None
-        return read_table(source, place="FILE", form=form, sheet=selection.sheet), None
+        raw = read_table(source, place="FILE", sheet=selection.sheet, given_keys=format_settings)
+        return raw, raw.detection
     head = source.head
     detection = detect_text_format(head, format_settings, source.text_class, source.tail)
     # Text has no NUL, except in encodings of 16 and 32 bits: such a file is of another kind than its name says.
@@ -249,7 +248,10 @@ def draft_recipe(data: DataSource, title: str, columns: Sequence[ColumnProfile],
         lines.append(f'missing = "keep"               # {few}, a value of its own; "drop" leaves them out')
     if data.format is not None:
         lines += ["", "[data.format]                  # how the file is read, as its first lines show"]
-        lines += [f"{key} = {inline_toml(value)}" for key, value in data.format.to_table().items()]
+        # a sheet has no separator
+        unsaid = {"delimiter"} if format_of_suffix(data.file).has_sheets else set()
+        keys = {key: value for key, value in data.format.to_table().items() if key not in unsaid}
+        lines += [f"{key} = {inline_toml(value)}" for key, value in keys.items()]
     lines += ["", "[variables]                    # give each a role: quasi_identifier, sensitive, or other"]
     for column in columns:
         variable = column.variable
