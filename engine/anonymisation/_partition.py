@@ -66,8 +66,8 @@ def require_complete(data: Microdata, names: Sequence[str], place: str) -> None:
         if missing := int(data.missing_mask(name).sum()):
             raise BadInput(
                 f"{place}.quasi_identifiers",
-                f'{missing:,} of {len(data):,} records have no value of "{name}"; say missing = "drop" under [data], or '
-                "leave the variable out",
+                f'{missing:,} of {len(data):,} records have no value of "{name}"; say missing = "keep" and '
+                f'complete_cases = ["{name}"] under [data] to drop them, or leave the variable out',
             )
 
 

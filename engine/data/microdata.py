@@ -47,6 +47,9 @@ class Microdata:
         its values. Record i of a partially synthetic table is record i of the confidential one
     origin: whether the table is confidential, synthetic or anonymised
     dropped: number of records that the missing-value policy removed
+    file_records: number of the file's records before any was dropped, sampled or held out; 0 where it is not known
+    missing_counts: how many of these lack a value, by variable of which each kept record has one; a record counts for
+        each value that it lacks. Empty where none was dropped
     classes: equivalence class of each *confidential* record of an anonymised table, -1 where it was suppressed, (n,);
         the other records are in their order. None for any other table
     generalised: variables that contain labels of intervals or tree nodes, which only ``frame`` provides
@@ -65,6 +68,8 @@ class Microdata:
     frame: pd.DataFrame
     origin: Origin = "confidential"
     dropped: int = 0
+    file_records: int = 0
+    missing_counts: Mapping[str, int] = field(default_factory=dict)
     classes: NDArray[np.int64] | None = None
     generalised: frozenset[str] = frozenset()
     linked: bool = True
@@ -76,6 +81,23 @@ class Microdata:
 
     def __len__(self) -> int:
         return len(self.frame)
+
+    @property
+    def complete_share(self) -> float:
+        """Return the share of the file's records that the missing-value policy kept, whether sampled or not."""
+        # Without the number of the file's records, these records are all that were kept.
+        return 1 - self.dropped / (self.file_records or max(1, len(self) + self.dropped))
+
+    def dropped_after(self, earlier: Microdata) -> Microdata:
+        """Return the same records, which were left of those of ``earlier``, with the records counted that it dropped."""
+        if not earlier.dropped:
+            return self
+        # a variable that both lack is counted by each
+        names = {**earlier.missing_counts, **self.missing_counts}
+        counts = {name: earlier.missing_counts.get(name, 0) + self.missing_counts.get(name, 0) for name in names}
+        return replace(
+            self, dropped=earlier.dropped + self.dropped, file_records=earlier.file_records, missing_counts=counts
+        )
 
     def with_weights(self, weights: NDArray[np.float64]) -> Microdata:
         """Return the same records with these weights (n,).
@@ -304,12 +326,14 @@ def conform_to_schema(
     origin: Origin = "confidential",
     place: str = "variables",
     tags: pd.DataFrame | None = None,
+    complete_cases: Sequence[str] = (),
 ) -> Microdata:
     """Return microdata of the schema's variables from a frame as it was read.
 
     Missing codes become missing values, the policy is applied, and each column is converted to its kind, however its
     values are written (``sfumato.engine.data.spelling``). ``tags``, of the same index, give the kind of missing value
-    of cells that the frame has no value in. Raises BadInput that names the column, the rule and how many records break
+    of cells that the frame has no value in. A policy that keeps missing values drops records without a value of
+    ``complete_cases``. Raises BadInput that names the column, the rule and how many records break
     it, never a value.
     """
     raw = raw.set_axis([str(name) for name in raw.columns], axis=1)
@@ -317,8 +341,15 @@ def conform_to_schema(
     coded = pd.DataFrame({v.name: mask_missing_codes(raw[v.name], v) for v in schema}, index=raw.index)
     missing = coded.isna()
     kept = policy is MissingPolicy.KEEP and origin == "confidential"
+    required = missing[list(complete_cases)]
+    if policy is MissingPolicy.KEEP and required.to_numpy().any():
+        whole = ~required.any(axis=1)
+        if not whole.any():
+            raise no_records_error(len(raw))
+        found = conform_to_schema(raw[whole], schema, policy, origin, place, None if tags is None else tags[whole])
+        return replace(found, **_dropping_record(required))
     kinds = missing_value_codes(raw, schema, tags) if kept else None
-    dropped = 0
+    dropped: dict[str, Any] = {}
     if policy is not MissingPolicy.KEEP and missing.to_numpy().any():
         if policy is MissingPolicy.REFUSE:
             name = missing.sum().idxmax()
@@ -327,14 +358,19 @@ def conform_to_schema(
                 f'{int(missing[name].sum()):,} of {len(raw):,} records have no value; say missing = "drop" under [data] '
                 'to leave such records out, missing = "keep" to treat missing as a value, or leave the column out',
             )
-        whole = ~missing.any(axis=1)
-        dropped = int((~whole).sum())
-        coded = coded[whole]
+        dropped = _dropping_record(missing)
+        coded = coded[~missing.any(axis=1)]
     if not len(coded):
-        raise no_records_error(dropped)
+        raise no_records_error(dropped.get("dropped", 0))
     coded = coded.reset_index(drop=True)
     columns = {v.name: _convert_present(coded[v.name], v, f"{place}.{v.name}") for v in schema}
-    return Microdata(schema, pd.DataFrame(columns), origin, dropped, kinds=kinds)
+    return Microdata(schema, pd.DataFrame(columns), origin, kinds=kinds, **dropped)
+
+
+def _dropping_record(missing: pd.DataFrame) -> dict[str, Any]:
+    """Return what ``Microdata`` records of dropping each record (n,) that lacks one of k values, from the mask (n, k)."""
+    counts = {str(name): int(count) for name, count in missing.sum().items()}
+    return {"dropped": int(missing.any(axis=1).sum()), "file_records": len(missing), "missing_counts": counts}
 
 
 def no_records_error(dropped: int) -> BadInput:

@@ -28,7 +28,10 @@ def _draft_offer(case: Case) -> Offer | None:
     """Offer the measure for an anonymised table; None for other plans."""
     if case.want != "anonymisation":
         return None
-    return Offer("how many records are left", limits=(OfferedLimit("share", "min", LIMIT.least, LIMIT.source),))
+    # Of the file's records: a person who was dropped for a missing value is as absent as one who was suppressed.
+    return Offer(
+        "how many records of the file are left", limits=(OfferedLimit("file_share", "min", LIMIT.least, LIMIT.source),)
+    )
 
 
 @measure_method(
@@ -46,9 +49,25 @@ def _draft_offer(case: Case) -> Offer | None:
             quality=QualityOutput(scores="table", limit=LIMIT),
             label=Label(
                 "Records that are not suppressed",
-                "Of the records, {value} are released and not suppressed.",
+                "Of the records that the run uses, {value} are released and not suppressed.",
                 "Higher is better; at 100 % no record is suppressed.",
                 "Too many records are suppressed.",
+                COARSENING,
+            ),
+        ),
+        Output(
+            "file_share",
+            "records of the file, of those that meet its condition, that are neither dropped for a missing value nor "
+            "suppressed; a sample counts as all that it was drawn of",
+            "high",
+            "share",
+            range=SHARE,
+            short="of the file",
+            label=Label(
+                "Records of the file in the release",
+                "Of the file's records, {value} are neither dropped for a missing value nor suppressed.",
+                "Higher is better; at 100 % no record of the file is left out.",
+                "Too many people of the file are not in the release.",
                 COARSENING,
             ),
         ),
@@ -56,10 +75,11 @@ def _draft_offer(case: Case) -> Offer | None:
 )
 @drafts(_draft_offer)
 def non_suppressed(confidential: Microdata, released: Microdata, spec: NonSuppressedSpec, run: Run) -> Measure:
-    """Measure the share of records that are not suppressed, PCTNS = |A| / |O|."""
+    """Measure the share of records that are not suppressed, PCTNS = |A| / |O|, also of the file's records."""
     if len(released) > len(confidential):
         raise NotComputable(
             f"the release has {count_noun(len(released), 'record')}, more than the {len(confidential):,} of the original"
         )
     # Two counts: the records need not be linked.
-    return Measure((Estimate("share", len(released) / len(confidential)),))
+    share = len(released) / len(confidential)
+    return Measure((Estimate("share", share), Estimate("file_share", share * confidential.complete_share)))

@@ -67,6 +67,13 @@ class DataSource(Section):
         ),
     ] = None
     rows: Annotated[str, Param('what the records are, in the plural, such as "person-years"; left out, people')] = ""
+    complete_cases: Annotated[
+        tuple[str, ...],
+        Param(
+            'variables of which each record must have a value, with missing = "keep": other records are dropped',
+            names="variables",
+        ),
+    ] = ()
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> DataSource:
@@ -79,8 +86,8 @@ class DataSource(Section):
         return self.sample is not None or self.screen is not None or isinstance(self.holdout, int | float)
 
     def check_variables(self, schema: Schema) -> None:
-        """Raise BadInput where the column of the controls is a variable too, or a variable may be missing although
-        missing values never stay.
+        """Raise BadInput where the column of the controls is a variable too, a variable may be missing although missing
+        values never stay, or ``complete_cases`` names what is no variable or changes nothing.
         """
         for variable in schema:
             if variable.may_be_missing and self.missing is not MissingPolicy.KEEP:
@@ -88,6 +95,13 @@ class DataSource(Section):
                     f"variables.{variable.name}.may_be_missing",
                     f'no record lacks a value with missing = "{self.missing}"; write missing = "keep" under [data], or leave it out',
                 )
+        for name in self.complete_cases:
+            schema.require_variable(name, "data.complete_cases")
+        if self.complete_cases and self.missing is not MissingPolicy.KEEP:
+            raise BadInput(
+                "data.complete_cases",
+                f'changes nothing with missing = "{self.missing}", which is about every variable; write missing = "keep", or leave it out',
+            )
         if isinstance(self.holdout, str) and self.holdout in schema:
             raise BadInput(
                 f"variables.{self.holdout}",

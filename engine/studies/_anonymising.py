@@ -48,7 +48,7 @@ def require_present(data: Microdata, names: Sequence[str], place: str) -> None:
         if missing := int(data.missing_mask(name).sum()):
             raise BadInput(
                 place,
-                f'{count_noun(missing, "record")} {agreeing_word(missing, "has", "have")} no value of "{name}"; say missing = "drop" under [data]',
+                f'{count_noun(missing, "record")} {agreeing_word(missing, "has", "have")} no value of "{name}"; say missing = "keep" and complete_cases = ["{name}"] under [data] to drop them',
             )
 
 

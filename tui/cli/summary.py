@@ -59,6 +59,7 @@ from sfumato.workspace.store.artefacts import count_control_records
 from sfumato.workspace.store.redraw_counts import read_redraws
 from sfumato.workspace.store.runs import StoredRun, count_confidential_records
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.coverage import read_file_coverage
 from sfumato.workspace.views.results import read_diagnostics, read_result_rows, read_verdicts
 from sfumato.workspace.visible_text import replace_unprintable
 
@@ -89,9 +90,11 @@ def run_summary_text(workspace: Workspace, run: StoredRun, *, keys: bool = False
     )
     weighing = [] if run.recipe.weights is None else [replace_unprintable(f"Weights: {run.recipe.weights}")]
     held_out = [f"Controls: {holdout_text(controls)}"] if (controls := count_control_records(workspace, run.id)) else []
+    coverage = read_file_coverage(workspace, run)
+    left_out = [] if coverage.is_whole else [f"File: {coverage.text}"]
     redrawn = [f"Constraints: {said}"] if (said := redraws_sentence(read_redraws(workspace, run.id))) else []
     parts = [
-        "\n".join([replace_unprintable(head), *held_out, *redrawn, *weighing]),
+        "\n".join([replace_unprintable(head), *left_out, *held_out, *redrawn, *weighing]),
         *result_tables_text(rows, run.recipe, apart, keys=keys),
     ]
     if doubts := broken_rule_lines(read_diagnostics(workspace, run.id)):

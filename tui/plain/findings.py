@@ -57,10 +57,13 @@ def show_verdicts(session: PlainSession) -> None:
     """Print whether the run's release may leave, the gate's findings, then every verdict."""
     from sfumato.workspace.gate.answer import answer_for_run
     from sfumato.workspace.gate.contents import released_table_hashes
+    from sfumato.workspace.views.coverage import read_file_coverage
 
     from .release import examine_at_gate, say_findings
 
     run = _ask_finished_run(session)
+    if not (coverage := read_file_coverage(session.workspace, run)).is_whole:
+        session.conversation.say(f"The release of run {run.id} {coverage.text}.")
     # The gate comes first, so that no verdict reads greener than the gate.
     if released_table_hashes(session.workspace, run.id):
         try:

@@ -124,6 +124,7 @@ def _run_lines(detail: RunDetail, changes: int) -> StyledLines:
     return [
         ("run", ", ".join([f"{detail.run_id}{f' {detail.name}' if detail.name else ''}: {detail.dataset_name}", f"{count_noun(detail.records, 'record')}", *made, f"seed {detail.seed}", *key]), ""),
         *_first_lines("note", [(detail.note, "")] if detail.note else [], 1),
+        *_first_lines("file", [(detail.coverage_text, "$warning")] if detail.coverage_text else [], 1),
         *_first_lines("controls", [(holdout_text(detail.n_controls), "")] if detail.n_controls else [], 1),
         *_first_lines("rules", [(detail.redrawn_text, "")] if detail.redrawn_text else [], 1),
         *_first_lines("weights", [(line, "") for line in detail.weight_lines], len(detail.weight_lines)),

@@ -135,6 +135,7 @@ def import_file(directory: Path, file: str, project: str, format_settings: Mappi
     """Import a file into a project with these format settings. Raises BadInput; then nothing was stored."""
     from sfumato.workspace.ingest.limits import READ_SECONDS
     from sfumato.workspace.jobs.processes import call_in_process
+    from sfumato.workspace.reporting.reading import undecided_lines
     from sfumato.workspace.reporting.words import records_and_dropped_text
     from sfumato.workspace.service.importing import import_file as bring_in
 
@@ -144,8 +145,11 @@ def import_file(directory: Path, file: str, project: str, format_settings: Mappi
         bring_in, directory, path, project or Path(file).stem, format_settings, what="the import", seconds=READ_SECONDS
     )
     records = records_and_dropped_text(found.records, found.dropped)
+    # a text file has been shown in a form; of a sheet this is the first that is said
+    open_lines = undecided_lines(found.detection) if found.detection is not None and not format_settings else []
+    head = f'{found.source}: {records} in project "{found.project}" of {directory}'
     return JobDone(
-        ". ".join([f'{found.source}: {records} in project "{found.project}" of {directory}', *found.notes]),
+        ". ".join([head, *found.notes, *open_lines]),
         tab="data",
         project_id=found.project_id,
         command=("import", whole_path(path), "--project", found.project, *reading_options(format_settings)),

@@ -240,6 +240,10 @@ def _data_chapter(dossier: ReleaseDossier) -> Chapter:
                 [
                     ("Confidential file", original.name),
                     ("Records", records_and_dropped_text(original.records, original.dropped)),
+                    (
+                        "People of the file",
+                        "" if dossier.coverage.is_whole else f"The release {dossier.coverage.text}.",
+                    ),
                     ("Used", f"{sample}{where}{held_out}"),
                 ]
             ),

@@ -22,7 +22,12 @@ def user_documents(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> d
     """
     privacy = dossier.read_promise()
     release = make_public_release(
-        dossier.plan, dossier.policy.disclosure_rules, dossier.read_public_figures(), dossier.read_released, privacy
+        dossier.plan,
+        dossier.policy.disclosure_rules,
+        dossier.read_public_figures(),
+        dossier.read_released,
+        privacy,
+        dossier.coverage,
     )
     files = {GUIDE: user_guide_document(release).to_html().encode()}
     if release.figures:

@@ -18,6 +18,7 @@ from sfumato.engine.statistics.estimated import ValueWithInterval, difference_wi
 from ..reporting.questions import BLOCK_FROM, WARN_FROM, unanswered_questions
 from ..reporting.results import row_output
 from ..reporting.words import thresholds_text
+from ..views.coverage import read_file_coverage
 from ..views.results import read_diagnostics
 from ..views.weights import record_weight_lines
 from . import sentences
@@ -36,6 +37,8 @@ from .sentences import fill_sentence
 
 FITTED = 0.5
 """An s_pmse below it shows that records are repeated (METHODS: two sides of s_pmse)."""
+MOSTLY_DESCRIBED = 0.95
+"""A release that describes less of its file's people is to be judged."""
 EXCESS = "excess (0 by chance, 1 for certain)"
 """The unit of what an attack gets right beyond its baseline, as a part of what the baseline leaves."""
 _TITLES_AND_REASONS: dict[Question, tuple[str, str, str]] = {
@@ -127,6 +130,15 @@ def _check_exposed_variables(case: ExaminedRelease) -> CheckResult:
     if not exposed:
         return CheckResult(sentences.NOTHING_EXPOSED, 0)
     return CheckResult(fill_sentence(sentences.EXPOSED, names=exposed), len(exposed))
+
+
+def _check_people_described(case: ExaminedRelease) -> CheckResult:
+    """Compare the people whom the release describes with those of the file."""
+    coverage = read_file_coverage(case.workspace, case.plan.run)
+    if coverage.share is None:
+        raise NotComputable(sentences.FILE_NOT_COUNTED)
+    template = sentences.ALL_DESCRIBED if coverage.is_whole else sentences.SOME_DESCRIBED
+    return CheckResult(fill_sentence(template, coverage=coverage.text), coverage.share)
 
 
 def _check_public_key(case: ExaminedRelease) -> CheckResult:
@@ -355,6 +367,12 @@ RUN_CHECKS = (
     GateCheck(
         "exposed_variables", "sensitive variables released unchanged", "variables", None, 0, "a release that keeps them gives them away",
         "synthesise them, or give them another role", _check_exposed_variables,
+    ),
+    GateCheck(
+        "people_described", "people of the file whom the release describes", "share of the file's people", MOSTLY_DESCRIBED, None,
+        "people who are left out may differ from the others, and then a release without them misleads; it speaks of utility, so it only warns",
+        'keep records with a missing value ([data] missing = "keep"), leave out columns that many lack, or suppress less', _check_people_described,
+        "up to 5 % of missing values are of little consequence: Schafer (1999)", is_minimum=True, intruder="none",
     ),
     GateCheck(
         "public_key", "random numbers that anybody can repeat", "keys", None, 0, "whoever can repeat a release can undo it",

@@ -298,6 +298,11 @@ THRESHOLDS_MET = "run {run}: {thresholds}"
 THRESHOLDS_UNMET = "run {run}: {thresholds} ({unmet})"
 THRESHOLD_OUTCOME = "{name}: {outcome}"
 THRESHOLDS_SET = "the recipe sets {number:count threshold}"
+FILE_NOT_COUNTED = (
+    "an older version did not count the people of the file that the sample was drawn from; run the recipe again"
+)
+ALL_DESCRIBED = "the release leaves out nobody of the file"
+SOME_DESCRIBED = "the release {coverage}"
 NO_THRESHOLD_SET = "the recipe sets no threshold: nothing was judged by it"
 KEEPS_SENSITIVE = "an anonymised table keeps its sensitive variables"
 NOTHING_EXPOSED = "no sensitive variable of a synthetic release is kept"

@@ -29,6 +29,13 @@ ROW_NAMES = "row_names"
 MAX_LINES_BELOW = 3
 MIN_ROWS_TO_COMPARE = 10
 MAX_FOOTER_LINES = 40
+MIN_ROWS_ABOVE_NOTE = 3
+MAX_NOTE_LENGTH = 40
+"""Most characters of a line below a table that are shown."""
+MAX_NOTES = 3
+NOTE_SIGNS = ":*¹²³©"
+MOST_WORDS_OF_NAME = 3
+OTHER_COLUMNS = "what stands there has other columns than the table"
 TOTAL_WORDS = re.compile(
     r"(?:grand |sub)?totals?|all|sum|gesamt|insgesamt|summe|ensemble|totaal|totale|suma|razem", re.IGNORECASE
 )
@@ -118,11 +125,116 @@ def detect_text_format(
     lines = "\n".join(text.split("\n")[first:])
     given = (known["delimiter"].value if "delimiter" in known else "") or (line.group(1) if line else "")
     delimiter, quote, rows, starts = _detect_separator(lines, given, known["quote"].value if "quote" in known else None)
+    place = _place_table(rows, known)
+    header, uneven, below, body = place.header, place.uneven, place.below, place.body
+    preamble, names = place.preamble, place.names
+    skip = first + (starts[preamble] if preamble else 0)
+    footer = known.get("footer") or _detect_footer(tail, encoding.value, delimiter.value, quote.value, len(names))
+    columns = place.columns
+    codes, missing = _missing_codes(columns, names, asked, known)
+    decimal, thousands = _detect_number_signs(columns, codes)
+    blanks = delimiter.value != " " and lines.count(f"{delimiter.value} ") > lines.count(delimiter.value) / 2
+    trim = known.get("trim") or SettingReason(
+        "trim", "yes" if _has_blanks_around(body) or blanks else "no", "cells have blanks around them"
+    )
+    signs = (known.get("decimal") or decimal, known.get("thousands") or thousands)
+    reasons = [encoding, known.get("delimiter") or delimiter, known.get("quote") or quote, header, *signs, missing]
+    if skip:
+        why = OTHER_COLUMNS if preamble else "the line sep= is Excel's"
+        reasons.append(known.get("skip") or SettingReason("skip", str(skip), why))
+    if trim.value == "yes":
+        reasons.append(trim)
+    reasons += [reason for reason in (uneven, below, footer) if reason is not None and reason.value not in ("", "0")]
+    found = TextFormat(
+        encoding.value, delimiter.value, quote.value, signs[0].value, signs[1].value, header.value == "yes", skip, trim.value == "yes", codes,
+        "" if uneven is None else uneven.value, int(below.value), int(footer.value),
+    )  # fmt: skip
+    shown = tuple(tuple(cell.strip() if found.trim else cell for cell in row) for row in body[:20])
+    # what text_files reads without a format: the separator that is most frequent in the first line
+    one_line = not any("\n" in cell for cell in place.first_row)
+    usual = (
+        one_line
+        and not known
+        and not skip
+        and found == TextFormat(delimiter=max(",\t;|", key=lines.partition("\n")[0].count))
+    )
+    return DetectedFormat(found, tuple(reasons), tuple(name.strip() for name in names), shown, usual)
+
+
+def detect_sheet_format(rows: Sequence[Sequence[str]], given_keys: Mapping[str, Any] | None = None) -> DetectedFormat:
+    """Detect which rows of a sheet are a table, and which of its texts are missing codes.
+
+    ``rows`` are the cells of all rows as texts, empty ones as empty text; of a long sheet, those of its beginning and
+    its end suffice. Keys of ``[data.format]`` that the owner has set are taken as given. Raises BadInput for a wrong
+    key.
+    """
+    asked = TextFormat.from_table(given_keys or {})
+    known = {key: _given_setting(key, getattr(asked, key)) for key in given_keys or {}}
+    first = int(known["skip"].value) if "skip" in known else 0
+    starts = [number for number, row in enumerate(rows) if number >= first and any(map(str.strip, row))]
+    width = _usual_width([rows[number] for number in starts])
+    even = [[*row, *[""] * (width - len(row))][:width] for row in rows]
+    table = [even[number] for number in starts]
+    place = _place_table(table[:SAMPLE_ROWS], known)
+    top = starts[place.preamble] if starts else 0
+    footer = known.get("footer") or _count_footer(even[max(top, len(even) - SAMPLE_ROWS) :], len(place.names))
+    end = len(even) - int(footer.value)
+    # a total or a note is no value of a column
+    place = _place_table([row for number, row in zip(starts, table, strict=True) if number < end][:SAMPLE_ROWS], known)
+    skip = first or (top if place.preamble else 0)
+    codes, missing = _missing_codes(place.columns, place.names, asked, known)
+    skipped = known.get("skip") or SettingReason("skip", str(skip), OTHER_COLUMNS)
+    reasons = (place.header, missing, *(one for one in (skipped, place.below, footer) if one.value != "0"))
+    found = TextFormat(
+        header=place.header.value == "yes",
+        skip=skip,
+        missing=codes,
+        skip_below=int(place.below.value),
+        footer=int(footer.value),
+    )
+    shown = tuple(map(tuple, place.body[:20]))
+    return DetectedFormat(found, reasons, tuple(place.names), shown, not known and found == TextFormat())
+
+
+def _usual_width(rows: Sequence[Sequence[str]]) -> int:
+    """Return the number of columns that rows of a sheet span, without cells far to the right of a single row."""
+    widths = Counter(max((j for j, cell in enumerate(row, 1) if cell.strip()), default=0) for row in rows)
+    several = [width for width, count in widths.items() if count > 1]
+    return max(several or widths, default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class _TablePlace:
+    """Place of a table among the first rows of a file.
+
+    preamble: rows above the table
+    header, uneven, below: settings of the line of names, of its number of cells, and of the lines below it
+    first_row: first row of the table
+    names: distinct names of its columns, (k,)
+    body: its records, those among the first rows
+    """
+
+    preamble: int
+    header: SettingReason
+    uneven: SettingReason | None
+    below: SettingReason
+    first_row: Sequence[str]
+    names: Sequence[str]
+    body: list[list[str]]
+
+    @property
+    def columns(self) -> list[list[str]]:
+        """Return the cells of each column, without blanks around them."""
+        return [[row[j].strip() for row in self.body if j < len(row)] for j in range(len(self.names))]
+
+
+def _place_table(rows: list[list[str]], known: Mapping[str, SettingReason]) -> _TablePlace:
+    """Find the table among the first rows of a file, none of them empty; settings in ``known`` are taken as given."""
     preamble = 0 if "skip" in known else _preamble_rows(rows)
     uneven = known.get("header_cells")
     if uneven is None and "header" not in known:
         preamble, uneven = _detect_header_cells(rows, preamble, is_fixed="skip" in known)
-    table, skip = rows[preamble:], first + (starts[preamble] if preamble else 0)
+    table = rows[preamble:]
     if uneven is not None and uneven.value:
         header = SettingReason("header", "yes", "a line of words stands above the rows")
         table = [_names_for_columns(table[0], uneven.value), *table[1:]]
@@ -134,39 +246,14 @@ def detect_text_format(
     )
     names = number_repeated_names([name.strip() for name in names])
     below = known.get("skip_below") or _detect_lines_below(body if header.value == "yes" else [])
-    body = body[int(below.value) :]
-    footer = known.get("footer") or _detect_footer(tail, encoding.value, delimiter.value, quote.value, len(names))
-    columns = [[row[j].strip() for row in body if j < len(row)] for j in range(len(names))]
-    codes, missing = _detect_missing_codes(columns, names)
-    if "missing" in known:
-        codes, missing = asked.missing, known["missing"]
-    decimal, thousands = _detect_number_signs(columns, codes)
-    blanks = delimiter.value != " " and lines.count(f"{delimiter.value} ") > lines.count(delimiter.value) / 2
-    trim = known.get("trim") or SettingReason(
-        "trim", "yes" if _has_blanks_around(body) or blanks else "no", "cells have blanks around them"
-    )
-    signs = (known.get("decimal") or decimal, known.get("thousands") or thousands)
-    reasons = [encoding, known.get("delimiter") or delimiter, known.get("quote") or quote, header, *signs, missing]
-    if skip:
-        why = "what stands there has other columns than the table" if preamble else "the line sep= is Excel's"
-        reasons.append(known.get("skip") or SettingReason("skip", str(skip), why))
-    if trim.value == "yes":
-        reasons.append(trim)
-    reasons += [reason for reason in (uneven, below, footer) if reason is not None and reason.value not in ("", "0")]
-    found = TextFormat(
-        encoding.value, delimiter.value, quote.value, signs[0].value, signs[1].value, header.value == "yes", skip, trim.value == "yes", codes,
-        "" if uneven is None else uneven.value, int(below.value), int(footer.value),
-    )  # fmt: skip
-    shown = tuple(tuple(cell.strip() if found.trim else cell for cell in row) for row in body[:20])
-    # what text_files reads without a format: the separator that is most frequent in the first line
-    one_line = not any("\n" in cell for cell in (table[0] if table else []))
-    usual = (
-        one_line
-        and not known
-        and not skip
-        and found == TextFormat(delimiter=max(",\t;|", key=lines.partition("\n")[0].count))
-    )
-    return DetectedFormat(found, tuple(reasons), tuple(name.strip() for name in names), shown, usual)
+    return _TablePlace(preamble, header, uneven, below, table[0] if table else [], names, body[int(below.value) :])
+
+
+def _missing_codes(
+    columns: Sequence[Sequence[str]], names: Sequence[str], asked: TextFormat, known: Mapping[str, SettingReason]
+) -> tuple[tuple[str, ...], SettingReason]:
+    """Return the missing codes of any column: those that the owner has set, else those that are found."""
+    return (asked.missing, known["missing"]) if "missing" in known else _detect_missing_codes(columns, names)
 
 
 def _given_setting(key: str, value: object) -> SettingReason:
@@ -483,38 +570,105 @@ def _detect_lines_below(body: list[list[str]]) -> SettingReason:
 
 
 def _detect_footer(tail: bytes, encoding: str, delimiter: str, quote: str, columns: int) -> SettingReason:
-    """Count the last lines that are no records: blank ones, notes, sources, and a total above them."""
-    none = SettingReason("footer", "0", "the last line is like the others")
-    if encoding.startswith(("utf-16", "utf-32")) or delimiter == " " or columns < 2:
-        return none
+    """Count the last lines of a text that are no records, as ``_count_footer`` does."""
+    if encoding.startswith(("utf-16", "utf-32")) or delimiter == " ":
+        return _NO_FOOTER
     text = tail.decode(encoding, "replace")
-    all_lines = [line.rstrip("\r") for line in text.removesuffix("\n").split("\n" if "\n" in text else "\r")]
-    lines = all_lines[-MAX_FOOTER_LINES:]
+    lines = [line.rstrip("\r") for line in text.removesuffix("\n").split("\n" if "\n" in text else "\r")]
+    return _count_footer([_split_line(line, delimiter, quote) for line in lines], columns)
+
+
+def _split_line(line: str, delimiter: str, quote: str) -> list[str] | None:
+    """Return the cells of a line; None where it is no row of its own."""
+    # a quotation mark alone is the middle of a cell of several lines
+    if quote and line.count(quote) % 2:
+        return None
+    try:
+        return next(split_rows([line], delimiter, quote, skip_blanks=False), []) if line.strip() else []
+    except csv.Error:
+        return None
+
+
+_NO_FOOTER = SettingReason("footer", "0", "the last line is like the others")
+
+
+def _count_footer(rows: Sequence[list[str] | None], columns: int) -> SettingReason:
+    """Count the last rows that are no records: empty ones, notes, sources, and a total.
+
+    rows: last rows of a file, empty ones too; None for what is no row
+    columns: number of the table's columns
+    """
+    if columns < 2:
+        return _NO_FOOTER
     # where several rows begin with such a word, it is a level of the first column
-    may_be_total = (
-        sum(TOTAL_WORDS.fullmatch(line.partition(delimiter)[0].strip(f" {quote}")) is not None for line in all_lines)
-        == 1
-    )
-    count, total = 0, False
-    for line in reversed(lines):
-        # a quotation mark alone is the middle of a cell of several lines
-        if quote and line.count(quote) % 2:
-            return none
-        try:
-            cells: list[str] = next(split_rows([line], delimiter, quote, skip_blanks=False), []) if line.strip() else []
-        except csv.Error:
-            return none
-        total = may_be_total and bool(cells) and TOTAL_WORDS.fullmatch(cells[0].strip()) is not None
-        if len(cells) == columns and not total:
+    totals = [number for number, row in enumerate(rows) if row and TOTAL_WORDS.fullmatch(_first_filled(row)[1])]
+    count, named, has_total, is_sure = 0, list[str](), False, True
+    for number in range(len(rows) - 1, max(-1, len(rows) - 1 - MAX_FOOTER_LINES), -1):
+        row = rows[number]
+        if row is None:
+            return _NO_FOOTER
+        above = [one for one in rows[:number] if one is not None and len(one) == columns and _count_filled(one) > 1]
+        is_even, words = len(row) == columns, _first_filled(row)[1]
+        is_total = [number] == totals and (not is_even or _shows_total(row, above))
+        if is_even and words and not is_total and not _is_padded_note(row, above):
             break
-        count += 1
-        if total:
-            break
+        count, has_total, is_sure = count + 1, has_total or is_total, is_sure and not (is_even and words)
+        if words:
+            named.insert(0, f'"{words[:MAX_NOTE_LENGTH]}"')
     # blank lines alone are no rows to any reader; where no line is like a row, the table is not what it seems
-    if count == len(lines) or not any(line.strip() for line in lines[len(lines) - count :]):
-        return none
-    why = "a total and what stands below it" if total else "what stands there has other columns than the table"
-    return SettingReason("footer", str(count), why, ("0",) if total else ())
+    if count == len(rows) or not named:
+        return _NO_FOOTER
+    why = f"{'a total and what stands around it' if has_total else OTHER_COLUMNS}: {', '.join(named[:MAX_NOTES])}"
+    return SettingReason("footer", str(count), why, () if is_sure and not has_total else ("0",))
+
+
+def _count_filled(row: Sequence[str]) -> int:
+    """Count the cells of a row that are not empty."""
+    return sum(bool(cell.strip()) for cell in row)
+
+
+def _first_filled(row: Sequence[str]) -> tuple[int, str]:
+    """Return the place and the text of the first cell that is not empty; -1 and nothing without one."""
+    return next(((place, cell.strip()) for place, cell in enumerate(row) if cell.strip()), (-1, ""))
+
+
+def _shows_total(row: Sequence[str], above: Sequence[Sequence[str]]) -> bool:
+    """Return whether a row that begins with a word for a total has other cells than a record: empty ones, or sums."""
+    for place in range(_first_filled(row)[0] + 1, len(row)):
+        column = [cell for one in above if (cell := one[place].strip())]
+        numbers = [number for cell in column if (number := _size_of_number(cell)) is not None]
+        own = _size_of_number(row[place])
+        if (column and not row[place].strip()) or (own is not None and len(numbers) > 1 and own > max(numbers)):
+            return True
+    return False
+
+
+def _size_of_number(cell: str) -> float | None:
+    """Return about the size of the number that a cell writes, whatever its signs; None for other text."""
+    if not looks_like_number(cell.strip()):
+        return None
+    try:
+        return abs(float(cell))
+    except ValueError:
+        text = re.sub(r"[^0-9.,]", "", cell).replace(",", ".")
+    whole, sign, decimals = text.rpartition(".")
+    # three digits after the last sign are thousands
+    return float(text.replace(".", "") if len(decimals) == 3 or not sign else f"{whole.replace('.', '')}.{decimals}")
+
+
+def _is_padded_note(row: Sequence[str], above: Sequence[Sequence[str]]) -> bool:
+    """Return whether one cell alone is filled, and not as one of a record that lacks all other values."""
+    place, words = _first_filled(row)
+    if _count_filled(row) != 1 or len(above) < MIN_ROWS_ABOVE_NOTE:
+        return False
+    column = [cell for one in above if (cell := one[place].strip())]
+    if sum(map(_is_number_or_date, column)) > 0.8 * len(column):
+        return not _is_number_or_date(words) and words not in MISSING_WORDS
+    # a code or a name may be all that is known of a person
+    most = max((len(cell.split()) for cell in column), default=0)
+    is_sentence = len(words.split()) > max(most, MOST_WORDS_OF_NAME)
+    is_marked = any(sign in words and not any(sign in cell for cell in column) for sign in NOTE_SIGNS)
+    return words not in column and (is_sentence or is_marked)
 
 
 def number_repeated_names(header: Sequence[str]) -> list[str]:

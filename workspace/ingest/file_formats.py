@@ -12,7 +12,7 @@ import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.errors import BadInput
 
@@ -38,14 +38,17 @@ class ReadRequest:
 
     place: recipe key at which an error is reported
     schema: declared variables
-    form: format of a text file
+    form: format of a text file, or place of the table in a sheet
     sheet: name of a sheet
+    given_keys: keys of ``[data.format]`` that the owner has set, where the others of a sheet are to be detected; None to
+        read it as ``form`` says
     """
 
     place: str = "data.file"
     schema: Schema | None = None
     form: TextFormat | None = None
     sheet: str = ""
+    given_keys: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,7 @@ class FileFormat:
     read: returns the table of a file of any size, whose columns may be read on demand; raises BadInput
     recognises: tests the first ``SIGNATURE_BYTES`` of a file; None for text, which is what no other format recognises
     refused_signatures: beginnings of files of older versions, with what to do
-    uses_subprocess: parsed in a process of its own, given no more than the sheet; in its messages ``{plain}`` and
+    uses_subprocess: parsed in a process of its own, given no more than the sheet and how it is read; in its messages ``{plain}`` and
         ``{kind}`` stand for the file, ``{name}`` for its quoted name
     has_sheets: files have sheets
     write: raises NotReleased where the format has no room for the dataset

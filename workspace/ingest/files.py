@@ -8,15 +8,16 @@ import importlib.resources
 import os
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sfumato.engine.data.declaration import declared_keys
 from sfumato.engine.data.microdata import Microdata, check_columns, conform_to_schema, no_records_error
 from sfumato.engine.data.missing_codes import mask_missing_codes
 from sfumato.engine.data.schema import MissingPolicy, Origin, Schema
@@ -41,6 +42,8 @@ from .sources import OpenedFile, SourceFile
 GZIP_SIGNATURE = b"\x1f\x8b"
 GZIP_MEMORY_PARTS = 4
 """Part of the memory for reading a file that a packed one may unpack to is one of so many."""
+SHEET_KEYS = ("header", "skip", "skip_below", "footer", "missing")
+"""Keys of ``[data.format]`` that say where the table of a sheet lies, and what stands for no value."""
 STATSMODELS_DATASETS = {"randhie", "anes96", "fair"}
 # conforming copies the columns, so only a few at a time are in memory twice
 CELLS_PER_CONFORM = 1 << 20
@@ -189,33 +192,48 @@ def read_table(
     place: str = "data.file",
     form: TextFormat | None = None,
     sheet: str = "",
+    given_keys: Mapping[str, Any] | None = None,
 ) -> RawTable:
     """Read the table of a file.
 
-    A text file is read as the format says, an Excel file's first sheet or the one named. Columns of a text file that
+    A text file is read as the format says, an Excel file's first sheet or the one named. Where the table of a sheet
+    lies is detected with ``given_keys``, the keys of ``[data.format]`` that the owner has set. Columns of a text file that
     the schema gives levels are read as text (``007`` stays). Without a format only an empty field is a missing value,
     and decimal commas (``2,5``) are found; other codes are declared by the variable. Raises BadInput.
     """
     with bounded_memory(source.size, source.name, place):
-        found = _format_for_request(source, form, sheet, place)
-        if found.uses_subprocess:
-            return read_in_subprocess(source, found, sheet, place)
-        return found.read(source, ReadRequest(place, schema, form, sheet))
+        asked = TextFormat.from_table(given_keys) if given_keys else form
+        found = _format_for_request(source, asked, sheet, place)
+        request = ReadRequest(place, schema, form, sheet, given_keys)
+        return read_in_subprocess(source, found, request) if found.uses_subprocess else found.read(source, request)
 
 
 def _format_for_request(source: SourceFile, form: TextFormat | None, sheet: str, place: str) -> FileFormat:
     """Return the format of a file. Raises BadInput where it does not suit the request."""
     found = recognise_format(source.head)
     found.check_installed(place)
-    if form is not None and found.describes_itself:
+    if form is not None and found.describes_itself and not found.has_sheets:
         raise BadInput(
             "data.format", f'"{source.name}" is {found.kind} file, which says itself how it is read; leave it out'
         )
+    if form is not None and found.has_sheets:
+        _check_sheet_keys(form, source.name, found)
     if sheet and not found.has_sheets and not found.uses_subprocess:
         raise BadInput(
             "data.sheet", f'"{source.name}" is no {sheet_formats_text()} file, so it has no sheets; leave it out'
         )
     return found
+
+
+def _check_sheet_keys(form: TextFormat, name: str, found: FileFormat) -> None:
+    """Raise BadInput where a format sets a key that says nothing of a sheet, such as the separator."""
+    usual = TextFormat()
+    for key in (one for one in declared_keys(TextFormat) if one not in SHEET_KEYS):
+        if getattr(form, key) != getattr(usual, key):
+            raise BadInput(
+                f"data.format.{key}",
+                f'"{name}" is {found.kind} file, of which only {", ".join(SHEET_KEYS)} can be set; leave it out',
+            )
 
 
 def read_file_microdata(
@@ -264,7 +282,7 @@ def microdata_from_table(
         check_reserved_names(wanted.names)
         check_holdout_column(raw, schema, data)
         check_columns(raw.names, wanted)
-        whole = _records_kept_by_policy(raw, wanted, data.missing, origin)
+        whole, missing_counts = _records_kept_by_policy(raw, wanted, data, origin)
         records = int(whole.sum())
         if not records:
             raise no_records_error(raw.records)
@@ -289,8 +307,15 @@ def microdata_from_table(
             # else levels that no sampled record has would tell of records outside the sample
             found = {name: conform_sampled_values(values, wanted[name]) for name, values in found.items()}
         frame = pd.DataFrame(found, copy=False)
-        dropped = raw.records - records
-        everything = Microdata(wanted, frame, origin, dropped, kinds=pd.DataFrame(kinds) if kinds else None)
+        everything = Microdata(
+            wanted,
+            frame,
+            origin,
+            raw.records - records,
+            raw.records,
+            missing_counts,
+            kinds=pd.DataFrame(kinds) if kinds else None,
+        )
         if data.holdout is not None:
             everything = split_off_controls(everything, schema, source.sha256, data, seed, key)
         return everything if data.screen is None else draw_screening_records(everything, source.sha256, data, seed, key)
@@ -301,19 +326,23 @@ def _select_rows(values: pd.Series, chosen: list[int] | None) -> pd.Series:
     return values if chosen is None else values.iloc[chosen].reset_index(drop=True)
 
 
-def _records_kept_by_policy(raw: RawTable, wanted: Schema, policy: MissingPolicy, origin: Origin) -> NDArray[np.bool_]:
-    """Mark the records (n,) that the missing-value policy keeps. Raises BadInput where it refuses some."""
+def _records_kept_by_policy(
+    raw: RawTable, wanted: Schema, data: DataSource, origin: Origin
+) -> tuple[NDArray[np.bool_], dict[str, int]]:
+    """Mark the records (n,) that the missing-value policy keeps, and count the values that the others lack, by variable.
+
+    Raises BadInput where it refuses some.
+    """
     lacking = np.zeros(raw.records, dtype=np.bool_)
-    if policy is MissingPolicy.KEEP:
-        return ~lacking
+    names = data.complete_cases if data.missing is MissingPolicy.KEEP else wanted.names
     counts = {}
-    for name, values in raw.iterate_columns(wanted.names):
+    for name, values in raw.iterate_columns(names):
         absent = mask_missing_codes(values, wanted[name]).isna().to_numpy()
         counts[name] = int(absent.sum())
         lacking |= absent
-    if policy is MissingPolicy.REFUSE and lacking.any():
+    if data.missing is MissingPolicy.REFUSE and lacking.any():
         worst = max(counts, key=lambda name: counts[name])
         # conforming the column with most missing values raises the message for all callers
         ((_, values),) = raw.iterate_columns([worst])
-        conform_to_schema(values.to_frame(worst), Schema((wanted[worst],)), policy, origin)
-    return ~lacking
+        conform_to_schema(values.to_frame(worst), Schema((wanted[worst],)), data.missing, origin)
+    return ~lacking, counts if lacking.any() else {}

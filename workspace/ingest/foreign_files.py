@@ -12,15 +12,17 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from io import BytesIO
 from typing import Any
 
 import pyarrow as pa
 
 from sfumato.engine.errors import BadInput
+from sfumato.engine.recipe.text_format import TextFormat
 
-from .file_formats import FileFormat
+from .dialects import DetectedFormat, SettingReason
+from .file_formats import FileFormat, ReadRequest
 from .limits import READ_SECONDS
 from .raw_tables import ColumnDescription, RawTable
 from .sources import SourceFile
@@ -30,11 +32,16 @@ TABLE_MARK = b"T"
 REFUSAL_MARK = b"E"
 
 
-def read_in_subprocess(source: SourceFile, form: FileFormat, sheet: str, place: str) -> RawTable:
+def read_in_subprocess(source: SourceFile, form: FileFormat, request: ReadRequest) -> RawTable:
     """Read the table of a file of this format in a subprocess. Raises BadInput, whose message never contains a value."""
-    name = source.name
+    name, place = source.name, request.place
+    asked = {
+        "sheet": request.sheet,
+        "form": None if request.form is None else request.form.to_table(),
+        "given_keys": None if request.given_keys is None else dict(request.given_keys),
+    }
     # -P: with -m alone a module in the current directory would be imported in place of ours
-    command = [sys.executable, "-P", "-m", "sfumato.workspace.ingest.read_foreign", form.name, sheet]
+    command = [sys.executable, "-P", "-m", "sfumato.workspace.ingest.read_foreign", form.name, json.dumps(asked)]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     try:
         done = subprocess.run(
@@ -74,6 +81,7 @@ def table_to_bytes(table: RawTable) -> bytes:
         "tags": [] if table.tags is None else list(map(str, table.tags.columns)),
         "descriptions": about,
         "notes": table.notes,
+        "detection": None if table.detection is None else _detection_to_json(table.detection),
     }
     made = pa.table(columns).replace_schema_metadata({"said": json.dumps(said)})
     sink = BytesIO()
@@ -91,7 +99,24 @@ def _table_from_bytes(content: bytes) -> RawTable:
     names, tags = said["names"], said["tags"]
     values = frame.iloc[:, : len(names)].set_axis(names, axis=1)
     kinds = frame.iloc[:, len(names) :].set_axis(tags, axis=1) if tags else None
-    return RawTable.from_frame(values, _descriptions_from_json(said["descriptions"]), kinds, tuple(said["notes"]))
+    made = RawTable.from_frame(values, _descriptions_from_json(said["descriptions"]), kinds, tuple(said["notes"]))
+    return replace(made, detection=_detection_from_json(said["detection"]))
+
+
+def _detection_to_json(found: DetectedFormat) -> dict[str, Any]:
+    """Return a detected format as a JSON object."""
+    return {**asdict(found), "format": found.format.to_table()}
+
+
+def _detection_from_json(said: Mapping[str, Any] | None) -> DetectedFormat | None:
+    """Restore a detected format from its JSON object."""
+    if said is None:
+        return None
+    reasons = (SettingReason(**{**one, "alternatives": tuple(one["alternatives"])}) for one in said["reasons"])
+    form = TextFormat.from_table(said["format"])
+    return DetectedFormat(
+        form, tuple(reasons), tuple(said["header"]), tuple(map(tuple, said["rows"])), said["is_default"]
+    )
 
 
 def _descriptions_from_json(said: Mapping[str, Mapping[str, Any]]) -> dict[str, ColumnDescription]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,7 +116,13 @@ def _conform_subset(everything: Microdata, schema: Schema, flags: NDArray[np.boo
     # conformed on its own, since levels that only the other part has would tell of its records
     found = conform_to_schema(everything.frame[flags].reset_index(drop=True), schema, data.missing, everything.origin)
     kinds = None if everything.kinds is None else everything.kinds[flags].reset_index(drop=True)
-    return Microdata(found.schema, found.frame, found.origin, everything.dropped, kinds=kinds)
+    return replace(
+        found,
+        dropped=everything.dropped,
+        file_records=everything.file_records,
+        missing_counts=everything.missing_counts,
+        kinds=kinds,
+    )
 
 
 def _flags_from_column(everything: Microdata, column: str) -> NDArray[np.bool_]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from sfumato.engine.data.distinct_values import decode_text_categorical
 
 from .limits import column_buffer_bytes
+
+if TYPE_CHECKING:
+    from .dialects import DetectedFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,7 @@ class RawTable:
     descriptions: descriptions of the columns that have one
     tags: kind of each missing value (n, j), of the columns that have kinds: ``.a``, ``._``
     notes: remarks for whoever reads the file
+    detection: how a sheet was read, where that was to be detected
     kept_records: numbers, from 0, of the records that are kept, (n,); None for all
     buffered: columns in memory
     """
@@ -107,6 +111,7 @@ class RawTable:
     descriptions: Mapping[str, ColumnDescription] = field(default_factory=dict)
     tags: pd.DataFrame | None = None
     notes: tuple[str, ...] = ()
+    detection: DetectedFormat | None = None
     kept_records: NDArray[np.int64] | None = None
     buffered: dict[str, ColumnBuffer] = field(default_factory=dict)
 

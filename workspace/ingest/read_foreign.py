@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
+from typing import Any
 
 from sfumato.engine.errors import BadInput
+from sfumato.engine.recipe.text_format import TextFormat
 
 from ..process import forbid_core_dumps
 from .file_formats import ReadRequest, format_by_name
@@ -17,19 +20,27 @@ from .raw_tables import RawTable
 from .sources import SourceFile
 
 
-def read_foreign_table(content: bytes, name: str, sheet: str = "") -> RawTable:
-    """Read the table in the bytes of a file of the named format.
+def read_foreign_table(
+    content: bytes,
+    name: str,
+    sheet: str = "",
+    form: Mapping[str, Any] | None = None,
+    given_keys: Mapping[str, Any] | None = None,
+) -> RawTable:
+    """Read the table in the bytes of a file of the named format; ``form`` is a ``[data.format]``.
 
     Raises BadInput, in whose message ``{name}``, ``{plain}`` and ``{kind}`` stand for the file.
     """
     from .text_files import check_header
 
-    form = format_by_name(name)
-    if sheet and not form.has_sheets:
+    file_format = format_by_name(name)
+    if sheet and not file_format.has_sheets:
         raise BadInput("data.sheet", "{name} is {kind} file, which has no sheets; leave it out")
     try:
         # the parent replaces the placeholder, so that this process need not know the name
-        found = form.read(SourceFile("{name}", content), ReadRequest("", sheet=sheet))
+        own = None if form is None else TextFormat.from_table(form)
+        request = ReadRequest("", form=own, sheet=sheet, given_keys=given_keys)
+        found = file_format.read(SourceFile("{name}", content), request)
     except (BadInput, MemoryError):
         raise
     except Exception as error:  # noqa: BLE001  (whatever a parser raises, the file is what is wrong)
@@ -53,14 +64,14 @@ def _limit_process(size: int) -> None:
 
 
 def main() -> None:
-    """Read a file from standard input: the first argument names the format, the second the sheet of a workbook."""
+    """Read a file from standard input: the first argument names the format, the second says how it is read."""
     content = sys.stdin.buffer.read()
     with os.fdopen(os.dup(1), "wb") as answers:
         # whatever a library prints must not get between the bytes of the answer
         os.dup2(2, 1)
         _limit_process(len(content))
         try:
-            answer = TABLE_MARK + table_to_bytes(read_foreign_table(content, sys.argv[1], sys.argv[2]))
+            answer = TABLE_MARK + table_to_bytes(read_foreign_table(content, sys.argv[1], **json.loads(sys.argv[2])))
         except BadInput as error:
             answer = REFUSAL_MARK + json.dumps({"place": error.place, "message": error.message}).encode()
         except MemoryError:

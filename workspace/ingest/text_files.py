@@ -46,17 +46,26 @@ def read_header(
     header, separator = (
         _header_by_format(content, name, form, place) if form else _header_of_first_line(content, name, place)
     )
+    distinct, remarks = distinct_names(header)
+    check_header(distinct, name, place)
+    return distinct, separator, remarks
+
+
+def distinct_names(header: list[str]) -> tuple[list[str], tuple[str, ...]]:
+    """Return the names of a header with a number where they stand twice, and remarks on these.
+
+    What does not look like names stays as it is.
+    """
     distinct = header
     if len(header) <= MAX_COLUMNS and looks_like_header([column for column in header if column]):
         distinct = number_repeated_names(header)
-    check_header(distinct, name, place)
     renamed = [
         f'"{old}" is "{new}"'
         for old, new in zip(header, distinct, strict=True)
         if old and " ".join(old.splitlines()) != new
     ]
     remark = f"names that stand twice have a number: {', '.join(renamed)}"
-    return distinct, separator, (remark,) if renamed else ()
+    return distinct, (remark,) if renamed else ()
 
 
 def parse_column(

@@ -139,6 +139,7 @@ class TaskInput:
     recipe: recipe of its run, TOML
     schema: schema of the confidential table, JSON
     table_sha256: hash of the confidential table
+    dropped: number of the file's records that were dropped for missing values, and of all its records (0 where they were not counted)
     tables: hash of each fit, released dataset and block of a measure, of the classes of anonymised datasets, of the records' weights,
         of control records, and for the last task of the measures' values of every record
     rows: rows to combine
@@ -154,6 +155,7 @@ class TaskInput:
     rows: Sequence[Row]
     key_fingerprint: str
     packages: tuple[PackageFiles, ...] = ()
+    dropped: tuple[int, int] = (0, 0)
 
 
 def read_task_input(workspace: Workspace, lease: TaskLease) -> TaskInput:
@@ -175,7 +177,10 @@ def read_task_input(workspace: Workspace, lease: TaskLease) -> TaskInput:
         # Under a policy that cannot be read no account of another package counts. The gate says what is wrong with it.
         with contextlib.suppress(BadInput, StrangeFile):
             packages = read_policy_of_workspace(workspace.directory).packages
-    return TaskInput(lease, run.recipe_toml, schema, dataset.table_sha256, tables, rows, run.key_fingerprint, packages)
+    dropped = dataset.dropped, dataset.file_records
+    return TaskInput(
+        lease, run.recipe_toml, schema, dataset.table_sha256, tables, rows, run.key_fingerprint, packages, dropped
+    )
 
 
 class ProgressReporter:
@@ -264,9 +269,10 @@ def _parse_recipe(text: str) -> Recipe:
 
 
 @CONFIDENTIAL_TABLES.cached
-def _read_confidential_table(directory: Path, schema: str, sha256: str) -> Microdata:
-    """Read a confidential table from the store or the cache."""
-    return TableStore(directory).read_microdata(sha256, schema_from_json(schema), "confidential")
+def _read_confidential_table(directory: Path, schema: str, sha256: str, dropped: tuple[int, int]) -> Microdata:
+    """Read a confidential table from the store or the cache; ``dropped`` is that of its task."""
+    found = TableStore(directory).read_microdata(sha256, schema_from_json(schema), "confidential")
+    return replace(found, dropped=dropped[0], file_records=dropped[1])
 
 
 @RELEASED_TABLES.cached
@@ -283,13 +289,15 @@ def _read_fit(directory: Path, sha256: str) -> Fit:
 
 def _confidential_data(tables: TableStore, task: TaskInput) -> Microdata:
     """Return the confidential table of a task."""
-    return _read_confidential_table(tables.directory, task.schema, task.table_sha256)
+    return _read_confidential_table(tables.directory, task.schema, task.table_sha256, task.dropped)
 
 
 @CONFIDENTIAL_TABLES.cached
-def _read_weighted_table(directory: Path, schema: str, sha256: str, weights_sha256: str) -> Microdata:
+def _read_weighted_table(
+    directory: Path, schema: str, sha256: str, dropped: tuple[int, int], weights_sha256: str
+) -> Microdata:
     """Read a confidential table with weights of its records, from the store or the cache."""
-    return _read_confidential_table(directory, schema, sha256).with_weights(
+    return _read_confidential_table(directory, schema, sha256, dropped).with_weights(
         read_weights(TableStore(directory), weights_sha256)
     )
 
@@ -302,14 +310,16 @@ def _data_for_fit(tables: TableStore, task: TaskInput) -> Microdata:
         return _confidential_data(tables, task)
     if WEIGHTS not in task.tables:
         raise EngineError("the weights of the records are missing; run the recipe again")
-    return _read_weighted_table(tables.directory, task.schema, task.table_sha256, task.tables[WEIGHTS])
+    return _read_weighted_table(tables.directory, task.schema, task.table_sha256, task.dropped, task.tables[WEIGHTS])
 
 
 @CONFIDENTIAL_TABLES.cached
-def _read_table_with_controls(directory: Path, schema: str, sha256: str, controls_sha256: str) -> Microdata:
+def _read_table_with_controls(
+    directory: Path, schema: str, sha256: str, dropped: tuple[int, int], controls_sha256: str
+) -> Microdata:
     """Read a confidential table with its control records, from the store or the cache."""
     return add_stored_controls(
-        TableStore(directory), controls_sha256, _read_confidential_table(directory, schema, sha256)
+        TableStore(directory), controls_sha256, _read_confidential_table(directory, schema, sha256, dropped)
     )
 
 
@@ -319,7 +329,8 @@ def _data_for_measure(tables: TableStore, task: TaskInput) -> Microdata:
     if method.measurement.controls:
         if CONTROLS not in task.tables:
             raise EngineError("the control records of the run are missing; run the recipe again")
-        return _read_table_with_controls(tables.directory, task.schema, task.table_sha256, task.tables[CONTROLS])
+        table = tables.directory, task.schema, task.table_sha256, task.dropped
+        return _read_table_with_controls(*table, task.tables[CONTROLS])
     return _data_for_fit(tables, task) if method.uses_weights else _confidential_data(tables, task)
 
 

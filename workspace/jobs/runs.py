@@ -43,6 +43,7 @@ from ..store.runs import RunState, StoredRun, companion_ids, find_run, installed
 from ..store.seals import artefact_part_seals, result_part_seals, seal_run, store_part_seals
 from ..store.workspace import StoredDataset, Workspace
 from ..upkeep.integrity import verify_run
+from ..views.coverage import read_file_coverage
 from ..views.records import read_record_risks, record_measures, select_measure
 from ..views.results import read_result_rows, read_verdicts
 from .computing import check_runs_fit
@@ -375,6 +376,7 @@ def result_object(workspace: Workspace, run_id: int) -> dict[str, Any]:
         "seed": run.seed,
         "versions": dict(run.versions),
         "seconds": run.seconds,
+        "file_coverage": read_file_coverage(workspace, run).to_table(),
         "rows": [to_labelled_json(row) for row in rows],
         "verdicts": [to_labelled_json(verdict) for verdict in read_verdicts(workspace, run_id)],
         "published": [_published_object(figure, rows) for figure in run.recipe.published],

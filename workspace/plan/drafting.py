@@ -392,9 +392,15 @@ class _PlanDrafter:
             self.notes.append(
                 f"{join_names(choice.added)} {agreeing_word(len(choice.added), 'is', 'are')} made coarser too: the public may know any column, whatever its role."
             )
-        if choice.left_out:
+        lacking = [name for name in choice.left_out if case.table[name].missing]
+        if lacking:
             self.warnings.append(
-                f"{join_names(choice.left_out)} {agreeing_word(len(choice.left_out), 'is', 'are')} left out of the plan: a public release would show them true of "
+                f"{join_names(lacking)} {agreeing_word(len(lacking), 'is', 'are')} left out of the plan: some {self.table.get('data', {}).get('rows') or 'people'} "
+                "have no value there, and no class covers a missing value. As a quasi-identifier it stays, and they are dropped."
+            )
+        if crowded := [name for name in choice.left_out if name not in lacking]:
+            self.warnings.append(
+                f"{join_names(crowded)} {agreeing_word(len(crowded), 'is', 'are')} left out of the plan: a public release would show them true of "
                 f"everybody. Classes of {case.k} can be halved {choice.cuts} times, and more quasi-identifiers would coarsen all of them."
             )
         if design:

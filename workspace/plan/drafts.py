@@ -112,7 +112,9 @@ def _data_identity(table: Mapping[str, Any]) -> str:
     data, release = table.get("data", {}), table.get("release", {})
     asked = (
         # The policy for missing values is applied to the stored records again, so it may differ.
-        {key: value for key, value in data.items() if key != "missing"} if isinstance(data, dict) else {"data": data}
+        {key: value for key, value in data.items() if key not in ("missing", "complete_cases")}
+        if isinstance(data, dict)
+        else {"data": data}
     )
     drawn = "sample" in asked or "screen" in asked or isinstance(asked.get("holdout"), int | float)
     seed = {"seed": release.get("seed", 1)} if drawn and isinstance(release, dict) else {}
@@ -163,7 +165,8 @@ def draft_of_import(project_id: int, dataset_id: int, toml: str) -> PlanDraft:
 def _draft_of_data(workspace: Workspace, project_id: int) -> PlanDraft | None:
     """Return a plan with the variables of a project's newest confidential dataset and no steps; None without a dataset."""
     row = workspace.connection.execute(
-        """SELECT dataset.id, dataset.name, schema, project.name AS title FROM dataset JOIN project
+        """SELECT dataset.id, dataset.name, schema, project.name AS title, dropped = 0 AND EXISTS (
+             SELECT 1 FROM missing WHERE dataset_id = dataset.id AND missing.records > 0) AS lacks_values FROM dataset JOIN project
            ON project.id = project_id WHERE project_id = ? AND origin = 'confidential' ORDER BY dataset.id DESC LIMIT 1""",
         (project_id,),
     ).fetchone()
@@ -171,7 +174,8 @@ def _draft_of_data(workspace: Workspace, project_id: int) -> PlanDraft | None:
         return None
     release = {"m": 5, "seed": 1}
     variables = json.loads(row["schema"])
-    table = {"title": row["title"], "data": {"file": row["name"]}, "variables": variables, "release": release}
+    data = {"file": row["name"], **({"missing": "keep"} if row["lacks_values"] else {})}
+    table = {"title": row["title"], "data": data, "variables": variables, "release": release}
     return PlanDraft(project_id, row["id"], _data_identity(table), write_plan(table))
 
 

@@ -24,6 +24,7 @@ from ..policy.policy import Policy
 from ..store.runs import finished_with_companions
 from ..store.workspace import StoredDataset, Workspace
 from ..views.approved import read_approved_tables
+from ..views.coverage import FileCoverage, read_file_coverage
 from ..views.figures import draw_run_figures
 from ..views.results import read_diagnostics, read_result_rows
 from .judgements import read_judgements_of_run
@@ -59,6 +60,7 @@ class ReleaseDossier:
     draw_figures: function that draws the figures of the report, once
     read_public_figures: function that computes the figures of utility that are released, once
     read_approved_tables: function that reads the protected tables that may be published, once
+    coverage: share of the file's people whom the release describes
     user: account that releases
     ledger: what was charged to the population of the release, this release included
     """
@@ -79,6 +81,7 @@ class ReleaseDossier:
     draw_figures: Callable[[], Sequence[Figure]]
     read_public_figures: Callable[[], Sequence[PublicFigure]]
     read_approved_tables: Callable[[], tuple[ApprovedTable, ...]]
+    coverage: FileCoverage
     user: str
     ledger: PopulationLedger | None = None
 
@@ -124,6 +127,7 @@ def read_dossier(
         cache(lambda: draw_run_figures(workspace, finished_with_companions(workspace, plan.run.id))),
         cache(lambda: public_figures_of_release(case)),
         cache(lambda: read_approved_tables(workspace, plan.run)),
+        read_file_coverage(workspace, plan.run),
         user(),
         ledger,
     )

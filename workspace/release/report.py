@@ -29,6 +29,7 @@ from ..store.runs import StoredRun, count_confidential_records, find_run, finish
 from ..store.workspace import Workspace
 from ..upkeep.integrity import verify_run
 from ..views.beliefs import belief_measures, read_beliefs
+from ..views.coverage import read_file_coverage
 from ..views.figures import draw_run_figures
 from ..views.results import read_diagnostics, read_result_rows, read_verdicts
 from .users import make_public_release, privacy_promise_of_run
@@ -82,6 +83,7 @@ def read_public_release(workspace: Workspace, run_id: int | str) -> PublicReleas
         figures,
         lambda draw: workspace.tables.read_stored_table(plan.tables[draw]),
         privacy,
+        read_file_coverage(workspace, plan.run),
     )
 
 
@@ -127,6 +129,7 @@ def _reported_run(workspace: Workspace, run: StoredRun, name: str, *, traces: bo
         file_sha256=dataset.source_sha256,
         records=count_confidential_records(workspace, run),
         dropped=dataset.dropped,
+        coverage_text="" if (coverage := read_file_coverage(workspace, run)).is_whole else coverage.text,
         controls=count_control_records(workspace, run.id),
         redraws=read_redraws(workspace, run.id),
         rows=[row for row in read_result_rows(workspace, run.id) if row.draw is None],

@@ -25,9 +25,10 @@ from ..gate.contents import ReleasePlan
 from ..policy.disclosure import DisclosureRules, PublicFigure
 from ..reporting.privacy_promise import LedgerSum, PrivacyPromise, SampleCost, promise_sentences
 from ..reporting.results import row_output
-from ..reporting.user_guide import PublicRelease
+from ..reporting.user_guide import PublicRelease, may_leave_people_out
 from ..reporting.words import DIRECTION_TEXTS, settings_text
 from ..reporting.worked_example import BoundedMean, CombinedMean, bounded_mean, combined_mean
+from ..views.coverage import FileCoverage
 from ..visible_text import plain_cell
 
 NUMBERS = (Kind.CONTINUOUS, Kind.COUNT)
@@ -40,6 +41,7 @@ def make_public_release(
     figures: Sequence[PublicFigure],
     released: Callable[[int], pa.Table],
     privacy: PrivacyPromise | None,
+    coverage: FileCoverage,
 ) -> PublicRelease:
     """Return the public part of a run's release; ``released(l)`` reads its l-th stored dataset, from 0."""
     recipe = plan.run.recipe
@@ -55,7 +57,20 @@ def make_public_release(
         if recipe.origin == "synthetic"
         else _bounded_mean_of_first(recipe, plan, released(0)),
         privacy,
+        _protected_coverage(recipe, rules, coverage),
     )
+
+
+def _protected_coverage(recipe: Recipe, rules: DisclosureRules, coverage: FileCoverage) -> tuple[float, float] | None:
+    """Return protected counts of the file's people whom the release describes and whom not; None where none may leave.
+
+    Counts leave by ``[release] public_figures = "rounded"`` alone: beside a privacy account an exact one would need noise.
+    """
+    if recipe.form.public_figures != "rounded" or not may_leave_people_out(recipe) or not coverage.file_records:
+        return None
+    counts = np.array([coverage.described, coverage.file_records - coverage.described], dtype=np.float64)
+    protected = rules.protect_counts(counts)
+    return None if protected is None else (float(protected[0]), float(protected[1]))
 
 
 def privacy_promise_of_run(

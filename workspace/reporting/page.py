@@ -101,6 +101,8 @@ class ReportedRun:
     beliefs: beliefs of the strongest intruder
     controls: number of hold-out records
     redraws: records that were redrawn for constraints, by dataset
+    dropped: number of records that were dropped for missing values
+    coverage_text: which people of the file the release does not describe; empty for none
     label, note: the analyst's name for it and remark on it; internal
     """
 
@@ -119,6 +121,7 @@ class ReportedRun:
     file_sha256: str
     records: int
     dropped: int
+    coverage_text: str
     rows: Sequence[Row]
     verdicts: Sequence[Verdict]
     diagnostics: Sequence[Diagnostic]
@@ -296,6 +299,7 @@ def _release_section(run: ReportedRun, beside: Sequence[ReportedRun]) -> Chapter
                         else "",
                     ),
                     ("Records", records_and_dropped_text(run.records, run.dropped)),
+                    ("People of the file", f"The release {run.coverage_text}." if run.coverage_text else ""),
                     ("Controls", holdout_text(run.controls)),
                     ("Constraints", redraws_sentence(run.redraws)),
                     ("Survey weights", _as_sentence(survey_design_text(recipe)) if survey_design_text(recipe) else ""),

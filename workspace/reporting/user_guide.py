@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sfumato.engine.data.provenance import ReleaseProvenance
+from sfumato.engine.data.schema import MissingPolicy
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.labels import measure_name
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.provenance import release_provenance
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.statistics.combining import CombiningRule, combining_rule
-from sfumato.engine.wording import count_noun
+from sfumato.engine.wording import count_noun, join_names
 
 from ..plots.figure import Figure
 from ..policy.disclosure import INFORMATION_LOSS, DisclosureRules, PublicFigure
@@ -40,6 +42,7 @@ class PublicRelease:
     rules: rules by which figures are protected
     example: worked example on the released data
     privacy: privacy guarantee
+    coverage: protected counts of the file's people whom the release describes and whom not; None where they do not leave
     """
 
     recipe: Recipe
@@ -51,6 +54,7 @@ class PublicRelease:
     rules: DisclosureRules
     example: CombinedMean | BoundedMean | None = None
     privacy: PrivacyPromise | None = None
+    coverage: tuple[float, float] | None = None
 
     @property
     def provenance(self) -> ReleaseProvenance:
@@ -164,7 +168,38 @@ def _description_parts(release: PublicRelease) -> list[DocumentPart]:
         if recipe.form.order == "shuffled"
         else "the order of the confidential records"
     )
-    return [*parts, Paragraph(f"Rows stand in {shuffled}. The files are described in codebook.csv.")]
+    described = [Paragraph(text)] if (text := coverage_sentence(release)) else []
+    return [*parts, *described, Paragraph(f"Rows stand in {shuffled}. The files are described in codebook.csv.")]
+
+
+def may_leave_people_out(recipe: Recipe) -> bool:
+    """Return whether a recipe can leave out people of its file: for missing values, or in an anonymised table."""
+    dropping = recipe.data.missing is MissingPolicy.DROP or recipe.data.complete_cases
+    return bool(dropping) or recipe.origin == "anonymised"
+
+
+def coverage_sentence(release: PublicRelease) -> str:
+    """Return whom of the file the release describes, by protected counts where they leave; empty where nobody is left
+    out by the recipe.
+    """
+    recipe, noun = release.recipe, release.recipe.data.rows or "people"
+    if not may_leave_people_out(recipe):
+        return ""
+    shown = (*release.replaced_variables, *release.kept_variables)
+    named = [name for name in recipe.data.complete_cases if name in shown]
+    lacking = f"a value of {join_names(named)}" if len(named) == len(recipe.data.complete_cases) > 0 else "some value"
+    drops = recipe.data.missing is MissingPolicy.DROP or recipe.data.complete_cases
+    reason = f"{noun.capitalize()} without {lacking} are left out." if drops else ""
+    if release.coverage is None:
+        return reason
+    total = sum(release.coverage)
+    # in whole per cent: never all, which would say that a group of few people is empty
+    percent = min(99, math.floor(100 * release.coverage[0] / total + 0.5))
+    share = "more than 99" if release.coverage[0] > 0.99 * total else f"about {percent}"
+    described = (
+        f"They describe about {release.coverage[0]:,.0f} of {total:,.0f} {noun} of the keeper's file, {share} %."
+    )
+    return " ".join(filter(None, (described, reason)))
 
 
 def _datasets_text(release: PublicRelease) -> str:

@@ -5,7 +5,6 @@ Called in a process of their own, since numerical libraries are loaded here.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,10 +20,11 @@ from sfumato.engine.methods.table_profile import profile_table
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.data_source import DataSource
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.wording import format_percent, join_names
 
 from ..errors import NotFound
 from ..gate.questions import limits_with_sources
-from ..ingest.columns import profile_columns
+from ..ingest.columns import profile_columns, records_with_missing
 from ..ingest.files import find_source, microdata_from_table
 from ..jobs.memory import local_memory_limit
 from ..jobs.settings import DEFAULT_JOBS
@@ -38,10 +38,6 @@ from ..policy.policy import Policy, read_policy_of_workspace
 from ..store.workspace import Workspace
 from .costs import estimate_run_cost, run_cost_text
 from .importing import EVERYTHING, ImportSelection, draft_recipe, read_source
-
-DROPPED = re.compile(r'^missing = "drop".*$', re.MULTILINE)
-KEPT = 'missing = "keep"               # a missing value is a value of its own; other policies: "refuse", "drop"'
-"""What a recipe to start from says of missing values, and what a synthesis of all records says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +95,8 @@ def draft_project(
         raise BadInput(
             f"variables.{missing[0]}", "the stored table has no such column; import the file again, or leave it out"
         )
-    data = conform_to_schema(records.frame, schema, DataSource.from_table(table.get("data", {})).missing)
+    source = DataSource.from_table(table.get("data", {}))
+    data = conform_to_schema(records.frame, schema, source.missing).dropped_after(records)
     policy = read_policy_of_workspace(directory)
     if wanted.tables and wanted.epsilon is None:
         wanted = replace(wanted, epsilon=policy.epsilon)
@@ -124,12 +121,9 @@ def draft_file(
     # A column that is given a role is no identifier, even where an import would suspect one.
     asked = ImportSelection(keep=tuple(name for name in (*roles.quasi_identifiers, *roles.sensitive) if name in there))
     columns = [column for column in asked.select_columns(found) if column.distinct or not column.is_included]
-    toml = draft_recipe(asked.data_source(path, MissingPolicy.DROP, form), Path(source.name).stem, columns)
+    incomplete = int(records_with_missing(raw, columns).sum()), raw.records
+    toml = draft_recipe(asked.data_source(path, form, columns), Path(source.name).stem, columns, incomplete)
     table = assign_roles(read_toml(toml), roles)
-    # A synthesis keeps a missing value as a value of its own; an anonymisation leaves such records out.
-    if wanted.want != "anonymisation" and any(column.missing for column in columns if column.is_included):
-        toml = DROPPED.sub(KEPT, toml)
-        table = {**table, "data": {**table["data"], "missing": MissingPolicy.KEEP.value}}
     data = microdata_from_table(
         raw, source, DataSource.from_table(table["data"]), _schema_without_identifiers(table), 1, key=b""
     )
@@ -155,10 +149,17 @@ def draft_for_records(
 ) -> DraftedText:
     """Draft a plan for records; ``table`` is the content of ``toml``, possibly with other roles. Raises BadInput."""
     known = data.schema.names_by_role(Role.QUASI_IDENTIFIER)
-    if choose_goal(data.schema, wanted) == "anonymisation" and any(data.missing_mask(name).any() for name in known):
-        # No class of an anonymisation covers a missing value.
-        data = conform_to_schema(data.frame, data.schema, MissingPolicy.DROP)
-        table = {**table, "data": {**table.get("data", {}), "missing": MissingPolicy.DROP.value}}
+    # The draft decides whose values must be complete; those of another draft are of other quasi-identifiers.
+    own = {key: value for key, value in table.get("data", {}).items() if key != "complete_cases"}
+    lacking = [name for name in known if data.missing_mask(name).any()]
+    if lacking and choose_goal(data.schema, wanted) == "anonymisation":
+        # No class covers a missing value. What the other variables lack is no reason to leave a person out.
+        own = {**own, "missing": MissingPolicy.KEEP.value, "complete_cases": lacking}
+        data = conform_to_schema(data.frame, data.schema, MissingPolicy.KEEP, complete_cases=lacking).dropped_after(
+            data
+        )
+    table = {**table, "data": own}
+    warnings = _dropping_warnings(data, own.get("rows") or "people")
 
     def problem(planned: Mapping[str, Any]) -> BadInput | None:
         """Return what is wrong with a planned recipe on the data, or None."""
@@ -175,11 +176,25 @@ def draft_for_records(
     plan = make_drafted_plan(
         table, profile_table(data), wanted, make_gate_limit(policy), problem, hierarchies, policy, data
     )
+    plan = replace(plan, warnings=(*warnings, *plan.warnings))
     cost = run_cost_text(
         estimate_run_cost(Recipe.from_table(plan.table), len(data), DEFAULT_JOBS, earlier, local_memory_limit())
     )
     return DraftedText(
         write_drafted_plan(toml, plan), plan.want, _count_steps(plan), plan.warnings, plan.notes, cost, plan.changes
+    )
+
+
+def _dropping_warnings(data: Microdata, noun: str) -> tuple[str, ...]:
+    """Return a warning about who is dropped for a missing value; none where nobody is."""
+    if not data.dropped:
+        return ()
+    counts = sorted(data.missing_counts.items(), key=lambda one: -one[1])
+    names = join_names([f"{name} ({count:,})" for name, count in counts if count])
+    of = f" of {data.file_records:,} {noun}" if data.file_records else f" {noun}"
+    lacking = f" of {names}" if names else ""
+    return (
+        f"{data.dropped:,}{of} ({format_percent(1 - data.complete_share)}) are dropped for a missing value{lacking}: the release does not describe them.",
     )
 
 

@@ -140,18 +140,28 @@ def _measure_steps(variables: Mapping[str, Mapping[str, Any]], names: Sequence[s
 
 
 def prepare_minimisation(workspace: Workspace, data: ProjectTable, answers: Mapping[str, Any]) -> PreparedRun:
-    """Prepare the run of the study on the stored records without identifiers. Raises BadInput, NotFound, DamagedTable."""
-    from sfumato.engine.data.microdata import Microdata
-    from sfumato.engine.data.schema import Schema
+    """Prepare the run of the study on the stored records without identifiers.
+
+    Records without a value of a quasi-identifier are dropped. Raises BadInput, NotFound, DamagedTable.
+    """
+    from sfumato.engine.data.microdata import conform_to_schema
+    from sfumato.engine.data.schema import MissingPolicy, Role, Schema
     from sfumato.engine.recipe.checks import check_steps
+    from sfumato.engine.recipe.recipe import Recipe
 
     from .prepare import PreparedRun, StoredSource
 
     recipe = minimisation_recipe(data, answers)
     dataset = workspace.find_dataset(data.id)
     schema = Schema(tuple(variable for variable in dataset.schema if variable.name in recipe.schema))
-    records = Microdata(
-        schema, workspace.read_stored_dataset(dataset).frame[list(schema.names)], dropped=dataset.dropped
-    )
+    stored = workspace.read_stored_dataset(dataset)
+    if any(stored.missing_mask(name).any() for name in schema.names):
+        known = recipe.schema.names_by_role(Role.QUASI_IDENTIFIER)
+        lacking = [name for name in known if stored.missing_mask(name).any()]
+        table = recipe.to_table()
+        recipe = Recipe.from_table({**table, "data": {**table["data"], "missing": "keep", "complete_cases": lacking}})
+    records = conform_to_schema(
+        stored.frame, schema, MissingPolicy.KEEP, tags=stored.kinds, complete_cases=recipe.data.complete_cases
+    ).dropped_after(stored)
     check_steps(recipe, records)
     return PreparedRun(recipe, StoredSource(dataset.name, b"", dataset.source_sha256), records)

@@ -17,6 +17,7 @@ from sfumato.engine.errors import BadInput, near_miss_hint
 from ..ingest.columns import ColumnProfile, profile_columns, records_with_missing
 from ..ingest.date_votes import ISO_FORMATS
 from ..ingest.dialects import DetectedFormat, detect_text_format
+from ..ingest.file_formats import format_of_suffix
 from ..plan.drafts import draft_of_import, find_draft, inline_toml, store_draft, store_missing_counts
 from ..store.workspace import Workspace
 
@@ -49,12 +50,17 @@ class ImportSelection:
     keep: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
 
-    def data_source(self, file: str, missing: MissingPolicy, form: TextFormat | None) -> DataSource:
-        """Return the ``[data]`` table of a recipe that reads the same part. Raises BadInput."""
+    def data_source(self, file: str, form: TextFormat | None, columns: Sequence[ColumnProfile]) -> DataSource:
+        """Return the ``[data]`` table of a recipe that reads the same part of the file, and all records of it.
+
+        Raises BadInput.
+        """
         from sfumato.engine.recipe.data_source import DataSource
 
         if self.sample is not None and self.sample < 1:
             raise BadInput("--sample", f"{self.sample} must be at least 1")
+        lacking = any(column.missing for column in columns if column.is_included)
+        missing = MissingPolicy.KEEP if lacking else MissingPolicy.REFUSE
         return DataSource(file, self.where, self.sample, missing, None, form, self.sheet)
 
     def select_columns(self, columns: Sequence[ColumnProfile]) -> tuple[ColumnProfile, ...]:
@@ -117,10 +123,10 @@ class ImportResult:
     project_id, project: the project
     source: name of the file
     records: records that were stored
-    dropped: records that had a missing value
+    dropped: records that were left out for a missing value
     columns: its columns
     recipe: a recipe to start from, in TOML
-    detection: how its text was read
+    detection: how its text or sheet was read; None for a format that defines it
     notes: remarks on how it was read
     """
 
@@ -168,17 +174,15 @@ def preview_file(
 def read_source(
     source: SourceFile, format_settings: Mapping[str, Any], selection: ImportSelection
 ) -> tuple[RawTable, DetectedFormat | None]:
-    """Return the table of a file and how its text was read: as detected, except for the ``format_settings``.
+    """Return the table of a file and how its text or sheet was read: as detected, except for the ``format_settings``.
 
     Raises BadInput.
     """
-    from sfumato.engine.recipe.text_format import TextFormat
-
     from ..ingest.files import is_text_source, read_table
 
     if not is_text_source(source):
-        form = TextFormat.from_table(format_settings) if format_settings else None
-        return read_table(source, place="FILE", form=form, sheet=selection.sheet), None
+        raw = read_table(source, place="FILE", sheet=selection.sheet, given_keys=format_settings)
+        return raw, raw.detection
     head = source.head
     detection = detect_text_format(head, format_settings, source.text_class, source.tail)
     # Text has no NUL, except in encodings of 16 and 32 bits: such a file is of another kind than its name says.
@@ -215,11 +219,10 @@ def import_file(
     if not len(schema):
         raise BadInput("FILE", f'"{source.name}" has no column that can be read but identifiers')
     incomplete = int(records_with_missing(raw, columns).sum())
-    # Records with a missing value are left out, unless most of the table would be.
-    missing = MissingPolicy.KEEP if 2 * incomplete > raw.records else MissingPolicy.DROP
+    # Nobody is left out for a missing value unless a recipe says so: those who answer all differ from the others.
     name = project or Path(source.name).stem
     form = None if detection is None or detection.is_default else detection.format
-    asked = selection.data_source(str(Path(file).expanduser().resolve()), missing, form)
+    asked = selection.data_source(str(Path(file).expanduser().resolve()), form, columns)
     recipe = draft_recipe(asked, name, columns, (incomplete, raw.records))
     data = microdata_from_table(
         raw, source, asked, schema, 1, key=future_workspace_key(directory) if asked.is_random else b""
@@ -240,9 +243,7 @@ def import_file(
     return ImportResult(project_id, name, source.name, len(data), data.dropped, columns, recipe, detection, notes)
 
 
-def draft_recipe(
-    data: DataSource, title: str, columns: Sequence[ColumnProfile], incomplete: tuple[int, int] = (0, 0)
-) -> str:
+def draft_recipe(data: DataSource, title: str, columns: Sequence[ColumnProfile], incomplete: tuple[int, int]) -> str:
     """Return a recipe in TOML to start from: data and variables filled in, the rest left to its owner.
 
     ``incomplete`` is the number of records with a missing value in an included column, and the number of all records.
@@ -256,14 +257,13 @@ def draft_recipe(
     )
     if data.missing is MissingPolicy.KEEP:
         few = f"{incomplete[0]:,} of {incomplete[1]:,} records have a missing value"
-        lines.append(f'missing = "keep"               # {few}; other policies: "drop", "refuse"')
-    elif any(column.missing for column in columns):
-        lines.append(
-            'missing = "drop"               # records with a missing value are left out; other policies: "refuse", "keep"'
-        )
+        lines.append(f'missing = "keep"               # {few}, a value of its own; "drop" leaves them out')
     if data.format is not None:
         lines += ["", "[data.format]                  # how the file is read, as its first lines show"]
-        lines += [f"{key} = {inline_toml(value)}" for key, value in data.format.to_table().items()]
+        # a sheet has no separator
+        unsaid = {"delimiter"} if format_of_suffix(data.file).has_sheets else set()
+        keys = {key: value for key, value in data.format.to_table().items() if key not in unsaid}
+        lines += [f"{key} = {inline_toml(value)}" for key, value in keys.items()]
     lines += ["", "[variables]                    # give each a role: quasi_identifier, sensitive, or other"]
     for column in columns:
         variable = column.variable

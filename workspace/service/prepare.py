@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -195,10 +195,16 @@ def _stored_records(workspace: Workspace, draft: PlanDraft, recipe: Recipe, data
     if dataset.dropped and recipe.data.missing is MissingPolicy.KEEP:
         return None
     stored = workspace.read_stored_dataset(dataset)
-    data = conform_to_schema(stored.frame, recipe.schema, recipe.data.missing, tags=stored.kinds)
-    found = replace(data, dropped=data.dropped + dataset.dropped)
+    wanted = recipe.data
+    data = conform_to_schema(
+        stored.frame, recipe.schema, wanted.missing, tags=stored.kinds, complete_cases=wanted.complete_cases
+    )
+    # The file would give a sample, or controls, of the records that are left after dropping.
+    if data.dropped and wanted.is_random:
+        return None
+    data = data.dropped_after(stored)
     if recipe.data.holdout is None:
-        return found
+        return data
     run_id = next(
         (
             run_id
@@ -211,9 +217,10 @@ def _stored_records(workspace: Workspace, draft: PlanDraft, recipe: Recipe, data
     if not sha256:
         return None
     controls = workspace.tables.read_microdata(sha256, dataset.schema, "confidential")
-    return found.with_controls(
-        conform_to_schema(controls.frame, recipe.schema, recipe.data.missing, tags=controls.kinds)
+    own = conform_to_schema(
+        controls.frame, recipe.schema, wanted.missing, tags=controls.kinds, complete_cases=wanted.complete_cases
     )
+    return None if own.dropped else data.with_controls(own)
 
 
 def _runs_on_dataset(workspace: Workspace, dataset_id: int) -> list[int]:

@@ -9,7 +9,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -75,13 +75,20 @@ if TYPE_CHECKING:
 
     from .tables import TableStore
 
+_DATASET_QUERY = """SELECT dataset.*, (SELECT coalesce(max(missing.of), 0) FROM missing WHERE dataset_id = dataset.id) AS file_records
+                    FROM dataset"""
 _CHECKED_DATABASES: dict[Path, tuple[tuple[int, ...], ...]] = {}
 """State of the database files of each workspace when this process last checked all values."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredDataset:
-    """A stored table, with its origin and its schema."""
+    """A stored table, with its origin and its schema.
+
+    records, dropped: number of its records, and of the file's records that were dropped for missing values
+    file_records: number of the file's records before any was dropped, sampled or held out; 0 where it was not counted.
+        No seal covers it
+    """
 
     id: int
     project_id: int
@@ -93,6 +100,7 @@ class StoredDataset:
     records: int
     dropped: int
     created: str
+    file_records: int = 0
 
 
 class Workspace:
@@ -390,17 +398,18 @@ class Workspace:
         self, project_id: int, name: str, source_sha256: str, data: Microdata, table_sha256: str | None = None
     ) -> int:
         """Store a table in a project and return its number; the same table from the same file is stored once. Call it
-        inside a transaction.
+        inside a transaction. It stores with it how many records were dropped for which variables.
 
         ``table_sha256`` tells that the table has been written already: a large one is, before the transaction begins.
         """
         table_sha256 = table_sha256 or self.tables.write_microdata(data)
         schema = schema_to_json(data.schema)
         key = (project_id, name, data.origin, source_sha256, table_sha256, schema)
+        # A condition may keep the records that a policy drops: the same table then describes other shares of the file.
         found = self.connection.execute(
             """SELECT id FROM dataset WHERE project_id = ? AND name = ? AND origin = ? AND source_sha256 = ?
-               AND table_sha256 = ? AND schema = ?""",
-            key,
+               AND table_sha256 = ? AND schema = ? AND dropped = ?""",
+            (*key, data.dropped),
         ).fetchone()
         if found:
             return int(found[0])
@@ -411,6 +420,10 @@ class Workspace:
             (*key, len(data), data.dropped, now),
         )
         dataset_id = int(cursor.lastrowid or 0)
+        self.connection.executemany(
+            "INSERT INTO missing VALUES (?, ?, ?, ?)",
+            [(dataset_id, column, count, data.file_records) for column, count in data.missing_counts.items()],
+        )
         append_act(
             self.connection,
             AuditAct.DATASET_IMPORTED,
@@ -426,12 +439,12 @@ class Workspace:
 
     def list_datasets(self, project_id: int) -> list[StoredDataset]:
         """Return the datasets of a project, newest first."""
-        rows = self.connection.execute("SELECT * FROM dataset WHERE project_id = ? ORDER BY id DESC", (project_id,))
+        rows = self.connection.execute(f"{_DATASET_QUERY} WHERE project_id = ? ORDER BY id DESC", (project_id,))
         return [_dataset_from_row(row) for row in rows]
 
     def find_dataset(self, dataset_id: int) -> StoredDataset:
         """Return the dataset with this number. Raises NotFound."""
-        row = self.connection.execute("SELECT * FROM dataset WHERE id = ?", (dataset_id,)).fetchone()
+        row = self.connection.execute(f"{_DATASET_QUERY} WHERE id = ?", (dataset_id,)).fetchone()
         if row is None:
             raise NotFound(f"there is no dataset {dataset_id}")
         return _dataset_from_row(row)
@@ -441,7 +454,12 @@ class Workspace:
     ) -> Microdata:
         """Read the records of a dataset, or some of its variables or ``rows`` (from 0)."""
         schema = dataset.schema if names is None else dataset.schema.select_variables(names)
-        return self.tables.read_microdata(dataset.table_sha256, schema, dataset.origin, rows)
+        found = self.tables.read_microdata(dataset.table_sha256, schema, dataset.origin, rows)
+        if not dataset.dropped:
+            return found
+        counted = self.connection.execute("SELECT name, records FROM missing WHERE dataset_id = ?", (dataset.id,))
+        counts = {row["name"]: row["records"] for row in counted if row["name"] in dataset.schema}
+        return replace(found, dropped=dataset.dropped, file_records=dataset.file_records, missing_counts=counts)
 
 
 def begin_seals(connection: sqlite3.Connection, directory: Path, fingerprint_found: str = "") -> None:
@@ -519,7 +537,7 @@ def _dataset_from_row(row: sqlite3.Row) -> StoredDataset:
     """Return the dataset of a row of the database. Raises DamagedRecord."""
     dataset = StoredDataset(**{**dict(row), "schema": schema_from_json(row["schema"])})
     check_texts(dataset.name, dataset.origin, dataset.source_sha256, dataset.table_sha256, dataset.created)
-    check_integers(dataset.id, dataset.project_id, dataset.records, dataset.dropped)
+    check_integers(dataset.id, dataset.project_id, dataset.records, dataset.dropped, dataset.file_records)
     return dataset
 
 

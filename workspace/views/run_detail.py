@@ -9,7 +9,7 @@ from sfumato.engine.data.toml import read_toml
 from sfumato.engine.recipe.difference import PlanDifference, plan_differences
 from sfumato.engine.recipe.thresholds import Verdict
 
-from ..store.runs import find_run, list_runs
+from ..store.runs import StoredRun, find_run, list_runs
 from ..store.workspace import Workspace
 from .results import read_verdicts
 
@@ -44,6 +44,7 @@ class RunDetail:
     unmet_verdicts: verdicts other than met
     weight_lines: how its records are weighted
     n_controls: number of hold-out records
+    coverage_text: which people of the file the release does not describe; empty for none
     redrawn_text: records that were redrawn for constraints
     name, note: the analyst's name for it and remark on it
     verdict_names: human names of the unmet verdicts
@@ -65,6 +66,7 @@ class RunDetail:
     name: str = ""
     note: str = ""
     verdict_names: tuple[str, ...] = ()
+    coverage_text: str = ""
 
 
 def read_run_detail(workspace: Workspace, run_id: int) -> RunDetail:
@@ -98,7 +100,16 @@ def read_run_detail(workspace: Workspace, run_id: int) -> RunDetail:
         run.name,
         run.note,
         _verdict_names(unmet),
+        _coverage_text(workspace, run),
     )
+
+
+def _coverage_text(workspace: Workspace, run: StoredRun) -> str:
+    """Return which people of the file the release of a run does not describe; empty for none."""
+    from .coverage import read_file_coverage  # it reads tables, which takes the app longer than to start
+
+    coverage = read_file_coverage(workspace, run)
+    return "" if coverage.is_whole else coverage.text
 
 
 def _verdict_names(verdicts: Sequence[Verdict]) -> tuple[str, ...]:

@@ -12,14 +12,16 @@ from evidence import Evidence
 
 def non_suppressed(case: Case) -> dict[str, Answers]:
     share = Fraction(len(case.released), len(case.confidential))
-    return {"share": {series(): None if share > 1 else share}}
+    # the tables of a case are whole: no record of a file was dropped before
+    return {name: {series(): None if share > 1 else share} for name in ("share", "file_share")}
 
 
 EVIDENCE = Evidence(
     oracle=non_suppressed,
-    outputs=("share",),
+    outputs=("share", "file_share"),
     tiny=[("unlinked", {}), ("suppressed", {})],
     expected={
         "share": ONE,
+        "file_share": ONE,
     },
 )

@@ -101,7 +101,7 @@ def test_nothing_changed_is_perfect_and_shuffled_is_not() -> None:
         assert (kept[measure, target] or 0) > 0.94
         assert (lost[measure, target] or 0) < 0.85
     assert values("rilm", original, original)["minimum_numerical", ""] == 1
-    assert values("non_suppressed", original, original) == {("share", ""): 1}
+    assert values("non_suppressed", original, original) == {("share", ""): 1, ("file_share", ""): 1}
 
 
 def test_version_1_penalises_what_is_lost_and_version_2_what_is_added() -> None:
@@ -136,7 +136,8 @@ def test_a_release_that_lost_records_is_not_compared() -> None:
             estimates_by_target(key, ORIGINAL, fewer)
         with pytest.raises(NotComputable, match="does not say which"):
             estimates_by_target(key, ORIGINAL, dataclasses.replace(ORIGINAL, linked=False))
-    assert values("non_suppressed", ORIGINAL, fewer) == {("share", ""): 1 / len(ORIGINAL)}
+    left = 1 / len(ORIGINAL)
+    assert values("non_suppressed", ORIGINAL, fewer) == {("share", ""): left, ("file_share", ""): left}
     with pytest.raises(NotComputable, match="more than the 1 of the original"):
         estimates_by_target("non_suppressed", fewer, ORIGINAL)
 
@@ -144,7 +145,7 @@ def test_a_release_that_lost_records_is_not_compared() -> None:
 def test_suppressed_records_are_left_out_and_counted_where_asked() -> None:
     original = table([1, 1, 2, 2, 11], [1, 2, 1, 1, 1], ["foo", "bar", "test", "test", "test"])
     released = dataclasses.replace(ANONYMISED, classes=np.array([0, 0, 1, 1, -1]))
-    assert values("non_suppressed", original, released) == {("share", ""): 0.8}
+    assert values("non_suppressed", original, released) == {("share", ""): 0.8, ("file_share", ""): 0.8}
     plain, counted = (values("rilm", original, released, count_suppressed=count) for count in (False, True))
     assert plain["numerical", "n_accept"] == 1
     assert plain["numerical", "n_reject"] == 0.5

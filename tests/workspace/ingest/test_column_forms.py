@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.data.schema import Kind, MissingPolicy, Role
+from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.ingest import files
 from sfumato.workspace.ingest.columns import ColumnProfile
@@ -210,5 +210,5 @@ def test_a_damaged_packed_file_and_one_that_unpacks_to_too_much_are_refused(
 
 
 def test_a_missing_policy_of_the_import_is_not_touched_by_kinds() -> None:
-    source = ImportSelection(kinds=("a=count",)).data_source("f.csv", MissingPolicy.KEEP, None)
-    assert source.to_table() == ImportSelection().data_source("f.csv", MissingPolicy.KEEP, None).to_table()
+    source = ImportSelection(kinds=("a=count",)).data_source("f.csv", None, ())
+    assert source.to_table() == ImportSelection().data_source("f.csv", None, ()).to_table()

@@ -107,10 +107,15 @@ def test_what_was_released_as_excel_or_arrow_is_read_again() -> None:
     assert read(arrow).descriptions["town"].title == "Name of the town"
 
 
-def test_headers_that_name_nothing_or_one_thing_twice_are_refused() -> None:
+def test_a_name_that_stands_twice_has_a_number_as_in_text() -> None:
+    found = read(workbook({"s": [["a", "a"], [1, 2]]}))
+    assert found.names == ("a", "a_2")
+    assert found.notes == ('names that stand twice have a number: "a" is "a_2"',)
+
+
+def test_headers_that_name_nothing_are_refused() -> None:
     for rows, said in (
         ([["a", None, "c"], [1, 2, 3]], "column 2 of {name} has no name"),
-        ([["a", "a"], [1, 2]], 'two columns called "a"'),
         ([["a"], [1, 2]], "cells beyond the columns"),
         ([[]], "is empty"),
     ):

@@ -295,18 +295,18 @@ def test_a_plan_of_an_import_has_the_records_and_kinds_that_the_file_has(tmp_pat
         assert hashes[0] == hashes[1]
 
 
-def test_records_that_an_import_left_out_are_read_again_once_missing_values_are_kept(tmp_path: Path) -> None:
+def test_an_import_keeps_records_that_a_plan_may_drop(tmp_path: Path) -> None:
     pd.DataFrame({"x": [1.5, None, *map(float, range(30))], "g": ["a", "b"] * 16}).to_csv(
         tmp_path / "t.csv", index=False
     )
     found = import_file(tmp_path / "ws", str(tmp_path / "t.csv"), "")
-    assert (found.records, found.dropped) == (31, 1)
+    assert (found.records, found.dropped) == (32, 0)
     with Workspace.open(tmp_path / "ws") as workspace:
         draft = find_draft(workspace, found.project_id)
         assert draft is not None
         step = '\n[[synthesis]]\ntarget = "x"\nmethod = "cart"\npredictors = ["g"]\n'
-        dropped = prepare_plan(workspace, draft.with_text(draft.toml + step))
-        kept = prepare_plan(
-            workspace, draft.with_text(draft.toml.replace('missing = "drop"', 'missing = "keep"') + step)
+        kept = prepare_plan(workspace, draft.with_text(draft.toml + step))
+        dropped = prepare_plan(
+            workspace, draft.with_text(draft.toml.replace('missing = "keep"', 'missing = "drop"') + step)
         )
         assert (len(dropped.data), len(kept.data)) == (31, 32)

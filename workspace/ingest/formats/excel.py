@@ -8,14 +8,17 @@ from __future__ import annotations
 import datetime as dt
 import re
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.errors import BadInput, near_miss_hint
+from sfumato.engine.recipe.text_format import TextFormat
 from sfumato.engine.wording import count_noun
 
 from ...errors import NotReleased
+from ..dialects import detect_sheet_format
 from ..file_formats import FileFormat, OutputTable, ReadRequest
 from ..limits import MAX_COLUMNS
 from ..sheet_limits import MAX_CELLS, check_archive
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from ..raw_tables import RawTable
     from ..sources import SourceFile
 
+SAMPLE_SHEET_ROWS = 1_500
+"""Rows at the beginning and at the end of a sheet among which its table is looked for."""
 MAX_SHEET_ROWS = 1_048_576
 MAX_SHEET_COLUMNS = 16_384
 """Most columns of a sheet."""
@@ -40,7 +45,8 @@ ERROR_CELLS = frozenset({"#N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!
 
 
 def read_sheet(source: SourceFile, request: ReadRequest) -> RawTable:
-    """Read the table of one sheet, by default the first; its first row that is not empty has the names.
+    """Read the table of one sheet, by default the first; without a format its first row that is not empty has the
+    names.
 
     Raises BadInput, and what zipfile and openpyxl raise.
     """
@@ -70,15 +76,19 @@ def read_sheet(source: SourceFile, request: ReadRequest) -> RawTable:
         book.close()
     if not rows:
         raise BadInput("", f'the sheet "{chosen.title}" of {{name}} is empty')
-    frame, errors = _sheet_table(rows)
+    form, detection = request.form or TextFormat(), None
+    if request.given_keys is not None:
+        detection = detect_sheet_format(_sample_texts(rows), request.given_keys)
+        form = detection.format
+    frame, errors, remarks = _sheet_table(rows, form)
     more = f", the first of {len(names)}; --sheet NAME reads another" if not sheet else ""
     notes = [f'the sheet "{chosen.title}" is read{more}'] if len(names) > 1 else []
     notes += [f"{errors:,} cells show an error such as #N/A: they are missing"] if errors else []
-    return RawTable.from_frame(frame, notes=tuple(notes))
+    return replace(RawTable.from_frame(frame, notes=(*notes, *remarks)), detection=detection)
 
 
 def _sheet_rows(cells: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Return the rows of a sheet from the first to the last that is not empty. Raises BadInput for too large a sheet."""
+    """Return the rows of a sheet to the last that is not empty. Raises BadInput for too large a sheet."""
     rows: list[tuple[Any, ...]] = []
     places = 0
     for number, row in enumerate(cells, start=1):
@@ -88,20 +98,57 @@ def _sheet_rows(cells: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
             raise BadInput("", f"{{name}} has more than {MAX_SHEET_ROWS:,} rows, which no sheet has")
         if places > MAX_CELLS:
             raise BadInput("", f"{{name}} spans more than {MAX_CELLS:,} cells; save the sheet that you need as CSV")
-        if rows or any(cell is not None for cell in row):
-            rows.append(row)
+        rows.append(row)
     while rows and all(cell is None for cell in rows[-1]):
         rows.pop()
     return rows
 
 
-def _sheet_table(rows: list[tuple[Any, ...]]) -> tuple[pd.DataFrame, int]:
-    """Return the table of rows whose first is the header, and the number of cells that show an error."""
+def _sample_texts(rows: Sequence[tuple[Any, ...]]) -> list[list[str]]:
+    """Return the cells of the first and last rows of a sheet as texts, empty ones and errors as empty text."""
+    some = rows if len(rows) <= 2 * SAMPLE_SHEET_ROWS else [*rows[:SAMPLE_SHEET_ROWS], *rows[-SAMPLE_SHEET_ROWS:]]
+    first = _first_column(rows)
+    return [["" if cell is None or _shows_error(cell) else _sheet_text(cell) for cell in row[first:]] for row in some]
+
+
+def _first_column(rows: Sequence[tuple[Any, ...]]) -> int:
+    """Return the place of the first column in which a cell is filled."""
+    return min((place for row in rows if (place := _first_filled_place(row)) is not None), default=0)
+
+
+def _first_filled_place(row: tuple[Any, ...]) -> int | None:
+    """Return the place of the first filled cell of a row; None without one."""
+    return next((place for place, cell in enumerate(row) if cell is not None), None)
+
+
+def _shows_error(cell: object) -> bool:
+    """Return whether a cell shows that its formula has no value."""
+    return isinstance(cell, str) and cell in ERROR_CELLS
+
+
+def _sheet_table(sheet: Sequence[tuple[Any, ...]], form: TextFormat) -> tuple[pd.DataFrame, int, tuple[str, ...]]:
+    """Return the table of a sheet, the number of its cells that show an error, and remarks on the names.
+
+    Raises BadInput.
+    """
     import pandas as pd
 
-    header, body = list(rows[0]), rows[1:]
+    from ..text_files import distinct_names
+
+    left = _first_column(sheet)
+    rows = [row[left:] for row in sheet[form.skip : len(sheet) - form.footer]]
+    top = next((number for number, row in enumerate(rows) if any(cell is not None for cell in row)), None)
+    if top is None:
+        raise BadInput(
+            "data.format.skip",
+            f"no row of {{name}} is left after {form.skip:,} above the table and {form.footer:,} below it",
+        )
+    header, body = list(rows[top]), rows[top + 1 + form.skip_below :]
     while header and header[-1] is None:
         header.pop()
+    if not form.header:
+        body = rows[top:]
+        header = [f"column_{place}" for place in range(1, max(map(len, map(_without_empty_end, body))) + 1)]
     if any(cell is None for cell in header):
         place = 1 + next(i for i, cell in enumerate(header) if cell is None)
         raise BadInput("", f"column {place} of {{name}} has no name; the first row must hold one for each column")
@@ -112,18 +159,28 @@ def _sheet_table(rows: list[tuple[Any, ...]]) -> tuple[pd.DataFrame, int]:
         )
     if wide := sum(any(cell is not None for cell in row[len(header) :]) for row in body):
         raise BadInput("", f"{count_noun(wide, 'row')} of {{name}} have cells beyond the columns that have a name")
-    errors = 0
+    names, remarks = distinct_names([_sheet_text(cell) for cell in header])
+    errors, missing = 0, {"", *form.missing}
     columns: dict[int, pd.Series] = {}
     for j in range(len(header)):
         values = [row[j] if j < len(row) else None for row in body]
-        shown = [
-            None if isinstance(cell, str) and (cell in ERROR_CELLS or not cell.strip()) else cell for cell in values
-        ]
-        errors += sum(isinstance(cell, str) and cell in ERROR_CELLS for cell in values)
-        columns[j] = _sheet_column(shown)
-    return pd.DataFrame(columns, index=range(len(body))).set_axis(
-        [_sheet_text(cell) for cell in header], axis=1
-    ), errors
+        errors += sum(map(_shows_error, values))
+        columns[j] = _sheet_column([_value_or_none(cell, missing) for cell in values])
+    return pd.DataFrame(columns, index=range(len(body))).set_axis(names, axis=1), errors, remarks
+
+
+def _without_empty_end(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return a row to its last filled cell."""
+    return row[: max((place for place, cell in enumerate(row, 1) if cell is not None), default=0)]
+
+
+def _value_or_none(cell: object, missing: Collection[str]) -> object:
+    """Return a cell; None where it is empty, shows an error, or holds a missing code."""
+    if cell is None or _shows_error(cell):
+        return None
+    if isinstance(cell, str):
+        return None if cell.strip() in missing else cell
+    return None if len(missing) > 1 and _sheet_text(cell) in missing else cell
 
 
 def _sheet_text(cell: object) -> str:
