@@ -33,6 +33,7 @@ from ..session import jobs
 from ..session.command_lines import MOST_REMEMBERED, Words, command_text
 from ..session.gate_answers import GateMemory
 from ..session.messages import (
+    ColumnsAsked,
     CompanionRunsOffered,
     ErrorMessage,
     FileFormatDetected,
@@ -554,13 +555,34 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
         from .reading import ReadingForm, format_from_answers
 
         def import_as_answered(answers: dict[str, Any] | None) -> None:
-            """Import the file in the chosen format."""
+            """Import the file in the chosen format, unless a column has a question."""
             if answers is not None:
                 said = format_from_answers(answers)
                 self.reading_notice.begin(event.file)
-                self.job(partial(jobs.import_file, self.directory, event.file, event.project, said))
+                self.job(partial(jobs.import_or_ask, self.directory, event.file, event.project, said))
 
         await self.open(ReadingForm(Path(event.file).name, event.head, event.detection), import_as_answered)
+
+    @on(ColumnsAsked)
+    async def _ask_columns(self, event: ColumnsAsked) -> None:
+        """Ask what the columns with a question are before the file is stored."""
+        self.reading_notice.end()
+        from ..session import jobs
+        from ..session.importing import selection_from_answers
+        from .columns_form import ColumnsForm
+
+        def import_with_kinds(answers: dict[str, Any] | None) -> None:
+            """Import the file with the columns as answered."""
+            if answers is not None:
+                selection = selection_from_answers(event.preview, answers)
+                self.reading_notice.begin(event.file)
+                self.job(
+                    partial(
+                        jobs.import_file, self.directory, event.file, event.project, event.format_settings, selection
+                    )
+                )
+
+        await self.open(ColumnsForm(event.preview), import_with_kinds)
 
     @on(WorkspaceOpened)
     async def _show_opened_workspace(self, event: WorkspaceOpened) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from sfumato.engine.errors import BadInput
@@ -61,16 +62,38 @@ def import_a_file(session: PlainSession) -> None:
     """Import a file into a project, and describe its columns."""
     from sfumato.workspace.reporting.reading import undecided_lines
     from sfumato.workspace.reporting.words import records_and_dropped_text
-    from sfumato.workspace.service.importing import EVERYTHING
 
-    from ..session.importing import column_remarks, import_in_process
+    from ..session.importing import (
+        check_answer,
+        column_remarks,
+        import_in_process,
+        import_or_ask_in_process,
+        plain_question,
+        proposed_answer,
+        selection_from_answers,
+    )
 
     talk = session.conversation
     file = talk.ask("Which file?", "a path", _check_path_exists)
     talk.say(f"File: {file}.")
     project = talk.ask("Into which project?", "the name of a project, new or not", str, Path(file).stem)
     talk.say(f"Project: {project}. The file is read; this can take a minute.")
-    found = import_in_process(session.workspace.directory, file, project, {}, EVERYTHING)
+    answered = import_or_ask_in_process(session.workspace.directory, file, project)
+    found = answered.result
+    if (preview := answered.preview) is not None:
+        answers = {}
+        for column in preview.asked_columns:
+            name = column.variable.name
+            talk.say(f"{name}: {plain_question(column)}. Its first values: {', '.join(preview.first_rows[name])}.")
+            answers[name] = talk.ask(
+                f"What is {name}?",
+                "a kind, a form such as date:dd.mm.yyyy, or leave out",
+                partial(check_answer, preview, name),
+                proposed_answer(column),
+            )
+        selection = selection_from_answers(preview, answers)
+        found = import_in_process(session.workspace.directory, file, project, {}, selection)
+    assert found is not None
     talk.say(f"{found.source}: {records_and_dropped_text(found.records, found.dropped)} in project {found.project}.")
     talk.print_lines(list(found.notes))
     if found.detection is not None:

@@ -6,12 +6,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sfumato.engine.data.schema import Role
+from sfumato.engine.data.schema import Kind, Role
+from sfumato.engine.errors import BadInput
 from sfumato.workspace.ingest.columns import ColumnProfile
 from sfumato.workspace.ingest.limits import READ_SECONDS
 from sfumato.workspace.jobs.processes import call_in_process
-from sfumato.workspace.service.importing import ImportResult, ImportSelection, import_file
+from sfumato.workspace.service.importing import (
+    FilePreview,
+    ImportOrQuestions,
+    ImportResult,
+    ImportSelection,
+    import_file,
+    import_or_ask,
+)
 from sfumato.workspace.visible_text import replace_unprintable
+
+LEAVE_OUT = "leave out"
+"""Answer for a column that does not enter the project."""
 
 
 def column_remarks(columns: Sequence[ColumnProfile]) -> list[str]:
@@ -44,4 +55,53 @@ def import_in_process(
         selection,
         what=f'the import of "{file}"',
         seconds=READ_SECONDS,
+    )
+
+
+def proposed_answer(column: ColumnProfile) -> str:
+    """Return how a column is read unless its owner says otherwise, such as ``count`` or ``date:dd.mm.yyyy``."""
+    form = column.variable.format
+    return f"{column.variable.kind}:{form}" if form else str(column.variable.kind)
+
+
+def plain_question(column: ColumnProfile) -> str:
+    """Return what is open about a column, with answers in place of options of the command line."""
+    name = column.variable.name
+    text = column.question.replace(f"--as {name}=", "").replace(f"--leave-out {name}", LEAVE_OUT)
+    return replace_unprintable(
+        text.replace(f", or --keep {name} to have them", ", or leave this as it is to have them")
+    )
+
+
+def selection_from_answers(preview: FilePreview, answers: Mapping[str, Any]) -> ImportSelection:
+    """Return the selection by answers of columns; an answer that was proposed changes nothing."""
+    kinds, leave_out = list[str](), list[str]()
+    for column in preview.asked_columns:
+        name = column.variable.name
+        answer = str(answers.get(name, "") or proposed_answer(column)).strip()
+        if answer == LEAVE_OUT:
+            leave_out.append(name)
+        elif answer != proposed_answer(column):
+            kinds.append(f"{name}={answer}")
+    return ImportSelection(kinds=tuple(kinds), leave_out=tuple(leave_out))
+
+
+def check_answer(preview: FilePreview, name: str, answer: str) -> str:
+    """Return the answer for a column. Raises BadInput at the column where it is no kind."""
+    try:
+        selection_from_answers(preview, {name: answer}).select_columns(preview.columns)
+    except BadInput:
+        raise BadInput(
+            name, f'"{answer}" is no kind: {", ".join(Kind)}, a form such as date:dd.mm.yyyy, or {LEAVE_OUT}'
+        ) from None
+    return answer
+
+
+def import_or_ask_in_process(directory: Path, file: str, project: str) -> ImportOrQuestions:
+    """Import a file in a process of its own, unless a column has a question.
+
+    Raises BadInput and WorkspaceError; then nothing was stored.
+    """
+    return call_in_process(
+        import_or_ask, directory, file, project, what=f'the import of "{file}"', seconds=READ_SECONDS
     )

@@ -5,22 +5,24 @@ The engine is imported when it is first needed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sfumato.engine.wording import agreeing_word, count_noun
 from sfumato.workspace.jobs.settings import DEFAULT_JOBS
 from sfumato.workspace.store.workspace import Workspace
 
 from .command_lines import THEN, Words, computing_options, reading_options, whole_path
-from .messages import CompanionRunsOffered, FileFormatDetected, JobDone, PlanSaved, WorkspaceOpened
+from .messages import ColumnsAsked, CompanionRunsOffered, FileFormatDetected, JobDone, PlanSaved, WorkspaceOpened
 
 if TYPE_CHECKING:
     from sfumato.workspace.plan.drafts import PlanDraft
     from sfumato.workspace.service.guided_minimisation import ProjectTable
+    from sfumato.workspace.service.importing import ImportResult, ImportSelection
 
 DEMO = "randhie"
+Found = TypeVar("Found")
 
 
 def run_again(directory: Path, run_id: int) -> JobDone:
@@ -116,8 +118,9 @@ def open_demo(directory: Path) -> JobDone:
     return JobDone(done.text, done.run_id, done.worker, "runs", project_id, ("demo", "--no-tui"))
 
 
-def detect_format(directory: Path, file: str, project: str) -> FileFormatDetected | JobDone:
-    """Detect how a text file is written; import it at once where nothing about that is unusual or uncertain.
+def detect_format(directory: Path, file: str, project: str) -> FileFormatDetected | ColumnsAsked | JobDone:
+    """Detect how a text file is written; import it at once where nothing about that is unusual or uncertain, nor about its
+    columns.
 
     Raises BadInput, OSError and StrangeFile; then nothing was stored.
     """
@@ -127,32 +130,77 @@ def detect_format(directory: Path, file: str, project: str) -> FileFormatDetecte
     head = text_head(Path(file).expanduser())
     found = detect_text_format(head) if head.strip() and b"\0" not in head[:2] else None
     if found is None or (found.is_default and not found.doubtful_settings):
-        return import_file(directory, file, project)
+        return import_or_ask(directory, file, project)
     return FileFormatDetected(file, project, head, found)
 
 
-def import_file(directory: Path, file: str, project: str, format_settings: Mapping[str, Any] | None = None) -> JobDone:
-    """Import a file into a project with these format settings. Raises BadInput; then nothing was stored."""
+def import_or_ask(
+    directory: Path, file: str, project: str, format_settings: Mapping[str, Any] | None = None
+) -> ColumnsAsked | JobDone:
+    """Import a file into a project; store nothing where a column has a question, and ask. Raises BadInput."""
+    from sfumato.workspace.service.importing import import_or_ask as bring_in_or_ask
+
+    found = _import_in_process(bring_in_or_ask, directory, file, project, format_settings)
+    if found.preview is not None:
+        return ColumnsAsked(file, project, format_settings, found.preview)
+    assert found.result is not None
+    return _imported(directory, file, format_settings, found.result, ())
+
+
+def import_file(
+    directory: Path,
+    file: str,
+    project: str,
+    format_settings: Mapping[str, Any] | None = None,
+    selection: ImportSelection | None = None,
+) -> JobDone:
+    """Import a file into a project with these format settings and kinds of columns.
+
+    Raises BadInput; then nothing was stored.
+    """
+    from sfumato.workspace.service.importing import EVERYTHING
+    from sfumato.workspace.service.importing import import_file as bring_in
+
+    selection = EVERYTHING if selection is None else selection
+    found = _import_in_process(bring_in, directory, file, project, format_settings, selection)
+    options = [word for one in selection.kinds for word in ("--as", one)]
+    options += [word for one in selection.leave_out for word in ("--leave-out", one)]
+    return _imported(directory, file, format_settings, found, options)
+
+
+def _import_in_process(call: Callable[..., Found], directory: Path, file: str, project: str, *more: object) -> Found:
+    """Call an import in a process of its own."""
     from sfumato.workspace.ingest.limits import READ_SECONDS
     from sfumato.workspace.jobs.processes import call_in_process
-    from sfumato.workspace.reporting.reading import undecided_lines
-    from sfumato.workspace.reporting.words import records_and_dropped_text
-    from sfumato.workspace.service.importing import import_file as bring_in
 
     path = str(Path(file).expanduser())
     # A process can be ended where a file makes its reader hang; a thread cannot.
-    found = call_in_process(
-        bring_in, directory, path, project or Path(file).stem, format_settings, what="the import", seconds=READ_SECONDS
+    return call_in_process(
+        call, directory, path, project or Path(file).stem, *more, what="the import", seconds=READ_SECONDS
     )
+
+
+def _imported(
+    directory: Path,
+    file: str,
+    format_settings: Mapping[str, Any] | None,
+    found: ImportResult,
+    options: Sequence[str],
+) -> JobDone:
+    """Return what an import did, with the command that does the same; ``options`` are those about columns."""
+    from sfumato.workspace.reporting.reading import undecided_lines
+    from sfumato.workspace.reporting.words import records_and_dropped_text
+
     records = records_and_dropped_text(found.records, found.dropped)
     # a text file has been shown in a form; of a sheet this is the first that is said
     open_lines = undecided_lines(found.detection) if found.detection is not None and not format_settings else []
     head = f'{found.source}: {records} in project "{found.project}" of {directory}'
+    path = whole_path(str(Path(file).expanduser()))
     return JobDone(
         ". ".join([head, *found.notes, *open_lines]),
         tab="data",
         project_id=found.project_id,
-        command=("import", whole_path(path), "--project", found.project, *reading_options(format_settings)),
+        command=("import", path, "--project", found.project, *reading_options(format_settings), *options),
         is_import=True,
     )
 

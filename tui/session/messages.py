@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from textual.message import Message
 
 if TYPE_CHECKING:
     from sfumato.workspace.ingest.dialects import DetectedFormat
     from sfumato.workspace.plan.drafts import PlanDraft
+    from sfumato.workspace.service.importing import FilePreview
 
 
 class WorkspaceChanged(Message, bubble=False):
@@ -59,6 +61,20 @@ class FileFormatDetected(Message):
     project: str
     head: bytes
     detection: DetectedFormat
+
+
+@dataclass
+class ColumnsAsked(Message):
+    """Columns of a file that is to be imported into a project, of which some have a question.
+
+    format_settings: keys of ``[data.format]`` that the user has given; None where the file was read as detected
+    preview: the file's columns, with its first records
+    """
+
+    file: str
+    project: str
+    format_settings: Mapping[str, Any] | None
+    preview: FilePreview
 
 
 @dataclass

@@ -6,7 +6,7 @@ The owner of the file corrects single guesses. Numerical libraries are loaded on
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +22,16 @@ from ..plan.drafts import draft_of_import, find_draft, inline_toml, store_draft,
 from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sfumato.engine.recipe.data_source import DataSource
     from sfumato.engine.recipe.text_format import TextFormat
 
     from ..ingest.raw_tables import RawTable
     from ..ingest.sources import SourceFile
+
+FIRST_ROWS = 10
+"""Records of a preview."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +154,19 @@ class FilePreview:
     detection: how its text is read; None for a format that defines it
     columns: its columns
     notes: remarks
+    first_rows: texts of the first records, by each column with a question
     """
 
     source: str
     detection: DetectedFormat | None
     columns: tuple[ColumnProfile, ...]
     notes: tuple[str, ...] = ()
+    first_rows: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def asked_columns(self) -> tuple[ColumnProfile, ...]:
+        """Return the columns with a question that its owner can answer."""
+        return tuple(column for column in self.columns if column.is_included and column.question)
 
 
 def preview_file(
@@ -204,17 +216,74 @@ def import_file(
     ``format_settings``: keys of ``[data.format]``. A project that has no plan yet gets a draft of one. Raises BadInput
     and NotAWorkspace; then nothing was stored.
     """
-    from ..ingest.files import filter_records, find_source, microdata_from_table
+    return _store_file(directory, file, project, selection, _read_file(file, format_settings or {}, selection))
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOrQuestions:
+    """What was imported, or a preview where a column has a question and nothing was stored."""
+
+    result: ImportResult | None = None
+    preview: FilePreview | None = None
+
+
+def import_or_ask(
+    directory: Path, file: str, project: str, format_settings: Mapping[str, Any] | None = None
+) -> ImportOrQuestions:
+    """Import a file as ``import_file`` does, unless a column has a question: then store nothing and return a preview."""
+    found = _read_file(file, format_settings or {}, EVERYTHING)
+    preview = FilePreview(found.source.name, found.detection, found.columns, found.raw.notes)
+    if not preview.asked_columns:
+        return ImportOrQuestions(_store_file(directory, file, project, EVERYTHING, found))
+    names = [column.variable.name for column in preview.asked_columns]
+    shown = {name: _first_texts(values) for name, values in found.raw.iterate_columns(names)}
+    return ImportOrQuestions(preview=replace(preview, first_rows=shown))
+
+
+def _first_texts(values: pd.Series) -> tuple[str, ...]:
+    """Return the first values of a column as text; empty where there is none."""
+    return tuple(
+        "" if missing else str(value)
+        for value, missing in zip(values[:FIRST_ROWS], values[:FIRST_ROWS].isna(), strict=True)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _FileRead:
+    """Table of a file as it was read, with its columns as selected.
+
+    source: the file
+    raw: its records
+    detection: how its text or sheet was read; None for a format that defines it
+    columns: its columns, with reasons for those that are left out
+    """
+
+    source: SourceFile
+    raw: RawTable
+    detection: DetectedFormat | None
+    columns: tuple[ColumnProfile, ...]
+
+
+def _read_file(file: str, format_settings: Mapping[str, Any], selection: ImportSelection) -> _FileRead:
+    """Read the records of a file that are wanted, and guess its columns. Raises BadInput."""
+    from ..ingest.files import filter_records, find_source
+
+    source = find_source(file, place="FILE")
+    raw, detection = read_source(source, format_settings, selection)
+    if not raw.records:
+        raise BadInput("FILE", f'"{source.name}" has no records')
+    raw = filter_records(raw, source, selection.where, place="--where")
+    return _FileRead(source, raw, detection, selection.select_columns(profile_columns(raw)))
+
+
+def _store_file(directory: Path, file: str, project: str, selection: ImportSelection, found: _FileRead) -> ImportResult:
+    """Store the records of a file that was read in a project. Raises BadInput and NotAWorkspace."""
+    from ..ingest.files import microdata_from_table
     from ..reporting.constraints import compliance_text
     from ..store.workspace import future_workspace_key
     from ..views.constraints import evaluate_project_rules
 
-    source = find_source(file, place="FILE")
-    raw, detection = read_source(source, format_settings or {}, selection)
-    if not raw.records:
-        raise BadInput("FILE", f'"{source.name}" has no records')
-    raw = filter_records(raw, source, selection.where, place="--where")
-    columns = selection.select_columns(profile_columns(raw))
+    source, raw, detection, columns = found.source, found.raw, found.detection, found.columns
     schema = Schema(tuple(column.variable for column in columns if column.is_included))
     if not len(schema):
         raise BadInput("FILE", f'"{source.name}" has no column that can be read but identifiers')

@@ -1,0 +1,75 @@
+"""Columns that may be read in two ways are asked about in the app, with the first rows, before anything is stored."""
+
+from __future__ import annotations
+
+import pytest
+
+from sfumato.engine.data.schema import Kind
+from sfumato.workspace.service.importing import import_or_ask
+from sfumato.workspace.store.workspace import Workspace
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def doubtful(tmp_path):
+    """Codes of one length with zeros in front, dates that two orders fit, and an amount without a question."""
+    lines = [f"0{1000 + i},{1 + i % 12:02}/{1 + (i * 5) % 12:02}/2019,{100 + 37 * i}" for i in range(60)]
+    path = tmp_path / "doubtful.csv"
+    path.write_text("\n".join(["area,seen,income", *lines, ""]))
+    return path
+
+
+def stored_kinds(directory):
+    with Workspace.open(directory, read_only=True) as workspace:
+        (number,) = workspace.connection.execute("SELECT id FROM dataset").fetchone()
+        schema = workspace.find_dataset(number).schema
+    return {variable.name: (variable.kind, variable.format) for variable in schema}
+
+
+def stored_datasets(directory):
+    with Workspace.open(directory, read_only=True) as workspace:
+        return workspace.connection.execute("SELECT id FROM dataset").fetchall()
+
+
+async def test_columns_with_a_question_are_asked_about_before_they_are_stored(sit, empty_workspace, doubtful, size):
+    async with sit(empty_workspace, "I", size=size) as seat:
+        await seat.press(*str(doubtful), "enter")
+        assert "columns of doubtful.csv are" in seat.text
+        assert "01/01/2019" in seat.text, "the first rows are there"
+        assert not stored_datasets(empty_workspace)
+        await seat.press("enter")
+        assert "doubtful.csv: 60 records" in seat.text
+    assert stored_kinds(empty_workspace)["income"][0] is Kind.COUNT
+
+
+async def test_answers_decide_kind_form_and_what_is_left_out(sit, empty_workspace, doubtful):
+    preview = import_or_ask(empty_workspace, str(doubtful), "asked").preview
+    assert preview is not None
+    places = {column.variable.name: at for at, column in enumerate(preview.asked_columns)}
+    assert {"seen"} <= set(places)
+    seen = next(column for column in preview.asked_columns if column.variable.name == "seen")
+    other = f"date:{seen.other_formats[0]}"
+    async with sit(empty_workspace, "I") as seat:
+        await seat.press(*str(doubtful), "enter")
+        await seat.press(*["down"] * places["seen"], *["backspace"] * 20, *"nonsense", "enter")
+        assert '"nonsense" is no kind' in seat.text
+        assert not stored_datasets(empty_workspace)
+        await seat.press(*["backspace"] * 8, *other, "enter")
+        assert "60 records" in seat.text
+        await seat.press("at")
+        assert "--as" in seat.text
+    assert stored_kinds(empty_workspace)["seen"] == (Kind.DATE, seen.other_formats[0])
+
+
+async def test_a_column_can_be_left_out_and_no_question_asks_nothing(sit, empty_workspace, doubtful, tmp_path):
+    async with sit(empty_workspace, "I") as seat:
+        await seat.press(*str(doubtful), "enter")
+        await seat.press(*["backspace"] * 20, *"leave", "space", *"out", "enter")
+        assert "60 records" in seat.text
+    assert set(stored_kinds(empty_workspace)) == {"income"}, (
+        "area numbers the records and is left out without a question"
+    )
+    plain = tmp_path / "plain.csv"
+    plain.write_text("\n".join(["sex,income", *(f"{'mf'[i % 2]},{100 + 3 * i}" for i in range(60)), ""]))
+    assert import_or_ask(empty_workspace, str(plain), "plain").result is not None
