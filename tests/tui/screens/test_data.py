@@ -43,13 +43,13 @@ async def test_the_variables_of_a_run_with_their_histograms(sit, built_data, siz
         assert "sensitive" in line
         assert "0.0%" in line
         assert any(block in line for block in "▁▂▃▄▅▆▇█")
-        assert "records, 2 different values" in seat.text
+        assert "records, 2 different" in seat.text
 
 
 @pytest.mark.slow
 async def test_the_profile_follows_the_cursor(sit, built_data, size):
     async with sit(built_data, "j", "j", size=size, tab="data") as seat:
-        assert "income: 90 records, 90 different values" in seat.text
+        assert "income: 90 records, 90 different" in seat.text
         assert "quantiles 5 %" in seat.text
         await seat.press("act:profile", "l", "l", "act:profile", "k")
         assert "visits: 90 records" in seat.text
@@ -69,7 +69,7 @@ async def test_an_edit_goes_into_the_plan_and_the_audit_log(sit, imported, size)
     async with sit(imported, "j", "j", "enter", size=size) as seat:
         assert "Variable cost" in seat.text
         await seat.press("down", "l", "down", *"0, 200", "enter")
-        assert ("0 .. 200" in seat.text) is (size[0] > 80)
+        assert ("0 .. 200" in seat.text) is (size[0] > 120)
         assert "quasi-identifier" in next(line for line in seat.text.splitlines() if " cost " in line)
     draft = plan_of(imported)
     assert draft.revision == 2
