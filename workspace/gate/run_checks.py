@@ -137,8 +137,10 @@ def _check_people_described(case: ExaminedRelease) -> CheckResult:
     coverage = read_file_coverage(case.workspace, case.plan.run)
     if coverage.share is None:
         raise NotComputable(sentences.FILE_NOT_COUNTED)
-    template = sentences.ALL_DESCRIBED if coverage.is_whole else sentences.SOME_DESCRIBED
-    return CheckResult(fill_sentence(template, coverage=coverage.text), coverage.share)
+    message = sentences.ALL_DESCRIBED
+    if not coverage.is_whole:
+        message = fill_sentence(sentences.SOME_DESCRIBED, coverage=coverage.text)
+    return CheckResult(message, coverage.share)
 
 
 def _check_public_key(case: ExaminedRelease) -> CheckResult:
@@ -369,7 +371,7 @@ RUN_CHECKS = (
         "synthesise them, or give them another role", _check_exposed_variables,
     ),
     GateCheck(
-        "people_described", "people of the file whom the release describes", "share of the file's people", MOSTLY_DESCRIBED, None,
+        "people_described", "people of the file whom the release describes", "share of the people of the file", MOSTLY_DESCRIBED, None,
         "people who are left out may differ from the others, and then a release without them misleads; it speaks of utility, so it only warns",
         'keep records with a missing value ([data] missing = "keep"), leave out columns that many lack, or suppress less', _check_people_described,
         "up to 5 % of missing values are of little consequence: Schafer (1999)", is_minimum=True, intruder="none",
