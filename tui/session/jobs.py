@@ -145,8 +145,8 @@ def import_file(directory: Path, file: str, project: str, format_settings: Mappi
         bring_in, directory, path, project or Path(file).stem, format_settings, what="the import", seconds=READ_SECONDS
     )
     records = records_and_dropped_text(found.records, found.dropped)
-    # a text file has been shown in a form; of a sheet this is the first that is said
-    open_lines = undecided_lines(found.detection) if found.detection is not None and not format_settings else []
+    # what the form for a text file did not show, and all that is open in a sheet
+    open_lines = [] if found.detection is None else undecided_lines(found.detection)
     head = f'{found.source}: {records} in project "{found.project}" of {directory}'
     return JobDone(
         ". ".join([head, *found.notes, *open_lines]),

@@ -36,6 +36,8 @@ MAX_NOTES = 3
 MAX_FIXED_LINE = 2_000
 """Most characters of a line in which columns of fixed widths are looked for."""
 MIN_VALUES_OF_COLUMN = 5
+MOSTLY = 0.9
+"""Share of the lines that have one length where columns have fixed widths."""
 NOTE_SIGNS = ":*¹²³©"
 MOST_WORDS_OF_NAME = 3
 OTHER_COLUMNS = "what stands there has other columns than the table"
@@ -385,9 +387,11 @@ def _propose_widths(text: str, delimiter: str, rows: Sequence[Sequence[str]]) ->
     """
     if delimiter not in (" ", ","):
         return None
-    lines = [line for line in text.split("\n") if line.strip()][1 : SAMPLE_ROWS + 1]
-    long = len(lines[0]) if lines else 0
-    if len(lines) < MIN_ROWS_TO_COMPARE or not 1 < long <= MAX_FIXED_LINE or any(len(line) != long for line in lines):
+    sample = [line for line in text.split("\n") if line.strip()][1 : SAMPLE_ROWS + 1]
+    long = Counter(map(len, sample)).most_common(1)[0][0] if sample else 0
+    # a title and a source may have another length
+    lines = [line for line in sample if len(line) == long]
+    if len(lines) < max(MIN_ROWS_TO_COMPARE, MOSTLY * len(sample)) or not 1 < long <= MAX_FIXED_LINE:
         return None
     if delimiter == "," and max(map(len, rows)) > 1:
         return None
@@ -395,7 +399,10 @@ def _propose_widths(text: str, delimiter: str, rows: Sequence[Sequence[str]]) ->
     starts = [0, *(place for place in range(1, long) if _begins_cell(signs, place))]
     widths = [end - start for start, end in zip(starts, [*starts[1:], long], strict=True)]
     glued = any(_meet_digits_and_letters(lines, signs, place) for place in starts[1:])
-    uneven = delimiter == " " and len(set(map(len, rows[1:]))) > 1
+    # a name in quotes may have blanks within
+    uneven = (
+        delimiter == " " and not any('"' in line for line in lines) and len({len(line.split()) for line in lines}) > 1
+    )
     if len(widths) < 2 or not (glued or uneven):
         return None
     why = "digits and letters meet at the same places" if glued else "blanks split them into different numbers of cells"

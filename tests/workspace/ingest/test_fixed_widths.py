@@ -97,6 +97,8 @@ def test_empty_places_are_missing_and_make_the_file_one_of_fixed_widths(tmp_path
 def test_lines_around_the_table_are_found(tmp_path: Path) -> None:
     path = write(tmp_path / "titled.dat", people(), above=["A title of the office", ""], below=["Source: office"])
     assert records_of(read(path, names=NAMES, skip=2, footer=1)) == people()
+    with pytest.raises(BadInput, match="fixed widths"):
+        preview_file(str(path))
 
 
 def test_widths_count_characters_not_bytes(tmp_path: Path) -> None:
