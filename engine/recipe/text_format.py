@@ -68,6 +68,8 @@ class TextFormat(Section):
     skip: lines above the table
     skip_below: records below the names that are none: questions, units, import codes
     footer: lines below the table: totals, sources
+    widths: characters of each column, where these and no separator say where a cell ends
+    names: names of the columns, where no line of the file has them
     trim: whether blanks around a cell are ignored
     missing: texts that stand for a missing value in any column; an empty cell always does
     """
@@ -88,6 +90,10 @@ class TextFormat(Section):
     ] = ""
     skip_below: Annotated[int, Param("lines below the names that are no records", ge=0, le=100)] = 0
     footer: Annotated[int, Param("lines below the table", ge=0, le=1000)] = 0
+    widths: Annotated[
+        tuple[int, ...], Param("characters of each column, where no separator stands between them", ge=1, le=10_000)
+    ] = ()
+    names: Annotated[tuple[str, ...], Param("names of the columns, where no line has them")] = ()
 
     @classmethod
     def from_table(cls, table: object, place: str = "data.format") -> TextFormat:
@@ -103,6 +109,18 @@ class TextFormat(Section):
         for key in ("header_cells", "skip_below"):
             if getattr(self, key) and not self.header:
                 raise BadInput(f"{place}.{key}", "a file without names has no line of names; leave it out")
+
+        if self.widths and (self.delimiter != "," or self.header_cells):
+            key = "header_cells" if self.header_cells else "delimiter"
+            raise BadInput(f"{place}.{key}", "with widths no sign separates the cells; leave it out")
+        if self.names and self.header:
+            raise BadInput(f"{place}.names", "a line of the file has the names; set header = false, or leave them out")
+        if len(set(self.names)) < len(self.names):
+            raise BadInput(f"{place}.names", "a name stands twice; give each column one of its own")
+        if self.names and self.widths and len(self.names) != len(self.widths):
+            raise BadInput(
+                f"{place}.names", f"{len(self.names)} names are given for {len(self.widths)} widths; give one for each"
+            )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "missing", tuple(dict.fromkeys(self.missing)))

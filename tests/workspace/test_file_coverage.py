@@ -27,6 +27,7 @@ from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.report import make_public_report, report_page
 from sfumato.workspace.release.users import _protected_coverage
 from sfumato.workspace.service.draft_data import RoleAssignment, draft_file, draft_project
+from sfumato.workspace.service.guided_minimisation import list_project_tables, prepare_minimisation
 from sfumato.workspace.service.importing import EVERYTHING, ImportSelection, import_file
 from sfumato.workspace.service.prepare import prepare_plan, prepare_run
 from sfumato.workspace.store.artefacts import read_released_dataset
@@ -295,6 +296,16 @@ def test_an_imported_table_is_read_as_the_plan_says(workspace: Workspace, tmp_pa
         assert own.data.sha256 == file.data.sha256
         assert (own.data.dropped, own.data.file_records if own.data.dropped else N) == (file.data.dropped, N)
         assert own.data.missing_counts == file.data.missing_counts
+
+
+def test_the_guided_study_of_a_sample_drops_people_for_its_quasi_identifiers(
+    workspace: Workspace, tmp_path: Path, people: pd.DataFrame
+) -> None:
+    import_file(workspace.directory, str(tmp_path / "people.csv"), "people")
+    (table,) = list_project_tables(workspace, 1)
+    prepared = prepare_minimisation(workspace, table, {"known": ["age", "sex"], "n": 60, "k": 3, "r": 2})
+    assert len(prepared.data) == people["age"].notna().sum()
+    assert prepared.recipe.data.complete_cases == ("age",)
 
 
 def guide_text(workspace: Workspace, run_id: int) -> str:

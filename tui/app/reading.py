@@ -72,7 +72,11 @@ def format_fields(found: DetectedFormat) -> list[FormField]:
         one = reasons.get(key)
         return otherwise if one is None else _reason_text(one)
 
+    fixed = [
+        FormField("widths", reason_for("widths", "characters of each column"), "list", list(map(str, form.widths)))
+    ] if "widths" in reasons else []  # fmt: skip
     return [
+        *fixed,
         FormField("separator", reason_for("delimiter", "what separates cells"), value=visible_sign(form.delimiter), choices=SEPARATORS),
         FormField("encoding", reason_for("encoding", "such as utf-8, windows-1252"), value=form.encoding),
         FormField("decimal", reason_for("decimal", "the decimal sign"), value=form.decimal, choices=DECIMALS),
@@ -104,6 +108,11 @@ def format_from_answers(answers: Mapping[str, Any]) -> dict[str, Any]:
         "trim": answers["trim"] == "yes",
         "missing": [str(code) for code in answers.get("missing", [])],
     }
+    if widths := [str(width) for width in answers.get("widths", [])]:
+        if wrong := [width for width in widths if not width.isdecimal()]:
+            raise BadInput("widths", f'"{wrong[0]}" is no number of characters')
+        table = {key: value for key, value in table.items() if key not in ("delimiter", "quote")}
+        table["widths"] = list(map(int, widths))
     try:
         TextFormat.from_table(table)
     except BadInput as error:

@@ -122,6 +122,21 @@ def _parse_separator(_context: click.Context, _option: click.Parameter, value: s
     return None if value is None else SEPARATORS.get(value, value)
 
 
+def _split_commas(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names that stand between commas in all values of an option."""
+    return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
+
+
+def _parse_widths(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> tuple[int, ...]:
+    """Return the whole numbers that stand between commas in all values of an option. Raises BadInput."""
+    from sfumato.engine.errors import BadInput
+
+    texts = _split_commas(context, option, values)
+    if wrong := [text for text in texts if not text.isdecimal()]:
+        raise BadInput("--widths", f'"{wrong[0]}" is no number of characters; give one for each column, such as 2,1,8')
+    return tuple(map(int, texts))
+
+
 def add_text_format_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the keys of ``[data.format]`` as options of a command that reads a file.
 
@@ -139,6 +154,20 @@ def add_text_format_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--skip", type=int, metavar="LINES", help="Lines that stand before the table."),
         click.option("--skip-below", type=int, metavar="LINES", help="Lines below the names that are no records."),
         click.option("--footer", type=int, metavar="LINES", help="Lines that stand below the table."),
+        click.option(
+            "--widths",
+            multiple=True,
+            callback=_parse_widths,
+            metavar="N,N",
+            help="Characters of each column, without separators.",
+        ),
+        click.option(
+            "--names",
+            multiple=True,
+            callback=_split_commas,
+            metavar="NAMES",
+            help="Names of columns, where no line has them.",
+        ),
         click.option("--trim/--no-trim", default=None, help="Whether blanks around a cell do not count."),
         click.option("--missing", multiple=True, metavar="CODE", help="What stands for no value. Repeatable."),
     )

@@ -192,8 +192,8 @@ def _imported(
     from sfumato.workspace.reporting.words import records_and_dropped_text
 
     records = records_and_dropped_text(found.records, found.dropped)
-    # a text file has been shown in a form; of a sheet this is the first that is said
-    open_lines = undecided_lines(found.detection) if found.detection is not None and not format_settings else []
+    # what the form for a text file did not show, and all that is open in a sheet
+    open_lines = [] if found.detection is None else undecided_lines(found.detection)
     head = f'{found.source}: {records} in project "{found.project}" of {directory}'
     path = whole_path(str(Path(file).expanduser()))
     return JobDone(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,6 +34,11 @@ MIN_ROWS_ABOVE_NOTE = 3
 MAX_NOTE_LENGTH = 40
 """Most characters of a line below a table that are shown."""
 MAX_NOTES = 3
+MAX_FIXED_LINE = 2_000
+"""Most characters of a line in which columns of fixed widths are looked for."""
+MIN_VALUES_OF_COLUMN = 5
+MOSTLY = 0.9
+"""Share of the lines that have one length where columns have fixed widths."""
 NOTE_SIGNS = ":*¹²³©"
 MOST_WORDS_OF_NAME = 3
 OTHER_COLUMNS = "what stands there has other columns than the table"
@@ -124,12 +130,25 @@ def detect_text_format(
     # as text_streams skips lines: other signs that Python counts as ends of lines stay within cells
     lines = "\n".join(text.split("\n")[first:])
     given = (known["delimiter"].value if "delimiter" in known else "") or (line.group(1) if line else "")
-    delimiter, quote, rows, starts = _detect_separator(lines, given, known["quote"].value if "quote" in known else None)
-    place = _place_table(rows, known)
+    fixed = known.get("widths")
+    if fixed is not None and asked.widths:
+        delimiter, quote = (
+            SettingReason("delimiter", ",", "widths say where a cell ends"),
+            SettingReason("quote", '"', "as usual"),
+        )
+        rows, starts = _split_sample_by_widths(lines, asked.widths)
+    else:
+        delimiter, quote, rows, starts = _detect_separator(
+            lines, given, known["quote"].value if "quote" in known else None
+        )
+        fixed = None if given else _propose_widths(lines, delimiter.value, rows)
+    place = _place_table(rows, known, asked.names)
     header, uneven, below, body = place.header, place.uneven, place.below, place.body
     preamble, names = place.preamble, place.names
     skip = first + (starts[preamble] if preamble else 0)
-    footer = known.get("footer") or _detect_footer(tail, encoding.value, delimiter.value, quote.value, len(names))
+    footer = known.get("footer") or _detect_footer(
+        tail, encoding.value, delimiter.value, quote.value, len(names), asked.widths
+    )
     columns = place.columns
     codes, missing = _missing_codes(columns, names, asked, known)
     decimal, thousands = _detect_number_signs(columns, codes)
@@ -138,7 +157,10 @@ def detect_text_format(
         "trim", "yes" if _has_blanks_around(body) or blanks else "no", "cells have blanks around them"
     )
     signs = (known.get("decimal") or decimal, known.get("thousands") or thousands)
-    reasons = [encoding, known.get("delimiter") or delimiter, known.get("quote") or quote, header, *signs, missing]
+    split_by = [known.get("delimiter") or delimiter, known.get("quote") or quote]
+    if fixed is not None:
+        split_by = [fixed] if asked.widths else [fixed, *split_by]
+    reasons = [encoding, *split_by, header, *signs, missing]
     if skip:
         why = OTHER_COLUMNS if preamble else "the line sep= is Excel's"
         reasons.append(known.get("skip") or SettingReason("skip", str(skip), why))
@@ -147,7 +169,7 @@ def detect_text_format(
     reasons += [reason for reason in (uneven, below, footer) if reason is not None and reason.value not in ("", "0")]
     found = TextFormat(
         encoding.value, delimiter.value, quote.value, signs[0].value, signs[1].value, header.value == "yes", skip, trim.value == "yes", codes,
-        "" if uneven is None else uneven.value, int(below.value), int(footer.value),
+        "" if uneven is None else uneven.value, int(below.value), int(footer.value), asked.widths, asked.names,
     )  # fmt: skip
     shown = tuple(tuple(cell.strip() if found.trim else cell for cell in row) for row in body[:20])
     # what text_files reads without a format: the separator that is most frequent in the first line
@@ -175,12 +197,13 @@ def detect_sheet_format(rows: Sequence[Sequence[str]], given_keys: Mapping[str, 
     width = _usual_width([rows[number] for number in starts])
     even = [[*row, *[""] * (width - len(row))][:width] for row in rows]
     table = [even[number] for number in starts]
-    place = _place_table(table[:SAMPLE_ROWS], known)
+    place = _place_table(table[:SAMPLE_ROWS], known, asked.names)
     top = starts[place.preamble] if starts else 0
     footer = known.get("footer") or _count_footer(even[max(top, len(even) - SAMPLE_ROWS) :], len(place.names))
     end = len(even) - int(footer.value)
     # a total or a note is no value of a column
-    place = _place_table([row for number, row in zip(starts, table, strict=True) if number < end][:SAMPLE_ROWS], known)
+    ended = [row for number, row in zip(starts, table, strict=True) if number < end]
+    place = _place_table(ended[:SAMPLE_ROWS], known, asked.names)
     skip = first or (top if place.preamble else 0)
     codes, missing = _missing_codes(place.columns, place.names, asked, known)
     skipped = known.get("skip") or SettingReason("skip", str(skip), OTHER_COLUMNS)
@@ -191,6 +214,7 @@ def detect_sheet_format(rows: Sequence[Sequence[str]], given_keys: Mapping[str, 
         missing=codes,
         skip_below=int(place.below.value),
         footer=int(footer.value),
+        names=asked.names,
     )
     shown = tuple(map(tuple, place.body[:20]))
     return DetectedFormat(found, reasons, tuple(place.names), shown, not known and found == TextFormat())
@@ -228,7 +252,7 @@ class _TablePlace:
         return [[row[j].strip() for row in self.body if j < len(row)] for j in range(len(self.names))]
 
 
-def _place_table(rows: list[list[str]], known: Mapping[str, SettingReason]) -> _TablePlace:
+def _place_table(rows: list[list[str]], known: Mapping[str, SettingReason], given_names: Sequence[str]) -> _TablePlace:
     """Find the table among the first rows of a file, none of them empty; settings in ``known`` are taken as given."""
     preamble = 0 if "skip" in known else _preamble_rows(rows)
     uneven = known.get("header_cells")
@@ -244,7 +268,7 @@ def _place_table(rows: list[list[str]], known: Mapping[str, SettingReason]) -> _
     names = (
         table[0] if body is not table and table else [f"column_{i + 1}" for i in range(len(table[0]) if table else 0)]
     )
-    names = number_repeated_names([name.strip() for name in names])
+    names = list(given_names) or number_repeated_names([name.strip() for name in names])
     below = known.get("skip_below") or _detect_lines_below(body if header.value == "yes" else [])
     return _TablePlace(preamble, header, uneven, below, table[0] if table else [], names, body[int(below.value) :])
 
@@ -263,7 +287,7 @@ def _given_setting(key: str, value: object) -> SettingReason:
         if value is True
         else "no"
         if value is False
-        else ", ".join(value)
+        else ", ".join(map(str, value))
         if isinstance(value, tuple)
         else str(value)
     )
@@ -341,6 +365,86 @@ def _decode_sample(content: bytes, encoding: str) -> str:
     if len(content) > size and "\n" in text:
         text = text[: text.rindex("\n") + 1]  # the last line may be cut
     return text
+
+
+def split_fixed_widths(line: str, widths: Sequence[int]) -> list[str]:
+    """Return the cells of a line whose columns have these widths, without blanks around them."""
+    ends = list(itertools.accumulate(widths))
+    return [line[end - width : end].strip() for end, width in zip(ends, widths, strict=True)]
+
+
+def _split_sample_by_widths(text: str, widths: Sequence[int]) -> RowsAndStarts:
+    """Return the first rows of a table of fixed widths, and the line of the text on which each begins."""
+    numbered = ((number, line) for number, line in enumerate(text.split("\n")) if line.strip())
+    some = list(itertools.islice(numbered, SAMPLE_ROWS))
+    return [split_fixed_widths(line, widths) for _, line in some], [number for number, _ in some]
+
+
+def _propose_widths(text: str, delimiter: str, rows: Sequence[Sequence[str]]) -> SettingReason | None:
+    """Return the doubt that a text has columns of fixed widths, with the widths that it shows; None for other texts.
+
+    Such lines are equally long. Either blanks split them into different numbers of cells, or in one of the cells that
+    blanks split digits meet letters at the same place in every line, both of which vary by themselves.
+    """
+    if delimiter not in (" ", ","):
+        return None
+    sample = [line for line in text.split("\n") if line.strip()][1 : SAMPLE_ROWS + 1]
+    long = Counter(map(len, sample)).most_common(1)[0][0] if sample else 0
+    # a title and a source may have another length
+    lines = [line for line in sample if len(line) == long]
+    if len(lines) < max(MIN_ROWS_TO_COMPARE, MOSTLY * len(sample)) or not 1 < long <= MAX_FIXED_LINE:
+        return None
+    if delimiter == "," and max(map(len, rows)) > 1:
+        return None
+    signs = [frozenset(map(_class_of_sign, column)) for column in zip(*lines, strict=True)]
+    starts = [0, *(place for place in range(1, long) if _begins_cell(signs, place))]
+    widths = [end - start for start, end in zip(starts, [*starts[1:], long], strict=True)]
+    glued = any(_meet_digits_and_letters(lines, signs, place) for place in starts[1:])
+    # a name in quotes may have blanks within
+    uneven = (
+        delimiter == " " and not any('"' in line for line in lines) and len({len(line.split()) for line in lines}) > 1
+    )
+    if len(widths) < 2 or not (glued or uneven):
+        return None
+    why = "digits and letters meet at the same places" if glued else "blanks split them into different numbers of cells"
+    value = ",".join(map(str, widths))
+    return SettingReason("widths", "", f"each line has {long} characters, and {why}", (value,))
+
+
+def _class_of_sign(sign: str) -> str:
+    """Return the class of a character: blank, digit, upper, lower, or other; signs of numbers count as digits."""
+    if sign in " \t":
+        return "blank"
+    if sign.isdigit() or sign in ".,+-":
+        return "digit"
+    return "upper" if sign.isupper() else "lower" if sign.isalpha() else "other"
+
+
+def _begins_cell(signs: Sequence[frozenset[str]], place: int) -> bool:
+    """Return whether a cell begins at a place by the classes of the characters there and beside it, in all lines."""
+    before, here = signs[place - 1], signs[place]
+    after = signs[place + 1] if place + 1 < len(signs) else frozenset[str]()
+    if before == {"blank"}:
+        return here != {"blank"}
+    if before <= {"digit", "blank"} and "digit" in before:
+        return "blank" not in here and not here & {"digit", "other"}
+    if before <= {"upper", "lower"} and here <= {"digit"}:
+        return True
+    # a capital that stands between a capital and small letters begins a word: MSouth
+    return before == here == {"upper"} and "lower" in after and "upper" not in after
+
+
+def _meet_digits_and_letters(lines: Sequence[str], signs: Sequence[frozenset[str]], place: int) -> bool:
+    """Return whether digits before a place and letters from it on are values of two columns, not a code of one.
+
+    Both vary, and each letter comes with several of the digits.
+    """
+    if not signs[place - 1] <= {"digit", "blank"} or signs[place] & {"digit", "blank", "other"}:
+        return False
+    start = max((at for at in range(place) if signs[at] == {"blank"}), default=-1) + 1
+    pairs = {(line[start:place], line[place]) for line in lines}
+    digits, letters = Counter(pair[0] for pair in pairs), Counter(pair[1] for pair in pairs)
+    return len(digits) >= MIN_VALUES_OF_COLUMN and len(letters) > 1 and min(letters.values()) > 1
 
 
 def _match_separator_line(text: str) -> re.Match[str] | None:
@@ -569,12 +673,16 @@ def _detect_lines_below(body: list[list[str]]) -> SettingReason:
     return SettingReason("skip_below", str(count), "what stands there is unlike all records below", ("0",))
 
 
-def _detect_footer(tail: bytes, encoding: str, delimiter: str, quote: str, columns: int) -> SettingReason:
+def _detect_footer(
+    tail: bytes, encoding: str, delimiter: str, quote: str, columns: int, widths: Sequence[int] = ()
+) -> SettingReason:
     """Count the last lines of a text that are no records, as ``_count_footer`` does."""
     if encoding.startswith(("utf-16", "utf-32")) or delimiter == " ":
         return _NO_FOOTER
     text = tail.decode(encoding, "replace")
     lines = [line.rstrip("\r") for line in text.removesuffix("\n").split("\n" if "\n" in text else "\r")]
+    if widths:
+        return _count_footer([split_fixed_widths(line, widths) if line.strip() else [] for line in lines], columns)
     return _count_footer([_split_line(line, delimiter, quote) for line in lines], columns)
 
 

@@ -42,7 +42,7 @@ from .sources import OpenedFile, SourceFile
 GZIP_SIGNATURE = b"\x1f\x8b"
 GZIP_MEMORY_PARTS = 4
 """Part of the memory for reading a file that a packed one may unpack to is one of so many."""
-SHEET_KEYS = ("header", "skip", "skip_below", "footer", "missing")
+SHEET_KEYS = ("header", "names", "skip", "skip_below", "footer", "missing")
 """Keys of ``[data.format]`` that say where the table of a sheet lies, and what stands for no value."""
 STATSMODELS_DATASETS = {"randhie", "anes96", "fair"}
 # conforming copies the columns, so only a few at a time are in memory twice

@@ -21,7 +21,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.text_format import TextFormat
 from sfumato.engine.wording import count_noun
 
-from .dialects import number_repeated_names, split_rows
+from .dialects import number_repeated_names, split_fixed_widths, split_rows
 from .limits import MAX_COLUMNS
 from .number_signs import parse_number
 
@@ -120,8 +120,8 @@ def wrong_encoding_error(name: str, encoding: str) -> BadInput:
 
 
 def comma_format(form: TextFormat) -> TextFormat:
-    """Return the format of a blank-separated table after ``rewrite_with_commas``."""
-    return replace(form, delimiter="\t" if form.decimal == "," else ",", quote='"', skip=0)
+    """Return the format of a table after ``rewrite_with_commas`` or ``rewrite_fixed_widths``."""
+    return replace(form, delimiter="\t" if form.decimal == "," else ",", quote='"', skip=0, widths=())
 
 
 def rewrite_with_commas(lines: Iterable[str], name: str, form: TextFormat, place: str) -> Iterator[bytes]:
@@ -138,6 +138,30 @@ def rewrite_with_commas(lines: Iterable[str], name: str, form: TextFormat, place
             out.truncate()
     except csv.Error:
         raise BadInput(place, f'"{name}" is not a table: {UNPARSED_MESSAGE}') from None
+
+
+def rewrite_fixed_widths(lines: Iterable[str], name: str, form: TextFormat) -> Iterator[bytes]:
+    """Rewrite the lines of a table of fixed widths with commas, many lines at once; empty lines are left out.
+
+    Raises BadInput where a line goes on beyond the last column.
+    """
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, delimiter=comma_format(form).delimiter, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
+    total = sum(form.widths)
+    numbered = ((number, line.rstrip("\r\n")) for number, line in enumerate(lines, start=form.skip + 1))
+    filled = ((number, line) for number, line in numbered if line.strip())
+    while some := list(itertools.islice(filled, ROWS_PER_WRITE)):
+        for number, line in some:
+            if line[total:].strip():
+                raise BadInput(
+                    "data.format.widths",
+                    f'line {number:,} of "{name}" has {len(line.rstrip()):,} characters, and the widths add up to {total:,}; '
+                    "give one for each column",
+                )
+            writer.writerow(split_fixed_widths(line, form.widths))
+        yield out.getvalue().encode("utf-8")
+        out.seek(0)
+        out.truncate()
 
 
 def split_lines(pieces: Iterable[bytes]) -> Iterator[str]:
@@ -161,8 +185,17 @@ def _header_by_format(content: bytes, name: str, form: TextFormat, place: str) -
     if not first:
         raise BadInput(place, f'"{name}" has no line to read' + (f" after the first {form.skip}" if form.skip else ""))
     if not form.header:
-        return [f"column_{number + 1}" for number in range(len(first))], form.delimiter
+        return list(names_without_header(form, len(first))), form.delimiter
     return [cell.strip() if form.trim else cell for cell in first], form.delimiter
+
+
+def names_without_header(form: TextFormat, columns: int) -> Sequence[str]:
+    """Return the names of the columns of a table without a line of names: as given, else numbered. Raises BadInput."""
+    if form.names and len(form.names) != columns:
+        raise BadInput(
+            "data.format.names", f"{len(form.names)} names are given for {columns} columns; give one for each"
+        )
+    return form.names or [f"column_{number + 1}" for number in range(columns)]
 
 
 def _header_of_first_line(content: bytes, name: str, place: str) -> tuple[list[str], str]:

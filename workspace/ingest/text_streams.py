@@ -18,6 +18,7 @@ from .text_files import (
     MAX_ROW_BYTES,
     comma_format,
     not_utf8_error,
+    rewrite_fixed_widths,
     rewrite_with_commas,
     split_lines,
     wrong_encoding_error,
@@ -110,8 +111,11 @@ def prepare_text(raw: Pieces, name: str, form: TextFormat, place: str, file_surv
         steps.append(lambda some: _skip_lines(some, form.skip))
     if form.footer:
         steps.append(lambda some: _drop_last_lines(some, form.footer))
+    if form.widths:
+        steps.append(lambda some: rewrite_fixed_widths(split_lines(some), name, form))
+    split_by = comma_format(form) if form.widths else form
     if form.header_cells or form.skip_below:
-        steps.append(lambda some: _fix_header(some, form))
+        steps.append(lambda some: _fix_header(some, split_by))
     if form.delimiter == " ":
         steps.append(lambda some: rewrite_with_commas(split_lines(some), name, form, place))
 
@@ -122,7 +126,10 @@ def prepare_text(raw: Pieces, name: str, form: TextFormat, place: str, file_surv
             found = step(found)
         return found
 
-    return TableText(make_pieces, comma_format(form) if form.delimiter == " " else form, survey)
+    if form.widths:
+        # where a cell begins shows only now
+        survey = survey_bytes(make_pieces())
+    return TableText(make_pieces, comma_format(form) if form.delimiter == " " else split_by, survey)
 
 
 def _convert_to_utf8(pieces: Iterator[bytes], encoding: str, name: str) -> Iterator[bytes]:

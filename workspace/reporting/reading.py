@@ -17,6 +17,7 @@ SETTING_NAMES = {
     "skip": "lines above the table",
     "skip_below": "lines below the names",
     "footer": "lines below the table",
+    "widths": "widths of the columns",
     "trim": "blanks around cells left out",
 }
 SIGN_NAMES = {"\t": "tab", " ": "blank", "": "none"}
@@ -77,6 +78,7 @@ def undecided_line(one: SettingReason) -> str:
     others = "; ".join(map(visible_sign, one.alternatives))
     how = {"header": "--no-header or --header", "missing": "--missing CODE"}.get(one.key, f"--{one.key} SIGN")
     how = how.replace("SIGN", "NAME") if one.key == "encoding" else how
+    how = "--widths N,N" if one.key == "widths" else how
     how = f"--{one.key.replace('_', '-')} LINES" if one.key in ("skip_below", "footer") else how
     may_be = others if one.key == "missing" else f"may be {others}"
     return f"? {SETTING_NAMES[one.key]}: {visible_sign(one.value) or 'none'} is taken, {may_be}; {how} says which"

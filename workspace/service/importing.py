@@ -192,11 +192,21 @@ def read_source(
     """
     from ..ingest.files import is_text_source, read_table
 
+    # whoever says the names says that no line has them
+    if format_settings.get("names") and "header" not in format_settings:
+        format_settings = {**format_settings, "header": False}
     if not is_text_source(source):
         raw = read_table(source, place="FILE", sheet=selection.sheet, given_keys=format_settings)
         return raw, raw.detection
     head = source.head
     detection = detect_text_format(head, format_settings, source.text_class, source.tail)
+    fixed = next((one for one in detection.doubtful_settings if one.key == "widths"), None)
+    if fixed is not None and detection.format.delimiter == " ":
+        raise BadInput(
+            "--widths",
+            f'"{source.name}" looks like a table of fixed widths: {fixed.explanation}. Say how many characters each column has, such as '
+            f"--widths {fixed.alternatives[0]}; or --delimiter blanks where blanks separate the cells",
+        )
     # Text has no NUL, except in encodings of 16 and 32 bits: such a file is of another kind than its name says.
     binary = b"\0" in head[:65536] and not detection.format.encoding.startswith(("utf-16", "utf-32"))
     form = None if detection.is_default or binary else detection.format

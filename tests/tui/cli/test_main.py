@@ -224,6 +224,23 @@ def test_import_finds_how_a_file_is_written_and_the_recipe_reads_it_so(
     assert not Path("v").exists()
 
 
+@pytest.mark.usefixtures("read_here")
+@pytest.mark.slow
+def test_import_of_fixed_widths_says_and_takes_them(
+    study: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("fixed.dat").write_text("".join(f"{20 + i % 50}{'MF'[i % 2]} {100 + i}\n" for i in range(80)))
+    assert sfumato("import", "fixed.dat", "--workspace", "w") == 2
+    assert "--widths 2,2,3;" in capsys.readouterr().err
+    given = ("--widths", "2,1", "--widths", "4", "--names", "age,sex, visits")
+    assert sfumato("import", "fixed.dat", *given, "--workspace", "w", "--recipe", "fixed.toml") == 0
+    recipe = Recipe.from_toml(Path("fixed.toml").read_text())
+    found = read_file_microdata(find_source("fixed.dat"), recipe.data, recipe.schema, 1, key=PUBLIC)
+    assert found.numbers("age").tolist() == [20 + i % 50 for i in range(80)]
+    assert sfumato("import", "fixed.dat", "--widths", "2,x", "--workspace", "v") == 2
+    assert '"x" is no number of characters' in capsys.readouterr().err
+
+
 def test_others_can_write_while_an_import_writes_its_table(
     study: Path, sfumato: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

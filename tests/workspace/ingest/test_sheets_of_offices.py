@@ -201,7 +201,11 @@ def test_a_recipe_of_before_reads_a_sheet_as_it_did(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "place", "message"),
     [
-        ({"delimiter": ";"}, "data.format.delimiter", "only header, skip, skip_below, footer, missing can be set"),
+        (
+            {"delimiter": ";"},
+            "data.format.delimiter",
+            "only header, names, skip, skip_below, footer, missing can be set",
+        ),
         ({"encoding": "cp850"}, "data.format.encoding", "an Excel file"),
         ({"skip": 500}, "data.format.skip", "no row of"),
         ({"footer": 500}, "data.format.skip", "no row of"),

@@ -133,7 +133,7 @@ def _sheet_table(sheet: Sequence[tuple[Any, ...]], form: TextFormat) -> tuple[pd
     """
     import pandas as pd
 
-    from ..text_files import distinct_names
+    from ..text_files import distinct_names, names_without_header
 
     left = _first_column(sheet)
     rows = [row[left:] for row in sheet[form.skip : len(sheet) - form.footer]]
@@ -148,7 +148,7 @@ def _sheet_table(sheet: Sequence[tuple[Any, ...]], form: TextFormat) -> tuple[pd
         header.pop()
     if not form.header:
         body = rows[top:]
-        header = [f"column_{place}" for place in range(1, max(map(len, map(_without_empty_end, body))) + 1)]
+        header = list(names_without_header(form, max(map(len, map(_without_empty_end, body)))))
     if any(cell is None for cell in header):
         place = 1 + next(i for i, cell in enumerate(header) if cell is None)
         raise BadInput("", f"column {place} of {{name}} has no name; the first row must hold one for each column")
