@@ -35,6 +35,8 @@ AS_MANY = UncoveredUse(
 UNTESTED_PACKAGE = 'the method {key} comes from the package "{package}", and nothing here has tested its account'
 """The account of a method of another package."""
 OTHER_FILES = "{text}: {difference}"
+OWN_DIFFERS = "the account of the method {key} does not count: {difference}"
+"""The account of a method of ours, where another package had the method when the run was computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,8 @@ class TrustedPackages:
     """Packages of other authors, by name, whose accounts count although nothing here has tested them.
 
     versions: the version of each
-    differences: of a package that is named but is not as named, in which point it differs
+    differences: of a package that is named but is not as named, in which point it differs; of ours, why its accounts do
+        not count
     """
 
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -87,6 +90,10 @@ def privacy_accounts(
     for step in kept:
         assert step.method.synthesis.privacy.account is not None
         package = step.method.package
+        if package == OWN and OWN in trusted_packages.differences:
+            reason = OWN_DIFFERS.format(key=step.method.key, difference=trusted_packages.differences[OWN])
+            found.append((step, NoAccount(reason)))
+            continue
         if package not in (OWN, *trusted_packages.versions):
             # A package may claim any epsilon. Ours follow from proofs, which the contract tests try on every method.
             reason = UNTESTED_PACKAGE.format(key=step.method.key, package=package)

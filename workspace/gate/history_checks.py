@@ -6,7 +6,7 @@ Releases from other workspaces are unknown here, and every finding states it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -338,7 +338,9 @@ def _check_kept_tables(case: ExaminedRelease) -> CheckResult:
     if not own:
         if any(
             step.method.synthesis.privacy.implied_counts is not None
-            for step, _ in read_publishing_fits(case.workspace, case.plan.run)
+            for step, _ in read_publishing_fits(
+                case.workspace, case.plan.run, _packages_that_publish(case, case.plan.run)
+            )
         ):
             raise NotComputable(sentences.TABLES_WITHHELD)
         raise CheckNotApplicable(sentences.NO_TABLES)
@@ -427,12 +429,19 @@ def _rules_for_tables(
     return {name: rule for name, rule in run.recipe.form.recode.items() if name in names}
 
 
+def _packages_that_publish(case: ExaminedRelease, run: StoredRun) -> Collection[str]:
+    """Return the packages of other authors whose tables are, or may have been, released with a run."""
+    if run.id != case.plan.run.id:
+        return run.recipe.packages  # the policy of that time may have named any of them
+    return trusted_packages_of_run(case.workspace, run, case.policy.packages).versions
+
+
 def _published_fits(case: ExaminedRelease, run: StoredRun) -> list[tuple[Any, Fit, Any, tuple[str, ...]]]:
     """Return the fits of a run whose tables are released with it, as (method, fit, spec, targets)."""
     data = run.recipe.recode_data(case.exact_records).without_controls
     return [
         (step.method, fit, step.spec, step.targets)
-        for step, fit in read_publishing_fits(case.workspace, run)
+        for step, fit in read_publishing_fits(case.workspace, run, _packages_that_publish(case, run))
         if step.method.synthesis.privacy.publishable_tables is not None
         and step.method.synthesis.privacy.publishable_tables(fit, step.spec, step.targets, data)
     ]
