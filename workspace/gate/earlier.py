@@ -44,6 +44,7 @@ from ..policy.policy import read_policy_of_workspace
 from ..store.artefacts import read_released_dataset
 from ..store.ledger import read_population_registry
 from ..store.rankings import read_risk_arrays
+from ..store.releases_in_progress import runs_in_release
 from ..store.runs import StoredRun, find_run
 from ..store.seals import RecordSealer
 from ..store.tombstones import (
@@ -268,13 +269,14 @@ class ReleaseHistory:
 def read_release_history(workspace: Workspace, except_run: int, known: Mapping[str, Microdata]) -> ReleaseHistory:
     """Read the releases of a workspace, except those of one run; ``known`` has confidential tables that have been read,
     by hash.
+
+    A release that has begun and not ended counts: of two that are written at one time, one must see the other.
     """
     earlier, wrong, unknown = list[EarlierRelease](), list[str](), list[int]()
     connection = workspace.connection
-    deleted, runs = (
-        deleted_run_tombstones(connection),
-        [one for one in released_run_manifests(connection) if one != except_run],
-    )
+    # Begun ones first: one that ends in between is then found among the released ones.
+    begun, deleted = runs_in_release(connection), deleted_run_tombstones(connection)
+    runs = [one for one in dict.fromkeys((*released_run_manifests(connection), *begun)) if one != except_run]
     there = {int(row[0]) for row in connection.execute("SELECT id FROM run")}
     faults = seal_faults_of_runs(workspace, [one for one in runs if one in there])
     for number in runs:

@@ -22,12 +22,14 @@ import pandas as pd
 from sfumato.engine.adversary.cells import Keys
 from sfumato.engine.adversary.same_people import is_enumerated
 from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.execution.tasks import dataset_recipe_hash
 
 from ..audit import AuditAct, parse_details, user
 from ..errors import NotFound
 from ..policy.charges import LedgerCharge, PopulationChange
 from ..policy.policy import Policy, read_policy_of_workspace
 from ..reporting.ledger import PopulationLedger
+from ..store.artefacts import weights_hash
 from ..store.ledger import PopulationRegistry, last_charge_number, read_charges, read_population_registry
 from ..store.runs import StoredRun, find_run
 from ..store.seals import RecordSealer
@@ -90,21 +92,27 @@ def spending_of_charges(own: LedgerCharge | None, charges: Iterable[LedgerCharge
         known = largest.get(one.run_id)
         if own is not None and one.run_id == own.run_id:
             continue
-        worse = known is None or (known.covered and (not one.covered or one.epsilon > known.epsilon))
-        largest[one.run_id] = one if worse else largest[one.run_id]
+        largest[one.run_id] = one if known is None else _larger_charge(known, one)
     found = [] if own is None else [own]
     paid: dict[str, float] = {} if own is None else {own.datasets: _cost_of_datasets(own)}
-    paid_delta: dict[str, float | None] = {} if own is None else {own.datasets: own.delta}
+    paid_delta: dict[str, float | None] = {} if own is None or not own.datasets else {own.datasets: own.delta}
     for one in largest.values():
         more = one.epsilon - paid.get(one.datasets, 0.0) if one.datasets else one.epsilon
         if one.datasets not in paid or not one.datasets or more > SAME_COST:
             # The datasets' part of delta was paid for too: figures have noise without one.
-            same = bool(one.datasets) and paid_delta.get(one.datasets) == one.delta
+            same = one.datasets in paid_delta and paid_delta[one.datasets] == one.delta
             found.append(replace(one, epsilon=more, delta=0.0 if same else one.delta))
         if one.datasets:
             paid[one.datasets] = paid.get(one.datasets) or _cost_of_datasets(one)
             paid_delta.setdefault(one.datasets, one.delta)
     return found
+
+
+def _larger_charge(first: LedgerCharge, second: LedgerCharge) -> LedgerCharge:
+    """Return the charge with more epsilon of two of one run, with the larger delta; without a proof where one has none."""
+    larger = second if second.epsilon > first.epsilon else first
+    known = [one.delta for one in (first, second) if one.delta is not None]
+    return replace(larger, covered=first.covered and second.covered, delta=max(known) if len(known) == 2 else None)
 
 
 def _cost_of_datasets(charge: LedgerCharge) -> float:
@@ -225,9 +233,14 @@ def _charge_of_run(workspace: Workspace, run: StoredRun, data: Microdata, names:
 
 def _hash_of_datasets(workspace: Workspace, run: StoredRun) -> str:
     """Return a hash that two runs share only where their datasets are equal and have the same noise."""
-    # Equal datasets of another noise are a second look at the data: small ones are often equal by chance.
+    # Equal datasets of another noise are a second look at the data: small ones are often equal by chance. The noise
+    # depends on all that ``synthesis_streams`` binds it to.
     tables = sorted(set(released_table_hashes(workspace, run.id)))
-    return hashlib.sha256(json.dumps([tables, run.seed, run.key_fingerprint]).encode()).hexdigest()
+    original = workspace.find_dataset(run.dataset_id)
+    noise = (
+        run.seed, run.key_fingerprint, original.table_sha256, dataset_recipe_hash(run.recipe), weights_hash(workspace, run.id)
+    )  # fmt: skip
+    return hashlib.sha256(json.dumps([tables, *noise]).encode()).hexdigest()
 
 
 def identifier_of_release(case: ExaminedRelease) -> str:

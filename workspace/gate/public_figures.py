@@ -187,8 +187,9 @@ def _paid_figures(
     """
     each = epsilon / (len(payable) + 1)
     named = tuple(f"{row.method_key}.{row.measure} {row.target}" for row, _ in payable)
-    # what decides the noise is all that decides a figure: two releases share noise only where they are equal
-    streams = Randomness(plan.run.recipe.seed, key, (*plan.tables, repr(epsilon), *named))
+    # What decides the noise is all that decides a figure: two releases share noise only where they are equal. Small
+    # datasets can be equal by chance where the data differ in one person, whom the difference of figures would show.
+    streams = Randomness(plan.run.recipe.seed, key, (confidential.sha256, *plan.tables, repr(epsilon), *named))
     people = len(confidential)
     records = people + draw_discrete_laplace(1 / each, streams.generator("public figures", "records"))
     found: list[PublicFigure] = []

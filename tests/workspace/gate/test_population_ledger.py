@@ -139,7 +139,14 @@ def test_a_deletion_frees_no_budget(workspace: Workspace, tmp_path: Path, delete
     assert is_charged_with_the_first(workspace, run_in(workspace, others(90, 2), " SURVEY", "second", None))
 
 
-@pytest.mark.parametrize("name", ["Residents of the town", "residents  OF the-town", "Residents of the Ｔown."])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Residents of the town", "residents  OF the-town", "Residents of the Ｔown.",
+        # A grapheme joiner, a Hangul filler and a selector of variants show nothing, and are printable to Python.
+        "Resi\u034fdents of the town\u3164", "Residents of the\ufe0f town",
+    ],
+)  # fmt: skip
 def test_another_project_with_the_same_population_is_charged(workspace: Workspace, tmp_path: Path, name: str) -> None:
     run_in(workspace, others(90, 1), "survey", "first", tmp_path, **STATED)
     second = run_in(workspace, others(90, 2), "panel", "second", None, population={"name": name})
@@ -293,6 +300,56 @@ def test_of_two_releases_at_one_time_one_is_refused(workspace: Workspace, tmp_pa
     assert sorted(one == "released" for one in outcomes.values()) == [False, True], outcomes
     assert "privacy_budget" in next(one for one in outcomes.values() if one != "released")
     assert len(read_charges(workspace.connection)) == 1
+
+
+def test_of_two_releases_without_an_account_one_sees_the_other(workspace: Workspace, tmp_path: Path) -> None:
+    """The second is compared with the first although its files are still being written."""
+    cost = earlier.PrivacySpending(0.0, 0, covered=False)
+    (workspace.directory / "policy.toml").unlink()
+    frame = others(90, 1)
+    runs = [run_in(workspace, table, "survey", f"run {len(table)}", None) for table in (frame, frame[:-1])]
+    write = service._write_packages
+    seen: dict[int, float | None] = {}
+
+    def release_the_other_meanwhile(own: Workspace, dossier: Any, *more: Any) -> Any:
+        (before,) = [one.value for one in dossier.examination.findings if one.check == "released_before"]
+        seen[dossier.plan.run.id] = before
+        if len(seen) == 1:
+            write_run_release(own, runs[1], tmp_path / "second", reason="simulated people")
+        return write(own, dossier, *more)
+
+    with pytest.MonkeyPatch.context() as patched:
+        for module in (earlier, ledger):
+            patched.setattr(module, "privacy_cost_of_run", lambda *_: cost)
+        patched.setattr(service, "_write_packages", release_the_other_meanwhile)
+        write_run_release(workspace, runs[0], tmp_path / "first", reason="simulated people")
+    assert seen == {runs[0]: 0, runs[1]: 1}
+
+
+def test_releases_without_an_account_that_were_examined_at_one_time_are_examined_again(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """Both were examined before either began: the later one looks again, and finds a table that differs in one record."""
+    cost = earlier.PrivacySpending(0.0, 0, covered=False)
+    (workspace.directory / "policy.toml").unlink()
+    frame = others(90, 1)
+    runs = [run_in(workspace, table, "survey", f"run {len(table)}", None) for table in (frame, frame[:-1])]
+    examine, looks = service.examine_release, list[tuple[int, float | None]]()
+
+    def release_the_other_after(own: Workspace, plan: Any, policy: Policy) -> Any:
+        found = examine(own, plan, policy)
+        (before,) = [one.value for one in found.findings if one.check == "released_before"]
+        looks.append((plan.run.id, before))
+        if len(looks) == 1:
+            write_run_release(own, runs[1], tmp_path / "second", reason="simulated people")
+        return found
+
+    with pytest.MonkeyPatch.context() as patched:
+        for module in (earlier, ledger):
+            patched.setattr(module, "privacy_cost_of_run", lambda *_: cost)
+        patched.setattr(service, "examine_release", release_the_other_after)
+        write_run_release(workspace, runs[0], tmp_path / "first", reason="simulated people")
+    assert looks == [(runs[0], 0), (runs[1], 0), (runs[0], 1)]
 
 
 def test_releases_of_an_earlier_version_are_charged_to_the_population_of_their_project(
