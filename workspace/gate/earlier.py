@@ -211,12 +211,14 @@ class PeopleComparison:
     n_shared: people that both tables have by a declared identifier
     unknown_reason: why it is unknown, in words; empty where it is known
     is_incomparable: whether it is unknown because too little is left of a deleted table
+    by_identifier: whether a declared identifier of both tables was compared
     """
 
     overlap: PeopleOverlap | None = None
     n_shared: int = 0
     unknown_reason: str = ""
     is_incomparable: bool = False
+    by_identifier: bool = False
 
 
 class EarlierPeople(Protocol):
@@ -366,24 +368,24 @@ class _ComparedColumns:
 
 def _compare_columns(sets: Iterable[_ComparedColumns], common: Sequence[str]) -> PeopleComparison:
     """Compare the people of two tables by sets of columns; the first set that shows the same people decides."""
-    sharing, enough = 0, False
+    sharing, enough, identified = 0, False, False
     for one in sets:
         ours, theirs = one.own_rows(), one.other_rows()
         if one.is_identifier:
             overlap = compare_identifiers(one.names, ours, theirs)
-            sharing = max(sharing, overlap.n_common)
+            sharing, identified = max(sharing, overlap.n_common), True
         elif identifies_most(ours) and identifies_most(theirs):
             overlap = compare_record_rows(one.names, ours, theirs)
             enough = enough or overlap.could_be_same
         else:
             continue
         if overlap.are_same:
-            return PeopleComparison(overlap, sharing)
+            return PeopleComparison(overlap, sharing, by_identifier=identified)
     # Enough people could be told apart and were not the same: they are other people, not unknown ones.
     if sharing or enough:
-        return PeopleComparison(n_shared=sharing)
+        return PeopleComparison(n_shared=sharing, by_identifier=identified)
     reason = fill_sentence(sentences.TOO_FEW_IDENTIFIED, names=common) if common else sentences.NO_COMMON_COLUMN
-    return PeopleComparison(unknown_reason=reason)
+    return PeopleComparison(unknown_reason=reason, by_identifier=identified)
 
 
 @dataclass(frozen=True, eq=False)

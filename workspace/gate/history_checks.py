@@ -188,14 +188,34 @@ def _check_privacy_budget(case: ExaminedRelease) -> CheckResult:
     if budget is None:
         raise NotComputable(fill_sentence(sentences.NO_BUDGET_TO_COMPARE, message=message))
     possible, matters = _possible_cost(case, ledger, spent, budget)
+    unstated = _unstated_cost(case, ledger, budget)
     return CheckResult(
-        fill_sentence(sentences.SPENT_AND_POSSIBLE, message=message, possible=possible),
+        fill_sentence(sentences.SPENT_AND_POSSIBLE, message=message, possible=possible + unstated),
         spent,
         budget,
         # A budget spent to the last digit is not exceeded by the rounding of its sum.
         round(spent / budget, 9),
-        at_least="warn" if matters else "pass",
+        at_least="warn" if matters or unstated else "pass",
     )
+
+
+def _unstated_cost(case: ExaminedRelease, ledger: ReleaseLedger, budget: float) -> str:
+    """Describe what all populations together would have spent, where nobody stated whose data the project has.
+
+    The result is empty where that would not exceed the budget.
+    """
+    if ledger.changes:
+        return ""
+    # Without a statement a new name of a project would be a new budget, in silence. An identifier in common that shows
+    # nobody twice says that others were asked.
+    charged = {ledger.own.run_id, *(one.run_id for one in ledger.charges), *case.identified_runs}
+    everything = read_all_charges(case.workspace, case.history.releases)
+    others = [one for one in everything if one.run_id not in charged and one.steps]
+    most = math.fsum(one.epsilon for one in spending_of_charges(ledger.own, [*ledger.charges, *others]))
+    if not others or most <= budget * (1 + SAME_COST):
+        return ""
+    names = dict.fromkeys(f'"{ledger.registry.display_name(name)}"' for one in others for name in one.populations)
+    return fill_sentence(sentences.UNSTATED_POPULATION, project=ledger.own.project, names=names, most=most)
 
 
 def _releases_text(charges: Sequence[LedgerCharge]) -> str:

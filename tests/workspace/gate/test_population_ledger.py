@@ -155,6 +155,23 @@ def test_another_project_with_the_same_population_is_charged(workspace: Workspac
     assert finding(workspace, alone).value == COST, "without a statement a project is a population of its own"
 
 
+def test_a_new_name_of_a_project_is_no_new_budget_in_silence(workspace: Workspace, tmp_path: Path) -> None:
+    """The same people, every birth a day later and all incomes others, in a project of another name."""
+    first = others(90, 1)
+    run_in(workspace, first, "survey", "first", tmp_path)
+    moved = first.assign(birth=first["birth"] + 1, income=others(90, 2)["income"])
+    second = run_in(workspace, moved, "panel", "second", None)
+    said = finding(workspace, second)
+    assert (said.status, said.value) == ("warn", COST)
+    assert 'nobody has stated whose data the project "panel" has' in said.message
+    assert 'with the people of "survey" epsilon would be 8' in said.message
+    assert finding(workspace, second, policy=Policy(epsilon=9.0)).status == "pass", "all together keep the budget"
+    state_population(workspace, find_project(workspace, "panel"), "patients of the clinic")
+    assert finding(workspace, second).status == "pass", "a person has stated whose they are"
+    state_population(workspace, find_project(workspace, "panel"), "Survey")
+    assert is_charged_with_the_first(workspace, second)
+
+
 def test_who_states_the_same_population_later_joins_both_ledgers(workspace: Workspace, tmp_path: Path) -> None:
     run_in(workspace, others(90, 1), "survey", "first", tmp_path)
     second = run_in(workspace, others(90, 2), "panel", "second", None)
