@@ -388,7 +388,7 @@ SPENT_AND_POSSIBLE = "{message}{possible}; " + ELSEWHERE
 COST_OF_RUNS_UNKNOWN = "{uncertain}; the privacy cost of {runs:commas} is unknown"
 POSSIBLE_COST = "{uncertain}; with the same people epsilon would be {most:g}"
 UNSTATED_POPULATION = (
-    '; nobody has stated whose data the project "{project}" has: with the people of {names:list} epsilon would be {most:g} '
+    '; no statement says whose data the project "{project}" has: with the people of {names:list} epsilon would be {most:g} '
     "(sfumato population PROJECT --name NAME)"
 )
 RUN_NAME = "run {run}"

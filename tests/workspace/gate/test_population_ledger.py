@@ -163,7 +163,7 @@ def test_a_new_name_of_a_project_is_no_new_budget_in_silence(workspace: Workspac
     second = run_in(workspace, moved, "panel", "second", None)
     said = finding(workspace, second)
     assert (said.status, said.value) == ("warn", COST)
-    assert 'nobody has stated whose data the project "panel" has' in said.message
+    assert 'no statement says whose data the project "panel" has' in said.message
     assert 'with the people of "survey" epsilon would be 8' in said.message
     assert finding(workspace, second, policy=Policy(epsilon=9.0)).status == "pass", "all together keep the budget"
     state_population(workspace, find_project(workspace, "panel"), "patients of the clinic")
