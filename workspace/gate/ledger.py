@@ -42,6 +42,8 @@ from .earlier import MARK_BYTES, EarlierRelease, packages_in_force, privacy_cost
 SAME_COST = 1e-12
 """Below it two costs that were added up in another order are the same."""
 PEOPLE_COLUMN = "people"
+MOST_RECORDS_OF_A_PERSON = 10
+"""Records for each value, on average, up to which a variable that was stated to identify people still counts as such."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,21 +245,23 @@ def _hash_of_datasets(workspace: Workspace, run: StoredRun) -> str:
     return hashlib.sha256(json.dumps([tables, *noise]).encode()).hexdigest()
 
 
-def identifier_of_release(case: ExaminedRelease) -> str:
-    """Return the variable that says who a person is, by the recipe or the project; empty where none is stated."""
-    stated = case.recipe.population
-    name = (stated and stated.identifier) or case.population_registry.identifier_of_project(case.plan.run.project_id)
-    return name if name in case.exact_records.schema else ""
+def identifiers_of_release(case: ExaminedRelease) -> tuple[str, ...]:
+    """Return the variables that say who a person is, by the recipe and the project; none where none is stated."""
+    exact, stated = case.exact_records, case.recipe.population
+    earlier = case.population_registry.identifiers_of_project(case.plan.run.project_id)
+    names = dict.fromkeys((*((stated.identifier,) if stated and stated.identifier else ()), *earlier))
+    there = [name for name in names if name in exact.schema]
+    # A later statement hides nobody: what was stated before counts too. One that was stated by mistake has few values.
+    fewest = len(exact) / MOST_RECORDS_OF_A_PERSON
+    return tuple(name for name in there if name == there[0] or exact.frame[name].nunique() >= fewest)
 
 
 def count_people(case: ExaminedRelease) -> int:
     """Return the number of people of the confidential data: values of the identifier, else records."""
-    name = identifier_of_release(case)
-    if not name:
-        return len(case.exact_records)
-    column = case.exact_records.frame[name]
+    columns = [case.exact_records.frame[name] for name in identifiers_of_release(case)]
     # Nobody knows whose the records without a value are: each counts as a person.
-    return int(column.nunique()) + int(column.isna().sum())
+    counts = [int(column.nunique()) + int(column.isna().sum()) for column in columns]
+    return max(counts, default=len(case.exact_records))
 
 
 def hmacs_of_people(case: ExaminedRelease) -> tuple[Keys, RecordSealer] | None:
@@ -265,14 +269,15 @@ def hmacs_of_people(case: ExaminedRelease) -> tuple[Keys, RecordSealer] | None:
 
     They are by the workspace's own key, and of the values alone: a column that was renamed has the same ones.
     """
-    name, exact = identifier_of_release(case), case.exact_records
+    exact = case.exact_records
     # Running numbers would show any two tables of one length to be of the same people.
-    if not name or is_enumerated(exact, name):
+    names = [name for name in identifiers_of_release(case) if not is_enumerated(exact, name)]
+    if not names:
         return None
     sealer = case.workspace.all_sealers()[-1]
     marks = [
         hmac.digest(sealer.key, b"sfumato person " + text.encode("utf-8", "surrogatepass"), "sha256")[:MARK_BYTES]
-        for text in sorted({_identifier_text(value) for value in exact.frame[name].dropna().unique()})
+        for text in sorted({_identifier_text(value) for name in names for value in exact.frame[name].dropna().unique()})
     ]
     return np.unique(np.frombuffer(b"".join(marks), dtype="<u8").astype(np.uint64)), sealer
 

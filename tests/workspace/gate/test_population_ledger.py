@@ -223,6 +223,39 @@ def test_one_person_by_a_renamed_identifier_is_enough_and_survives_deletion(
             delete_project(workspace, find_project(workspace, "survey"))
 
 
+@pytest.mark.parametrize("name", ["junk", "number", "sex"])
+def test_another_identifier_hides_nobody(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A recipe names a column of random texts, of running numbers or of two values in place of the stated identifier."""
+    import test_same_people
+
+    for one in ("pid", "junk"):
+        monkeypatch.setitem(test_same_people.ROLES, one, ("categorical", "identifier"))
+    first, second = with_identifier(80, 1, "person"), with_identifier(80, 2, "pid")
+    second = second.assign(junk=people(80, 3)["person"], number=range(80), sex=["f", "m"] * 40)
+    second = second[["pid", "junk", "number", "sex", "income"]]
+    second.loc[5, "pid"] = first.loc[7, "person"]
+    run_in(workspace, first, "survey", "first", tmp_path, population={"name": "A", "identifier": "person"})
+    stated = run_in(workspace, second, "panel", "second", None, population={"name": "B", "identifier": "pid"})
+    assert is_charged_with_the_first(workspace, stated)
+    hidden = run_in(workspace, second, "panel", "third", None, population={"name": "B", "identifier": name})
+    assert is_charged_with_the_first(workspace, hidden)
+    assert "some of these people are in run 1 (1 person) too" in finding(workspace, hidden).message
+
+
+def test_an_identifier_that_was_stated_by_mistake_is_corrected(workspace: Workspace, tmp_path: Path) -> None:
+    """By sex all tables would have people in common."""
+    first, second = (people(80, seed)[["person", "sex", "income"]] for seed in (1, 2))
+    run_in(workspace, first, "survey", "first", tmp_path, population={"name": "A", "identifier": "sex"})
+    mistaken = run_in(workspace, second, "panel", "second", None, population={"name": "B", "identifier": "sex"})
+    assert is_charged_with_the_first(workspace, mistaken)
+    corrected = run_in(workspace, second, "panel", "third", None, population={"name": "B", "identifier": "person"})
+    assert finding(workspace, corrected).value == COST
+    (found,) = [one for one in list_population_ledgers(workspace) if one.name == "A"]
+    assert found.people == 3, "by the values that were stated"
+
+
 def test_a_release_that_shares_a_person_is_charged_to_both_populations(workspace: Workspace, tmp_path: Path) -> None:
     first, second = people(80, 1)[["person", "income"]], people(80, 2)[["person", "income"]]
     second.loc[5, "person"] = first.loc[7, "person"]
