@@ -8,9 +8,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from prepared_workspaces import run_recipe
 
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.tui.cli.main import sfumato
+from sfumato.workspace.errors import NotReleased
 from sfumato.workspace.gate import ledger
 from sfumato.workspace.gate.checks import ExaminedRelease
 from sfumato.workspace.gate.contents import plan_release, released_table_hashes
@@ -18,6 +21,8 @@ from sfumato.workspace.gate.ledger import ledger_of_release, spending_of_charges
 from sfumato.workspace.gate.public_figures import public_figures_of_release
 from sfumato.workspace.policy.charges import LedgerCharge
 from sfumato.workspace.policy.policy import Policy
+from sfumato.workspace.service.release import write_run_release
+from sfumato.workspace.store.ledger import read_charges
 from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow
@@ -91,6 +96,28 @@ def test_the_noise_of_figures_is_another_for_other_data(keyed: Workspace) -> Non
     assert len(numbers) == 2
     # Both tables have 60 records, so equal noise would give equal numbers of records.
     assert len({pair[1] for pair in numbers if pair is not None}) == 2
+
+
+def test_nothing_public_of_a_run_leaves_before_it_is_charged(keyed: Workspace, tmp_path: Path) -> None:
+    """The public page of each of a hundred runs would be a look at the data that no ledger has."""
+    run_id = run_on(keyed, recipe_of(**FIGURES), 30)
+    words = (
+        ("results", str(run_id), "--public"),
+        ("report", str(run_id), "--public", "-o", str(tmp_path / "page.html")),
+        ("figures", str(run_id), "--public", "--svg", str(tmp_path / "drawn")),
+    )
+
+    def code_of(*given: str) -> int:
+        done = CliRunner().invoke(sfumato, [*given, "--workspace", str(keyed.directory)])
+        assert done.exit_code == 0 or isinstance(done.exception, NotReleased), done.output
+        return done.exit_code
+
+    assert [code_of(*one) for one in words] == [1, 1, 1]
+    assert list(tmp_path.iterdir()) == [keyed.directory]
+    assert code_of("results", str(run_id)) == 0, "what stays inside is shown"
+    write_run_release(keyed, run_id, tmp_path / "out", reason="records of no people at all")
+    assert sum(one.epsilon for one in read_charges(keyed.connection)) == EPSILON + 0.25
+    assert [code_of(*one) for one in words] == [0, 0, 0]
 
 
 def test_a_run_that_was_released_twice_counts_with_its_larger_delta() -> None:
