@@ -69,7 +69,7 @@ def public_figures(
 
 
 def _publishable_outputs(
-    plan: ReleasePlan, rows: Sequence[Row], packages: Collection[str]
+    plan: ReleasePlan, rows: Sequence[Row], packages: Collection[str] = ()
 ) -> Iterator[tuple[Row, FigureOfCounts]]:
     """Yield each measured output that follows from counts of a replaced variable, once."""
     recipe = plan.run.recipe

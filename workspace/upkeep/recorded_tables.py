@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from sfumato.engine.wording import count_noun
 
 from ..errors import DamagedTable, StrangeFile
+from ..plain_files import is_hash
 from ..store.ledger import read_charges
 from ..store.workspace import Workspace
 from ..visible_text import replace_unprintable
@@ -68,7 +69,8 @@ def read_recorded_tables(workspace: Workspace, recorded: Mapping[str, tuple[str,
 
 def _unrecorded_files(workspace: Workspace) -> Iterator[str]:
     """Yield a remark on files that lie among the tables and that the database does not record."""
-    known = {workspace.tables.path_of(sha256).name for sha256 in recorded_tables(workspace.connection)}
+    # A name in the database that is no hash is reported as such, and names no file.
+    known = {workspace.tables.path_of(one).name for one in recorded_tables(workspace.connection) if is_hash(one)}
     directory = workspace.tables.directory
     there = sorted(path.name for path in directory.iterdir()) if directory.is_dir() else []
     if others := [name for name in there if name not in known]:
