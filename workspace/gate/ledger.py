@@ -322,7 +322,12 @@ def store_people_of_release(case: ExaminedRelease, charge: LedgerCharge) -> Ledg
 def list_population_ledgers(workspace: Workspace, policy: Policy | None = None) -> list[PopulationLedger]:
     """Return the ledgers of all populations of a workspace by name. Raises BadInput for a policy that cannot be read."""
     policy = read_policy_of_workspace(workspace.directory) if policy is None else policy
-    registry, charges = read_population_registry(workspace.connection), read_all_charges(workspace)
+    registry = read_population_registry(workspace.connection)
+    # By the name that is shown: the sum for the public leaves out whom the gate recognised under any spelling.
+    charges = [
+        replace(one, recognised=tuple(map(registry.display_name, one.recognised)))
+        for one in read_all_charges(workspace)
+    ]
     projects: dict[str, list[str]] = {}
     names: dict[str, str] = {}
     for row in workspace.connection.execute("SELECT id, name FROM project ORDER BY id"):

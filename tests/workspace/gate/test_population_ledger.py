@@ -265,6 +265,20 @@ def test_a_release_that_shares_a_person_is_charged_to_both_populations(workspace
     assert spent == {"A": 2 * COST, "B": COST}
 
 
+def test_the_sum_for_the_public_leaves_out_whom_the_gate_recognised_under_any_spelling(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """That a person is in two tables follows from the confidential data."""
+    first, second = people(80, 1)[["person", "income"]], people(80, 2)[["person", "income"]]
+    second.loc[5, "person"] = first.loc[7, "person"]
+    run_in(workspace, others(90, 3), "clinic", "beside", None, population={"name": "The TOWN"})
+    run_in(workspace, first, "survey", "first", tmp_path, population={"name": "the town", "identifier": "person"})
+    run_in(workspace, second, "panel", "second", tmp_path, population={"name": "B", "identifier": "person"})
+    (town,) = [one for one in list_population_ledgers(workspace) if one.name == "The TOWN"]
+    assert town.epsilon == 2 * COST
+    assert (town.sum_for_public.releases, town.sum_for_public.epsilon) == (1, COST)
+
+
 def test_delta_adds_up_and_is_compared_with_one_over_the_people(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
