@@ -11,6 +11,8 @@ import contextlib
 import hashlib
 import hmac
 import json
+import math
+import sqlite3
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +35,7 @@ from ..store.artefacts import weights_hash
 from ..store.ledger import PopulationRegistry, last_charge_number, read_charges, read_population_registry
 from ..store.runs import StoredRun, find_run
 from ..store.seals import RecordSealer
-from ..store.tombstones import deleted_run_tombstones, read_tombstone, released_run_manifests
+from ..store.tombstones import deleted_run_tombstones, read_tombstone
 from ..store.workspace import Workspace
 from .checks import ExaminedRelease
 from .contents import released_table_hashes
@@ -166,23 +168,37 @@ def read_all_charges(workspace: Workspace, releases: Sequence[EarlierRelease] | 
     ``releases`` are the earlier releases where they have been read.
     """
     charges = read_charges(workspace.connection)
-    known = {one.run_id for one in charges}
-    if set(released_run_manifests(workspace.connection)) <= known:
+    uncharged = _uncharged_releases(workspace.connection, charges)
+    if not uncharged:
         return charges
     if releases is None:
         releases = read_release_history(workspace, 0, {}).releases
     registry = read_population_registry(workspace.connection)
-    before = [_charge_of_earlier_version(workspace, registry, one) for one in releases if one.run_id not in known]
+    before = [
+        _charge_of_earlier_version(workspace, registry, one, uncharged[one.run_id])
+        for one in releases
+        if one.run_id in uncharged
+    ]
     return sorted([*before, *charges], key=lambda one: one.number)
 
 
+def _uncharged_releases(connection: sqlite3.Connection, charges: Sequence[LedgerCharge]) -> dict[int, int]:
+    """Return, by run, the row of its last release before one was charged: earlier versions charged none."""
+    first = {one.run_id: one.number for one in reversed(charges)}
+    rows = connection.execute(
+        "SELECT number, subject FROM audit WHERE act = ? ORDER BY number", (AuditAct.RUN_RELEASED.value,)
+    )
+    runs = ((int(number), str(subject).removeprefix("run ")) for number, subject in rows)
+    # Such a run may have been released again since, and charged to another population then.
+    return {int(run): number for number, run in runs if run.isdecimal() and number < first.get(int(run), math.inf)}
+
+
 def _charge_of_earlier_version(
-    workspace: Workspace, registry: PopulationRegistry, release: EarlierRelease
+    workspace: Workspace, registry: PopulationRegistry, release: EarlierRelease, row_number: int
 ) -> LedgerCharge:
-    """Return the charge of a release that an earlier version wrote, which entered none."""
+    """Return the charge of a release that an earlier version wrote, which entered none, by its row of the audit log."""
     row = workspace.connection.execute(
-        "SELECT number, time, details FROM audit WHERE act = ? AND subject = ? ORDER BY number DESC LIMIT 1",
-        (AuditAct.RUN_RELEASED.value, f"run {release.run_id}"),
+        "SELECT number, time, details FROM audit WHERE number = ?", (row_number,)
     ).fetchone()
     number, time, details = int(row["number"]), str(row["time"]), parse_details(row["details"])
     population, datasets = _population_of_earlier_release(workspace, registry, release.run_id, number), ""

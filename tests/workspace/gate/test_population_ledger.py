@@ -431,6 +431,13 @@ def test_releases_of_an_earlier_version_are_charged_to_the_population_of_their_p
     elsewhere = run_in(workspace, others(90, 3), "panel", "third", None)
     assert is_charged_with_the_first(workspace, second)
     assert finding(workspace, elsewhere).value == COST
+    # Charged to others when it is released again, it stays charged to the people of then.
+    begin_population(workspace, find_project(workspace, "survey"), "Others", REASON)
+    write_run_release(workspace, 1, tmp_path / "again", reason="simulated people")
+    spent = {one.name: one.epsilon for one in list_population_ledgers(workspace)}
+    assert spent == {"survey": COST, "Others": COST, "panel": 0}
+    state_population(workspace, find_project(workspace, "survey"), "survey")
+    assert is_charged_with_the_first(workspace, second)
     delete_run(workspace, 1)
     assert is_charged_with_the_first(workspace, second)
     delete_project(workspace, find_project(workspace, "survey"))
