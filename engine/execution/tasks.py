@@ -68,7 +68,7 @@ def synthesis_streams(recipe: Recipe, confidential: Microdata, key: bytes) -> Ra
     # could subtract one from the other, which leaves the record, or the model without its noise
     # (tests/attacks/test_differences.py measures it). Public streams are bound to nothing: the seed alone decides, as
     # in earlier versions.
-    bound_to = (confidential.sha256, _dataset_hash(recipe), *_weights_hash(confidential)) if key else ()
+    bound_to = (confidential.sha256, dataset_recipe_hash(recipe), *_weights_hash(confidential)) if key else ()
     return Randomness(recipe.seed, key, bound_to)
 
 
@@ -84,7 +84,7 @@ def _weights_hash(confidential: Microdata) -> tuple[str, ...]:
     return () if weights is None else (hashlib.sha256(weights.astype("<f8").tobytes()).hexdigest(),)
 
 
-def _dataset_hash(recipe: Recipe) -> str:
+def dataset_recipe_hash(recipe: Recipe) -> str:
     """Return the hash of all parts of a recipe that change its datasets."""
     table = {name: part for name, part in recipe.to_table().items() if name not in NOT_MADE_OF}
     if recipe.synthesis:

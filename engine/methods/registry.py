@@ -15,6 +15,7 @@ import functools
 import importlib
 import pkgutil
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
@@ -636,9 +637,16 @@ def rejected_plugins() -> tuple[RejectedPlugin, ...]:
     return discover_methods()[1]
 
 
+def methods_found_at() -> int:
+    """Return when this process imported the methods of other distributions, in nanoseconds since 1970."""
+    return discover_methods()[2]
+
+
 @functools.cache
-def discover_methods() -> tuple[Mapping[str, Method], tuple[RejectedPlugin, ...]]:
-    """Return all methods by key, and the rejected plugins; computed once a process."""
+def discover_methods() -> tuple[Mapping[str, Method], tuple[RejectedPlugin, ...], int]:
+    """Return all methods by key, the rejected plugins, and when that was in nanoseconds; computed once a process."""
+    # Before the first import: a file that changes from now on may differ from the code that runs.
+    began = time.time_ns()
     found, left_out = {own.key: own for own in _own_methods()}, []
     offered = sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, _distribution_name(entry)))
     names = [entry.name for entry in offered]
@@ -660,7 +668,7 @@ def discover_methods() -> tuple[Mapping[str, Method], tuple[RejectedPlugin, ...]
                     _sanitise(entry.name), _sanitise(_distribution_name(entry)), _sanitise(_first_line(error))
                 )
             )
-    return MappingProxyType(found), tuple(left_out)
+    return MappingProxyType(found), tuple(left_out), began
 
 
 def _own_methods() -> Iterator[Method]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -34,7 +35,10 @@ AS_MANY = UncoveredUse(
 
 UNTESTED_PACKAGE = 'the method {key} comes from the package "{package}", and nothing here has tested its account'
 """The account of a method of another package."""
+IMPOSSIBLE_ACCOUNT = 'the method {key} of the package "{package}" states a cost that is negative or no number'
 OTHER_FILES = "{text}: {difference}"
+OWN_DIFFERS = "the account of the method {key} does not count: {difference}"
+"""The account of a method of ours, where another package had the method when the run was computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,8 @@ class TrustedPackages:
     """Packages of other authors, by name, whose accounts count although nothing here has tested them.
 
     versions: the version of each
-    differences: of a package that is named but is not as named, in which point it differs
+    differences: of a package that is named but is not as named, in which point it differs; of ours, why its accounts do
+        not count
     """
 
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -87,6 +92,10 @@ def privacy_accounts(
     for step in kept:
         assert step.method.synthesis.privacy.account is not None
         package = step.method.package
+        if package == OWN and OWN in trusted_packages.differences:
+            reason = OWN_DIFFERS.format(key=step.method.key, difference=trusted_packages.differences[OWN])
+            found.append((step, NoAccount(reason)))
+            continue
         if package not in (OWN, *trusted_packages.versions):
             # A package may claim any epsilon. Ours follow from proofs, which the contract tests try on every method.
             reason = UNTESTED_PACKAGE.format(key=step.method.key, package=package)
@@ -96,11 +105,30 @@ def privacy_accounts(
             continue
         records = len(data) if recipe.form.records is None else recipe.form.records
         account = step.method.synthesis.privacy.account(data, step.targets, step.spec, records, recipe.m)
+        if package != OWN and not _is_possible_account(account):
+            found.append((step, NoAccount(IMPOSSIBLE_ACCOUNT.format(key=step.method.key, package=package))))
+            continue
         if isinstance(account, PrivacyAccount):
             # the figures are of the whole release: the first account has them, so that the sum of all has them once
             account = replace(account, uncovered=(*account.uncovered, *reasons), figures=0.0 if found else figures)
         found.append((step, account))
     return tuple(found)
+
+
+def _is_possible_account(account: object) -> bool:
+    """Return whether an account has costs that can be: a negative one would give other releases their budget back."""
+    if isinstance(account, NoAccount):
+        return True
+    if not isinstance(account, PrivacyAccount):
+        return False
+    cost = account.concentrated
+    numbers = [account.epsilon, account.samples, account.datasets, account.records_a_draw, account.figures]
+    if cost is not None:
+        numbers += [cost.rho, cost.substitution, cost.delta, cost.failure_delta]
+        if not 0 <= cost.failure_delta < cost.delta < 1:
+            return False
+    # A comparison with NaN is false.
+    return all(0 <= one < math.inf for one in numbers) and min(account.samples, account.datasets) >= 1
 
 
 def _missingness_undeclared(recipe: Recipe, data: Microdata, name: str) -> bool:

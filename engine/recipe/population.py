@@ -6,6 +6,7 @@ name decides which ledger that is. Case, blanks and punctuation do not make anot
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,8 +19,15 @@ from ..errors import BadInput
 MAX_NAME_LENGTH = 80
 
 
+_SHOW_NOTHING = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
+"""Letters and marks to Unicode that show nothing (Default_Ignorable_Code_Point, DerivedCoreProperties.txt)."""
+_ANY_THAT_SHOWS_NOTHING = re.compile(f"[{_SHOW_NOTHING}]")
+
+
 def fold_population_name(name: str) -> str:
     """Return the form in which names of populations are compared: letters and digits alone, without case."""
+    # Two names that look the same must not have two budgets.
+    name = _ANY_THAT_SHOWS_NOTHING.sub("", name)
     # Twice, since case folding can leave a text that is not normalised.
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
     # Marks stay: in some scripts they are vowels.

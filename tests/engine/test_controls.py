@@ -82,8 +82,8 @@ def methods_of_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
     }
     study = Method("studies", "sees_nobody_either", "", OnePoint, "", sees_nobody_either, outputs)
     extra[study.key] = study
-    known, refused = registry.discover_methods()
-    monkeypatch.setattr(registry, "discover_methods", lambda: ({**known, **extra}, refused))
+    known, *others = registry.discover_methods()
+    monkeypatch.setattr(registry, "discover_methods", lambda: ({**known, **extra}, *others))
 
 
 @pytest.mark.parametrize("holdout", [0.2, 0.999, "is control", "refuse"])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.resources import files
@@ -13,11 +15,11 @@ from pathlib import Path
 import installed_packages
 import pandas as pd
 import pytest
-from prepared_workspaces import run_recipe
+from prepared_workspaces import enter_recipe, reseal, run_recipe
 
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.errors import BadInput
-from sfumato.engine.methods.registry import rejected_plugins
+from sfumato.engine.methods.registry import registry, rejected_plugins
 from sfumato.engine.recipe.budget import privacy_cost_text
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.cli.catalogue import method_object, method_page
@@ -26,13 +28,17 @@ from sfumato.workspace.gate.earlier import privacy_cost_of_run
 from sfumato.workspace.gate.gate import examine_release
 from sfumato.workspace.gate.package_accounts import trusted_packages_of_run
 from sfumato.workspace.gate.policy_text import policy_toml
+from sfumato.workspace.jobs.runs import result_object
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.policy.installed_packages import find_trusted_packages, installed_package
+from sfumato.workspace.policy.packages import PackageFiles
 from sfumato.workspace.policy.policy import Policy, parse_policy, read_policy_of_workspace
 from sfumato.workspace.release.dossier import read_dossier
 from sfumato.workspace.release.report import read_public_release
 from sfumato.workspace.release.users import privacy_table
 from sfumato.workspace.reporting.privacy_promise import PrivacyPromise, promise_sentences
 from sfumato.workspace.service.prepare import prepare_on_source
+from sfumato.workspace.store.artefacts import packages_name, read_packages, write_packages
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 
@@ -86,13 +92,19 @@ find_methods_again = installed_packages.find_methods_again
 
 
 def install_swapper(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, find_again: Callable[[], None], project: str, site: str = "site"
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    find_again: Callable[[], None],
+    project: str,
+    site: str = "site",
+    **modules: str,
 ) -> Path:
     source, installed = folder / f"source of {site}", folder / site
     (source / "cell_swapper").mkdir(parents=True)
     (source / "pyproject.toml").write_text(project, "utf-8")
     (source / "cell_swapper" / "__init__.py").write_text("", "utf-8")
-    (source / "cell_swapper" / "cell_swapping.py").write_text(SWAPPING, "utf-8")
+    for name, text in {"cell_swapping": SWAPPING, **modules}.items():
+        (source / "cell_swapper" / f"{name}.py").write_text(text, "utf-8")
     installed_packages.install(source, installed)
     monkeypatch.syspath_prepend(str(installed))
     for name in [name for name in sys.modules if name.startswith("cell_swapper")]:
@@ -110,7 +122,11 @@ def planned(**release: object) -> tuple[Recipe, Microdata]:
             "release": {"m": 1, "seed": 1, "records": 90, **release},
         }
     )
-    return recipe, conform_to_schema(pd.DataFrame({"x": ["a", "b", "b"] * 30}), recipe.schema, recipe.data.missing)
+    return recipe, table_of(recipe)
+
+
+def table_of(recipe: Recipe) -> Microdata:
+    return conform_to_schema(pd.DataFrame({"x": ["a", "b", "b"] * 30}), recipe.schema, recipe.data.missing)
 
 
 def policy_text(sha256: str = "", version: str = "1.0", name: str = NAME) -> str:
@@ -196,6 +212,217 @@ def test_a_named_account_counts_until_a_byte_of_the_package_changes(
     assert "0.01" not in text
     assert not is_covered(secret, run_id)
     assert "unknown" in budget_message(secret, run_id)
+
+
+def reason_of(workspace: Workspace, run_id: int) -> str:
+    """Why the account of the package does not count; empty where it does."""
+    named = read_policy_of_workspace(workspace.directory).packages
+    found = trusted_packages_of_run(workspace, find_run(workspace, run_id), named)
+    assert (NAME in found.versions) != (NAME in found.differences)
+    assert is_covered(workspace, run_id) == (NAME in found.versions)
+    return found.differences.get(NAME, "")
+
+
+def change_installed(installed: Path, find_again: Callable[[], None]) -> PackageFiles:
+    """Change a file of the installed package, and find methods again as a new process would."""
+    (installed / "cell_swapper" / "__init__.py").write_text("changed = True\n", "utf-8")
+    find_again()
+    return installed_package(NAME)
+
+
+def replace_record(workspace: Workspace, run_id: int, task: str, *packages: PackageFiles) -> None:
+    """Put another record of what a task ran in the place of its own; none removes it, as in runs of earlier versions."""
+    name = packages_name(task)
+    with workspace.write_transaction() as connection:
+        connection.execute("DELETE FROM artefact WHERE run_id = ? AND name = ?", (run_id, name))
+        if packages:
+            table = write_packages(workspace.tables, packages)
+            connection.execute("INSERT INTO artefact VALUES (?, ?, ?)", (run_id, name, table))
+    reseal(workspace)
+
+
+@pytest.mark.slow
+def test_each_fit_and_draw_records_the_package_that_ran(
+    swapper: Path, secret: Workspace, write_own_policy: Write
+) -> None:
+    present = installed_package(NAME)
+    run_id = run_recipe(secret, *planned(m=2))
+    assert read_packages(secret, run_id) == dict.fromkeys(("fit/0", "draw/1", "draw/2"), (present,))
+    (shown,) = result_object(secret, run_id)["packages"]
+    assert shown == {
+        "name": NAME, "version": "1.0", "sha256": present.sha256, "tasks": ["draw/1", "draw/2", "fit/0"],
+    }  # fmt: skip
+    ours = run_recipe(secret, own_recipe(), planned()[1])
+    assert read_packages(secret, ours) == {}
+    assert "packages" not in result_object(secret, ours)
+
+
+@pytest.mark.slow
+def test_a_package_that_changed_since_the_run_counts_as_none_although_the_policy_names_it_now(
+    swapper: Path, secret: Workspace, write_own_policy: Write, find_methods_again: Callable[[], None]
+) -> None:
+    write_own_policy(policy_text())
+    before = installed_package(NAME)
+    run_id = run_recipe(secret, *planned())
+    assert reason_of(secret, run_id) == ""
+    # Same name and version, other files: installed, named and trusted by all, but not what ran.
+    after = change_installed(swapper, find_methods_again)
+    write_own_policy(policy_text())
+    assert before.version == after.version
+    reason = reason_of(secret, run_id)
+    assert before.sha256 in reason
+    assert after.sha256 in reason
+    assert "fit/0, draw/1" in reason
+    assert "0.01" not in sentences_of(secret, run_id)
+    # A run of what is installed now counts: the control.
+    assert reason_of(secret, run_recipe(secret, *planned())) == ""
+    # What ran is named, but other files would compute the account.
+    write_own_policy(policy_text(before.sha256))
+    assert "it is now " + after.sha256 in reason_of(secret, run_id)
+
+
+@pytest.mark.slow
+def test_a_run_without_a_record_counts_as_none(swapper: Path, secret: Workspace, write_own_policy: Write) -> None:
+    write_own_policy(policy_text())
+    run_id, present = run_recipe(secret, *planned(m=2)), installed_package(NAME)
+    assert reason_of(secret, run_id) == ""
+    for task in ("fit/0", "draw/2"):
+        replace_record(secret, run_id, task)
+        assert f"nothing records which files of it ran in {task};" in reason_of(secret, run_id)
+        replace_record(secret, run_id, task, replace(present, sha256="0" * 64))
+        assert f"hash {'0' * 64} ran in {task};" in reason_of(secret, run_id)
+        replace_record(secret, run_id, task, replace(present, version="2.0"))
+        assert f"version 2.0 with the hash {present.sha256} ran in {task};" in reason_of(secret, run_id)
+        replace_record(secret, run_id, task, replace(present, sha256=""))
+        assert f"no hash when it ran in {task}," in reason_of(secret, run_id)
+        replace_record(secret, run_id, task, replace(present, name="another"))
+        assert reason_of(secret, run_id)
+        replace_record(secret, run_id, task, present)
+        assert reason_of(secret, run_id) == ""
+
+
+@pytest.mark.slow
+def test_a_file_that_changes_while_the_program_runs_leaves_no_hash(
+    swapper: Path, secret: Workspace, write_own_policy: Write, find_methods_again: Callable[[], None]
+) -> None:
+    assert KEY in registry()
+    time.sleep(0.05)  # times of files are coarser than the clock
+    (swapper / "cell_swapper" / "__init__.py").write_text("changed = True\n", "utf-8")
+    # The policy names the files on the disk, and this program runs those that it imported before.
+    write_own_policy(policy_text())
+    run_id = run_recipe(secret, *planned())
+    assert read_packages(secret, run_id)["fit/0"] == (PackageFiles(NAME, "", ""),)
+    assert "changed after this program began; start it again" in reason_of(secret, run_id)
+    find_methods_again()
+    assert "no hash when it ran in fit/0, draw/1" in reason_of(secret, run_id)
+    assert reason_of(secret, run_recipe(secret, *planned())) == ""
+
+
+PUBLISHER = """
+[project]
+name = "cell-swapper"
+version = "1.0"
+
+[project.entry-points."sfumato.methods"]
+"synthesis.cell_swapping" = "cell_swapper.cell_swapping"
+"utility.bare_share" = "cell_swapper.bare_share"
+"""
+BARE_SHARE = '''
+"""A figure that claims to need nearly no noise."""
+
+from dataclasses import dataclass
+
+from sfumato.engine.methods.outputs import FigureOfCounts, Label, Output
+from sfumato.engine.methods.registry import measure_method
+from sfumato.engine.methods.results import Estimate, Measure
+from sfumato.engine.methods.spec import Spec
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BareSpec(Spec):
+    """Nothing to say."""
+
+
+@measure_method("Bare share", spec=BareSpec, source="An example (2026)", outputs=(
+    Output("share", "share of the first value", "low", range=(0, 1),
+           public=FigureOfCounts(lambda ours, theirs: float(ours[0] / ours.sum()), sensitivity=1),
+           label=Label("Share", "The share is {value}.", "Low is good.")),
+))
+def bare_share(confidential, released, spec, run):
+    return Measure(tuple(Estimate("share", 0.25, target=name) for name in released.schema.non_identifiers))
+'''
+EXACT_TABLES = """def exact_tables(fit, spec, targets, data):
+    import numpy as np
+    from sfumato.engine.methods.approved_tables import ApprovedTable
+
+    return (ApprovedTable(("x",), (("a", "b"),), np.bincount(fit.arrays["x"].astype(int), minlength=2) * 1.0, 5),)
+
+
+@method("""
+
+
+@pytest.mark.slow
+def test_exact_tables_and_figures_of_a_package_leave_only_where_the_policy_names_it(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    find_methods_again: Callable[[], None],
+    secret: Workspace,
+    write_own_policy: Write,
+) -> None:
+    """A package may call 30 and 60 protected, and a figure paid for that its counts decide alone."""
+    publishing = SWAPPING.replace("@method(", EXACT_TABLES).replace(
+        "PrivacyAccount(0.01, 1, 1)", "PrivacyAccount(0.01, 1, 1), publishable_tables=exact_tables"
+    )
+    more = {"cell_swapping": publishing, "bare_share": BARE_SHARE}
+    install_swapper(tmp_path, monkeypatch, find_methods_again, PUBLISHER, **more)
+    assert rejected_plugins() == ()
+    recipe, data = planned(public_figures="paid", public_figures_epsilon=0.5)
+    recipe = Recipe.from_table({**recipe.to_table(), "measure": [{"method": "utility.bare_share"}]})
+    counts = [30.0, 60.0]
+
+    def leaves(run_id: int) -> tuple[list[float], set[str]]:
+        """What leaves beside the datasets: the counts of tables, and the keys of figures."""
+        plan, policy = plan_release(secret, run_id), read_policy_of_workspace(secret.directory)
+        dossier = read_dossier(secret, plan, policy, examine_release(secret, plan, policy), "csv", "")
+        found = [float(count) for one in dossier.read_approved_tables() for count in one.counts]
+        return found, {one.row.method_key for one in dossier.read_public_figures()}
+
+    run_id = run_recipe(secret, recipe, data)
+    assert leaves(run_id) == ([], set())
+    write_own_policy(policy_text())
+    assert leaves(run_id) == ([], set()), "the policy of the run's time did not name it"
+    # The control: an office that names the package has checked what it publishes too.
+    assert leaves(run_recipe(secret, recipe, data)) == (counts, {"utility.bare_share"})
+
+
+@pytest.mark.slow
+def test_processes_of_a_worker_record_what_they_ran(
+    swapper: Path, secret: Workspace, write_own_policy: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(swapper), os.environ.get("PYTHONPATH", ""))))
+    write_own_policy(policy_text())
+    run_id = enter_recipe(secret, *planned())
+    run_worker(secret.directory, 1, idle=0)
+    assert read_packages(secret, run_id)["draw/1"] == (installed_package(NAME),)
+    assert reason_of(secret, run_id) == ""
+
+
+@pytest.mark.slow
+def test_a_method_that_is_ours_now_keeps_no_account_of_a_run_that_a_package_made(secret: Workspace) -> None:
+    recipe = own_recipe()
+    run_id = run_recipe(secret, recipe, table_of(recipe))
+    promised = "differentially private with epsilon 1"
+    assert promised in sentences_of(secret, run_id)
+    # As after an update of Sfumato that brings a method under the key of a package's.
+    replace_record(secret, run_id, "fit/0", PackageFiles(NAME, "1.0", "0" * 64))
+    assert promised not in sentences_of(secret, run_id)
+    assert f"came from the package {NAME} when the run was computed" in sentences_of(secret, run_id)
+
+
+def own_recipe() -> Recipe:
+    plan = ours()
+    plan["variables"] = {"x": {"kind": "categorical", "levels": ["a", "b"], "may_be_missing": False}}
+    return Recipe.from_table({**plan, "data": {"missing": "refuse"}})
 
 
 def test_the_reason_says_in_which_point_a_package_differs(swapper: Path, write_own_policy: Write) -> None:

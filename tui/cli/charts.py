@@ -63,6 +63,9 @@ def _run_figures(
     runs = finished_with_companions(workspace, run_id)
     if not public:
         return draw_run_figures(workspace, runs, datasets, parse_bin_widths(widths))
+    from sfumato.workspace.release.report import check_charged  # it loads what few figures need
+
+    check_charged(workspace, runs[0].id)
     return draw_run_figures(workspace, runs[:1], datasets, parse_bin_widths(widths), public=True)
 
 

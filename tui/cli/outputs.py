@@ -204,12 +204,13 @@ def parse_waivers(waivers: tuple[str, ...]) -> dict[str, str]:
 
 def show_public_results(run_id: str, directory: Path | None, json_file: str | None) -> None:
     """Print the publishable results of a run, and write them as JSON where a file is named."""
-    from sfumato.workspace.release.report import read_public_release
+    from sfumato.workspace.release.report import check_charged, read_public_release
     from sfumato.workspace.release.users import public_results
     from sfumato.workspace.reporting.user_guide import utility_table
 
     workspace = open_workspace(directory)
     check_seal(workspace, run_id)
+    check_charged(workspace, run_id)
     found = read_public_release(workspace, run_id)
     write_object(public_results(found), json_file)
     if json_file != "-":

@@ -276,9 +276,10 @@ class ResultsPane(RunPane, SplitView):
 
         def public() -> ExportTable:
             """Read the rows that the public report of the release has."""
-            from sfumato.workspace.release.report import read_public_release
+            from sfumato.workspace.release.report import check_charged, read_public_release
 
             with Workspace.open(directory, read_only=True) as workspace:
+                check_charged(workspace, run_id)
                 return table_of_records(Row, read_public_release(workspace, run_id).figure_rows)
 
         return ScreenExport(self.export_file_name("results"), lines, public=public)

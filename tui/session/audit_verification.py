@@ -45,7 +45,7 @@ def verify_sealed_workspace(workspace: Workspace, noted_head: str | None) -> Wor
     rows, wrong = found.rows, (*found.wrong, *releases.wrong)
     files, size = tables.files + releases.files, tables.bytes + releases.bytes
     read = f"{_files_text(tables, 'table')} and {_files_text(releases, 'released file')} read to the last byte"
-    notes = "".join(f"\n{note}" for note in (*found.notes, *releases.notes))
+    notes = "".join(f"\n{note}" for note in (*found.notes, *tables.notes, *releases.notes))
     if wrong:
         return WorkspaceVerification(False, "\n".join(wrong) + f"\n{read}{notes}", files, size, "")
     last = AuditHead(len(rows), rows[-1].hash if rows else "")

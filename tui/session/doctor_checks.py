@@ -47,11 +47,15 @@ def _check_method_packages() -> list[WorkspaceCheck]:
     if not entry_points(group="sfumato.methods"):
         return []
     from sfumato.engine.methods.registry import OWN, registry, rejected_plugins
+    from sfumato.workspace.policy.installed_packages import recorded_package_text
 
     usable = [(found.package, found.key) for found in registry().values() if found.package != OWN]
+    recorded = {package: recorded_package_text(package) for package in dict(usable)}
     return [
         *(
-            WorkspaceCheck(package, "note", f"brings the method {key}, code that runs as Sfumato's own")
+            WorkspaceCheck(
+                package, "note", f"brings the method {key}, code that runs as Sfumato's own; {recorded[package]}"
+            )
             for package, key in usable
         ),
         *(

@@ -222,6 +222,7 @@ class _ComparedReleases:
     uncertain_people: releases whose people may or may not be the same
     incomparable_runs: deleted runs of which too little is left to compare people
     unreadable: why some cannot be relied on, in words
+    identified_runs: runs of releases with which an identifier was compared
     """
 
     same_people: tuple[SamePeopleRelease, ...]
@@ -229,6 +230,7 @@ class _ComparedReleases:
     uncertain_people: tuple[UncertainPeopleRelease, ...]
     incomparable_runs: tuple[int, ...]
     unreadable: tuple[str, ...]
+    identified_runs: frozenset[int]
 
 
 class ExaminedRelease:
@@ -335,7 +337,7 @@ class ExaminedRelease:
             list[tuple[EarlierRelease, int]](),
             list[UncertainPeopleRelease](),
         )
-        lost, wrong = list[int](), list[str]()
+        lost, wrong, identified = list[int](), list[str](), set[int]()
         own, rules, exact = self._confidential_people, self.recipe.form.recode, self.exact_records
         for left in self.history.releases:
             one = replace(left, release=left.release.recode_by(rules, exact))
@@ -349,6 +351,8 @@ class ExaminedRelease:
                     )
                     continue
                 compared = one.people.compare_people(own)
+                if compared.by_identifier:
+                    identified.add(one.run_id)
                 if compared.overlap is not None:
                     related.append(SamePeopleRelease(one, compared.overlap))
                 elif one.source_sha256 == self.original_dataset.source_sha256:
@@ -362,7 +366,9 @@ class ExaminedRelease:
             # One damaged release must not keep the others from being compared: earlier_records blocks for it.
             except (DamagedTable, StrangeFile) as error:
                 wrong.append(fill_sentence(sentences.UNREADABLE_RELEASE, run=one.run_id, error=error))
-        return _ComparedReleases(tuple(related), tuple(sharing), tuple(undecided), tuple(lost), tuple(wrong))
+        return _ComparedReleases(
+            tuple(related), tuple(sharing), tuple(undecided), tuple(lost), tuple(wrong), frozenset(identified)
+        )
 
     @property
     def same_people_releases(self) -> tuple[SamePeopleRelease, ...]:
@@ -375,6 +381,11 @@ class ExaminedRelease:
         shows in both.
         """
         return self._compared_releases.sharing_people
+
+    @property
+    def identified_runs(self) -> frozenset[int]:
+        """Return the runs of earlier releases with which a declared identifier was compared."""
+        return self._compared_releases.identified_runs
 
     @property
     def uncertain_releases(self) -> tuple[UncertainPeopleRelease, ...]:

@@ -44,6 +44,7 @@ from ..policy.policy import read_policy_of_workspace
 from ..store.artefacts import read_released_dataset
 from ..store.ledger import read_population_registry
 from ..store.rankings import read_risk_arrays
+from ..store.releases_in_progress import runs_in_release
 from ..store.runs import StoredRun, find_run
 from ..store.seals import RecordSealer
 from ..store.tombstones import (
@@ -210,12 +211,14 @@ class PeopleComparison:
     n_shared: people that both tables have by a declared identifier
     unknown_reason: why it is unknown, in words; empty where it is known
     is_incomparable: whether it is unknown because too little is left of a deleted table
+    by_identifier: whether a declared identifier of both tables was compared
     """
 
     overlap: PeopleOverlap | None = None
     n_shared: int = 0
     unknown_reason: str = ""
     is_incomparable: bool = False
+    by_identifier: bool = False
 
 
 class EarlierPeople(Protocol):
@@ -268,13 +271,14 @@ class ReleaseHistory:
 def read_release_history(workspace: Workspace, except_run: int, known: Mapping[str, Microdata]) -> ReleaseHistory:
     """Read the releases of a workspace, except those of one run; ``known`` has confidential tables that have been read,
     by hash.
+
+    A release that has begun and not ended counts: of two that are written at one time, one must see the other.
     """
     earlier, wrong, unknown = list[EarlierRelease](), list[str](), list[int]()
     connection = workspace.connection
-    deleted, runs = (
-        deleted_run_tombstones(connection),
-        [one for one in released_run_manifests(connection) if one != except_run],
-    )
+    # Begun ones first: one that ends in between is then found among the released ones.
+    begun, deleted = runs_in_release(connection), deleted_run_tombstones(connection)
+    runs = [one for one in dict.fromkeys((*released_run_manifests(connection), *begun)) if one != except_run]
     there = {int(row[0]) for row in connection.execute("SELECT id FROM run")}
     faults = seal_faults_of_runs(workspace, [one for one in runs if one in there])
     for number in runs:
@@ -364,24 +368,24 @@ class _ComparedColumns:
 
 def _compare_columns(sets: Iterable[_ComparedColumns], common: Sequence[str]) -> PeopleComparison:
     """Compare the people of two tables by sets of columns; the first set that shows the same people decides."""
-    sharing, enough = 0, False
+    sharing, enough, identified = 0, False, False
     for one in sets:
         ours, theirs = one.own_rows(), one.other_rows()
         if one.is_identifier:
             overlap = compare_identifiers(one.names, ours, theirs)
-            sharing = max(sharing, overlap.n_common)
+            sharing, identified = max(sharing, overlap.n_common), True
         elif identifies_most(ours) and identifies_most(theirs):
             overlap = compare_record_rows(one.names, ours, theirs)
             enough = enough or overlap.could_be_same
         else:
             continue
         if overlap.are_same:
-            return PeopleComparison(overlap, sharing)
+            return PeopleComparison(overlap, sharing, by_identifier=identified)
     # Enough people could be told apart and were not the same: they are other people, not unknown ones.
     if sharing or enough:
-        return PeopleComparison(n_shared=sharing)
+        return PeopleComparison(n_shared=sharing, by_identifier=identified)
     reason = fill_sentence(sentences.TOO_FEW_IDENTIFIED, names=common) if common else sentences.NO_COMMON_COLUMN
-    return PeopleComparison(unknown_reason=reason)
+    return PeopleComparison(unknown_reason=reason, by_identifier=identified)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ Releases from other workspaces are unknown here, and every finding states it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -190,14 +190,34 @@ def _check_privacy_budget(case: ExaminedRelease) -> CheckResult:
     if budget is None:
         raise NotComputable(fill_sentence(sentences.NO_BUDGET_TO_COMPARE, message=message))
     possible, matters = _possible_cost(case, ledger, spent, budget)
+    unstated = _unstated_cost(case, ledger, budget)
     return CheckResult(
-        fill_sentence(sentences.SPENT_AND_POSSIBLE, message=message, possible=possible),
+        fill_sentence(sentences.SPENT_AND_POSSIBLE, message=message, possible=possible + unstated),
         spent,
         budget,
         # A budget spent to the last digit is not exceeded by the rounding of its sum.
         round(spent / budget, 9),
-        at_least="warn" if matters else "pass",
+        at_least="warn" if matters or unstated else "pass",
     )
+
+
+def _unstated_cost(case: ExaminedRelease, ledger: ReleaseLedger, budget: float) -> str:
+    """Describe what all populations together would have spent, where nobody stated whose data the project has.
+
+    The result is empty where that would not exceed the budget.
+    """
+    if ledger.changes:
+        return ""
+    # Without a statement a new name of a project would be a new budget, in silence. An identifier in common that shows
+    # nobody twice says that others were asked.
+    charged = {ledger.own.run_id, *(one.run_id for one in ledger.charges), *case.identified_runs}
+    everything = read_all_charges(case.workspace, case.history.releases)
+    others = [one for one in everything if one.run_id not in charged and one.steps]
+    most = math.fsum(one.epsilon for one in spending_of_charges(ledger.own, [*ledger.charges, *others]))
+    if not others or most <= budget * (1 + SAME_COST):
+        return ""
+    names = dict.fromkeys(f'"{ledger.registry.display_name(name)}"' for one in others for name in one.populations)
+    return fill_sentence(sentences.UNSTATED_POPULATION, project=ledger.own.project, names=names, most=most)
 
 
 def _releases_text(charges: Sequence[LedgerCharge]) -> str:
@@ -340,7 +360,9 @@ def _check_kept_tables(case: ExaminedRelease) -> CheckResult:
     if not own:
         if any(
             step.method.synthesis.privacy.implied_counts is not None
-            for step, _ in read_publishing_fits(case.workspace, case.plan.run)
+            for step, _ in read_publishing_fits(
+                case.workspace, case.plan.run, _packages_that_publish(case, case.plan.run)
+            )
         ):
             raise NotComputable(sentences.TABLES_WITHHELD)
         raise CheckNotApplicable(sentences.NO_TABLES)
@@ -429,12 +451,19 @@ def _rules_for_tables(
     return {name: rule for name, rule in run.recipe.form.recode.items() if name in names}
 
 
+def _packages_that_publish(case: ExaminedRelease, run: StoredRun) -> Collection[str]:
+    """Return the packages of other authors whose tables are, or may have been, released with a run."""
+    if run.id != case.plan.run.id:
+        return run.recipe.packages  # the policy of that time may have named any of them
+    return trusted_packages_of_run(case.workspace, run, case.policy.packages).versions
+
+
 def _published_fits(case: ExaminedRelease, run: StoredRun) -> list[tuple[Any, Fit, Any, tuple[str, ...]]]:
     """Return the fits of a run whose tables are released with it, as (method, fit, spec, targets)."""
     data = run.recipe.recode_data(case.exact_records).without_controls
     return [
         (step.method, fit, step.spec, step.targets)
-        for step, fit in read_publishing_fits(case.workspace, run)
+        for step, fit in read_publishing_fits(case.workspace, run, _packages_that_publish(case, run))
         if step.method.synthesis.privacy.publishable_tables is not None
         and step.method.synthesis.privacy.publishable_tables(fit, step.spec, step.targets, data)
     ]

@@ -11,6 +11,8 @@ import contextlib
 import hashlib
 import hmac
 import json
+import math
+import sqlite3
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,16 +24,18 @@ import pandas as pd
 from sfumato.engine.adversary.cells import Keys
 from sfumato.engine.adversary.same_people import is_enumerated
 from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.execution.tasks import dataset_recipe_hash
 
 from ..audit import AuditAct, parse_details, user
 from ..errors import NotFound
 from ..policy.charges import LedgerCharge, PopulationChange
 from ..policy.policy import Policy, read_policy_of_workspace
 from ..reporting.ledger import PopulationLedger
+from ..store.artefacts import weights_hash
 from ..store.ledger import PopulationRegistry, last_charge_number, read_charges, read_population_registry
 from ..store.runs import StoredRun, find_run
 from ..store.seals import RecordSealer
-from ..store.tombstones import deleted_run_tombstones, read_tombstone, released_run_manifests
+from ..store.tombstones import deleted_run_tombstones, read_tombstone
 from ..store.workspace import Workspace
 from .checks import ExaminedRelease
 from .contents import released_table_hashes
@@ -40,6 +44,8 @@ from .earlier import MARK_BYTES, EarlierRelease, packages_in_force, privacy_cost
 SAME_COST = 1e-12
 """Below it two costs that were added up in another order are the same."""
 PEOPLE_COLUMN = "people"
+MOST_RECORDS_OF_A_PERSON = 10
+"""Records for each value, on average, up to which a variable that was stated to identify people still counts as such."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,21 +96,27 @@ def spending_of_charges(own: LedgerCharge | None, charges: Iterable[LedgerCharge
         known = largest.get(one.run_id)
         if own is not None and one.run_id == own.run_id:
             continue
-        worse = known is None or (known.covered and (not one.covered or one.epsilon > known.epsilon))
-        largest[one.run_id] = one if worse else largest[one.run_id]
+        largest[one.run_id] = one if known is None else _larger_charge(known, one)
     found = [] if own is None else [own]
     paid: dict[str, float] = {} if own is None else {own.datasets: _cost_of_datasets(own)}
-    paid_delta: dict[str, float | None] = {} if own is None else {own.datasets: own.delta}
+    paid_delta: dict[str, float | None] = {} if own is None or not own.datasets else {own.datasets: own.delta}
     for one in largest.values():
         more = one.epsilon - paid.get(one.datasets, 0.0) if one.datasets else one.epsilon
         if one.datasets not in paid or not one.datasets or more > SAME_COST:
             # The datasets' part of delta was paid for too: figures have noise without one.
-            same = bool(one.datasets) and paid_delta.get(one.datasets) == one.delta
+            same = one.datasets in paid_delta and paid_delta[one.datasets] == one.delta
             found.append(replace(one, epsilon=more, delta=0.0 if same else one.delta))
         if one.datasets:
             paid[one.datasets] = paid.get(one.datasets) or _cost_of_datasets(one)
             paid_delta.setdefault(one.datasets, one.delta)
     return found
+
+
+def _larger_charge(first: LedgerCharge, second: LedgerCharge) -> LedgerCharge:
+    """Return the charge with more epsilon of two of one run, with the larger delta; without a proof where one has none."""
+    larger = second if second.epsilon > first.epsilon else first
+    known = [one.delta for one in (first, second) if one.delta is not None]
+    return replace(larger, covered=first.covered and second.covered, delta=max(known) if len(known) == 2 else None)
 
 
 def _cost_of_datasets(charge: LedgerCharge) -> float:
@@ -156,23 +168,37 @@ def read_all_charges(workspace: Workspace, releases: Sequence[EarlierRelease] | 
     ``releases`` are the earlier releases where they have been read.
     """
     charges = read_charges(workspace.connection)
-    known = {one.run_id for one in charges}
-    if set(released_run_manifests(workspace.connection)) <= known:
+    uncharged = _uncharged_releases(workspace.connection, charges)
+    if not uncharged:
         return charges
     if releases is None:
         releases = read_release_history(workspace, 0, {}).releases
     registry = read_population_registry(workspace.connection)
-    before = [_charge_of_earlier_version(workspace, registry, one) for one in releases if one.run_id not in known]
+    before = [
+        _charge_of_earlier_version(workspace, registry, one, uncharged[one.run_id])
+        for one in releases
+        if one.run_id in uncharged
+    ]
     return sorted([*before, *charges], key=lambda one: one.number)
 
 
+def _uncharged_releases(connection: sqlite3.Connection, charges: Sequence[LedgerCharge]) -> dict[int, int]:
+    """Return, by run, the row of its last release before one was charged: earlier versions charged none."""
+    first = {one.run_id: one.number for one in reversed(charges)}
+    rows = connection.execute(
+        "SELECT number, subject FROM audit WHERE act = ? ORDER BY number", (AuditAct.RUN_RELEASED.value,)
+    )
+    runs = ((int(number), str(subject).removeprefix("run ")) for number, subject in rows)
+    # Such a run may have been released again since, and charged to another population then.
+    return {int(run): number for number, run in runs if run.isdecimal() and number < first.get(int(run), math.inf)}
+
+
 def _charge_of_earlier_version(
-    workspace: Workspace, registry: PopulationRegistry, release: EarlierRelease
+    workspace: Workspace, registry: PopulationRegistry, release: EarlierRelease, row_number: int
 ) -> LedgerCharge:
-    """Return the charge of a release that an earlier version wrote, which entered none."""
+    """Return the charge of a release that an earlier version wrote, which entered none, by its row of the audit log."""
     row = workspace.connection.execute(
-        "SELECT number, time, details FROM audit WHERE act = ? AND subject = ? ORDER BY number DESC LIMIT 1",
-        (AuditAct.RUN_RELEASED.value, f"run {release.run_id}"),
+        "SELECT number, time, details FROM audit WHERE number = ?", (row_number,)
     ).fetchone()
     number, time, details = int(row["number"]), str(row["time"]), parse_details(row["details"])
     population, datasets = _population_of_earlier_release(workspace, registry, release.run_id, number), ""
@@ -225,26 +251,33 @@ def _charge_of_run(workspace: Workspace, run: StoredRun, data: Microdata, names:
 
 def _hash_of_datasets(workspace: Workspace, run: StoredRun) -> str:
     """Return a hash that two runs share only where their datasets are equal and have the same noise."""
-    # Equal datasets of another noise are a second look at the data: small ones are often equal by chance.
+    # Equal datasets of another noise are a second look at the data: small ones are often equal by chance. The noise
+    # depends on all that ``synthesis_streams`` binds it to.
     tables = sorted(set(released_table_hashes(workspace, run.id)))
-    return hashlib.sha256(json.dumps([tables, run.seed, run.key_fingerprint]).encode()).hexdigest()
+    original = workspace.find_dataset(run.dataset_id)
+    noise = (
+        run.seed, run.key_fingerprint, original.table_sha256, dataset_recipe_hash(run.recipe), weights_hash(workspace, run.id)
+    )  # fmt: skip
+    return hashlib.sha256(json.dumps([tables, *noise]).encode()).hexdigest()
 
 
-def identifier_of_release(case: ExaminedRelease) -> str:
-    """Return the variable that says who a person is, by the recipe or the project; empty where none is stated."""
-    stated = case.recipe.population
-    name = (stated and stated.identifier) or case.population_registry.identifier_of_project(case.plan.run.project_id)
-    return name if name in case.exact_records.schema else ""
+def identifiers_of_release(case: ExaminedRelease) -> tuple[str, ...]:
+    """Return the variables that say who a person is, by the recipe and the project; none where none is stated."""
+    exact, stated = case.exact_records, case.recipe.population
+    earlier = case.population_registry.identifiers_of_project(case.plan.run.project_id)
+    names = dict.fromkeys((*((stated.identifier,) if stated and stated.identifier else ()), *earlier))
+    there = [name for name in names if name in exact.schema]
+    # A later statement hides nobody: what was stated before counts too. One that was stated by mistake has few values.
+    fewest = len(exact) / MOST_RECORDS_OF_A_PERSON
+    return tuple(name for name in there if name == there[0] or exact.frame[name].nunique() >= fewest)
 
 
 def count_people(case: ExaminedRelease) -> int:
     """Return the number of people of the confidential data: values of the identifier, else records."""
-    name = identifier_of_release(case)
-    if not name:
-        return len(case.exact_records)
-    column = case.exact_records.frame[name]
+    columns = [case.exact_records.frame[name] for name in identifiers_of_release(case)]
     # Nobody knows whose the records without a value are: each counts as a person.
-    return int(column.nunique()) + int(column.isna().sum())
+    counts = [int(column.nunique()) + int(column.isna().sum()) for column in columns]
+    return max(counts, default=len(case.exact_records))
 
 
 def hmacs_of_people(case: ExaminedRelease) -> tuple[Keys, RecordSealer] | None:
@@ -252,14 +285,15 @@ def hmacs_of_people(case: ExaminedRelease) -> tuple[Keys, RecordSealer] | None:
 
     They are by the workspace's own key, and of the values alone: a column that was renamed has the same ones.
     """
-    name, exact = identifier_of_release(case), case.exact_records
+    exact = case.exact_records
     # Running numbers would show any two tables of one length to be of the same people.
-    if not name or is_enumerated(exact, name):
+    names = [name for name in identifiers_of_release(case) if not is_enumerated(exact, name)]
+    if not names:
         return None
     sealer = case.workspace.all_sealers()[-1]
     marks = [
         hmac.digest(sealer.key, b"sfumato person " + text.encode("utf-8", "surrogatepass"), "sha256")[:MARK_BYTES]
-        for text in sorted({_identifier_text(value) for value in exact.frame[name].dropna().unique()})
+        for text in sorted({_identifier_text(value) for name in names for value in exact.frame[name].dropna().unique()})
     ]
     return np.unique(np.frombuffer(b"".join(marks), dtype="<u8").astype(np.uint64)), sealer
 
@@ -304,7 +338,12 @@ def store_people_of_release(case: ExaminedRelease, charge: LedgerCharge) -> Ledg
 def list_population_ledgers(workspace: Workspace, policy: Policy | None = None) -> list[PopulationLedger]:
     """Return the ledgers of all populations of a workspace by name. Raises BadInput for a policy that cannot be read."""
     policy = read_policy_of_workspace(workspace.directory) if policy is None else policy
-    registry, charges = read_population_registry(workspace.connection), read_all_charges(workspace)
+    registry = read_population_registry(workspace.connection)
+    # By the name that is shown: the sum for the public leaves out whom the gate recognised under any spelling.
+    charges = [
+        replace(one, recognised=tuple(map(registry.display_name, one.recognised)))
+        for one in read_all_charges(workspace)
+    ]
     projects: dict[str, list[str]] = {}
     names: dict[str, str] = {}
     for row in workspace.connection.execute("SELECT id, name FROM project ORDER BY id"):

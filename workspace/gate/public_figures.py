@@ -21,7 +21,7 @@ from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import MissingPolicy
 from sfumato.engine.design.survey import SurveyDesign
 from sfumato.engine.methods.outputs import FigureOfCounts
-from sfumato.engine.methods.registry import method_by_key
+from sfumato.engine.methods.registry import OWN, method_by_key
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC, Randomness
 from sfumato.engine.recipe.recipe import Recipe
@@ -31,6 +31,7 @@ from ..store.keys import run_key
 from ..views.approved import read_approved_tables
 from .checks import ExaminedRelease
 from .contents import ReleasePlan
+from .package_accounts import trusted_packages_of_run
 
 ReadDataset = Callable[[int, str], Microdata]
 """Reads one variable of a released dataset, by its place from 0."""
@@ -44,16 +45,18 @@ def public_figures(
     released: ReadDataset,
     published: Collection[str],
     key: bytes,
+    packages: Collection[str] = (),
 ) -> tuple[PublicFigure, ...]:
     """Return the figures that are released, in the order of the run's results.
 
     published: variables of counts that are released as tables
     key: key of the run
+    packages: packages of other authors that the policy names, whose outputs may be public too
     """
     form = plan.run.recipe.form
     if form.public_figures == "internal":
         return ()
-    candidates = list(_publishable_outputs(plan, rows))
+    candidates = list(_publishable_outputs(plan, rows, packages))
     if form.public_figures == "rounded":
         # Counts of the same variable that were rounded in another way would narrow a published table down.
         chosen = [(row, figure) for row, figure in candidates if row.target not in published]
@@ -65,7 +68,9 @@ def public_figures(
     return _paid_figures(payable, plan, rules, confidential, released, key, form.public_figures_epsilon)
 
 
-def _publishable_outputs(plan: ReleasePlan, rows: Sequence[Row]) -> Iterator[tuple[Row, FigureOfCounts]]:
+def _publishable_outputs(
+    plan: ReleasePlan, rows: Sequence[Row], packages: Collection[str] = ()
+) -> Iterator[tuple[Row, FigureOfCounts]]:
     """Yield each measured output that follows from counts of a replaced variable, once."""
     recipe = plan.run.recipe
     if SurveyDesign.from_schema(recipe.schema) is not None:
@@ -73,7 +78,9 @@ def _publishable_outputs(plan: ReleasePlan, rows: Sequence[Row]) -> Iterator[tup
     seen = set[tuple[str, str, str]]()
     for row in rows:
         method = method_by_key(row.method_key)
-        outputs = () if method is None or row.family not in INFORMATION_LOSS else method.outputs
+        # Another package may claim a figure that depends on no count, or a sensitivity of nearly nothing.
+        is_ours = method is not None and method.package in (OWN, *packages)
+        outputs = method.outputs if method is not None and is_ours and row.family in INFORMATION_LOSS else ()
         figure = next((output.public for output in outputs if output.name == row.measure), None)
         # Recipe and release alone decide: a choice by measured values would reveal something of them.
         averaged = row.dataset != "confidential" and row.draw is None and row.level is None
@@ -180,8 +187,9 @@ def _paid_figures(
     """
     each = epsilon / (len(payable) + 1)
     named = tuple(f"{row.method_key}.{row.measure} {row.target}" for row, _ in payable)
-    # what decides the noise is all that decides a figure: two releases share noise only where they are equal
-    streams = Randomness(plan.run.recipe.seed, key, (*plan.tables, repr(epsilon), *named))
+    # What decides the noise is all that decides a figure: two releases share noise only where they are equal. Small
+    # datasets can be equal by chance where the data differ in one person, whom the difference of figures would show.
+    streams = Randomness(plan.run.recipe.seed, key, (confidential.sha256, *plan.tables, repr(epsilon), *named))
     people = len(confidential)
     records = people + draw_discrete_laplace(1 / each, streams.generator("public figures", "records"))
     found: list[PublicFigure] = []
@@ -215,7 +223,8 @@ def public_figures_of_release(case: ExaminedRelease) -> tuple[PublicFigure, ...]
     run = case.plan.run
     if run.recipe.form.public_figures == "internal":
         return ()
-    published = {name for one in read_approved_tables(case.workspace, run) for name in one.variables}
+    packages = trusted_packages_of_run(case.workspace, run, case.policy.packages).versions
+    published = {name for one in read_approved_tables(case.workspace, run, packages) for name in one.variables}
     key = run_key(case.workspace.directory, run.key_fingerprint)
     return public_figures(
         case.plan,
@@ -225,6 +234,7 @@ def public_figures_of_release(case: ExaminedRelease) -> tuple[PublicFigure, ...]
         lambda place, name: case.read_dataset(case.release, place, name),
         published,
         key,
+        packages,
     )
 
 

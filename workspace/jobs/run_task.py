@@ -26,15 +26,17 @@ from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput, Cancelled, EngineError, NotConverged
 from sfumato.engine.execution import tasks
 from sfumato.engine.execution.tasks import TaskKind
+from sfumato.engine.methods.registry import OWN
 from sfumato.engine.methods.results import Fit
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import Progress, ignore_progress
 from sfumato.engine.recipe.provenance import release_provenance
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.recipe.steps import RecipeStep
 
 from ..errors import StrangeFile, WorkspaceError
-from ..policy.installed_packages import trusted_packages
-from ..policy.packages import PackageFiles
+from ..policy.installed_packages import loaded_package, trusted_packages
+from ..policy.packages import PackageFiles, normalise_package_name
 from ..policy.policy import read_policy_of_workspace
 from ..process import forbid_core_dumps, reused_memory, write_clear_refs
 from ..store.artefacts import (
@@ -43,11 +45,13 @@ from ..store.artefacts import (
     add_stored_controls,
     classes_name,
     guesses_name,
+    packages_name,
     pooled_record_values_name,
     read_released_table,
     read_weights,
     record_values_name,
     trace_name,
+    write_packages,
     write_record_values,
     write_trace,
 )
@@ -349,7 +353,25 @@ def _compute_fit(tables: TableStore, task: TaskInput, report: ReportProgress, ke
     packages = trusted_packages(recipe, task.packages)
     rows = tasks.account_rows(recipe, held.item, confidential, key=key, trusted_packages=packages)
     rows += tasks.fit_rows(recipe, held.item, fit, confidential)
-    return replace(looked_at, rows=rows, artefacts={held.key: tables.write_arrays(fit.arrays), **looked_at.artefacts})
+    ran = _record_packages(tables, held.key, [recipe.synthesis[held.item]])
+    return replace(
+        looked_at, rows=rows, artefacts={held.key: tables.write_arrays(fit.arrays), **looked_at.artefacts, **ran}
+    )
+
+
+def _record_packages(tables: TableStore, task: str, steps: Sequence[RecipeStep]) -> dict[str, str]:
+    """Store version and hash of the packages of other authors whose steps a task carried out, as its artefacts.
+
+    A package without a hash, or with other files than the process imported, is recorded without one.
+    """
+    names = dict.fromkeys(step.method.package for step in steps if step.method.package != OWN)
+    found = []
+    for name in names:
+        try:
+            found.append(loaded_package(name))
+        except BadInput:
+            found.append(PackageFiles(normalise_package_name(name), "", ""))
+    return {packages_name(task): write_packages(tables, found)} if found else {}
 
 
 def store_fit_diagnostics(tables: TableStore, task: TaskInput, fit: Fit) -> TaskResult:
@@ -371,6 +393,7 @@ def _compute_draw(tables: TableStore, task: TaskInput, report: ReportProgress, k
         recipe, held.draw, _data_for_fit(tables, task), fits, report, key=key, note=counts.extend
     )
     left = {redraws_name(held.draw): write_redraws(tables, counts)} if counts else {}
+    left |= _record_packages(tables, held.key, recipe.synthesis)
     return TaskResult(artefacts={held.key: tables.write_microdata(released), **left})
 
 

@@ -32,9 +32,18 @@ from ..errors import NotFound, NotReady
 from ..ingest.sources import SourceFile
 from ..policy.disclosure import INTERNAL
 from ..policy.installed_packages import find_trusted_packages
+from ..policy.packages import PackageFiles
 from ..reporting.attacks import attack_objects
 from ..reporting.constraints import redraws_objects
-from ..store.artefacts import CONTROLS, WEIGHTS, classes_name, controls_hash, weights_hash, write_weights
+from ..store.artefacts import (
+    CONTROLS,
+    WEIGHTS,
+    classes_name,
+    controls_hash,
+    read_packages,
+    weights_hash,
+    write_weights,
+)
 from ..store.disk import check_disk_space, estimate_run_bytes
 from ..store.keys import PUBLIC_NAME, compute_fingerprint
 from ..store.ledger import enter_statement, read_population_registry
@@ -375,6 +384,7 @@ def result_object(workspace: Workspace, run_id: int) -> dict[str, Any]:
         "data_sha256": dataset.source_sha256,
         "seed": run.seed,
         "versions": dict(run.versions),
+        **({"packages": packages} if (packages := _packages_that_ran(workspace, run_id)) else {}),
         "seconds": run.seconds,
         "file_coverage": read_file_coverage(workspace, run).to_table(),
         "rows": [to_labelled_json(row) for row in rows],
@@ -383,6 +393,15 @@ def result_object(workspace: Workspace, run_id: int) -> dict[str, Any]:
         **({"attacks": attacks} if (attacks := attack_objects(rows)) else {}),
         **({"redrawn": redrawn} if (redrawn := redraws_objects(read_redraws(workspace, run_id))) else {}),
     }
+
+
+def _packages_that_ran(workspace: Workspace, run_id: int) -> list[dict[str, Any]]:
+    """Return version and hash of each package of another author as it ran, with the tasks that recorded it."""
+    tasks: dict[PackageFiles, list[str]] = {}
+    for task, packages in sorted(read_packages(workspace, run_id).items()):
+        for one in packages:
+            tasks.setdefault(one, []).append(task)
+    return [{**asdict(one), "tasks": where} for one, where in tasks.items()]
 
 
 def _published_object(figure: PublishedFigure, rows: Sequence[Row]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from importlib.metadata import Distribution, PackageNotFoundError, PackagePath, 
 from pathlib import Path
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.methods.registry import OWN, registry
+from sfumato.engine.methods.registry import OWN, methods_found_at, registry
 from sfumato.engine.recipe.budget import NO_PACKAGES, TrustedPackages
 from sfumato.engine.recipe.recipe import Recipe
 
@@ -28,12 +28,8 @@ def installed_package(name: str) -> PackageFiles:
     The hash is of the names and bytes of its files, in the order of names. Files that differ between installers do not
     count. Raises BadInput where a method of the package runs from a file that is none of them.
     """
+    own, files = _files_of_package(name)
     place = f"package {name}"
-    try:
-        own = distribution(name)
-    except PackageNotFoundError:
-        raise BadInput(place, "is not installed") from None
-    files = sorted((file.as_posix(), Path(str(own.locate_file(file)))) for file in own.files or () if _is_hashed(file))
     _check_covers_methods(own, {path.resolve() for _, path in files}, place)
     whole = hashlib.sha256()
     for listed, path in files:
@@ -44,6 +40,39 @@ def installed_package(name: str) -> PackageFiles:
         # Both parts have a fixed length, so that no other names and bytes give the same text.
         whole.update(hashlib.sha256(listed.encode()).digest() + hashlib.sha256(content).digest())
     return PackageFiles(normalise_package_name(name), own.version, whole.hexdigest())
+
+
+def loaded_package(name: str) -> PackageFiles:
+    """Return the version and the hash of an installed package whose code is what this process runs.
+
+    Raises BadInput where ``installed_package`` does, and where one of its files changed since it was imported.
+    """
+    # Read first and looked at afterwards, so that what changes while it is read is found too.
+    found = installed_package(name)
+    for listed, path in _files_of_package(name)[1]:
+        # The time of change of a file, unlike that of its content, cannot be set back by an installer.
+        if not path.exists() or path.stat().st_ctime_ns > methods_found_at():
+            raise BadInput(f"package {name}", f"its file {listed} changed after this program began; start it again")
+    return found
+
+
+def recorded_package_text(name: str) -> str:
+    """Return what each task that runs a package records of it, in words."""
+    try:
+        found = loaded_package(name)
+    except BadInput as error:
+        return f"runs record no hash of it, so its privacy accounts count as none: {error}"
+    return f"runs record version {found.version} and the hash {found.sha256}"
+
+
+def _files_of_package(name: str) -> tuple[Distribution, list[tuple[str, Path]]]:
+    """Return an installed package with the files that its hash is of, by name. Raises BadInput."""
+    try:
+        own = distribution(name)
+    except PackageNotFoundError:
+        raise BadInput(f"package {name}", "is not installed") from None
+    files = (file for file in own.files or () if _is_hashed(file))
+    return own, sorted((file.as_posix(), Path(str(own.locate_file(file)))) for file in files)
 
 
 def _is_hashed(file: PackagePath) -> bool:
@@ -74,7 +103,7 @@ def _check_covers_methods(own: Distribution, files: set[Path], place: str) -> No
 def trusted_packages(recipe: Recipe, named: Sequence[PackageFiles]) -> TrustedPackages:
     """Compare the packages of a recipe's methods with ``named``, those of a policy.
 
-    Files are read each time: what is on the disk now counts, not what was there when the program began.
+    Files are read each time, and must be those that this process imported: an account is computed by its code.
     """
     versions, differences = dict[str, str](), dict[str, str]()
     by_name = {package.name: package for package in named}
@@ -83,14 +112,12 @@ def trusted_packages(recipe: Recipe, named: Sequence[PackageFiles]) -> TrustedPa
         if name == OWN or package is None:
             continue
         try:
-            present = installed_package(name)
+            if difference := _difference_text(package, installed_package(name)):
+                differences[name] = difference
+            else:
+                versions[name] = loaded_package(name).version
         except BadInput as error:
             differences[name] = str(error)
-            continue
-        if difference := _difference_text(package, present):
-            differences[name] = difference
-        else:
-            versions[name] = present.version
     return TrustedPackages(versions, differences)
 
 

@@ -126,7 +126,11 @@ def read_dossier(
         ),
         cache(lambda: draw_run_figures(workspace, finished_with_companions(workspace, plan.run.id))),
         cache(lambda: public_figures_of_release(case)),
-        cache(lambda: read_approved_tables(workspace, plan.run)),
+        cache(
+            lambda: read_approved_tables(
+                workspace, plan.run, trusted_packages_of_run(workspace, plan.run, policy.packages).versions
+            )
+        ),
         read_file_coverage(workspace, plan.run),
         user(),
         ledger,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,13 +9,11 @@ from typing import Any
 from sfumato.engine.errors import BadInput
 
 from ..audit import AuditAct, AuditRow
-from ..errors import StrangeFile
-from ..plain_files import read_plain
 from ..store.ledger import BEGIN_ROW
 from ..store.release_folders import INTERNAL_FOLDER, MANIFEST_FILE, PUBLIC_FOLDER
 from ..store.releases_in_progress import PUBLIC_MANIFEST_KEY
 from ..upkeep.recorded_tables import FileComparison
-from .verification import MOST_MANIFEST_BYTES, verify_release
+from .verification import VerifiedFolder, verify_release
 
 _DETAIL_OF_PACKAGE = {INTERNAL_FOLDER: "manifest_sha256", PUBLIC_FOLDER: PUBLIC_MANIFEST_KEY}
 """The detail of the row of a release that has the hash of a package's manifest."""
@@ -33,13 +30,14 @@ def read_recorded_releases(rows: list[AuditRow]) -> FileComparison:
             continue
         try:
             found = verify_release(target)
-            differing = list(_manifest_problems(target, row.details_table))
         except BadInput as error:
             wrong.append(
                 f'"{target}" is not the release of {row.subject} in row {row.number} of the audit log: {error.message}'
             )
             continue
         files, size = files + found.n_files, size + found.n_bytes
+        differing = _manifest_problems(found, row.details_table)
+        notes += _manifest_notes(found, row)
         wrong += [f'"{target}", the release of {row.subject}: {text}' for text in (*differing, *found.problems)]
     return FileComparison(files, size, tuple(wrong), tuple(notes))
 
@@ -56,15 +54,20 @@ def _last_release_by_target(rows: list[AuditRow]) -> dict[Path, AuditRow]:
     return found
 
 
-def _manifest_problems(target: Path, details: Mapping[str, Any]) -> Iterator[str]:
+def _manifest_problems(found: VerifiedFolder, details: Mapping[str, Any]) -> Iterator[str]:
     """Yield the packages in a folder whose manifests are not those that the audit log records, in words."""
-    for package, key in _DETAIL_OF_PACKAGE.items():
-        path = target / package / MANIFEST_FILE
-        if not (target / package).is_dir() or not details.get(key):
-            continue
-        try:
-            content = read_plain(path, MOST_MANIFEST_BYTES)
-        except (OSError, StrangeFile):
-            content = b""
-        if hashlib.sha256(content).hexdigest() != details[key]:
+    # The hashes are of the manifests by which the files were verified: a second look could find others.
+    for package, sha256 in found.manifest_hashes.items():
+        recorded = details.get(_DETAIL_OF_PACKAGE[package])
+        if recorded and sha256 != recorded:
             yield f"{package}/{MANIFEST_FILE} is not the one that was written: all of {package}/ may be somebody else's"
+
+
+def _manifest_notes(found: VerifiedFolder, row: AuditRow) -> Iterator[str]:
+    """Yield the packages of a release that could not be compared with the audit log, in words."""
+    for package, key in _DETAIL_OF_PACKAGE.items():
+        if package not in found.packages:
+            yield f'{package}/ of the release of {row.subject} does not lie in "{found.directory}" any more: it was not read'
+        # The internal manifest has the hash of the public one.
+        elif not row.details_table.get(key) and INTERNAL_FOLDER not in found.packages:
+            yield f"{package}/ of the release of {row.subject} was compared with its own manifest alone: row {row.number} has no hash of it"

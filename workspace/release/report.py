@@ -10,6 +10,7 @@ from pathlib import Path
 from sfumato.engine.errors import BadInput
 
 from ..audit import AuditAct, append_act
+from ..errors import NotReleased
 from ..gate.answer import ReleaseAnswer, answer_for_run
 from ..gate.checks import ExaminedRelease
 from ..gate.contents import plan_release
@@ -24,8 +25,10 @@ from ..reporting.page import ReportedRun, report_document
 from ..reporting.release_summary import ReleaseDecision
 from ..reporting.user_guide import PublicRelease, user_guide_document
 from ..store.artefacts import count_control_records, read_traces
+from ..store.ledger import read_charges
 from ..store.redraw_counts import read_redraws
 from ..store.runs import StoredRun, count_confidential_records, find_run, finished_with_companions, release_names
+from ..store.tombstones import released_run_manifests
 from ..store.workspace import Workspace
 from ..upkeep.integrity import verify_run
 from ..views.beliefs import belief_measures, read_beliefs
@@ -99,11 +102,30 @@ def report_page(
     return make_report(workspace, run_id, traces=traces, decision=decision, answer=answer).to_html()
 
 
+def check_charged(workspace: Workspace, run_id: int | str) -> None:
+    """Raise NotReleased where a run keeps a privacy account and no release of it was charged to its population.
+
+    What leaves of such a run costs epsilon, be it a figure of the released datasets alone. Raises NotFound too.
+    """
+    run = find_run(workspace, run_id)
+    if not any(step.method.synthesis.privacy.account for step in run.recipe.synthesis):
+        return
+    connection = workspace.connection
+    # Releases of earlier versions entered no charge, and are counted all the same.
+    if run.id in released_run_manifests(connection) or any(one.run_id == run.id for one in read_charges(connection)):
+        return
+    raise NotReleased(
+        f"run {run.id} keeps a privacy account, and what leaves of it is charged to its population by a release. "
+        f"Release it first: sfumato release {run.id} -o DIR"
+    )
+
+
 def make_public_report(workspace: Workspace, run_id: int | str) -> Document:
     """Return the document for users of a run's datasets, with public figures.
 
     Raises what ``read_public_release`` raises.
     """
+    check_charged(workspace, run_id)
     release, run = read_public_release(workspace, run_id), find_run(workspace, run_id)
     return user_guide_document(release, draw_run_figures(workspace, [run], public=True))
 

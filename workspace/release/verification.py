@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from sfumato.engine.errors import BadInput
@@ -24,6 +25,7 @@ from ..store.releases_in_progress import PUBLIC_MANIFEST_KEY
 from ..store.runs import RunState, StoredRun, find_run
 from ..store.workspace import Workspace
 from ..upkeep.integrity import audit_log_problem, worth_of_seals
+from ..visible_text import replace_unprintable
 from .commitment import IN_MANIFEST, NO_COMMITMENT, commitment_of_run
 
 MOST_MANIFEST_BYTES = 16 << 20
@@ -59,6 +61,7 @@ def verify_release(directory: Path) -> VerifiedFolder:
     Raises BadInput where they are missing.
     """
     packages = _find_packages(directory)
+    before = {name: _read_entries(path) for name, path in packages.items()}
     contents = {name: _read_manifest_bytes(path / MANIFEST_FILE) for name, path in packages.items()}
     manifests = {name: _parse_manifest(path, contents[name], name) for name, path in packages.items()}
     counter = _ByteCounter(sum(map(len, contents.values())))
@@ -68,13 +71,20 @@ def verify_release(directory: Path) -> VerifiedFolder:
         for said in _package_problems(path, _package_prefix(directory, path), manifests[name], counter)
     ]
     hashes = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    wrong += _package_names_of_other_kinds(directory, packages)
     if len(packages) == 2:
         wrong += _entries_of_no_package(directory)
         if manifests[INTERNAL_FOLDER].get(OTHER_PACKAGE) != hashes[PUBLIC_FOLDER]:
             wrong.append("the internal manifest is of another public one")
+    # Where something was exchanged meanwhile, what was read is not what lies there.
+    wrong += [
+        f"{name}/: changed while it was read; verify it again"
+        for name, path in packages.items()
+        if _read_entries(path) != before[name]
+    ]
     files = sum(len(manifest["files"]) for manifest in manifests.values())
     return VerifiedFolder(
-        directory, tuple(packages), files, tuple(wrong), manifests.get(PUBLIC_FOLDER), manifests.get(INTERNAL_FOLDER),
+        directory, tuple(packages), files, tuple(map(replace_unprintable, wrong)), manifests.get(PUBLIC_FOLDER), manifests.get(INTERNAL_FOLDER),
         counter.count, hashes,
     )  # fmt: skip
 
@@ -122,7 +132,7 @@ def _parse_manifest(package: Path, content: bytes, name: str) -> dict[str, Any]:
     """Return a package's manifest with the ``files`` that it names. Raises BadInput."""
     path = package / MANIFEST_FILE
     try:
-        table = json.loads(content)
+        table = json.loads(content, object_pairs_hook=_table_of_unique_keys)
         files = [(line["name"], line["bytes"], line["sha256"]) for line in table["files"]]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise BadInput("DIR", f'"{path}" is no manifest of a release{name and f" ({name})"}') from None
@@ -131,10 +141,19 @@ def _parse_manifest(package: Path, content: bytes, name: str) -> dict[str, Any]:
     return dict(table)
 
 
+def _table_of_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object as a table. Raises ValueError for a key that stands twice: readers take one or the other."""
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        raise ValueError("a key stands twice")
+    return table
+
+
 def _package_problems(package: Path, prefix: str, manifest: Mapping[str, Any], counter: _ByteCounter) -> Iterator[str]:
     """Yield how a package differs from its manifest, in words."""
     # Files are looked up among those that lie there: a path in a manifest is never opened as such.
-    there = dict(_list_files(package))
+    entries = _read_entries(package)
+    there = {name: "" if name in entries.unread else strange_kind(mode) for name, (mode, *_) in entries.files.items()}
     named = [line["name"] for line in manifest["files"]]
     for name in sorted({name for name in named if named.count(name) > 1}):
         yield f"{prefix}{name}: the manifest names it twice"
@@ -149,18 +168,48 @@ def _package_problems(package: Path, prefix: str, manifest: Mapping[str, Any], c
             yield f"{prefix}{name}: is {kind}, not a file of the release"
         elif name not in named and name != MANIFEST_FILE:
             yield f"{prefix}{name}: not in the manifest"
+    needed = {parent.as_posix() for name in named for parent in PurePosixPath(name).parents}
+    for name in sorted(entries.folders.keys() - needed):
+        yield f"{prefix}{name}/: a folder that is not in the manifest"
+    for name in entries.unread:
+        yield f"{prefix}{name}/: cannot be read, so what it has is unknown"
 
 
-def _list_files(package: Path) -> Iterator[tuple[str, str]]:
-    """Yield the name of each file of a package, with its kind in words where it is no plain file; no link is followed.
+@dataclass(frozen=True, slots=True)
+class _FolderEntries:
+    """Entries of a package by name, each with its mode, inode, size and times; no link is followed.
 
-    .
+    files: all but folders, links to folders among them
+    folders: folders, the package itself as ``.``
+    unread: folders that cannot be read
     """
-    for folder, folders, names in os.walk(package):
+
+    files: Mapping[str, tuple[int, ...]]
+    folders: Mapping[str, tuple[int, ...]]
+    unread: tuple[str, ...]
+
+
+def _read_entries(package: Path) -> _FolderEntries:
+    """Read the names and states of everything in a package."""
+    files, folders, unread = dict[str, tuple[int, ...]](), dict[str, tuple[int, ...]](), list[str]()
+
+    def name_of(path: str | Path) -> str:
+        return Path(path).relative_to(package).as_posix()
+
+    for folder, within, names in os.walk(package, onerror=lambda error: unread.append(name_of(error.filename))):
         here = Path(folder)
-        links = [name for name in folders if (here / name).is_symlink()]
-        for name in (*links, *names):
-            yield (here / name).relative_to(package).as_posix(), strange_kind((here / name).lstat().st_mode)
+        with contextlib.suppress(FileNotFoundError):
+            folders[name_of(here)] = _state_of(here)
+        for name in (*(one for one in within if (here / one).is_symlink()), *names):
+            with contextlib.suppress(FileNotFoundError):
+                files[name_of(here / name)] = _state_of(here / name)
+    return _FolderEntries(files, folders, tuple(sorted(unread)))
+
+
+def _state_of(path: Path) -> tuple[int, ...]:
+    """Return mode, inode, size and times of a file; the last is set by the system alone."""
+    found = path.lstat()
+    return found.st_mode, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _has_content(path: Path, size: int, sha256: str, counter: _ByteCounter) -> bool:
@@ -175,6 +224,18 @@ def _has_content(path: Path, size: int, sha256: str, counter: _ByteCounter) -> b
             return found == sha256
     except (OSError, StrangeFile):
         return False
+
+
+def _package_names_of_other_kinds(directory: Path, packages: Mapping[str, Path]) -> list[str]:
+    """Return remarks on entries with the name of a package that are no folders, where another package is there."""
+    if directory in packages.values():
+        return []
+    kinds = {
+        name: strange_kind((directory / name).lstat().st_mode)
+        for name in (PUBLIC_FOLDER, INTERNAL_FOLDER)
+        if name not in packages and os.path.lexists(directory / name)
+    }
+    return [f"{name}: is {kind or 'a file'}, not a package of the release" for name, kind in kinds.items()]
 
 
 def _entries_of_no_package(directory: Path) -> list[str]:
@@ -222,6 +283,12 @@ def check_known_hash(verified: VerifiedFolder, known: str) -> ReleaseProof:
         if len(verified.packages) == 1 or package == INTERNAL_FOLDER
         else f"; {INTERNAL_FOLDER}/ is not covered by it"
     )
+    if verified.problems:
+        return ReleaseProof(
+            "known hash",
+            True,
+            f"the manifest of {package}/ has the hash that you gave; the files differ from it as named above",
+        )
     return ReleaseProof(
         "known hash",
         True,
@@ -285,9 +352,12 @@ def find_origin(workspace: Workspace, verified: VerifiedFolder) -> ReleaseOrigin
     for row in rows:
         run = find_run(workspace, row["id"])
         if _has_commitment_of(workspace, run, verified.public_manifest, value, policies):
-            return ReleaseOrigin(
-                run, f"run {run.id} of this workspace made it, and the public files are those that were released"
+            said = (
+                "the files differ from its manifest as named above"
+                if verified.problems
+                else "the public files are those that were released"
             )
+            return ReleaseOrigin(run, f"run {run.id} of this workspace made it, and {said}")
     return ReleaseOrigin(None, "no run of this workspace made it, or it was changed since")
 
 

@@ -19,6 +19,7 @@ from sfumato.engine.methods.results import ChainTrace, ImportanceTrace, NoTrace,
 from sfumato.engine.recipe.recipe import Recipe
 
 from ..errors import DamagedTable
+from ..policy.packages import PackageFiles
 from .runs import find_run
 from .tables import TableStore
 from .workspace import Workspace
@@ -29,6 +30,8 @@ WEIGHTS = "weights"
 """Artefact with the weight of every confidential record in the models of the run, where its recipe weights them."""
 CONTROLS = "controls"
 """Artefact with the hold-out records of the run, where its recipe holds some out: as confidential as the others."""
+PACKAGES_PREFIX = "packages/"
+"""Prefix of the artefacts that say which packages of other authors a task ran, with version and hash."""
 TRACE_KIND_KEY = "kind"
 
 
@@ -101,6 +104,30 @@ def read_weights(tables: TableStore, sha256: str) -> NDArray[Any]:
     if found is None or found.ndim != 1 or found.dtype.kind != "f" or not ((found >= 0) & (found <= 1)).all():
         raise DamagedTable(f"the table {sha256[:8]} does not hold weights of records")
     return found
+
+
+def packages_name(task: str) -> str:
+    """Return the artefact's name ``packages/fit/0`` for the packages of other authors that ran in a task."""
+    return f"{PACKAGES_PREFIX}{task}"
+
+
+def write_packages(tables: TableStore, packages: Sequence[PackageFiles]) -> str:
+    """Store which packages ran, and return the hash of the table."""
+    return tables.write_arrays({one.name: np.asarray([one.version, one.sha256]) for one in packages})
+
+
+def read_packages(workspace: Workspace, run_id: int) -> dict[str, tuple[PackageFiles, ...]]:
+    """Return the packages of other authors that ran, by the key of each task that recorded some. Raises DamagedTable."""
+    rows = workspace.connection.execute(
+        "SELECT name, sha256 FROM artefact WHERE run_id = ? AND name LIKE ?", (run_id, f"{PACKAGES_PREFIX}%")
+    )
+    return {
+        row["name"].removeprefix(PACKAGES_PREFIX): tuple(
+            PackageFiles(name, *map(str, values))
+            for name, values in workspace.tables.read_arrays(row["sha256"]).items()
+        )
+        for row in rows.fetchall()
+    }
 
 
 def released_dataset_hash(workspace: Workspace, run_id: int, draw: int) -> str:

@@ -158,7 +158,12 @@ class PopulationRegistry:
 
     def identifier_of_project(self, project_id: int) -> str:
         """Return the variable that identifies a person by the last statement that names one; empty without one."""
-        return next((one.identifier for one in reversed(self.changes_of_project(project_id)) if one.identifier), "")
+        return next(iter(self.identifiers_of_project(project_id)), "")
+
+    def identifiers_of_project(self, project_id: int) -> tuple[str, ...]:
+        """Return all variables that were stated to identify a person, the last one first."""
+        stated = (one.identifier for one in reversed(self.changes_of_project(project_id)))
+        return tuple(dict.fromkeys(name for name in stated if name))
 
     def size_of(self, name: str) -> int:
         """Return the largest number of people that was stated of a population; 0 where none was."""

@@ -71,9 +71,8 @@ def begin_release(
         with workspace.write_transaction() as connection:
             if request := details.get("request_sha256"):
                 check_approval_unused(connection, run_id, str(request))
-            # A release without an account is judged alike whatever was charged before.
-            if charge.steps:
-                check_ledger_unchanged(connection, ledger_end)
+            # Without an account too: what two releases of the same people show together depends on both.
+            check_ledger_unchanged(connection, ledger_end)
             begun = {**details, **charge.to_details(), "target": str(target)}
             append_act(connection, AuditAct.RELEASE_BEGUN, f"run {run_id}", **begun)
             number = read_head(connection).number
@@ -151,6 +150,11 @@ def settle_releases(workspace: Workspace) -> list[str]:
         )
         said.append(_settle_release(workspace, one))
     return said
+
+
+def runs_in_release(connection: sqlite3.Connection) -> list[int]:
+    """Return the runs of releases that have begun and not ended, ascending."""
+    return [int(row[0]) for row in connection.execute("SELECT DISTINCT run_id FROM releasing ORDER BY run_id")]
 
 
 def _settle_release(workspace: Workspace, release: ReleaseInProgress) -> str:

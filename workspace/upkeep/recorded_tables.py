@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from sfumato.engine.wording import count_noun
+
 from ..errors import DamagedTable, StrangeFile
+from ..plain_files import is_hash
+from ..store.ledger import read_charges
 from ..store.workspace import Workspace
+from ..visible_text import replace_unprintable
 
 MOST_OWNERS_NAMED = 3
 _RECORDED = """
@@ -38,6 +43,10 @@ def recorded_tables(connection: sqlite3.Connection) -> dict[str, tuple[str, ...]
     found: dict[str, tuple[str, ...]] = {}
     for sha256, owner in connection.execute(_RECORDED):
         found[str(sha256)] = (*found.get(str(sha256), ()), str(owner))
+    for charge in read_charges(connection):
+        if charge.identifiers:
+            owner = f"the people of the release of run {charge.run_id}"
+            found[charge.identifiers] = (*found.get(charge.identifiers, ()), owner)
     return found
 
 
@@ -55,7 +64,21 @@ def read_recorded_tables(workspace: Workspace, recorded: Mapping[str, tuple[str,
                 wrong.append(f"{error} ({_owners_text(owners)})")
         except OSError as error:
             wrong.append(f"the table {sha256[:8]} cannot be read: {error.strerror} ({_owners_text(owners)})")
-    return FileComparison(files, size, tuple(wrong))
+    return FileComparison(files, size, tuple(wrong), tuple(_unrecorded_files(workspace)))
+
+
+def _unrecorded_files(workspace: Workspace) -> Iterator[str]:
+    """Yield a remark on files that lie among the tables and that the database does not record."""
+    # A name in the database that is no hash is reported as such, and names no file.
+    known = {workspace.tables.path_of(one).name for one in recorded_tables(workspace.connection) if is_hash(one)}
+    directory = workspace.tables.directory
+    there = sorted(path.name for path in directory.iterdir()) if directory.is_dir() else []
+    if others := [name for name in there if name not in known]:
+        more = ", ..." if len(others) > MOST_OWNERS_NAMED else ""
+        yield (
+            f"{count_noun(len(others), 'file')} in {directory.name}/ that the database does not record "
+            f"({', '.join(map(replace_unprintable, others[:MOST_OWNERS_NAMED]))}{more}): no result rests on them"
+        )
 
 
 def _owners_text(owners: tuple[str, ...]) -> str:

@@ -11,7 +11,7 @@ import pytest
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import account_rows
-from sfumato.engine.methods.privacy import NoAccount, PrivacyAccount
+from sfumato.engine.methods.privacy import ConcentratedCost, NoAccount, PrivacyAccount
 from sfumato.engine.recipe.budget import NO_PACKAGES, TrustedPackages, check_budget, privacy_accounts, privacy_cost_text
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.release.users import privacy_promise_of_run
@@ -19,9 +19,10 @@ from sfumato.workspace.reporting.privacy_promise import promise_sentences
 
 KEY = bytes(range(32))
 PACKAGE = "cell-swapper"
+SMALL = PrivacyAccount(0.01, 1, 1)
 
 
-def planned(package: str) -> tuple[Recipe, Microdata]:
+def planned(package: str, claim: PrivacyAccount | None = SMALL) -> tuple[Recipe, Microdata]:
     """A plan whose method claims an epsilon of .01, as a method of a package does that swaps cells."""
     recipe = Recipe.from_table(
         {
@@ -31,7 +32,7 @@ def planned(package: str) -> tuple[Recipe, Microdata]:
         }
     )
     (step,) = recipe.synthesis
-    declared = replace(step.method.synthesis.privacy, account=lambda *_: PrivacyAccount(0.01, 1, 1))
+    declared = replace(step.method.synthesis.privacy, account=lambda *_: claim)
     method = replace(step.method, package=package, synthesis=replace(step.method.synthesis, privacy=declared))
     frame = pd.DataFrame({"x": np.where(np.arange(200) % 3 == 0, "a", "b")})
     return replace(recipe, synthesis=(replace(step, method=method),)), conform_to_schema(frame, recipe.schema)
@@ -55,6 +56,28 @@ def test_an_account_of_another_package_is_none_and_the_sentence_names_the_packag
     assert "No epsilon can be told" in privacy_cost_text(recipe, data, secret=True)
     with pytest.raises(BadInput, match=PACKAGE):
         check_budget(recipe, data)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        PrivacyAccount(-4.0, 1, 1),
+        PrivacyAccount(float("nan"), 1, 1),
+        PrivacyAccount(float("inf"), 1, 1),
+        PrivacyAccount(4.0, -1, 1),
+        PrivacyAccount(4.0, 1, 0),
+        PrivacyAccount(1.0, 1, 1, figures=-3.0),
+        PrivacyAccount(1.0, 1, 1, concentrated=ConcentratedCost(-0.1, 0.1, 1e-6)),
+        PrivacyAccount(1.0, 1, 1, concentrated=ConcentratedCost(0.1, 0.1, -1e-6)),
+        PrivacyAccount(1.0, 1, 1, concentrated=ConcentratedCost(0.1, 0.1, 1e-6, 1e-6)),
+        None,
+    ],
+)
+def test_a_named_package_cannot_state_a_cost_that_gives_budget_back(claim: PrivacyAccount | None) -> None:
+    recipe, data = planned(PACKAGE, claim)
+    ((_, account),) = privacy_accounts(recipe, data, secret=True, trusted_packages=TrustedPackages({PACKAGE: "1.0"}))
+    assert isinstance(account, NoAccount)
+    assert "negative or no number" in account.reason
 
 
 def test_an_account_counts_where_the_package_is_ours_or_named_as_trusted() -> None:

@@ -139,13 +139,37 @@ def test_a_deletion_frees_no_budget(workspace: Workspace, tmp_path: Path, delete
     assert is_charged_with_the_first(workspace, run_in(workspace, other_people(90, 2), " SURVEY", "second", None))
 
 
-@pytest.mark.parametrize("name", ["Residents of the town", "residents  OF the-town", "Residents of the Ｔown."])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Residents of the town", "residents  OF the-town", "Residents of the Ｔown.",
+        # A grapheme joiner, a Hangul filler and a selector of variants show nothing, and are printable to Python.
+        "Resi\u034fdents of the town\u3164", "Residents of the\ufe0f town",
+    ],
+)  # fmt: skip
 def test_another_project_with_the_same_population_is_charged(workspace: Workspace, tmp_path: Path, name: str) -> None:
     run_in(workspace, other_people(90, 1), "survey", "first", tmp_path, **STATED)
     second = run_in(workspace, other_people(90, 2), "panel", "second", None, population={"name": name})
     assert is_charged_with_the_first(workspace, second)
     alone = run_in(workspace, other_people(90, 3), "clinic", "third", None)
     assert finding(workspace, alone).value == COST, "without a statement a project is a population of its own"
+
+
+def test_a_new_name_of_a_project_is_no_new_budget_in_silence(workspace: Workspace, tmp_path: Path) -> None:
+    """The same people, every birth a day later and all incomes others, in a project of another name."""
+    first = others(90, 1)
+    run_in(workspace, first, "survey", "first", tmp_path)
+    moved = first.assign(birth=first["birth"] + 1, income=others(90, 2)["income"])
+    second = run_in(workspace, moved, "panel", "second", None)
+    said = finding(workspace, second)
+    assert (said.status, said.value) == ("warn", COST)
+    assert 'no statement says whose data the project "panel" has' in said.message
+    assert 'with the people of "survey" epsilon would be 8' in said.message
+    assert finding(workspace, second, policy=Policy(epsilon=9.0)).status == "pass", "all together keep the budget"
+    state_population(workspace, find_project(workspace, "panel"), "patients of the clinic")
+    assert finding(workspace, second).status == "pass", "a person has stated whose they are"
+    state_population(workspace, find_project(workspace, "panel"), "Survey")
+    assert is_charged_with_the_first(workspace, second)
 
 
 def test_who_states_the_same_population_later_joins_both_ledgers(workspace: Workspace, tmp_path: Path) -> None:
@@ -199,6 +223,39 @@ def test_one_person_by_a_renamed_identifier_is_enough_and_survives_deletion(
             delete_project(workspace, find_project(workspace, "survey"))
 
 
+@pytest.mark.parametrize("name", ["junk", "number", "sex"])
+def test_another_identifier_hides_nobody(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A recipe names a column of random texts, of running numbers or of two values in place of the stated identifier."""
+    import test_same_people
+
+    for one in ("pid", "junk"):
+        monkeypatch.setitem(test_same_people.ROLES, one, ("categorical", "identifier"))
+    first, second = with_identifier(80, 1, "person"), with_identifier(80, 2, "pid")
+    second = second.assign(junk=people(80, 3)["person"], number=range(80), sex=["f", "m"] * 40)
+    second = second[["pid", "junk", "number", "sex", "income"]]
+    second.loc[5, "pid"] = first.loc[7, "person"]
+    run_in(workspace, first, "survey", "first", tmp_path, population={"name": "A", "identifier": "person"})
+    stated = run_in(workspace, second, "panel", "second", None, population={"name": "B", "identifier": "pid"})
+    assert is_charged_with_the_first(workspace, stated)
+    hidden = run_in(workspace, second, "panel", "third", None, population={"name": "B", "identifier": name})
+    assert is_charged_with_the_first(workspace, hidden)
+    assert "some of these people are in run 1 (1 person) too" in finding(workspace, hidden).message
+
+
+def test_an_identifier_that_was_stated_by_mistake_is_corrected(workspace: Workspace, tmp_path: Path) -> None:
+    """By sex all tables would have people in common."""
+    first, second = (people(80, seed)[["person", "sex", "income"]] for seed in (1, 2))
+    run_in(workspace, first, "survey", "first", tmp_path, population={"name": "A", "identifier": "sex"})
+    mistaken = run_in(workspace, second, "panel", "second", None, population={"name": "B", "identifier": "sex"})
+    assert is_charged_with_the_first(workspace, mistaken)
+    corrected = run_in(workspace, second, "panel", "third", None, population={"name": "B", "identifier": "person"})
+    assert finding(workspace, corrected).value == COST
+    (found,) = [one for one in list_population_ledgers(workspace) if one.name == "A"]
+    assert found.people == 3, "by the values that were stated"
+
+
 def test_a_release_that_shares_a_person_is_charged_to_both_populations(workspace: Workspace, tmp_path: Path) -> None:
     first, second = people(80, 1)[["person", "income"]], people(80, 2)[["person", "income"]]
     second.loc[5, "person"] = first.loc[7, "person"]
@@ -206,6 +263,20 @@ def test_a_release_that_shares_a_person_is_charged_to_both_populations(workspace
     run_in(workspace, second, "panel", "second", tmp_path, population={"name": "B", "identifier": "person"})
     spent = {one.name: one.epsilon for one in list_population_ledgers(workspace)}
     assert spent == {"A": 2 * COST, "B": COST}
+
+
+def test_the_sum_for_the_public_leaves_out_whom_the_gate_recognised_under_any_spelling(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """That a person is in two tables follows from the confidential data."""
+    first, second = people(80, 1)[["person", "income"]], people(80, 2)[["person", "income"]]
+    second.loc[5, "person"] = first.loc[7, "person"]
+    run_in(workspace, others(90, 3), "clinic", "beside", None, population={"name": "The TOWN"})
+    run_in(workspace, first, "survey", "first", tmp_path, population={"name": "the town", "identifier": "person"})
+    run_in(workspace, second, "panel", "second", tmp_path, population={"name": "B", "identifier": "person"})
+    (town,) = [one for one in list_population_ledgers(workspace) if one.name == "The TOWN"]
+    assert town.epsilon == 2 * COST
+    assert (town.sum_for_public.releases, town.sum_for_public.epsilon) == (1, COST)
 
 
 def test_delta_adds_up_and_is_compared_with_one_over_the_people(
@@ -295,6 +366,56 @@ def test_of_two_releases_at_one_time_one_is_refused(workspace: Workspace, tmp_pa
     assert len(read_charges(workspace.connection)) == 1
 
 
+def test_of_two_releases_without_an_account_one_sees_the_other(workspace: Workspace, tmp_path: Path) -> None:
+    """The second is compared with the first although its files are still being written."""
+    cost = earlier.PrivacySpending(0.0, 0, covered=False)
+    (workspace.directory / "policy.toml").unlink()
+    frame = others(90, 1)
+    runs = [run_in(workspace, table, "survey", f"run {len(table)}", None) for table in (frame, frame[:-1])]
+    write = service._write_packages
+    seen: dict[int, float | None] = {}
+
+    def release_the_other_meanwhile(own: Workspace, dossier: Any, *more: Any) -> Any:
+        (before,) = [one.value for one in dossier.examination.findings if one.check == "released_before"]
+        seen[dossier.plan.run.id] = before
+        if len(seen) == 1:
+            write_run_release(own, runs[1], tmp_path / "second", reason="simulated people")
+        return write(own, dossier, *more)
+
+    with pytest.MonkeyPatch.context() as patched:
+        for module in (earlier, ledger):
+            patched.setattr(module, "privacy_cost_of_run", lambda *_: cost)
+        patched.setattr(service, "_write_packages", release_the_other_meanwhile)
+        write_run_release(workspace, runs[0], tmp_path / "first", reason="simulated people")
+    assert seen == {runs[0]: 0, runs[1]: 1}
+
+
+def test_releases_without_an_account_that_were_examined_at_one_time_are_examined_again(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """Both were examined before either began: the later one looks again, and finds a table that differs in one record."""
+    cost = earlier.PrivacySpending(0.0, 0, covered=False)
+    (workspace.directory / "policy.toml").unlink()
+    frame = others(90, 1)
+    runs = [run_in(workspace, table, "survey", f"run {len(table)}", None) for table in (frame, frame[:-1])]
+    examine, looks = service.examine_release, list[tuple[int, float | None]]()
+
+    def release_the_other_after(own: Workspace, plan: Any, policy: Policy) -> Any:
+        found = examine(own, plan, policy)
+        (before,) = [one.value for one in found.findings if one.check == "released_before"]
+        looks.append((plan.run.id, before))
+        if len(looks) == 1:
+            write_run_release(own, runs[1], tmp_path / "second", reason="simulated people")
+        return found
+
+    with pytest.MonkeyPatch.context() as patched:
+        for module in (earlier, ledger):
+            patched.setattr(module, "privacy_cost_of_run", lambda *_: cost)
+        patched.setattr(service, "examine_release", release_the_other_after)
+        write_run_release(workspace, runs[0], tmp_path / "first", reason="simulated people")
+    assert looks == [(runs[0], 0), (runs[1], 0), (runs[0], 1)]
+
+
 def test_releases_of_an_earlier_version_are_charged_to_the_population_of_their_project(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,6 +431,13 @@ def test_releases_of_an_earlier_version_are_charged_to_the_population_of_their_p
     elsewhere = run_in(workspace, other_people(90, 3), "panel", "third", None)
     assert is_charged_with_the_first(workspace, second)
     assert finding(workspace, elsewhere).value == COST
+    # Charged to others when it is released again, it stays charged to the people of then.
+    begin_population(workspace, find_project(workspace, "survey"), "Others", REASON)
+    write_run_release(workspace, 1, tmp_path / "again", reason="simulated people")
+    spent = {one.name: one.epsilon for one in list_population_ledgers(workspace)}
+    assert spent == {"survey": COST, "Others": COST, "panel": 0}
+    state_population(workspace, find_project(workspace, "survey"), "survey")
+    assert is_charged_with_the_first(workspace, second)
     delete_run(workspace, 1)
     assert is_charged_with_the_first(workspace, second)
     delete_project(workspace, find_project(workspace, "survey"))

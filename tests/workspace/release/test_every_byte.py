@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 from keyed_workspace import KEY
+from prepared_workspaces import run_recipe
 
 from sfumato.tui.session.audit_verification import verify_sealed_workspace
+from sfumato.workspace.release import recorded_releases
 from sfumato.workspace.service.deletion import delete_run
 from sfumato.workspace.service.release import write_run_release
+from sfumato.workspace.store.ledger import read_charges
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.upkeep.recorded_tables import recorded_tables
 
@@ -93,9 +96,24 @@ def empty_folder(out: Path) -> None:
     out.mkdir()
 
 
+def link_public(out: Path) -> None:
+    """A link to a folder with the true manifest and another dataset."""
+    shutil.move(out / "public", out.with_name("elsewhere"))
+    (out.with_name("elsewhere") / "dataset-SYNTHETIC-01.csv").write_text("forged", "utf-8")
+    (out / "public").symlink_to(out.with_name("elsewhere"))
+
+
+def flatten(out: Path) -> None:
+    """A forged package that is the folder itself, so that no folder has the name of a package."""
+    shutil.rmtree(out)
+    shutil.copytree(out.with_name("other") / "public", out)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
+        (link_public, "public: is a link, not a package of the release"),
+        (flatten, "public/manifest.json is not the one that was written"),
         (exchange, "internal/manifest.json is not the one that was written"),
         (exchange_public, "public/manifest.json is not the one that was written"),
         (truncate_dataset, "public/dataset-SYNTHETIC-02.csv: changed since it was released"),
@@ -129,7 +147,59 @@ def test_a_release_that_was_moved_away_is_mentioned_and_no_fault(workspace: Work
     assert "does not lie in" in found.text
     shutil.move(tmp_path / "sent", tmp_path / "out")
     shutil.rmtree(tmp_path / "out/internal")
-    assert verify_sealed_workspace(workspace, None).unchanged, "the half that stays inside may lie elsewhere"
+    halved = verify_sealed_workspace(workspace, None)
+    assert halved.unchanged, "the half that stays inside may lie elsewhere"
+    assert "internal/ of the release of run 1 does not lie in" in halved.text
+
+
+def test_the_manifest_that_is_compared_is_the_one_by_which_the_files_were_read(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An intruder puts the true folder back after a forged one was read."""
+    out, other = tmp_path / "out", tmp_path / "other"
+    for folder, form in ((out, "csv"), (other, "parquet")):
+        write_run_release(workspace, 1, folder, form, reason="no risk is measured")  # type: ignore[arg-type]
+    read = recorded_releases.verify_release
+
+    def read_forged(folder: Path) -> Any:
+        if folder != out:
+            return read(folder)
+        out.rename(tmp_path / "true")
+        other.rename(out)
+        try:
+            return read(folder)
+        finally:
+            out.rename(other)
+            (tmp_path / "true").rename(out)
+
+    monkeypatch.setattr(recorded_releases, "verify_release", read_forged)
+    found = verify_sealed_workspace(workspace, None)
+    assert not found.unchanged
+    assert "public/manifest.json is not the one that was written" in found.text
+
+
+def test_a_file_that_was_put_among_the_tables_is_mentioned(workspace: Workspace) -> None:
+    (workspace.tables.directory / f"{'0' * 64}.parquet").write_bytes(b"not ours")
+    found = verify_sealed_workspace(workspace, None)
+    assert found.unchanged
+    assert "1 file in tables/ that the database does not record (000" in found.text
+
+
+def test_the_marks_of_people_are_read_too(tmp_path: Path, small_recipe: Callable[..., Any], small_data: Any) -> None:
+    """Without them a person in common is recognised in no later release."""
+    with Workspace.create(tmp_path / "marked") as own:
+        frame = small_data.frame.assign(code=[f"{i * 7919 % 100_003:x}" for i in range(len(small_data))])
+        table = small_recipe(**PLAIN).to_table()
+        table["variables"]["code"] = {"kind": "categorical", "role": "identifier"}
+        run_id = run_recipe(own, {**table, "population": {"name": "A", "identifier": "code"}}, frame)
+        write_run_release(own, run_id, tmp_path / "out", reason="simulated people of no town")
+        (charge,) = read_charges(own.connection)
+        assert charge.identifiers
+        assert verify_sealed_workspace(own, None).unchanged
+        os.truncate(own.tables.path_of(charge.identifiers), 50)
+        found = verify_sealed_workspace(own, None)
+        assert not found.unchanged
+        assert f"the people of the release of run {run_id}" in found.text
 
 
 def test_the_answer_says_what_it_is_worth(workspace: Workspace, tmp_path: Path) -> None:

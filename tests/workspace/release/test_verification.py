@@ -21,6 +21,7 @@ from sfumato.tui.cli.main import sfumato
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.policy.policy import read_policy_of_workspace
+from sfumato.workspace.release import verification
 from sfumato.workspace.release.commitment import commitment_of_run
 from sfumato.workspace.release.verification import check_audit_log, check_known_hash, find_origin, verify_release
 from sfumato.workspace.service.release import write_run_release
@@ -131,10 +132,32 @@ def list_outside_file(out: Path) -> None:
     write_manifest(out, {**table, "files": [*table["files"], line]})
 
 
+def empty_folder(out: Path) -> None:
+    (out / "public/written by a friend").mkdir()
+
+
+def linked_package(out: Path) -> None:
+    shutil.move(out / "public", out.with_name("elsewhere"))
+    (out / "public").symlink_to(out.with_name("elsewhere"))
+
+
+def file_for_package(out: Path) -> None:
+    shutil.rmtree(out / "internal")
+    (out / "internal").write_text("mine")
+
+
+def many_lines(out: Path) -> None:
+    (out / "public/x\npublic: 12 files, 3,456 bytes read, all as the manifest says").write_text("mine")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "said"),
     [
+        (empty_folder, "public/written by a friend/: a folder that is not in the manifest"),
+        (linked_package, "public: is a link, not a package of the release"),
+        (file_for_package, "internal: is a file, not a package of the release"),
+        (many_lines, "public/x public: 12 files, 3,456 bytes read, all as the manifest says: not in the manifest"),
         (change_byte, "public/dataset-SYNTHETIC-02.csv: changed since it was released"),
         (remove_report, "internal/report.html: missing"),
         (add_notes_folder, "public/more/notes.txt: not in the manifest"),
@@ -151,6 +174,64 @@ def test_what_was_changed_is_named(out: Path, change: Callable[[Path], None], sa
     assert verify_release(out).problems == ()
     change(out)
     assert said in verify_release(out).problems
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["manifest.json", "codebook.csv", ""])
+def test_what_is_exchanged_while_it_is_read_is_named(out: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    """The files that were read agree with the manifest that was read, and others lie there in the end."""
+    read, seen = verification._has_content, list[str]()
+
+    def exchange_after_the_last(path: Path, *more: Any) -> bool:
+        found = read(path, *more)
+        seen.append(path.name)
+        if len(seen) == len(manifest_of(out)["files"]):
+            taken = out / "public" / place if place else out / "public"
+            taken.rename(out.with_name("taken"))
+            if not place:
+                shutil.copytree(out.with_name("taken"), taken)
+            else:
+                taken.write_bytes(out.with_name("taken").read_bytes())
+        return found
+
+    assert verify_release(out / "public").problems == ()
+    monkeypatch.setattr(verification, "_has_content", exchange_after_the_last)
+    assert "public/: changed while it was read; verify it again" in verify_release(out / "public").problems
+
+
+@pytest.mark.slow
+def test_a_folder_that_cannot_be_read_is_named(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (out / "public/locked").mkdir()
+    scan = os.scandir
+
+    def scan_all_but_one(path: Any) -> Any:
+        if Path(path).name == "locked":
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", scan_all_but_one)
+    assert "public/locked/: cannot be read, so what it has is unknown" in verify_release(out).problems
+
+
+@pytest.mark.slow
+def test_a_manifest_with_a_key_twice_is_refused(workspace: Workspace, out: Path) -> None:
+    """One reader takes the first, another the last: the commitment would hold for one of them."""
+    path = out / "public/manifest.json"
+    path.write_text(path.read_text("utf-8").replace("{", '{"records": 1000000,', 1), "utf-8")
+    with pytest.raises(BadInput, match="is no manifest of a release"):
+        verify_release(out)
+
+
+@pytest.mark.slow
+def test_no_proof_says_that_changed_files_are_those_that_were_released(workspace: Workspace, out: Path) -> None:
+    changed(out)
+    found = verify_release(out)
+    known = check_known_hash(found, found.manifest_hashes["public"])
+    origin = find_origin(workspace, found)
+    for message in (known.message, origin.message):
+        assert "differ from" in message
+        assert "is what its giver had" not in message
+        assert "are those that were released" not in message
 
 
 @pytest.mark.parametrize(
