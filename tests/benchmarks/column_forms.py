@@ -80,8 +80,8 @@ def compare_table(key: Mapping[str, str | Sequence[str]], found: FilePreview) ->
     )
     by_name = {plain_name(column.variable.name): column for column in found.columns}
     readings = []
-    for position, (name, forms) in enumerate(key.items()):
-        forms = (forms,) if isinstance(forms, str) else tuple(forms)
+    for position, (name, said) in enumerate(key.items()):
+        forms = (said,) if isinstance(said, str) else tuple(said)
         column = by_name.get(plain_name(name))
         if name.isdigit() and column is None and position < len(found.columns):
             column = found.columns[position]
@@ -109,7 +109,8 @@ def print_row(where: str, readings: Sequence[Reading], seconds: float) -> None:
 def main(folder: Path, only: Sequence[str]) -> None:
     tables: list[dict[str, Any]] = tomllib.loads(KEY.read_text("utf-8"))["tables"]
     found: dict[str, list[Reading]] = {}
-    total, absent = 0.0, []
+    spent: dict[str, float] = {}
+    held_out, absent = set(), []
     print(f"{'table':66}{'columns':>8}{'right':>8}{'wrong':>8}{'asked':>8}{'seconds':>9}")
     for table in tables:
         where = f"{table['package']}/{table['path'].rpartition('/')[2]}"
@@ -126,12 +127,18 @@ def main(folder: Path, only: Sequence[str]) -> None:
             # a table that is refused has asked about all its columns
             readings = [Reading(name, (), NOT_READ, True, str(error)) for name in table["columns"]]
             print(f"{where}: {error}")
-        seconds = time.perf_counter() - before
-        total += seconds
+        spent[where] = time.perf_counter() - before
         found[where] = readings
-        print_row(where, readings, seconds)
+        held_out |= {where} if table.get("held_out") else set()
+        print_row(where, readings, spent[where])
+    for words, some in (
+        ("", list(found)),
+        (" that are not held out", [t for t in found if t not in held_out]),
+        (" that are held out", list(held_out)),
+    ):
+        readings = [one for where in some for one in found[where]]
+        print_row(f"all {len(some)} tables{words}", readings, sum(spent[where] for where in some))
     everything = [one for readings in found.values() for one in readings]
-    print_row(f"all {len(found)} tables", everything, total)
     first = sum(one.is_asked and one.is_right for one in everything)
     print(
         f"of the {sum(one.is_asked for one in everything)} columns that are asked about, {first} are right as first read"
