@@ -96,6 +96,8 @@ def records_with_missing(raw: RawTable, columns: Sequence[ColumnProfile]) -> NDA
 
 def _profile_column(name: str, values: pd.Series, about: ColumnDescription) -> ColumnProfile:
     """Guess the kind, the missing codes and the role of one column, and count its values."""
+    import pandas as pd
+
     from sfumato.engine.data.missing_codes import mask_missing_codes
     from sfumato.engine.data.spelling import read_numbers
 
@@ -118,6 +120,14 @@ def _profile_column(name: str, values: pd.Series, about: ColumnDescription) -> C
         present = numbers if numbers.notna().all() else present
     distinct = int(present.nunique())
     kind = _kind_from_labels(present, distinct, about) or _kind_from_values(present, distinct)
+    few = ""
+    if (
+        kind is Kind.CATEGORICAL
+        and pd.api.types.is_numeric_dtype(present.dtype)
+        and not about.labels
+        and not about.measure
+    ):
+        kind, few = _kind_of_few_numbers(name, about.title, present, times)
     variable = Variable(name, kind, labels=non_blank_labels(about.labels), missing=codes, title=about.title)
     having = len(present) if times is None else int(times[present.index].sum())
     missing = records - having
@@ -131,7 +141,7 @@ def _profile_column(name: str, values: pd.Series, about: ColumnDescription) -> C
         kind = Kind.CATEGORICAL
         question = f"digits of one length are read as codes; --as {name}=count reads them as numbers"
         return ColumnProfile(replace(variable, kind=kind), missing, distinct, question=question)
-    question = _remaining_question(name, present, kind, having)
+    question = few or _remaining_question(name, present, kind, having)
     if signs:
         shown = ", ".join(f'"{sign}"' for sign in signs)
         levels = " and the rest for numbers" if kind in (Kind.COUNT, Kind.CONTINUOUS) else ""
@@ -170,6 +180,23 @@ def _signs_of_no_value(present: pd.Series, times: NDArray[np.intp] | None) -> tu
         counts = times[present.index]
         records, of_them = int(counts.sum()), int(counts[np.flatnonzero(present.isin(breaking).to_numpy())].sum())
     return tuple(breaking) if of_them <= MAX_SIGN_SHARE * records else suppressed
+
+
+def _kind_of_few_numbers(name: str, title: str, present: pd.Series, times: NDArray[np.intp] | None) -> tuple[Kind, str]:
+    """Return the kind of few small whole numbers (n,), or (k,) of ``times`` records each, and a question or nothing."""
+    from .few_numbers import may_count, says_quantity
+    from .identifiers import is_named_as_code
+
+    number = Kind.COUNT if present.min() >= 0 else Kind.CONTINUOUS
+    if is_named_as_code(name):
+        return Kind.CATEGORICAL, ""
+    counts, doubt = may_count(present, times)
+    if counts or says_quantity(name, title):
+        return number, ""
+    return (
+        Kind.CATEGORICAL,
+        f"few whole numbers are read as codes; --as {name}={number} reads them as numbers" if doubt else "",
+    )
 
 
 def _has_one_length(present: pd.Series) -> bool:
