@@ -52,7 +52,7 @@ def test_numbers_of_many_values_that_do_not_number_levels_are_asked_about() -> N
     assert read_as("v7", np.random.default_rng(0).integers(1, 16, N)) == (Kind.CATEGORICAL, "")
 
 
-@pytest.mark.parametrize("name, title", [
+@pytest.mark.parametrize(("name", "title"), [
     ("AGE", "AGE AT ENTRY"), ("age80", ""), ("v7", "mother's education, years"), ("v7", "No of cigarettes a day"),
     ("quantity", ""), ("number_of_teeth", ""), ("v7", "Number of teeth"),
 ])  # fmt: skip
@@ -61,7 +61,7 @@ def test_a_name_or_a_title_says_that_numbers_are_counted(name: str, title: str) 
     assert read_as(name, np.random.default_rng(0).integers(30, 42, N), title) == (Kind.COUNT, "")
 
 
-@pytest.mark.parametrize("name, title", [
+@pytest.mark.parametrize(("name", "title"), [
     ("agegroup", ""), ("age group", ""), ("v7", "Age in classes"), ("years_cat", ""), ("dayofwk", ""), ("page", ""),
     ("room_number", ""), ("v7", "number of children (grouped: code)"), ("region", "region of birth"),
 ])  # fmt: skip
