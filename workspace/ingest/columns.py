@@ -42,6 +42,8 @@ MAX_SIGN_SHARE = 0.3
 """Largest share of the records with a value that signs among numbers may have."""
 SUPPRESSED = "*"
 NO_VALUE = "no record has a value"
+ROW_NAMES = ("column_1", "row_names", "Unnamed: 0")
+"""Names that a first column gets that has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +77,11 @@ def profile_columns(raw: RawTable) -> list[ColumnProfile]:
     from .raw_tables import ColumnDescription
 
     about = raw.descriptions
+    # R and pandas write the names of rows into a first column without a name
+    has_row_names = raw.names[:1] in [(name,) for name in ROW_NAMES] and "column_2" not in raw.names
     return [
-        _profile_column(name, values, about.get(name, ColumnDescription()))
-        for name, values in raw.iterate_columns(raw.names)
+        _profile_column(name, values, about.get(name, ColumnDescription()), may_name_rows=has_row_names and place == 0)
+        for place, (name, values) in enumerate(raw.iterate_columns(raw.names))
     ]
 
 
@@ -94,7 +98,9 @@ def records_with_missing(raw: RawTable, columns: Sequence[ColumnProfile]) -> NDA
     return found
 
 
-def _profile_column(name: str, values: pd.Series, about: ColumnDescription) -> ColumnProfile:
+def _profile_column(
+    name: str, values: pd.Series, about: ColumnDescription, *, may_name_rows: bool = False
+) -> ColumnProfile:
     """Guess the kind, the missing codes and the role of one column, and count its values."""
     import pandas as pd
 
@@ -135,11 +141,14 @@ def _profile_column(name: str, values: pd.Series, about: ColumnDescription) -> C
         return ColumnProfile(variable, missing, 0, (NO_VALUE,))
     # a column with labelled values is a classification, however many values it has
     why = () if labelled_values(about, codes) else identifier_reasons(name, present, having)
+    if may_name_rows and not why and distinct == having and _has_no_decimals(present):
+        why = ("it has no name, as names of rows, and every record has a value of its own",)
     if why and kind in (Kind.CATEGORICAL, Kind.COUNT):
         return ColumnProfile(replace(variable, role=Role.IDENTIFIER), missing, distinct, why)
-    if kind is Kind.COUNT and not about.labels and _has_one_length(present) and is_named_as_code(name):
+    if kind is Kind.COUNT and not about.labels and is_named_as_code(name):
         kind = Kind.CATEGORICAL
-        question = f"digits of one length are read as codes; --as {name}=count reads them as numbers"
+        why_codes = "digits of one length" if _has_one_length(present) else "numbers of such a name"
+        question = f"{why_codes} are read as codes; --as {name}=count reads them as numbers"
         return ColumnProfile(replace(variable, kind=kind), missing, distinct, question=question)
     question = few or _remaining_question(name, present, kind, having)
     if signs:
@@ -199,6 +208,13 @@ def _kind_of_few_numbers(name: str, title: str, present: pd.Series, times: NDArr
     )
 
 
+def _has_no_decimals(present: pd.Series) -> bool:
+    """Return whether values (k,) are texts or whole numbers."""
+    import pandas as pd
+
+    return not pd.api.types.is_numeric_dtype(present.dtype) or bool((present % 1 == 0).all())
+
+
 def _has_one_length(present: pd.Series) -> bool:
     """Return whether whole numbers (k,) all have the same number of digits, at least two."""
     return bool(present.min() >= 10) and len(f"{present.min():.0f}") == len(f"{present.max():.0f}")
@@ -206,11 +222,18 @@ def _has_one_length(present: pd.Series) -> bool:
 
 def _remaining_question(name: str, present: pd.Series, kind: Kind, records: int) -> str:
     """Return what the values (k,) of a column may be besides its kind, with the option that says so."""
-    from .identifiers import is_named_as_code
+    from .given_names import may_name_people
+    from .identifiers import MAX_VALUES_EXAMINED, is_named_as_code
 
     # numbers of many lengths are magnitudes: numbers of persons or firms fill one length
-    if kind is Kind.COUNT and MAX_CODE_LEVELS < present.nunique() == records and _has_one_length(present):
+    own = kind is Kind.COUNT and MAX_CODE_LEVELS < present.nunique() == records
+    # values of a long column come in their own order, not in that of the file
+    ascends = len(present) <= UNIQUE_VALUES_FROM and present.is_monotonic_increasing
+    if own and (ascends or _has_one_length(present)):
         return f"every record has a number of its own; if it names the record, --leave-out {name}"
+    # names that repeat are no identifiers by their number, and would be released as levels
+    if kind is Kind.CATEGORICAL and may_name_people(map(str, present.unique()[:MAX_VALUES_EXAMINED])):
+        return f"many values have a given name; if they name people, --leave-out {name}"
     many = kind is Kind.CATEGORICAL and present.nunique() > MAX_CODE_LEVELS
     if many and not is_named_as_code(name) and write_padded_digits(map(str, present)):
         return f"leading zeros are kept, so the values are codes; --as {name}=count reads them as numbers"

@@ -129,14 +129,29 @@ CODE_WORDS = frozenset(
         "icd",
         "lau",
         "ags",
+        "codice",
+        "codigo",
+        "código",
+        "kode",
+        "schlüssel",
+        "schluessel",
     ]
 )
-"""Words of a name that say that digits of one length are a code of a classification."""
+"""Words of a name that say that digits are a code of a classification."""
+LEVEL_WORDS = frozenset(
+    ["category", "class", "type", "state", "county", "country", "region", "province", "district", "municipality"]
+)
+"""Last words of a name that say so too: a county is a code, the population of a county is none."""
 
 
 def is_named_as_code(name: str) -> bool:
     """Return whether a column's name says that its values are codes of a classification, such as postal codes."""
-    return not CODE_WORDS.isdisjoint(words_of_name(name))
+    words = words_of_name(name)
+    return (
+        not CODE_WORDS.isdisjoint(words)
+        or any(word.endswith("code") for word in words)
+        or any(word in LEVEL_WORDS for word in words[-1:])
+    )
 
 
 def suspected_identifiers(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
