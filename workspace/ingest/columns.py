@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sfumato.engine.data.schema import Kind, Role, Variable
+from sfumato.engine.wording import count_noun
 
 from .number_signs import write_padded_digits
 
@@ -223,7 +224,7 @@ def _has_one_length(present: pd.Series) -> bool:
 def _remaining_question(name: str, present: pd.Series, kind: Kind, records: int) -> str:
     """Return what the values (k,) of a column may be besides its kind, with the option that says so."""
     from .given_names import may_name_people
-    from .identifiers import MAX_VALUES_EXAMINED, is_named_as_code
+    from .identifiers import MAX_VALUES_EXAMINED, is_named_as_code, is_named_as_number_of_its_own
 
     # numbers of many lengths are magnitudes: numbers of persons or firms fill one length
     own = kind is Kind.COUNT and MAX_CODE_LEVELS < present.nunique() == records
@@ -235,9 +236,33 @@ def _remaining_question(name: str, present: pd.Series, kind: Kind, records: int)
     if kind is Kind.CATEGORICAL and may_name_people(map(str, present.unique()[:MAX_VALUES_EXAMINED])):
         return f"many values have a given name; if they name people, --leave-out {name}"
     many = kind is Kind.CATEGORICAL and present.nunique() > MAX_CODE_LEVELS
+    if (
+        present.nunique() > MAX_CODE_LEVELS
+        and kind in (Kind.CATEGORICAL, Kind.COUNT)
+        and is_named_as_number_of_its_own(name)
+    ):
+        return f"its name says that it is a number of its own, though values repeat; if it names people, --leave-out {name}"
+    if many and (others := _texts_among_numbers(present)) and len(others[0]) <= MAX_SIGN_LENGTH:
+        return (
+            f'most values are numbers, but {count_noun(len(others), "value")} such as "{others[0]}" '
+            f"{'makes' if len(others) == 1 else 'make'} them levels; --missing names the values that are none"
+        )
     if many and not is_named_as_code(name) and write_padded_digits(map(str, present)):
         return f"leading zeros are kept, so the values are codes; --as {name}=count reads them as numbers"
     return ""
+
+
+def _texts_among_numbers(present: pd.Series) -> list[str]:
+    """Return the texts that are no numbers in a column (k,) whose other different texts, more than half, are numbers."""
+    import pandas as pd
+
+    from sfumato.engine.data.spelling import read_numbers
+
+    if pd.api.types.is_numeric_dtype(present.dtype):
+        return []
+    texts = present.astype("str").drop_duplicates()
+    is_number = read_numbers(texts).notna()
+    return sorted(texts[~is_number], key=len) if 2 * int(is_number.sum()) > len(texts) else []
 
 
 def _distinct_values(values: pd.Series) -> tuple[pd.Series, NDArray[np.intp] | None]:

@@ -35,6 +35,7 @@ VALUE_FORMS = (
     (re.compile(r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}"), "most values are written like bank account numbers"),
     (re.compile(r"\d{1,3}(?:\.\d{1,3}){3}"), "most values are written like internet addresses"),
 )  # fmt: skip
+NUMBER_OF_ITS_OWN = "its name says that it is a number of its own"
 NAME_WORDS: Mapping[str, frozenset[str]] = {
     "its name says that it names somebody or something": frozenset(
         [
@@ -80,7 +81,7 @@ NAME_WORDS: Mapping[str, frozenset[str]] = {
             "url",
         ]
     ),
-    "its name says that it is a number of its own": frozenset(
+    NUMBER_OF_ITS_OWN: frozenset(
         [
             "id",
             "ids",
@@ -152,6 +153,11 @@ def is_named_as_code(name: str) -> bool:
         or any(word.endswith("code") for word in words)
         or any(word in LEVEL_WORDS for word in words[-1:])
     )
+
+
+def is_named_as_number_of_its_own(name: str) -> bool:
+    """Return whether a column's name says that its values are numbers of records, people or other units."""
+    return not NAME_WORDS[NUMBER_OF_ITS_OWN].isdisjoint(words_of_name(name))
 
 
 def suspected_identifiers(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:

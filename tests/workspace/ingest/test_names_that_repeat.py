@@ -91,3 +91,21 @@ def test_numbers_of_several_lengths_are_codes_where_the_name_says_so(tmp_path: P
 @pytest.mark.parametrize("name", ["county population", "class size", "region sales", "decoded", "stated", "classic"])
 def test_words_around_such_names_say_nothing(name: str) -> None:
     assert not is_named_as_code(name)
+
+
+@pytest.mark.parametrize("kind", ["texts", "numbers"])
+def test_numbers_of_people_that_repeat_often_are_asked_about(tmp_path: Path, kind: str) -> None:
+    people = [f"p{i:02}" for i in range(30)] if kind == "texts" else list(range(100, 130))
+    table = pd.DataFrame({"id": RNG.choice(people, 3_000), "visits": RNG.integers(0, 60, 3_000)})
+    found = columns_of(tmp_path, table)
+    assert "--leave-out id" in found["id"].question
+    assert not found["visits"].question
+
+
+def test_texts_that_make_levels_of_numbers_are_asked_about(tmp_path: Path) -> None:
+    """Below the limit of a measurement stands the limit, in more records than signs of no value have."""
+    values = [f"{value:.3f}" if value > 0.05 else f"<{limit}" for value, limit in zip(RNG.gamma(1, 0.1, N), RNG.choice([0.05, 0.051], N), strict=True)]  # fmt: skip
+    found = columns_of(tmp_path, pd.DataFrame({"lead": values, "age": RNG.integers(18, 90, N)}))["lead"]
+    assert found.variable.kind is Kind.CATEGORICAL
+    assert '2 values such as "<0.05"' in found.question
+    assert "--missing" in found.question
