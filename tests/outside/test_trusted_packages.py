@@ -420,7 +420,7 @@ def test_a_method_that_is_ours_now_keeps_no_account_of_a_run_that_a_package_made
 
 
 def own_recipe() -> Recipe:
-    plan = ours()
+    plan = margins_recipe()
     plan["variables"] = {"x": {"kind": "categorical", "levels": ["a", "b"], "may_be_missing": False}}
     return Recipe.from_table({**plan, "data": {"missing": "refuse"}})
 

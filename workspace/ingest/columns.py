@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.engine.data.date_forms import DateForm
 from sfumato.engine.data.schema import Kind, Role, Variable
+from sfumato.engine.wording import count_noun
 
 from .date_votes import DateVote, NearlyDates, is_named_as_birth, vote_on_dates
 from .number_signs import write_padded_digits
@@ -47,6 +48,8 @@ DAY_AND_MONTH = (("day", "month", "year"), ("month", "day", "year"))
 """Orders of dates whose days and months may be mistaken for each other."""
 NO_VALUE = "no record has a value"
 BIRTH_QUESTION = "full dates of birth single people out; --leave-out {name}, or --keep {name} to have them"
+ROW_NAMES = ("column_1", "row_names", "Unnamed: 0")
+"""Names that a first column gets that has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +85,11 @@ def profile_columns(raw: RawTable) -> list[ColumnProfile]:
     from .raw_tables import ColumnDescription
 
     about = raw.descriptions
+    # R and pandas write the names of rows into a first column without a name
+    has_row_names = raw.names[:1] in [(name,) for name in ROW_NAMES] and "column_2" not in raw.names
     found = [
-        _profile_column(name, values, about.get(name, ColumnDescription()))
-        for name, values in raw.iterate_columns(raw.names)
+        _profile_column(name, values, about.get(name, ColumnDescription()), may_name_rows=has_row_names and place == 0)
+        for place, (name, values) in enumerate(raw.iterate_columns(raw.names))
     ]
     return _settle_date_orders(found)
 
@@ -135,8 +140,12 @@ def records_with_missing(raw: RawTable, columns: Sequence[ColumnProfile]) -> NDA
     return found
 
 
-def _profile_column(name: str, values: pd.Series, about: ColumnDescription) -> ColumnProfile:
+def _profile_column(
+    name: str, values: pd.Series, about: ColumnDescription, *, may_name_rows: bool = False
+) -> ColumnProfile:
     """Guess the kind, the missing codes and the role of one column, and count its values."""
+    import pandas as pd
+
     from sfumato.engine.data.missing_codes import mask_missing_codes
     from sfumato.engine.data.spelling import read_numbers
 
@@ -162,6 +171,14 @@ def _profile_column(name: str, values: pd.Series, about: ColumnDescription) -> C
         present = numbers if numbers.notna().all() else present
     distinct = int(present.nunique())
     kind = _kind_from_labels(present, distinct, about) or _kind_from_values(present, distinct)
+    few = ""
+    if (
+        kind is Kind.CATEGORICAL
+        and pd.api.types.is_numeric_dtype(present.dtype)
+        and not about.labels
+        and not about.measure
+    ):
+        kind, few = _kind_of_few_numbers(name, about.title, present, times)
     variable = Variable(name, kind, labels=non_blank_labels(about.labels), missing=codes, title=about.title)
     having = len(present) if times is None else int(times[present.index].sum())
     missing = records - having
@@ -169,13 +186,16 @@ def _profile_column(name: str, values: pd.Series, about: ColumnDescription) -> C
         return ColumnProfile(variable, missing, 0, (NO_VALUE,))
     # a column with labelled values is a classification, however many values it has
     why = () if labelled_values(about, codes) else identifier_reasons(name, present, having)
+    if may_name_rows and not why and distinct == having and _has_no_decimals(present):
+        why = ("it has no name, as names of rows, and every record has a value of its own",)
     if why and kind in (Kind.CATEGORICAL, Kind.COUNT):
         return ColumnProfile(replace(variable, role=Role.IDENTIFIER), missing, distinct, why)
-    if kind is Kind.COUNT and not about.labels and _has_one_length(present) and is_named_as_code(name):
+    if kind is Kind.COUNT and not about.labels and is_named_as_code(name):
         kind = Kind.CATEGORICAL
-        question = f"digits of one length are read as codes; --as {name}=count reads them as numbers"
+        why_codes = "digits of one length" if _has_one_length(present) else "numbers of such a name"
+        question = f"{why_codes} are read as codes; --as {name}=count reads them as numbers"
         return ColumnProfile(replace(variable, kind=kind), missing, distinct, question=question)
-    question = _remaining_question(name, present, kind, having)
+    question = few or _remaining_question(name, present, kind, having)
     if isinstance(dates, NearlyDates):
         question = (
             f"all values but {dates.others:,} are dates written {dates.form.text}; it is a date once the file's others are "
@@ -257,6 +277,30 @@ def _signs_of_no_value(present: pd.Series, times: NDArray[np.intp] | None) -> tu
     return tuple(breaking) if of_them <= MAX_SIGN_SHARE * records else suppressed
 
 
+def _kind_of_few_numbers(name: str, title: str, present: pd.Series, times: NDArray[np.intp] | None) -> tuple[Kind, str]:
+    """Return the kind of few small whole numbers (n,), or (k,) of ``times`` records each, and a question or nothing."""
+    from .few_numbers import may_count, says_quantity
+    from .identifiers import is_named_as_code
+
+    number = Kind.COUNT if present.min() >= 0 else Kind.CONTINUOUS
+    if is_named_as_code(name):
+        return Kind.CATEGORICAL, ""
+    counts, doubt = may_count(present, times)
+    if counts or says_quantity(name, title):
+        return number, ""
+    return (
+        Kind.CATEGORICAL,
+        f"few whole numbers are read as codes; --as {name}={number} reads them as numbers" if doubt else "",
+    )
+
+
+def _has_no_decimals(present: pd.Series) -> bool:
+    """Return whether values (k,) are texts or whole numbers."""
+    import pandas as pd
+
+    return not pd.api.types.is_numeric_dtype(present.dtype) or bool((present % 1 == 0).all())
+
+
 def _has_one_length(present: pd.Series) -> bool:
     """Return whether whole numbers (k,) all have the same number of digits, at least two."""
     return bool(present.min() >= 10) and len(f"{present.min():.0f}") == len(f"{present.max():.0f}")
@@ -264,15 +308,46 @@ def _has_one_length(present: pd.Series) -> bool:
 
 def _remaining_question(name: str, present: pd.Series, kind: Kind, records: int) -> str:
     """Return what the values (k,) of a column may be besides its kind, with the option that says so."""
-    from .identifiers import is_named_as_code
+    from .given_names import may_name_people
+    from .identifiers import MAX_VALUES_EXAMINED, is_named_as_code, is_named_as_number_of_its_own
 
     # numbers of many lengths are magnitudes: numbers of persons or firms fill one length
-    if kind is Kind.COUNT and MAX_CODE_LEVELS < present.nunique() == records and _has_one_length(present):
+    own = kind is Kind.COUNT and MAX_CODE_LEVELS < present.nunique() == records
+    # values of a long column come in their own order, not in that of the file
+    ascends = len(present) <= UNIQUE_VALUES_FROM and present.is_monotonic_increasing
+    if own and (ascends or _has_one_length(present)):
         return f"every record has a number of its own; if it names the record, --leave-out {name}"
+    # names that repeat are no identifiers by their number, and would be released as levels
+    if kind is Kind.CATEGORICAL and may_name_people(map(str, present.unique()[:MAX_VALUES_EXAMINED])):
+        return f"many values have a given name; if they name people, --leave-out {name}"
     many = kind is Kind.CATEGORICAL and present.nunique() > MAX_CODE_LEVELS
+    if (
+        present.nunique() > MAX_CODE_LEVELS
+        and kind in (Kind.CATEGORICAL, Kind.COUNT)
+        and is_named_as_number_of_its_own(name)
+    ):
+        return f"its name says that it is a number of its own, though values repeat; if it names people, --leave-out {name}"
+    if many and (others := _texts_among_numbers(present)) and len(others[0]) <= MAX_SIGN_LENGTH:
+        return (
+            f'most values are numbers, but {count_noun(len(others), "value")} such as "{others[0]}" '
+            f"{'makes' if len(others) == 1 else 'make'} them levels; --missing names the values that are none"
+        )
     if many and not is_named_as_code(name) and write_padded_digits(map(str, present)):
         return f"leading zeros are kept, so the values are codes; --as {name}=count reads them as numbers"
     return ""
+
+
+def _texts_among_numbers(present: pd.Series) -> list[str]:
+    """Return the texts that are no numbers in a column (k,) whose other different texts, more than half, are numbers."""
+    import pandas as pd
+
+    from sfumato.engine.data.spelling import read_numbers
+
+    if pd.api.types.is_numeric_dtype(present.dtype):
+        return []
+    texts = present.astype("str").drop_duplicates()
+    is_number = read_numbers(texts).notna()
+    return sorted(texts[~is_number], key=len) if 2 * int(is_number.sum()) > len(texts) else []
 
 
 def _distinct_values(values: pd.Series) -> tuple[pd.Series, NDArray[np.intp] | None]:

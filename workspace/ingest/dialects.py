@@ -608,6 +608,14 @@ def _detect_header(rows: list[list[str]]) -> SettingReason:
         ) == len(first)
         if years and any(names):
             return SettingReason("header", "yes", "the first line has names and years, each once", ("no",))
+        # one name such as 5-9 does not make a record of a line of names; a sign of no value is no name
+        worded = sum(
+            has and bool(cell) and not _is_number_or_date(cell) and cell not in MISSING_WORDS
+            for cell, has in zip(first, typed, strict=True)
+        )
+        if 2 * worded > sum(typed) and len(set(first)) == len(first):
+            why = "the first line has words where most others have numbers or dates"
+            return SettingReason("header", "yes", why, ("no",))
         return SettingReason("header", "no", "the first line has numbers or dates as the others have")
     if len(set(first)) < len(first) - first.count("") + bool(first.count("")):
         return SettingReason("header", "no", "the first line has a value twice", ("yes",))
@@ -626,7 +634,9 @@ def _detect_header_cells(rows: list[list[str]], preamble: int, *, is_fixed: bool
     cells, body = [cell.strip() for cell in rows[at]], rows[at + 1 :]
     usual = len(body[0])
     words = cells[:-1] if len(cells) == usual + 1 and not cells[-1] else cells
-    if not all(words) or any(map(_is_number_or_date, words)) or len(set(words)) < len(words):
+    # a file that had row names when R wrote it with row names has an empty first name
+    named = words[1:] if len(words) == usual - 1 else words
+    if not named or not all(named) or any(map(_is_number_or_date, words)) or len(set(words)) < len(words):
         return preamble, None
     if len(words) == usual and len(cells) == usual + 1:
         why = "the line of names ends with a separator, the rows do not"

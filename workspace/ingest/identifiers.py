@@ -35,6 +35,7 @@ VALUE_FORMS = (
     (re.compile(r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}"), "most values are written like bank account numbers"),
     (re.compile(r"\d{1,3}(?:\.\d{1,3}){3}"), "most values are written like internet addresses"),
 )  # fmt: skip
+NUMBER_OF_ITS_OWN = "its name says that it is a number of its own"
 NAME_WORDS: Mapping[str, frozenset[str]] = {
     "its name says that it names somebody or something": frozenset(
         [
@@ -80,7 +81,7 @@ NAME_WORDS: Mapping[str, frozenset[str]] = {
             "url",
         ]
     ),
-    "its name says that it is a number of its own": frozenset(
+    NUMBER_OF_ITS_OWN: frozenset(
         [
             "id",
             "ids",
@@ -129,14 +130,34 @@ CODE_WORDS = frozenset(
         "icd",
         "lau",
         "ags",
+        "codice",
+        "codigo",
+        "código",
+        "kode",
+        "schlüssel",
+        "schluessel",
     ]
 )
-"""Words of a name that say that digits of one length are a code of a classification."""
+"""Words of a name that say that digits are a code of a classification."""
+LEVEL_WORDS = frozenset(
+    ["category", "class", "type", "state", "county", "country", "region", "province", "district", "municipality"]
+)
+"""Last words of a name that say so too: a county is a code, the population of a county is none."""
 
 
 def is_named_as_code(name: str) -> bool:
     """Return whether a column's name says that its values are codes of a classification, such as postal codes."""
-    return not CODE_WORDS.isdisjoint(words_of_name(name))
+    words = words_of_name(name)
+    return (
+        not CODE_WORDS.isdisjoint(words)
+        or any(word.endswith("code") for word in words)
+        or any(word in LEVEL_WORDS for word in words[-1:])
+    )
+
+
+def is_named_as_number_of_its_own(name: str) -> bool:
+    """Return whether a column's name says that its values are numbers of records, people or other units."""
+    return not NAME_WORDS[NUMBER_OF_ITS_OWN].isdisjoint(words_of_name(name))
 
 
 def suspected_identifiers(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:

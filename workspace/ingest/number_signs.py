@@ -10,7 +10,7 @@ WHOLE_NUMBER = r"[+-]?\d+"
 _EXPONENT = r"(?:[eE][+-]?\d+)?"
 _NUMBER_PATTERNS: dict[tuple[str, str], re.Pattern[str]] = {
     (decimal, thousands): re.compile(
-        rf"[+-]?(?:\d{{1,3}}(?:{group}\d{{3}})+|\d+)?(?:(?<=\d){sign}\d*|(?<!\d){sign}\d+)?{_EXPONENT}"
+        rf"[+-]?(?=\d|{sign})(?:\d{{1,3}}(?:{group}\d{{3}})+|\d+)?(?:(?<=\d){sign}\d*|(?<!\d){sign}\d+)?{_EXPONENT}"
         if group
         else rf"[+-]?(?:\d+(?:{sign}\d*)?|{sign}\d+){_EXPONENT}"
     )

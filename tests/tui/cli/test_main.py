@@ -185,7 +185,7 @@ def test_import_describes_a_file_and_drafts_a_recipe_that_is_valid(
     assert sfumato("import", "visits.csv", "--workspace", "w", "--recipe", "draft.toml") == 0
     out = capsys.readouterr().out
     assert '60 records in project "visits"' in out
-    assert Recipe.from_toml(Path("draft.toml").read_text()).schema["visits"].kind == "categorical"
+    assert Recipe.from_toml(Path("draft.toml").read_text()).schema["visits"].kind == "count"
     workspace = Workspace.open(Path("w"))
     assert [dataset.records for dataset in workspace.list_datasets(1)] == [60]
     workspace.close()

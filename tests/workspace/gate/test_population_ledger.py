@@ -157,9 +157,9 @@ def test_another_project_with_the_same_population_is_charged(workspace: Workspac
 
 def test_a_new_name_of_a_project_is_no_new_budget_in_silence(workspace: Workspace, tmp_path: Path) -> None:
     """The same people, every birth a day later and all incomes others, in a project of another name."""
-    first = others(90, 1)
+    first = other_people(90, 1)
     run_in(workspace, first, "survey", "first", tmp_path)
-    moved = first.assign(birth=first["birth"] + 1, income=others(90, 2)["income"])
+    moved = first.assign(birth=first["birth"] + 1, income=other_people(90, 2)["income"])
     second = run_in(workspace, moved, "panel", "second", None)
     said = finding(workspace, second)
     assert (said.status, said.value) == ("warn", COST)
@@ -271,7 +271,7 @@ def test_the_sum_for_the_public_leaves_out_whom_the_gate_recognised_under_any_sp
     """That a person is in two tables follows from the confidential data."""
     first, second = people(80, 1)[["person", "income"]], people(80, 2)[["person", "income"]]
     second.loc[5, "person"] = first.loc[7, "person"]
-    run_in(workspace, others(90, 3), "clinic", "beside", None, population={"name": "The TOWN"})
+    run_in(workspace, other_people(90, 3), "clinic", "beside", None, population={"name": "The TOWN"})
     run_in(workspace, first, "survey", "first", tmp_path, population={"name": "the town", "identifier": "person"})
     run_in(workspace, second, "panel", "second", tmp_path, population={"name": "B", "identifier": "person"})
     (town,) = [one for one in list_population_ledgers(workspace) if one.name == "The TOWN"]
@@ -370,7 +370,7 @@ def test_of_two_releases_without_an_account_one_sees_the_other(workspace: Worksp
     """The second is compared with the first although its files are still being written."""
     cost = earlier.PrivacySpending(0.0, 0, covered=False)
     (workspace.directory / "policy.toml").unlink()
-    frame = others(90, 1)
+    frame = other_people(90, 1)
     runs = [run_in(workspace, table, "survey", f"run {len(table)}", None) for table in (frame, frame[:-1])]
     write = service._write_packages
     seen: dict[int, float | None] = {}
@@ -396,7 +396,7 @@ def test_releases_without_an_account_that_were_examined_at_one_time_are_examined
     """Both were examined before either began: the later one looks again, and finds a table that differs in one record."""
     cost = earlier.PrivacySpending(0.0, 0, covered=False)
     (workspace.directory / "policy.toml").unlink()
-    frame = others(90, 1)
+    frame = other_people(90, 1)
     runs = [run_in(workspace, table, "survey", f"run {len(table)}", None) for table in (frame, frame[:-1])]
     examine, looks = service.examine_release, list[tuple[int, float | None]]()
 

@@ -57,6 +57,37 @@ def test_names_of_rows_without_a_name_as_r_writes_them(tmp_path: Path, sign: str
 
 
 @pytest.mark.parametrize("sign", [",", ";", "\t", "|"])
+def test_names_of_rows_that_were_a_column_without_a_name_before_r_wrote_them_again(tmp_path: Path, sign: str) -> None:
+    names, path = sign.join(['""', *(f'"{name}"' for name in TABLE)]), tmp_path / "twice.csv"
+    twice = TABLE.set_axis([f"farm{i % 7}" for i in range(len(TABLE))]).to_csv(sep=sign, header=False).splitlines()
+    path.write_text("\n".join([names, *(f"{i}{sign}{row}" for i, row in enumerate(twice, 1)), ""]))
+    found = read_as_imported(path)
+    assert list(found) == ["row_names", "column_2", *TABLE]
+    assert found["row_names"].tolist() == list(range(1, len(TABLE) + 1))
+    pd.testing.assert_frame_equal(found[list(TABLE)], TABLE, check_dtype=False)
+
+
+@pytest.mark.parametrize("names", [["E1", "e2", "N1", "O1"], ["", "E1", "N1", "O1"], ["E1", "", "N1", "E3"]])
+def test_names_such_as_e1_are_no_numbers(tmp_path: Path, names: list[str]) -> None:
+    path = tmp_path / "items.csv"
+    path.write_text("\n".join([",".join(names), *(f"{i},{i % 6},{i % 5},{i % 4}" for i in range(60)), ""]))
+    assert list(read_as_imported(path)) == [name or f"column_{i}" for i, name in enumerate(names, 1)]
+
+
+def test_one_name_that_is_a_number_among_words_above_numbers_is_asked_about(tmp_path: Path) -> None:
+    rows = [f"{i},{i % 6},{i % 5},{i % 4}" for i in range(60)]
+    path = tmp_path / "groups.csv"
+    path.write_text("\n".join(["people,under,5-9-10,over", *rows, ""]))
+    raw, detection = read_source(find_source(str(path)), {}, EVERYTHING)
+    assert raw.names == ("people", "under", "5-9-10", "over")
+    assert detection is not None
+    assert [one.key for one in detection.doubtful_settings] == ["header"]
+    # a record whose missing values are words is still a record
+    path.write_text("\n".join(["NA,NA,3,NA", *rows, ""]))
+    assert len(read_as_imported(path)) == 61
+
+
+@pytest.mark.parametrize("sign", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("above", [[], ["Survey of 2024", ""], ["# made by a program"]])
 def test_a_separator_at_the_end_of_the_names_or_of_the_rows_alone(tmp_path: Path, sign: str, above: list[str]) -> None:
     names, path = sign.join(TABLE), tmp_path / "ends.csv"

@@ -224,7 +224,7 @@ def test_a_manifest_with_a_key_twice_is_refused(workspace: Workspace, out: Path)
 
 @pytest.mark.slow
 def test_no_proof_says_that_changed_files_are_those_that_were_released(workspace: Workspace, out: Path) -> None:
-    changed(out)
+    change_byte(out)
     found = verify_release(out)
     known = check_known_hash(found, found.manifest_hashes["public"])
     origin = find_origin(workspace, found)
