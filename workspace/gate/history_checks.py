@@ -190,7 +190,7 @@ def _check_privacy_budget(case: ExaminedRelease) -> CheckResult:
     if budget is None:
         raise NotComputable(fill_sentence(sentences.NO_BUDGET_TO_COMPARE, message=message))
     possible, matters = _possible_cost(case, ledger, spent, budget)
-    unstated = _unstated_cost(case, ledger, budget)
+    unstated = _uncompared_cost(case, ledger, budget) + _unstated_cost(case, ledger, budget)
     return CheckResult(
         fill_sentence(sentences.SPENT_AND_POSSIBLE, message=message, possible=possible + unstated),
         spent,
@@ -199,6 +199,25 @@ def _check_privacy_budget(case: ExaminedRelease) -> CheckResult:
         round(spent / budget, 9),
         at_least="warn" if matters or unstated else "pass",
     )
+
+
+def _uncompared_cost(case: ExaminedRelease, ledger: ReleaseLedger, budget: float) -> str:
+    """Describe what releases would add whose people are marked by another key.
+
+    The result is empty where that would not exceed the budget.
+    """
+    apart = ledger.registry.declared_apart(ledger.own.populations)
+    known = {*(one.run_id for one in ledger.charges), *case.identified_runs}
+    others = [
+        one
+        for one in ledger.uncompared
+        if one.run_id not in known and apart.isdisjoint(map(ledger.registry.key_of, one.populations))
+    ]
+    most = math.fsum(one.epsilon for one in spending_of_charges(ledger.own, [*ledger.charges, *others]))
+    if not others or most <= budget * (1 + SAME_COST):
+        return ""
+    runs = [fill_sentence(sentences.RUN_NAME, run=one.run_id) for one in others]
+    return fill_sentence(sentences.UNCOMPARED_MARKS, runs=runs, most=most)
 
 
 def _unstated_cost(case: ExaminedRelease, ledger: ReleaseLedger, budget: float) -> str:

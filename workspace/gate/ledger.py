@@ -57,6 +57,7 @@ class ReleaseLedger:
     registry: which population each project is of
     changes: statements about the project of the release, oldest first
     shared_people: number of people in common by the identifier, by run of another population
+    uncompared: charges of other populations whose people are marked by another key
     end: last row of the audit log that changes the ledger
     """
 
@@ -65,6 +66,7 @@ class ReleaseLedger:
     registry: PopulationRegistry
     changes: tuple[PopulationChange, ...]
     shared_people: Mapping[int, int]
+    uncompared: tuple[LedgerCharge, ...]
     end: int
 
     @property
@@ -146,7 +148,9 @@ def _read_ledger_of_release(case: ExaminedRelease) -> ReleaseLedger:
     names, keys = tuple(reversed(by_key.values())), set(by_key)
     own = replace(_charge_of_run(case.workspace, run, case.confidential, names), people=count_people(case))
     other = [one for one in everything if one.run_id != run.id]
-    shared = _shared_people(case, [one for one in other if keys.isdisjoint(map(registry.key_of, one.populations))])
+    shared, uncompared = _shared_people(
+        case, [one for one in other if keys.isdisjoint(map(registry.key_of, one.populations))]
+    )
     known = {one.earlier.run_id for one in case.same_people_releases}
     known |= {one.run_id for one, _ in case.sharing_releases} | shared.keys()
     known |= {one.run_id for one in other if one.table == own.table or one.source == own.source}
@@ -158,7 +162,9 @@ def _read_ledger_of_release(case: ExaminedRelease) -> ReleaseLedger:
         for one in other
         if one.run_id in known or not keys.isdisjoint(map(registry.key_of, (*one.populations, *one.recognised)))
     )
-    return ReleaseLedger(own, charged, registry, tuple(registry.changes_of_project(run.project_id)), shared, end)
+    return ReleaseLedger(
+        own, charged, registry, tuple(registry.changes_of_project(run.project_id)), shared, uncompared, end
+    )
 
 
 def read_all_charges(workspace: Workspace, releases: Sequence[EarlierRelease] | None = None) -> list[LedgerCharge]:
@@ -308,12 +314,17 @@ def _identifier_text(value: object) -> str:
     return str(int(text)) if text.isdecimal() and text.isascii() else text
 
 
-def _shared_people(case: ExaminedRelease, charges: Sequence[LedgerCharge]) -> dict[int, int]:
-    """Return by run the number of people whom the identifier shows in an earlier release too."""
+def _shared_people(
+    case: ExaminedRelease, charges: Sequence[LedgerCharge]
+) -> tuple[dict[int, int], tuple[LedgerCharge, ...]]:
+    """Return by run the number of people whom the identifier shows in an earlier release too.
+
+    And the charges whose people cannot be compared, since another key marked them.
+    """
     marked = [one for one in charges if one.identifiers]
     own = hmacs_of_people(case) if marked else None
     if own is None:
-        return {}
+        return {}, ()
     keys, sealer = own
     read = case.workspace.tables.read_arrays
     counts = {
@@ -322,7 +333,8 @@ def _shared_people(case: ExaminedRelease, charges: Sequence[LedgerCharge]) -> di
         for one in marked
         if one.identifiers_key == sealer.name
     }
-    return {run_id: number for run_id, number in counts.items() if number}
+    uncompared = tuple(one for one in marked if one.identifiers_key != sealer.name)
+    return {run_id: number for run_id, number in counts.items() if number}, uncompared
 
 
 def store_people_of_release(case: ExaminedRelease, charge: LedgerCharge) -> LedgerCharge:

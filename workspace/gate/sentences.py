@@ -406,6 +406,10 @@ NO_BUDGET_TO_COMPARE = "{message}; " + ELSEWHERE + "; neither recipe nor policy 
 SPENT_AND_POSSIBLE = "{message}{possible}; " + ELSEWHERE
 COST_OF_RUNS_UNKNOWN = "{uncertain}; the privacy cost of {runs:commas} is unknown"
 POSSIBLE_COST = "{uncertain}; with the same people epsilon would be {most:g}"
+UNCOMPARED_MARKS = (
+    "; the people of {runs:commas} are marked by another key, as in a workspace that was adopted, so it is unknown whether "
+    "they are the same: with them epsilon would be {most:g}"
+)
 UNSTATED_POPULATION = (
     '; no statement says whose data the project "{project}" has: with the people of {names:list} epsilon would be {most:g} '
     "(sfumato population PROJECT --name NAME)"

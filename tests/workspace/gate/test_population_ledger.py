@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -242,6 +243,32 @@ def test_another_identifier_hides_nobody(
     hidden = run_in(workspace, second, "panel", "third", None, population={"name": "B", "identifier": name})
     assert is_charged_with_the_first(workspace, hidden)
     assert "some of these people are in run 1 (1 person) too" in finding(workspace, hidden).message
+
+
+def test_people_who_are_marked_by_another_key_are_unknown_and_not_others(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a workspace that was adopted, which has a key of its own."""
+    import test_same_people
+
+    monkeypatch.setitem(test_same_people.ROLES, "pid", ("categorical", "identifier"))
+    first, second = with_identifier(80, 1, "person"), with_identifier(80, 2, "pid")
+    second.loc[5, "pid"] = first.loc[7, "person"]
+    run_in(workspace, first, "survey", "first", tmp_path, population={"name": "A", "identifier": "person"})
+    later = run_in(workspace, second, "panel", "second", None, population={"name": "B", "identifier": "pid"})
+    assert is_charged_with_the_first(workspace, later)
+    marks = ledger.hmacs_of_people
+
+    def by_another_key(case: Any) -> Any:
+        keys, sealer = marks(case)
+        return keys ^ 1, replace(sealer, name="another")
+
+    monkeypatch.setattr(ledger, "hmacs_of_people", by_another_key)
+    found = finding(workspace, later)
+    assert (found.status, found.value) == ("warn", COST)
+    assert "the people of run 1 are marked by another key" in found.message
+    assert "with them epsilon would be 8" in found.message
+    assert finding(workspace, later, policy=Policy(epsilon=9.0)).status == "pass"
 
 
 def test_an_identifier_that_was_stated_by_mistake_is_corrected(workspace: Workspace, tmp_path: Path) -> None:
