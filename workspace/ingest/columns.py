@@ -330,7 +330,7 @@ def _remaining_question(name: str, present: pd.Series, kind: Kind, records: int)
     if many and (others := _texts_among_numbers(present)) and len(others[0]) <= MAX_SIGN_LENGTH:
         return (
             f'most values are numbers, but {count_noun(len(others), "value")} such as "{others[0]}" '
-            f"{'makes' if len(others) == 1 else 'make'} them levels; --missing names the values that are none"
+            f"{'makes' if len(others) == 1 else 'make'} them levels; --missing names what stands for no value"
         )
     if many and not is_named_as_code(name) and write_padded_digits(map(str, present)):
         return f"leading zeros are kept, so the values are codes; --as {name}=count reads them as numbers"

@@ -118,6 +118,7 @@ def may_count(present: pd.Series, times: NDArray[np.intp] | None) -> tuple[bool,
 
     ``present`` are the values (n,), or the distinct ones (k,) with the number of records of each in ``times``.
     """
+    import numpy as np
     import pandas as pd
 
     found = (
@@ -126,7 +127,9 @@ def may_count(present: pd.Series, times: NDArray[np.intp] | None) -> tuple[bool,
         else pd.Series(times[present.index.to_numpy()], present.to_numpy()).groupby(level=0).sum()
     )
     values, low = found.sort_index(), int(found.index.min())
-    fall = float(pd.Series(values.index).corr(pd.Series(values.to_numpy()), method="spearman"))
+    ranks = values.rank().to_numpy()
+    # equal frequencies of all values neither fall nor rise
+    fall = float(np.corrcoef(np.arange(len(ranks)), ranks)[0, 1]) if np.ptp(ranks) else 0.0
     starts = low in (0, 1) and int(found.idxmax()) <= low + 2
     counts = starts and len(values) >= MIN_VALUES_THAT_FALL and fall <= STRONG_FALL
     one_to_k = low == 1 and int(found.index.max()) == len(values)
