@@ -236,7 +236,7 @@ def test_suppressed_people_are_not_described_either(workspace: Workspace, tmp_pa
     shown = int((there.groupby(["age", "sex"])["age"].transform("size") >= 4).sum())
     assert 0 < shown < len(there)
     found = coverage_of(workspace, run_id)
-    assert found.described == shown
+    assert found.described_people == shown
     assert found.share == pytest.approx(shown / N)
 
 

@@ -143,7 +143,7 @@ def rewrite_with_commas(lines: Iterable[str], name: str, form: TextFormat, place
 def rewrite_fixed_widths(lines: Iterable[str], name: str, form: TextFormat) -> Iterator[bytes]:
     """Rewrite the lines of a table of fixed widths with commas, many lines at once; empty lines are left out.
 
-    Raises BadInput where a line goes on beyond the last column.
+    Raises BadInput where a line is longer than all columns together.
     """
     out = io.StringIO(newline="")
     writer = csv.writer(out, delimiter=comma_format(form).delimiter, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
