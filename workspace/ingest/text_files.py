@@ -193,7 +193,8 @@ def names_without_header(form: TextFormat, columns: int) -> Sequence[str]:
     """Return the names of the columns of a table without a line of names: as given, else numbered. Raises BadInput."""
     if form.names and len(form.names) != columns:
         raise BadInput(
-            "data.format.names", f"{len(form.names)} names are given for {columns} columns; give one for each"
+            "data.format.names",
+            f"{count_noun(len(form.names), 'name')} for {count_noun(columns, 'column')}: give one for each",
         )
     return form.names or [f"column_{number + 1}" for number in range(columns)]
 
