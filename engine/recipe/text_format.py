@@ -12,6 +12,7 @@ from typing import Annotated, ClassVar, Final
 
 from ..data.declaration import Param, Section
 from ..errors import BadInput
+from ..wording import count_noun
 
 DELIMITERS: Final = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "blanks", ":": "colon"}
 QUOTES: Final = ('"', "'", "")
@@ -119,7 +120,8 @@ class TextFormat(Section):
             raise BadInput(f"{place}.names", "a name stands twice; give each column one of its own")
         if self.names and self.widths and len(self.names) != len(self.widths):
             raise BadInput(
-                f"{place}.names", f"{len(self.names)} names are given for {len(self.widths)} widths; give one for each"
+                f"{place}.names",
+                f"{count_noun(len(self.names), 'name')} for {count_noun(len(self.widths), 'width')}: give one for each",
             )
 
     def __post_init__(self) -> None:

@@ -236,7 +236,7 @@ def test_suppressed_people_are_not_described_either(workspace: Workspace, tmp_pa
     shown = int((there.groupby(["age", "sex"])["age"].transform("size") >= 4).sum())
     assert 0 < shown < len(there)
     found = coverage_of(workspace, run_id)
-    assert found.described == shown
+    assert found.described_people == shown
     assert found.share == pytest.approx(shown / N)
 
 
@@ -280,6 +280,22 @@ def test_a_stored_import_that_dropped_people_is_replayed(
     pd.testing.assert_frame_equal(again.data.frame, fresh.data.frame)
     assert again.data.dropped == fresh.data.dropped == N - len(people.dropna())
     assert find_run(workspace, again.enter(workspace)).dataset_id == find_run(workspace, run_id).dataset_id
+
+
+def test_the_plan_of_a_run_repeats_its_complete_cases_without_the_file(
+    workspace: Workspace, tmp_path: Path, people: pd.DataFrame
+) -> None:
+    run_of(workspace, tmp_path, {"missing": "keep", "complete_cases": ["age"]})
+    draft = find_draft(workspace, 1)
+    assert draft is not None
+    fresh = prepare_run(find_recipe(str(tmp_path / "recipe.toml")), key=PUBLIC)
+    everybody = prepare_plan(workspace, replace(draft, toml=draft.toml.replace('complete_cases = ["age"]\n', "")))
+    others = prepare_plan(workspace, replace(draft, toml=draft.toml.replace('["age"]\n', '["income"]\n', 1)))
+    assert (len(everybody.data), len(others.data)) == (N, people["income"].notna().sum())
+    (tmp_path / "people.csv").unlink()
+    again = prepare_plan(workspace, draft)
+    assert again.data.sha256 == fresh.data.sha256
+    assert (again.data.dropped, again.data.missing_counts) == (fresh.data.dropped, fresh.data.missing_counts)
 
 
 def test_an_imported_table_is_read_as_the_plan_says(workspace: Workspace, tmp_path: Path, people: pd.DataFrame) -> None:

@@ -137,10 +137,9 @@ def _check_people_described(case: ExaminedRelease) -> CheckResult:
     coverage = read_file_coverage(case.workspace, case.plan.run)
     if coverage.share is None:
         raise NotComputable(sentences.FILE_NOT_COUNTED)
-    message = sentences.ALL_DESCRIBED
-    if not coverage.is_whole:
-        message = fill_sentence(sentences.SOME_DESCRIBED, coverage=coverage.text)
-    return CheckResult(message, coverage.share)
+    if coverage.is_whole:
+        return CheckResult(sentences.ALL_DESCRIBED, coverage.share)
+    return CheckResult(fill_sentence(sentences.SOME_DESCRIBED, coverage=coverage.text), coverage.share)
 
 
 def _check_public_key(case: ExaminedRelease) -> CheckResult:

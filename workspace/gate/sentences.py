@@ -301,7 +301,7 @@ THRESHOLDS_SET = "the recipe sets {number:count threshold}"
 FILE_NOT_COUNTED = (
     "an older version did not count the people of the file that the sample was drawn from; run the recipe again"
 )
-ALL_DESCRIBED = "the release leaves out nobody of the file"
+ALL_DESCRIBED = "the release describes everybody of the file"
 SOME_DESCRIBED = "the release {coverage}"
 NO_THRESHOLD_SET = "the recipe sets no threshold: nothing was judged by it"
 KEEPS_SENSITIVE = "an anonymised table keeps its sensitive variables"

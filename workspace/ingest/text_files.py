@@ -143,7 +143,7 @@ def rewrite_with_commas(lines: Iterable[str], name: str, form: TextFormat, place
 def rewrite_fixed_widths(lines: Iterable[str], name: str, form: TextFormat) -> Iterator[bytes]:
     """Rewrite the lines of a table of fixed widths with commas, many lines at once; empty lines are left out.
 
-    Raises BadInput where a line goes on beyond the last column.
+    Raises BadInput where a line is longer than all columns together.
     """
     out = io.StringIO(newline="")
     writer = csv.writer(out, delimiter=comma_format(form).delimiter, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
@@ -193,7 +193,8 @@ def names_without_header(form: TextFormat, columns: int) -> Sequence[str]:
     """Return the names of the columns of a table without a line of names: as given, else numbered. Raises BadInput."""
     if form.names and len(form.names) != columns:
         raise BadInput(
-            "data.format.names", f"{len(form.names)} names are given for {columns} columns; give one for each"
+            "data.format.names",
+            f"{count_noun(len(form.names), 'name')} for {count_noun(columns, 'column')}: give one for each",
         )
     return form.names or [f"column_{number + 1}" for number in range(columns)]
 

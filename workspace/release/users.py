@@ -68,7 +68,7 @@ def _protected_coverage(recipe: Recipe, rules: DisclosureRules, coverage: FileCo
     """
     if recipe.form.public_figures != "rounded" or not may_leave_people_out(recipe) or not coverage.file_records:
         return None
-    counts = np.array([coverage.described, coverage.file_records - coverage.described], dtype=np.float64)
+    counts = np.array([coverage.described_people, coverage.file_records - coverage.described_people], dtype=np.float64)
     protected = rules.protect_counts(counts)
     return None if protected is None else (float(protected[0]), float(protected[1]))
 

@@ -191,11 +191,12 @@ def _stored_records(workspace: Workspace, draft: PlanDraft, recipe: Recipe, data
         drawn_alike and draft.uses_same_data(read_toml(draft.toml)) and _has_planned_columns(dataset, recipe.schema)
     ):
         return None
-    # The records that the plan wants to keep were not stored.
-    if dataset.dropped and recipe.data.missing is MissingPolicy.KEEP:
-        return None
-    stored = workspace.read_stored_dataset(dataset)
-    wanted = recipe.data
+    stored, wanted = workspace.read_stored_dataset(dataset), recipe.data
+    # The records that the plan wants to keep were not stored, unless they were dropped for just its complete cases.
+    if dataset.dropped and wanted.missing is MissingPolicy.KEEP:
+        cases = set(wanted.complete_cases)
+        if not cases or cases != set(stored.missing_counts):
+            return None
     data = conform_to_schema(
         stored.frame, recipe.schema, wanted.missing, tags=stored.kinds, complete_cases=wanted.complete_cases
     )

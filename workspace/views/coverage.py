@@ -43,7 +43,7 @@ class FileCoverage:
         return (1 - self.dropped / self.file_records) * (1 - self.suppressed_share)
 
     @property
-    def described(self) -> int:
+    def described_people(self) -> int:
         """Return how many of the file's people the release describes, as far as its share is known."""
         return round((self.share or 0.0) * self.file_records)
 
@@ -57,7 +57,7 @@ class FileCoverage:
         """Return the share and why people are left out, in a sentence without its full stop."""
         noun = record_noun(self.file_records)
         share = "an unknown share" if self.share is None else format_percent(self.share)
-        counted = f"{self.described:,} of {self.file_records:,} {noun} of the file, {share}"
+        counted = f"{self.described_people:,} of {self.file_records:,} {noun} of the file, {share}"
         head = f"describes {counted if self.file_records else f'{share} of the {noun} of the file'}"
         reasons = [
             f"{self.dropped:,} dropped for a missing value{self._lacking_text}" if self.dropped else "",

@@ -208,7 +208,7 @@ def test_the_form_of_the_app_takes_the_widths(tmp_path: Path) -> None:
         ({"widths": [2, 1, 8]}, "data.format.widths", "line 1 of .* has 20 characters, and the widths add up to 11"),
         ({"widths": [2, 0, 8]}, "data.format.widths", "at least 1"),
         ({"widths": "2,1"}, "data.format.widths", "list"),
-        ({"widths": WIDTHS, "names": ["a"]}, "data.format.names", "1 names are given for 4 widths"),
+        ({"widths": WIDTHS, "names": ["a"]}, "data.format.names", "1 name for 4 widths"),
         ({"widths": WIDTHS, "names": ["a", "a", "b", "c"]}, "data.format.names", "twice|once|repeat"),
         ({"widths": WIDTHS, "delimiter": ";"}, "data.format.delimiter", "no sign separates"),
         ({"widths": WIDTHS, "names": NAMES, "header": True}, "data.format.names", "set header = false"),
@@ -224,5 +224,5 @@ def test_wrong_widths_and_names(tmp_path: Path, given: dict[str, Any], place: st
 def test_names_for_another_number_of_columns(tmp_path: Path) -> None:
     (tmp_path / "bare.csv").write_text("1,2\n3,4\n")
     form = TextFormat(header=False, names=("a", "b", "c"))
-    with pytest.raises(BadInput, match="3 names are given for 2 columns"):
+    with pytest.raises(BadInput, match="3 names for 2 columns"):
         read_table(find_source(str(tmp_path / "bare.csv")), form=form)
