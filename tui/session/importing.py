@@ -68,9 +68,7 @@ def plain_question(column: ColumnProfile) -> str:
     """Return what is open about a column, with answers in place of options of the command line."""
     name = column.variable.name
     text = column.question.replace(f"--as {name}=", "").replace(f"--leave-out {name}", LEAVE_OUT)
-    return replace_unprintable(
-        text.replace(f", or --keep {name} to have them", ", or leave this as it is to have them")
-    )
+    return replace_unprintable(text.replace(f", or --keep {name} to have them", ", or keep the proposal to have them"))
 
 
 def selection_from_answers(preview: FilePreview, answers: Mapping[str, Any]) -> ImportSelection:

@@ -206,7 +206,7 @@ def _uncompared_cost(case: ExaminedRelease, ledger: ReleaseLedger, budget: float
 
     The result is empty where that would not exceed the budget.
     """
-    apart = ledger.registry.declared_apart(ledger.own.populations)
+    apart = ledger.registry.populations_declared_apart(ledger.own.populations)
     known = {*(one.run_id for one in ledger.charges), *case.identified_runs}
     others = [
         one
