@@ -130,7 +130,7 @@ def may_count(present: pd.Series, times: NDArray[np.intp] | None) -> tuple[bool,
     ranks = values.rank().to_numpy()
     # equal frequencies of all values neither fall nor rise
     fall = float(np.corrcoef(np.arange(len(ranks)), ranks)[0, 1]) if np.ptp(ranks) else 0.0
-    starts = low in (0, 1) and int(found.idxmax()) <= low + 2
+    starts = low in (0, 1) and int(found.index[int(found.to_numpy().argmax())]) <= low + 2
     counts = starts and len(values) >= MIN_VALUES_THAT_FALL and fall <= STRONG_FALL
     one_to_k = low == 1 and int(found.index.to_numpy().max()) == len(values)
     doubt = (low == 0 and starts and len(values) > 3 and fall <= FALL) or (
