@@ -266,6 +266,7 @@ def test_the_search_row_by_row_never_leaves_a_violation_and_comes_near(
     assert found.cost <= 1.5 * best + 1e-9
 
 
+@pytest.mark.slow
 def test_what_a_record_would_lose_alone_is_found_beyond_the_sets_that_are_tried() -> None:
     """Fourteen keys: two records differ in 8 of them, and the sets that are tried have 6 columns at most."""
     codes = np.zeros((2, 14), dtype=np.int64)

@@ -559,6 +559,7 @@ def test_a_drafted_text_reads_as_its_plan() -> None:
     assert tomllib.loads(write_drafted_plan(write_plan(table), plan)) == plan.table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wanted", [DraftRequest("anonymisation", k=3), DraftRequest("anonymisation", k=3, p=2)])
 def test_an_anonymisation_shows_levels_and_intervals_that_hold_the_own_value(wanted: DraftRequest) -> None:
     """A mean of the codes of sex would be 0.333: nobody's sex."""
