@@ -41,6 +41,8 @@ from ..partition.partitioning import QuasiIdentifierRanks, mondrian_classes
 from ..wording import count_noun
 
 UNORDERED = (Kind.CATEGORICAL, Kind.BINARY)
+GENERALISED = "a class shows intervals and groups that hold the values of all its records"
+"""Reason of drafts for generalised output: a mean of a class may be a value that nobody has, such as sex 0.333."""
 
 
 def check_hierarchies(data: Microdata, hierarchies: Mapping[str, Hierarchy], keys: Sequence[str], place: str) -> None:

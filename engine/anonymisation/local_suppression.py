@@ -28,13 +28,15 @@ from ..methods.results import Diagnostic
 from ..methods.run import Progress, Run
 from ..methods.spec import Param
 from ..partition.equivalence_classes import Limits, equivalence_classes
-from ..partition.local_suppression import MissingMeaning, UnreachableClassSize, suppress_locally
+from ..partition.local_suppression import SEARCH_SECONDS, MissingMeaning, UnreachableClassSize, suppress_locally
 from ..partition.partial_matches import MISSING
 from ..wording import agreeing_word, count_noun
 from ._partition import SIZES, anonymised_table, notes_of, require_records
 
 MOST_KEYS = 62
 """Sets of variables are bits of a whole number."""
+MOST_SECONDS = 86_400.0
+"""The longest search that can be set, a day."""
 
 
 def check_data(data: Microdata, target: str, spec: LocalSuppressionSpec, place: str) -> None:
@@ -99,6 +101,15 @@ class LocalSuppressionSpec(AnonymisationSpec):
     never_suppressed: Annotated[
         tuple[str, ...], Param("quasi-identifiers whose values are never deleted", names="variables")
     ] = ()
+    search_seconds: Annotated[
+        float,
+        Param(
+            "most seconds of the search of each block of records, on a slow core; counted in steps, so that every "
+            "computer deletes the same values",
+            gt=0,
+            le=MOST_SECONDS,
+        ),
+    ] = SEARCH_SECONDS
 
     @property
     def limits(self) -> Limits:
@@ -161,6 +172,9 @@ def local_suppression(data: Microdata, spec: LocalSuppressionSpec, run: Run) -> 
     """Delete the fewest values so that k records share each combination of the quasi-identifiers; every record stays.
 
     Records that show the same values and lack the same ones are a class, whatever a missing value means to the limit.
+    The search ends after ``search_seconds`` a block of records, counted in steps of the search rather than by a clock:
+    the same recipe deletes the same values on every computer, and a fast one needs less time. The best choice found so
+    far is released then, and the note ``proven_fewest`` is 0.
     Raises BadInput when values that may not be deleted distinguish records, or a variable would lose all its values.
     """
     check_data(data, "", spec, "anonymisation")
@@ -169,12 +183,18 @@ def local_suppression(data: Microdata, spec: LocalSuppressionSpec, run: Run) -> 
     costs = np.array([np.inf if name in spec.never_suppressed else spec.importance.get(name, 1.0) for name in keys])
 
     def report(done: int, total: int) -> None:
-        """Report the combinations that are still too small."""
-        run.report(Progress(done, total, "combinations below k"))
+        """Report how much of the search is done."""
+        run.report(Progress(done, total, "steps of the search"))
 
     try:
         found = suppress_locally(
-            codes, spec.k, costs, _random_record_order(data, run), missing=spec.missing, report=report
+            codes,
+            spec.k,
+            costs,
+            _random_record_order(data, run),
+            missing=spec.missing,
+            search_seconds=spec.search_seconds,
+            report=report,
         )
     except UnreachableClassSize as refused:
         raise BadInput(

@@ -21,6 +21,7 @@ from ..methods.run import Run
 from ..partition.equivalence_classes import Limits
 from ..wording import count_noun
 from ._partition import (
+    GENERALISED,
     DiversityKind,
     LeastDiversity,
     MostDistance,
@@ -68,12 +69,13 @@ def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
         return None
     if case.table.records < case.k:
         return DeclinedOffer(f"{count_noun(case.table.records, 'record')} cannot make a class of {case.k:,}")
-    settings: dict[str, object] = {"quasi_identifiers": list(case.known), "k": case.k}
+    settings: dict[str, object] = {"quasi_identifiers": list(case.known), "k": case.k, "output": "generalised"}
     why = [f"every record shares its quasi-identifiers with {case.k - 1:,} others or more (k = {case.k}, as asked)"]
     of_values, reasons, missed = draft_diversity(case)
     settings |= of_values
     why += reasons
     why.append("cuts follow the data, so that classes are as small as k allows")
+    why.append(GENERALISED)
     trees, said = suggest_hierarchies(case)
     return Offer(f"{'; '.join(why)}{said}", settings | trees, GENERAL, missed=missed)
 

@@ -19,7 +19,7 @@ from ..methods.run import Run
 from ..methods.spec import Param
 from ..partition.equivalence_classes import Limits, SensitiveColumn
 from ..wording import count_noun
-from ._partition import PartitionSpec, check_partition, partition_table
+from ._partition import GENERALISED, PartitionSpec, check_partition, partition_table
 
 
 def check_data(data: Microdata, target: str, spec: PSensitiveSpec, place: str) -> None:
@@ -62,10 +62,16 @@ def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
         for name in case.sensitive
         if name not in varied
     ]
-    settings = {"quasi_identifiers": list(case.known), "k": case.k, "p": case.p, "sensitive": varied}
+    settings = {
+        "quasi_identifiers": list(case.known),
+        "k": case.k,
+        "p": case.p,
+        "sensitive": varied,
+        "output": "generalised",
+    }
     why = (
         f"every record shares its quasi-identifiers with {case.k - 1:,} others or more (k = {case.k}), and a class has {count_noun(case.p, 'value')} of "
-        f"{', '.join(varied)} or more (p), as asked"
+        f"{', '.join(varied)} or more (p), as asked; {GENERALISED}"
     )
     trees, said = suggest_hierarchies(case)
     return Offer(f"{why}{said}", settings | trees, SUITED, missed=tuple(missed))

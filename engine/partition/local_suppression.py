@@ -10,8 +10,10 @@ A missing value means one of two things:
 
 Records with the same values are one pattern. Integer programs decide how many records of each pattern lose which
 values: one for the whole table where it is small, else one for a neighbourhood of patterns after another, until that
-saves hardly anything or the budget is spent. ``order`` decides which of several equal records lose values. The order in
-which records come has no effect.
+saves hardly anything or the budget is spent. Where patterns have too many sets of values for programs, one pattern after
+another loses as little as it can, again and again from other starts. Each search ends after a number of steps that is
+the same on every computer. ``order`` decides which of several equal records lose values. The order in which records
+come has no effect.
 """
 
 from __future__ import annotations
@@ -36,10 +38,23 @@ WHOLE = {"value": 1_200, "anything": 2_500}
 """The most pairs of pattern and deleted values for which one program covers the whole table."""
 NEIGHBOURHOOD = 2_000
 """The approximate number of pairs in the program of a neighbourhood."""
-# Limits in programs and nodes of branch and bound, not in seconds, so that a result does not depend on the machine.
+LEAST_PATTERNS = 8
+"""The fewest patterns of a neighbourhood."""
+# Limits in programs, nodes of branch and bound and comparisons, not in seconds, so that a result does not depend on the
+# machine.
 MOST_PROGRAMS, MOST_NODES, MOST_NODES_EACH = 60, 1_000, 300
+SEARCH_SECONDS = 20.0
+"""The most seconds of a search, on a slow core: of each program, or of the search pattern by pattern."""
+ENTRIES_A_SECOND = 100_000
+"""Entries of a program, times nodes of its search, in a second."""
+COMPARISONS_A_SECOND = 20_000_000
+"""Comparisons of two patterns for a set of values in a second."""
+FRUITLESS_STARTS = 4
+"""Starts for each pattern after which the search pattern by pattern ends if none saves anything."""
 MOST_SETS = 4_096
 """Sets of deleted values that are tried, the cheapest first, and the one of all values that may be deleted."""
+NEAREST = 64
+"""The records among which the cheapest values are sought that a pattern with too many sets would lose alone."""
 DONORS = 2
 """Patterns without need that may fill up a class, of those that could the most frequent ones."""
 WORTHWHILE = 0.005
@@ -79,19 +94,21 @@ def suppress_locally(
     order: Integers,
     *,
     missing: MissingMeaning = "value",
+    search_seconds: float = SEARCH_SECONDS,
     report: Callable[[int, int], None] = lambda done, total: None,
 ) -> SuppressedCells:
     """Find the fewest cells to delete, by weight.
 
     ``codes`` (n, d) are the values of n >= k records, ``MISSING`` for none; ``costs`` (d,) above 0 are the weights of a
     value of each column, infinite for one that is never deleted. ``order`` (n,), a permutation, ranks records: of equal
-    ones the first lose their values. ``report`` is called with how many patterns have been improved. Raises
-    UnreachableClassSize.
+    ones the first lose their values. The search of each block of patterns ends after the steps that a slow core takes in
+    about ``search_seconds``, with the best choice found so far. ``report`` is called with how much of the search is
+    done, of how much. Raises UnreachableClassSize.
     """
     distinct = distinct_rows(codes.T, len(codes))
     table = _PatternTable(codes[distinct.first], distinct.counts, k, costs, missing)
     table.require_reachable()
-    plan, proven = _find_plan(table, report)
+    plan, proven = _find_plan(table, search_seconds, report)
     cells = _cells_of_plan(table, plan, distinct.combination_of, order)
     return SuppressedCells(cells, table.plan_cost(plan), proven, _count_exposed_records(codes, cells, k))
 
@@ -248,8 +265,11 @@ def _number_equal_rows(rows: Integers, others: Integers) -> tuple[tuple[Integers
     return (ours, theirs), groups
 
 
-def _find_plan(table: _PatternTable, report: Callable[[int, int], None]) -> tuple[_SuppressionPlan, bool]:
-    """Find a plan of low weight, and return it and whether it is proven to be best."""
+def _find_plan(
+    table: _PatternTable, seconds: float, report: Callable[[int, int], None]
+) -> tuple[_SuppressionPlan, bool]:
+    """Find a plan of low weight, each search within these seconds, and return it and whether it is proven to be best."""
+    steps = int(seconds * ENTRIES_A_SECOND)
     needy = np.flatnonzero(table.is_needy)
     if not len(needy):
         return _SuppressionPlan.from_rows([(p, 0, int(c)) for p, c in enumerate(table.counts)]), True
@@ -260,8 +280,10 @@ def _find_plan(table: _PatternTable, report: Callable[[int, int], None]) -> tupl
     plan = _plan_each_alone(table, needy, alone) if alone is not None else _plan_greedily(table)
     whole = _ProgramChoices.from_all_sets(table, needy, alone)
     if whole is not None:
-        return _solve_program(table, plan, whole, MOST_NODES_EACH)[:2]
-    budget, programs = MOST_NODES, 0
+        return _solve_program(table, plan, whole, MOST_NODES_EACH, steps)[:2]
+    if alone is not None and LEAST_PATTERNS * len(_affordable_sets(table, alone)) > 2 * NEIGHBOURHOOD:
+        return _PatternSearch(table, plan, needy).improve(int(seconds * COMPARISONS_A_SECOND), report), False
+    budget, programs, passes = MOST_NODES, 0, 0
     while True:
         before = table.plan_cost(plan)
         done: set[int] = set()
@@ -271,14 +293,20 @@ def _find_plan(table: _PatternTable, report: Callable[[int, int], None]) -> tupl
             near = _nearest_needy_patterns(table, needy, seed, alone)
             done.update(near.tolist())
             plan, _, nodes = _solve_program(
-                table, plan, _ProgramChoices.from_neighbourhood(table, plan, near, alone), min(budget, MOST_NODES_EACH)
+                table,
+                plan,
+                _ProgramChoices.from_neighbourhood(table, plan, near, alone),
+                min(budget, MOST_NODES_EACH),
+                steps,
             )
             budget, programs = budget - nodes, programs + 1
-            report(len(done), len(needy))
+            # Two passes are usual; a later one reports the end rather than a new beginning.
+            report(min(passes * len(needy) + len(done), 2 * len(needy)), 2 * len(needy))
             if budget <= 0 or programs >= MOST_PROGRAMS:
                 return plan, False
         if table.plan_cost(plan) >= (1 - WORTHWHILE) * before - TOLERANCE:
             return plan, False
+        passes += 1
 
 
 def _cheapest_sets_alone(table: _PatternTable, needy: Integers) -> Integers:
@@ -292,7 +320,40 @@ def _cheapest_sets_alone(table: _PatternTable, needy: Integers) -> Integers:
         shown = table.remaining_values(needy[some], np.full(len(some), deleted))
         enough = some[table.count_alike(shown, table.patterns, table.counts) >= table.k]
         found[enough], pending[enough] = deleted, False
+    if len(table.deletion_sets) >= MOST_SETS:
+        # Without this, a few records could lose all their values only because the sets between were not tried.
+        for place in np.flatnonzero(found == table.deletion_sets[-1]).tolist():
+            found[place] = _cheap_set_alone(table, int(needy[place]))
     return found
+
+
+def _cheap_set_alone(table: _PatternTable, pattern: int) -> int:
+    """Return a cheap set of values without which k records match a pattern, built up from the nearest records."""
+    own = table.patterns[pattern]
+    differs = (table.patterns != own) & (table.patterns != MISSING) & (own != MISSING)
+    weights = differs @ np.where(np.isfinite(table.costs), table.costs, 0.0)
+    reachable = np.flatnonzero(~differs[:, ~np.isfinite(table.costs)].any(axis=1))
+    near = reachable[np.argsort(weights[reachable], kind="stable")][:NEAREST]
+    sets, counts = differs[near], table.counts[near]
+    costs = np.where(np.isfinite(table.costs), table.costs, 0.0)
+    # From each record as the first to match, the next one is that which adds least.
+    lost = sets.copy()
+    for _ in range(len(near)):
+        extra = (sets[None] & ~lost[:, None]) @ costs
+        short = (extra == 0) @ counts < table.k
+        if not short.any():
+            break
+        extra[extra == 0] = np.inf
+        added = np.argmin(extra, axis=1)
+        possible = short & np.isfinite(extra.min(axis=1))
+        lost[possible] |= sets[added[possible]]
+        if not possible.any():
+            break
+    enough = np.flatnonzero(((sets[None] & ~lost[:, None]).sum(axis=2) == 0) @ counts >= table.k)
+    if not len(enough):
+        return table.deletion_sets[-1]
+    best = lost[enough[np.argmin(lost[enough] @ costs)]]
+    return sum(1 << column for column in np.flatnonzero(best).tolist())
 
 
 def _plan_each_alone(table: _PatternTable, needy: Integers, alone: Integers) -> _SuppressionPlan:
@@ -380,7 +441,7 @@ def _nearest_needy_patterns(table: _PatternTable, needy: Integers, seed: int, al
     near = needy[np.argsort(distance, kind="stable")]
     each = _small_sets(table) if alone is None else _affordable_sets(table, alone)
     # As many patterns as give a program of about NEIGHBOURHOOD pairs.
-    return np.sort(near[: max(8, NEIGHBOURHOOD // max(len(each), 1))])
+    return np.sort(near[: max(LEAST_PATTERNS, NEIGHBOURHOOD // max(len(each), 1))])
 
 
 def _small_sets(table: _PatternTable) -> list[int]:
@@ -392,6 +453,102 @@ def _affordable_sets(table: _PatternTable, alone: Integers) -> list[int]:
     """Return the sets that cost no more than the most that any record would lose alone."""
     most = max(table._set_cost(one) for one in np.unique(alone).tolist())
     return [one for one in table.deletion_sets if table._set_cost(one) <= most + TOLERANCE]
+
+
+class _PatternSearch:
+    """Search for a plan row by row, where a missing value matches anything.
+
+    A row loses the cheapest set of values with which it and all rows that rely on it keep k matches. Then some rows
+    that are alike lose what they would have to lose alone, and take their turns in another order; what saves nothing is
+    undone.
+    """
+
+    def __init__(self, table: _PatternTable, plan: _SuppressionPlan, needy: Integers) -> None:
+        self.table, self.pattern, self.number = table, plan.pattern, plan.number
+        self.alone = plan.deleted
+        self.deleted = plan.deleted.copy()
+        self.patterns = table.patterns[plan.pattern]
+        self.shown = table.remaining_values(self.pattern, self.deleted)
+        self.matches = match_counts(self.shown, self.shown, self.number)
+        self.needy = np.flatnonzero(np.isin(plan.pattern, needy))
+        self.sets = np.array(table.deletion_sets[:-1], dtype=np.int64)
+        self.costs = np.array([table._set_cost(one) for one in self.sets.tolist()])
+        self.compared = 0
+
+    @property
+    def cost(self) -> float:
+        return float(self.table.deletion_weights(self.pattern, self.deleted) @ self.number)
+
+    def improve(self, comparisons: int, report: Callable[[int, int], None]) -> _SuppressionPlan:
+        """Search until so many comparisons of patterns are spent, or many starts save nothing; return the best plan."""
+        # A fixed stream of its own: a result depends on the patterns alone.
+        rng = np.random.default_rng(0)
+        self.take_turns(self.needy, comparisons, report)
+        best, kept, fruitless = self.cost, self.deleted.copy(), 0
+        while self.compared < comparisons and fruitless < FRUITLESS_STARTS * len(self.needy):
+            seed = rng.choice(self.needy)
+            distance = np.sum(self.patterns[self.needy] != self.patterns[seed], axis=1)
+            some = self.needy[np.argsort(distance, kind="stable")][:LEAST_PATTERNS]
+            for row in some.tolist():
+                before = int(self.deleted[row])
+                self.set_deleted(row, int(self.alone[row]))
+                # Another row may rely on a value that this one then shows.
+                if (self.matches < self.table.k).any():
+                    self.set_deleted(row, before)
+            self.take_turns(rng.permutation(some), comparisons, report)
+            fruitless = 0 if self.cost < best - TOLERANCE else fruitless + 1
+            if self.cost <= best + TOLERANCE:
+                best, kept = self.cost, self.deleted.copy()
+            else:
+                for row in np.flatnonzero(self.deleted != kept).tolist():
+                    self.set_deleted(row, int(kept[row]))
+        return _SuppressionPlan(self.pattern, kept, self.number)
+
+    def take_turns(self, rows: Integers, comparisons: int, report: Callable[[int, int], None]) -> None:
+        """Let each of the rows lose the least it can, while comparisons are left."""
+        for row in rows.tolist():
+            if self.compared >= comparisons:
+                return
+            self.lose_least(row)
+            report(min(100 * self.compared // comparisons, 100), 100)
+
+    def differences(self, row: int) -> Integers:
+        """Return the columns in which a row, with all its values, differs from each row as it is shown, as bits, (r,)."""
+        own = self.patterns[row]
+        differs = (self.shown != own) & (self.shown != MISSING) & (own != MISSING)
+        return np.asarray(differs @ (1 << np.arange(len(own))))
+
+    def lose_least(self, row: int) -> None:
+        """Let a row lose the cheapest set with which it and the rows that rely on it keep k matches."""
+        differences = self.differences(row)
+        others = np.arange(len(differences)) != row
+        matched = (differences & ~self.deleted[row]) == 0
+        reliant = matched & others & (self.matches - self.number[row] < self.table.k)
+        required = int(np.bitwise_or.reduce(differences[reliant], initial=0))
+        current = self.table._set_cost(int(self.deleted[row]))
+        possible = self.sets[(self.costs < current - TOLERANCE) & ((self.sets & required) == required)]
+        # The row itself is among those that match it, whatever it loses.
+        differences[row] = 0
+        for first in range(0, len(possible), 64):
+            some = possible[first : first + 64]
+            self.compared += len(some) * len(differences)
+            enough = ((differences[None] & ~some[:, None]) == 0) @ self.number >= self.table.k
+            if enough.any():
+                self.set_deleted(row, int(some[np.argmax(enough)]))
+                return
+        self.compared += len(differences)
+
+    def set_deleted(self, row: int, deleted: int) -> None:
+        """Let a row lose these values, and count all matches again."""
+        differences = self.differences(row)
+        before, after = ((differences & ~one) == 0 for one in (int(self.deleted[row]), deleted))
+        before[row] = after[row] = False
+        change = after.astype(np.int64) - before
+        self.matches += change * self.number[row]
+        self.matches[row] += int(change @ self.number)
+        self.deleted[row] = deleted
+        self.shown[row] = self.table.remaining_values(self.pattern[[row]], np.array([deleted]))[0]
+        self.compared += len(differences)
 
 
 @dataclass(frozen=True, eq=False)
@@ -486,15 +643,21 @@ def _helping_patterns(table: _PatternTable, plan: _SuppressionPlan, near: Intege
 
 
 def _solve_program(
-    table: _PatternTable, plan: _SuppressionPlan, choices: _ProgramChoices, nodes: int
+    table: _PatternTable, plan: _SuppressionPlan, choices: _ProgramChoices, nodes: int, steps: int
 ) -> tuple[_SuppressionPlan, bool, int]:
-    """Solve the program of some choices; return the better plan, whether it is optimal, and the nodes searched."""
+    """Solve the program of some choices; return the better plan, whether it is optimal, and the nodes searched.
+
+    The search ends after ``nodes``, or as many as make ``steps``. A program of which not even one node fits is left.
+    """
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
 
     free = np.isin(plan.pattern, choices.pattern)
     fixed = plan.select_rows(~free)
     program = _IntegerProgram.from_choices(table, choices, fixed, plan.select_rows(free))
+    entries = sum(map(len, program.entries))
+    if entries > steps:
+        return plan, False, 1
     matrix = csr_array(
         (np.concatenate(program.entries), (np.concatenate(program.rows), np.concatenate(program.columns))),
         shape=(len(program.low), len(program.upper)),
@@ -506,7 +669,7 @@ def _solve_program(
         constraints=LinearConstraint(matrix, np.array(program.low), np.array(program.high)),
         integrality=np.ones(len(cost)),
         bounds=Bounds(program.lower, program.upper),
-        options={"node_limit": nodes, "mip_rel_gap": 0.0},
+        options={"node_limit": min(nodes, steps // max(1, entries)), "mip_rel_gap": 0.0},
     )
     searched = int(getattr(found, "mip_node_count", 0) or 0) + 1
     if found.x is None:

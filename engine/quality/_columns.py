@@ -23,7 +23,6 @@ from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
-from ..methods.drafting import Case
 from ..methods.levers import COARSENING
 from ..methods.outputs import Label, Limit, Output, QualityOutput
 from ..methods.results import Estimate, Measure
@@ -37,11 +36,6 @@ EntropyEstimate = Literal["plug_in", "nearest_neighbour"]
 SAMPLE_SIZE = 10_000
 ColumnScore = Callable[[str, Floats, Floats], Sequence[float | ValueWithInterval]]
 Divisor = Literal["original", "released"]
-
-
-def numerical_quasi_identifiers(case: Case) -> list[str]:
-    """Return the numerical quasi-identifiers of a drafted anonymisation; none for any other plan."""
-    return [name for name in case.known if case.want == "anonymisation" and case.table[name].variable.kind in NUMBERS]
 
 
 def plug_in_entropy(values: NDArray[np.generic]) -> float:

@@ -5,27 +5,14 @@ lost.
 from __future__ import annotations
 
 from ..data.microdata import Microdata
-from ..methods.drafting import Case, Offer, OfferedLimit, drafts
 from ..methods.outputs import Limit
 from ..methods.registry import measure_method
 from ..methods.results import Measure
 from ..methods.rows import average_with_intervals
 from ..methods.run import Run
-from ._columns import InformationSpec, information_outputs, measure_information_kept, numerical_quasi_identifiers
+from ._columns import InformationSpec, information_outputs, measure_information_kept
 
 LIMIT = Limit(0.80, "Lighthouse")
-
-
-def _draft_offer(case: Case) -> Offer | None:
-    """Return the offer for anonymised numbers: how much of their information is kept; None without such numbers."""
-    numbers = numerical_quasi_identifiers(case)
-    if not numbers:
-        return None
-    return Offer(
-        "how much information of the numbers is kept",
-        {"variables": numbers},
-        limits=(OfferedLimit("minimum_nmi", "min", LIMIT.least, LIMIT.source),),
-    )
 
 
 @measure_method(
@@ -35,7 +22,6 @@ def _draft_offer(case: Case) -> Offer | None:
     combine=average_with_intervals,
     outputs=information_outputs("original", "nmi v1", str(LIMIT), LIMIT),
 )
-@drafts(_draft_offer)
 def nmi_v1(confidential: Microdata, released: Microdata, spec: InformationSpec, run: Run) -> Measure:
     """Measure how much information of each numerical column is kept, and the smallest."""
     return measure_information_kept(confidential, released, spec, run, "original")

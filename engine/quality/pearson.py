@@ -11,13 +11,12 @@ from ..data.arrays import Floats
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..errors import NotComputable
-from ..methods.drafting import Case, Offer, OfferedLimit, drafts
 from ..methods.levers import COARSENING
 from ..methods.outputs import Label, Limit, Output, QualityOutput
 from ..methods.registry import measure_method
 from ..methods.results import Measure
 from ..methods.run import Run
-from ._columns import ColumnsSpec, measure_columns, numerical_quasi_identifiers
+from ._columns import ColumnsSpec, measure_columns
 
 LIMIT = Limit(0.90, "Lighthouse")
 
@@ -39,18 +38,6 @@ def _standardise(values: Floats) -> Floats:
     shifted = (values - values[0]) / np.ptp(values)
     centred = shifted - shifted.mean()
     return np.asarray(centred / np.sqrt(np.mean(centred**2)))
-
-
-def _draft_offer(case: Case) -> Offer | None:
-    """Offer the measure for anonymised numbers; None without such numbers."""
-    numbers = numerical_quasi_identifiers(case)
-    if not numbers:
-        return None
-    return Offer(
-        "whether released numbers rise and fall with the original ones",
-        {"variables": numbers},
-        limits=(OfferedLimit("minimum_rho", "min", LIMIT.least, LIMIT.source),),
-    )
 
 
 @measure_method(
@@ -90,7 +77,6 @@ def _draft_offer(case: Case) -> Offer | None:
         ),
     ),
 )
-@drafts(_draft_offer)
 def pearson(confidential: Microdata, released: Microdata, spec: ColumnsSpec, run: Run) -> Measure:
     """Measure the correlation of original and released values of each numerical column, and the smallest."""
     chosen = spec.for_release(confidential.schema, ())

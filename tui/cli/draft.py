@@ -114,7 +114,7 @@ def draft(
         raise BadInput("--epsilon", "it is of tables with noise; add --tables, or leave it out")
     form = {key: value for key, value in rest.items() if value not in (None, ())}
     form |= {"missing": list(form["missing"])} if "missing" in form else {}
-    roles = RoleAssignment(*(tuple(_split_names(given)) for given in (known, sensitive, leave_out)))
+    roles = RoleAssignment(*(tuple(split_names(given)) for given in (known, sensitive, leave_out)))
     found = _draft_recipe(source, directory, form, DraftRequest(**asked), roles)
     if recipe_file is None:
         echo(found.toml, nl=False)
@@ -153,7 +153,7 @@ def _draft_recipe(
     return call_in_process(draft_project, chosen, names[source], wanted, roles, what=what, seconds=READ_SECONDS)
 
 
-def _split_names(given: Sequence[str]) -> Iterator[str]:
+def split_names(given: Sequence[str]) -> Iterator[str]:
     """Split the names of a repeatable option: commas separate them, quotes enclose one that has a comma."""
     for names in csv.reader(given, skipinitialspace=True):
         yield from (name.strip() for name in names if name.strip())

@@ -272,12 +272,35 @@ def run(
 
 
 @sfumato.command()
-@RECIPE
-@click.option("--original", required=True, metavar="FILE", help="The confidential file.")
+@click.argument("recipe", required=False, default="", shell_complete=completing.complete_recipes)
+@click.option("--original", metavar="FILE", help="The confidential file; without it, what one released file shows.")
 @click.option(
     "--released", required=True, multiple=True, metavar="FILE...", help="A released file, or 'syn*.csv'. Repeatable."
 )
 @click.argument("more", nargs=-1, metavar="")
+@click.option(
+    "--known",
+    multiple=True,
+    metavar="NAMES",
+    help="Without --original: what an intruder may know (default: RECIPE's). Commas between names; repeatable.",
+)
+@click.option(
+    "--sensitive",
+    multiple=True,
+    metavar="NAMES",
+    help="Without --original: what must not be learnt (default: RECIPE's). Commas between names; repeatable.",
+)
+@click.option("-k", type=click.IntRange(2), help="Without --original: fewest records in a class.")
+@click.option(
+    "-l",
+    type=click.FloatRange(1, min_open=True),
+    help="Without --original: fewest different sensitive values in a class.",
+)
+@click.option(
+    "-t",
+    type=click.FloatRange(0, 1, min_open=True),
+    help="Without --original: largest distance of a class from the whole table.",
+)
 @WORKSPACE
 @JOBS
 @add_computing_options
@@ -286,9 +309,14 @@ def run(
 @QUIET
 def evaluate(
     recipe: str,
-    original: str,
+    original: str | None,
     released: tuple[str, ...],
     more: tuple[str, ...],
+    known: tuple[str, ...],
+    sensitive: tuple[str, ...],
+    k: int | None,
+    l: float | None,  # noqa: E741
+    t: float | None,
     directory: Path | None,
     jobs: int,
     settings: tuple[str, ...],
@@ -300,6 +328,8 @@ def evaluate(
 
     The measures and thresholds are those of RECIPE.
 
+    Without --original, it shows what one anonymised file shows by itself: k, l and t of its classes, and suppressed cells and records apart. RECIPE or --known and --sensitive name the variables. Nothing is stored.
+
     Record i of a file is record i of the original, unless [release] of RECIPE names a link or says order = "shuffled".
     A pattern stands for its files in the order of their numbers, so that syn2.csv is before syn10.csv; files after --released FILE count too.
     There it also says whose values are intervals or groups (generalised) and whose are class means (micro_aggregated).
@@ -309,10 +339,43 @@ def evaluate(
     from sfumato.workspace.service.prepare import prepare_evaluation
 
     check_writable(json_file)
+    if original is None:
+        sys.exit(_show_released_file(recipe, released, more, (known, sensitive), (k, l, t), settings, json_file, quiet))
+    if known or sensitive or (k, l, t) != (None, None, None):
+        raise click.UsageError(
+            "--known, --sensitive, -k, -l and -t are of one file without --original; RECIPE names them here"
+        )
+    if not recipe:
+        raise click.UsageError("Missing argument 'RECIPE': it names the measures")
     key = workspace_key(directory)
     files = expand_file_patterns((*released, *more), "--released")
     prepared = prepare_evaluation(find_recipe(recipe), original, files, settings, key=key)
     sys.exit(_enter_and_run(prepared, directory, jobs, json_file, key=key, quiet=quiet))
+
+
+def _show_released_file(
+    recipe: str,
+    released: Sequence[str],
+    more: Sequence[str],
+    names: tuple[Sequence[str], Sequence[str]],
+    limits: tuple[int | None, float | None, float | None],
+    settings: Sequence[str],
+    json_file: str | None,
+    quiet: bool,
+) -> int:
+    """Show what one released file shows by itself; return the exit status."""
+    from .constraints import is_recipe
+    from .draft import split_names
+    from .released_file import show_released_file
+
+    if len(released) + len(more) > 1 or (recipe and not is_recipe(recipe)):
+        raise click.UsageError(
+            "without --original it is about one file; name one --released FILE, and a recipe or none"
+        )
+    if settings:
+        raise click.UsageError("--set changes a run of RECIPE; leave it out, or name --original")
+    known, sensitive = (tuple(split_names(given)) for given in names)
+    return show_released_file(released[0], recipe, known, sensitive, limits, json_file, quiet=quiet)
 
 
 @sfumato.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import combinations, product
@@ -189,6 +190,90 @@ def test_columns_are_spared_by_weight_and_altogether() -> None:
     with pytest.raises(UnreachableClassSize) as refused:
         suppress_locally(np.array([[0, 1], [0, 2], [1, 1]]), 2, np.array([math.inf, 1.0]), np.arange(3))
     assert refused.value.records == 1
+
+
+def nearly_all_unique(n: int, keys: int = 13) -> Integers:
+    """Records with up to six values of each key, and a tenth of the cells missing."""
+    rng = np.random.default_rng(9)
+    codes = rng.integers(0, rng.integers(2, 7, keys), (n, keys))
+    codes[rng.random(codes.shape) < 0.1] = -1
+    return np.asarray(codes.astype(np.int64))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [2, 3])
+def test_many_keys_with_nearly_all_records_unique_end_in_bounded_steps(k: int) -> None:
+    codes = nearly_all_unique(150)
+    done: list[tuple[int, int]] = []
+    began = time.process_time()
+    found = suppress_locally(
+        codes,
+        k,
+        np.ones(13),
+        np.arange(150),
+        missing="anything",
+        report=lambda some, total: done.append((some, total)),
+    )
+    assert time.process_time() - began < 60
+    assert violations(shown(codes, found.cells), k, "anything") == 0
+    assert not found.is_proven
+    assert not (found.cells.sum(axis=1) == (codes != -1).sum(axis=1)).any(), "no record loses all its values"
+    assert done == sorted(done)
+    shuffled = np.random.default_rng(2).permutation(150)
+    again = suppress_locally(codes[shuffled], k, np.ones(13), shuffled, missing="anything")
+    assert np.array_equal(again.cells, found.cells[shuffled])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [1e-6, 0.05, 1.0])
+def test_a_short_search_leaves_no_violation_and_deletes_no_less_than_a_long_one(seconds: float) -> None:
+    codes = nearly_all_unique(60)
+    short, long = (
+        suppress_locally(codes, 3, np.ones(13), np.arange(60), missing="anything", search_seconds=most)
+        for most in (seconds, 20.0)
+    )
+    assert violations(shown(codes, short.cells), 3, "anything") == 0
+    assert not short.is_proven
+    assert short.cost >= long.cost
+
+
+@pytest.mark.parametrize("missing", ["value", "anything"])
+def test_a_program_that_does_not_fit_the_limit_leaves_a_plan_without_proof(missing: MissingMeaning) -> None:
+    codes = random_table(3, 30)
+    found = suppress_locally(codes, 3, np.ones(4), np.arange(30), missing=missing, search_seconds=1e-6)
+    assert violations(shown(codes, found.cells), 3, missing) == 0
+    assert not found.is_proven
+    proven = suppress_locally(codes, 3, np.ones(4), np.arange(30), missing=missing)
+    assert proven.is_proven
+    assert proven.cost <= found.cost
+
+
+@pytest.mark.slow
+@seed(3)
+@settings(max_examples=80, deadline=None)
+@given(tables(), st.integers(2, 3), st.lists(st.sampled_from([1.0, 2.5]), min_size=3, max_size=3))
+def test_the_search_row_by_row_never_leaves_a_violation_and_comes_near(
+    rows: list[Row], k: int, costs: list[float]
+) -> None:
+    codes, k, weights = np.array(rows, dtype=np.int64), min(k, len(rows)), costs[: len(rows[0])]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(local_suppression, "WHOLE", {"value": 0, "anything": 0})
+        patch.setattr(local_suppression, "NEIGHBOURHOOD", 0)
+        found = suppress_locally(codes, k, np.array(weights), np.arange(len(rows)), missing="anything")
+    assert violations(shown(codes, found.cells), k, "anything") == 0
+    best = fewest(rows, k, weights, "anything")
+    assert best <= found.cost + 1e-9
+    assert found.cost <= 1.5 * best + 1e-9
+
+
+@pytest.mark.slow
+def test_what_a_record_would_lose_alone_is_found_beyond_the_sets_that_are_tried() -> None:
+    """Fourteen keys: two records differ in 8 of them, and the sets that are tried have 6 columns at most."""
+    codes = np.zeros((2, 14), dtype=np.int64)
+    codes[1, :8] = 1
+    found = suppress_locally(codes, 2, np.ones(14), np.arange(2), missing="anything")
+    assert found.cells[:, :8].sum() == found.cost
+    assert found.cost == 8, "one of the two loses each value that differs"
 
 
 def test_matches_are_those_of_each_pair() -> None:

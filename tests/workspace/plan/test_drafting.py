@@ -17,7 +17,7 @@ from pyreadstat import write_sav
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.tasks import execute_run
+from sfumato.engine.execution.tasks import anonymise_data, execute_run
 from sfumato.engine.methods.drafting import Case, DeclinedOffer, Offer, OfferedLimit, request_offer, suggest_radius
 from sfumato.engine.methods.privacy import PrivacyAccount
 from sfumato.engine.methods.registry import registry
@@ -557,3 +557,34 @@ def test_a_drafted_text_reads_as_its_plan() -> None:
     plan = make_drafted_plan(table, profile_table(data), DraftRequest())
     assert isinstance(plan, DraftedPlan)
     assert tomllib.loads(write_drafted_plan(write_plan(table), plan)) == plan.table
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wanted", [DraftRequest("anonymisation", k=3), DraftRequest("anonymisation", k=3, p=2)])
+def test_an_anonymisation_shows_levels_and_intervals_that_hold_the_own_value(wanted: DraftRequest) -> None:
+    """A mean of the codes of sex would be 0.333: nobody's sex."""
+    variables = {
+        "sex": {"kind": "binary", "role": "quasi_identifier"},
+        "age": {"kind": "count", "role": "quasi_identifier"},
+        "illness": {"kind": "categorical", "role": "sensitive"},
+    }
+    rng = np.random.default_rng(3)
+    rows = pd.DataFrame(
+        {
+            "sex": rng.choice(["female", "male"], 120),
+            "age": rng.integers(18, 90, 120),
+            "illness": rng.choice(["flu", "none", "cold"], 120),
+        }
+    )
+    table = {"data": {"file": "people.csv"}, "variables": variables}
+    schema = Recipe.from_table(table).schema
+    data = conform_to_schema(rows, schema)
+    drafted = draft(table, data, wanted)
+    assert {step["output"] for step in drafted["anonymisation"]} == {"generalised"}
+    shown = anonymise_data(Recipe.from_table(drafted), data, key=PUBLIC).data.frame
+    sexes = shown["sex"].astype("str")
+    assert set(sexes) <= {"female", "male", "*"}
+    assert ((sexes == "*") | (sexes == rows["sex"])).all()
+    for own, label in zip(rows["age"], shown["age"].astype("str"), strict=True):
+        low, _, high = label.strip("[]").partition(", ")
+        assert float(low) <= own <= float(high or low)

@@ -1,0 +1,87 @@
+"""``sfumato evaluate --released FILE`` without the confidential file: numbers, exit status, what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROWS = ["<50,male,81***,hiv", "<50,male,81***,flu", ">=50,*,81***,flu", ">=50,*,81***,flu", "*,*,*,hiv"]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "already.csv"
+    path.write_text("\n".join(["age,sex,zip,disease", *ROWS, *ROWS]) + "\n", "utf-8")
+    return str(path)
+
+
+KNOWN = ("--known", "age,sex,zip")
+
+
+@pytest.mark.slow
+def test_suppressed_records_are_counted_apart_and_limits_decide(
+    file: str, sfumato: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sfumato("evaluate", "--released", file, *KNOWN, "--sensitive", "disease", "-k", "4", "--json", "-") == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert (found["records"], found["suppressed_records"], found["k"], found["classes"]) == (10, 2, 4, 2)
+    assert found["suppressed_cells"] == 3 * 2 + 4
+    assert found["sensitive"][0]["l_distinct"] == 1
+    assert [one["status"] for one in found["verdicts"]] == ["met"]
+    assert "synthetic" in found["not_shown"]
+    assert sfumato("evaluate", "--released", file, *KNOWN, "--sensitive", "disease", "-l", "2") == 1
+    text = " ".join(capsys.readouterr().out.split())
+    assert "2 records have all known cells suppressed and are in no class" in text
+    assert "not met" in text
+    assert "do not say that the file is safe" in text
+
+
+@pytest.mark.slow
+def test_columns_that_are_not_named_are_said(
+    file: str, sfumato: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sfumato("evaluate", "--released", file, "--known", "age") == 0
+    assert "Not looked at: sex, zip, disease." in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_recipe_names_the_variables_by_role(
+    file: str, tmp_path: Path, sfumato: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = tmp_path / "roles.toml"
+    recipe.write_text(
+        '[data]\nfile = "already.csv"\n[variables]\nage = { kind = "categorical", role = "quasi_identifier" }\n'
+        'disease = { kind = "categorical", role = "sensitive" }\n',
+        "utf-8",
+    )
+    assert sfumato("evaluate", str(recipe), "--released", file, "--json", "-") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in found["known"]] == ["age"]
+    assert [one["name"] for one in found["sensitive"]] == ["disease"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((), "name the variables that an intruder may know"),
+        (("--known", "agee"), 'did you mean "age"?'),
+        (("--known", "age", "-l", "2"), "l and t limit a sensitive variable"),
+        (("--known", "age", "--sensitive", "age"), "leave it out of one"),
+        (("--known", "age", "--released", "other.csv"), "it is about one file"),
+        (("--known", "age", "--set", "release.m=2"), "--set changes a run"),
+        (("--original", "other.csv", "-k", "3"), "without --original"),
+        (("--original", "other.csv"), "Missing argument 'RECIPE'"),
+    ],
+)
+def test_what_one_file_cannot_answer_is_refused(
+    given: tuple[str, ...], message: str, file: str, sfumato: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sfumato("evaluate", "--released", file, *given) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error

@@ -1,0 +1,168 @@
+"""What one anonymised file shows by itself, compared with limits, as tables, sentences and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sfumato.engine.partition.released_file import ReleasedFileAnonymity
+from sfumato.engine.wording import agreeing_word, count_noun
+
+from ..visible_text import replace_unprintable
+from .tables import DisplayCell, DisplayTable, table_from_titles
+
+UNSEEN = (
+    "One file cannot show whether values are synthetic or have noise, whom other files or knowledge would re-identify, "
+    "or which people were left out. A row counts as a person. These numbers do not say that the file is safe; compare "
+    "it with the confidential file: sfumato evaluate RECIPE --original FILE --released FILE"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AnonymityLimits:
+    """Limits of a file: least k and distinct values l, largest distance t; None where none was asked."""
+
+    k: int | None = None
+    l: float | None = None  # noqa: E741
+    t: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LimitVerdict:
+    """A measured value and its limit; ``value`` is None where it was not computed, which meets no limit."""
+
+    key: str
+    target: str
+    value: float | None
+    limit: float
+
+    @property
+    def is_met(self) -> bool:
+        """Return whether the value was computed and keeps to the limit."""
+        if self.value is None:
+            return False
+        return self.value <= self.limit if self.key == "t" else self.value >= self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedFileView:
+    """What one file shows, the limits that were asked of it, and its columns that were not looked at."""
+
+    file: str
+    found: ReleasedFileAnonymity
+    limits: AnonymityLimits
+    other_columns: tuple[str, ...] = ()
+
+    @property
+    def verdicts(self) -> tuple[LimitVerdict, ...]:
+        """Return a verdict for each limit, and of l and t for each sensitive variable."""
+        return tuple(self._iterate_verdicts())
+
+    def _iterate_verdicts(self) -> Iterator[LimitVerdict]:
+        if self.limits.k is not None:
+            yield LimitVerdict("k", "", self.found.k, self.limits.k)
+        if not self.found.sensitive:
+            for key, limit in (("l_distinct", self.limits.l), ("t", self.limits.t)):
+                if limit is not None:
+                    yield LimitVerdict(key, "", None, limit)
+        for one in self.found.sensitive:
+            if self.limits.l is not None:
+                yield LimitVerdict("l_distinct", one.name, one.l_distinct, self.limits.l)
+            if self.limits.t is not None:
+                yield LimitVerdict("t", one.name, one.t, self.limits.t)
+
+    @property
+    def are_limits_met(self) -> bool:
+        """Return whether every limit is met."""
+        return all(verdict.is_met for verdict in self.verdicts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all numbers and verdicts for JSON."""
+        return {
+            "disclosure": "internal",
+            "file": self.file,
+            **asdict(self.found),
+            "suppressed_cells": self.found.suppressed_cells,
+            "other_columns": list(self.other_columns),
+            "verdicts": [{**asdict(one), "status": "met" if one.is_met else _failure(one)} for one in self.verdicts],
+            "not_shown": UNSEEN,
+        }
+
+
+def _failure(verdict: LimitVerdict) -> str:
+    """Return why a limit is not met: the value, or that there is none."""
+    return "not computed" if verdict.value is None else "not met"
+
+
+def released_file_text(view: ReleasedFileView) -> str:
+    """Return what the file shows in sentences."""
+    found = view.found
+    lines = [f"{replace_unprintable(view.file)}: {count_noun(found.records, 'record')}"]
+    if found.k is None:
+        lines.append("Every record has all known cells suppressed: there is no class, and k is not computed.")
+    else:
+        lines.append(
+            f"Smallest class of records with the same known values: k = {found.k:,}, of "
+            f"{count_noun(found.classes, 'class')}."
+        )
+        lines.append(
+            f"{count_noun(found.unique_records, 'record')} {agreeing_word(found.unique_records, 'is', 'are')} alone in "
+            f"{agreeing_word(found.unique_records, 'its', 'their')} class."
+        )
+    out = found.suppressed_records
+    lines.append(
+        f"Suppressed: {count_noun(found.suppressed_cells, 'cell')} of the known variables. {count_noun(out, 'record')} "
+        f"{agreeing_word(out, 'has', 'have')} all known cells suppressed and {agreeing_word(out, 'is', 'are')} in no class."
+    )
+    if out:
+        lines.append("k, l and t say nothing of them: a person whose values no class has is among them.")
+    if not found.sensitive:
+        lines.append("l and t are not computed: no sensitive variable is named, or no record is in a class.")
+    if view.other_columns:
+        named = ", ".join(map(replace_unprintable, view.other_columns))
+        lines.append(f"Not looked at: {named}. Whoever knows one of them may tell the records of a class apart.")
+    return "\n".join(lines)
+
+
+def known_columns_table(view: ReleasedFileView) -> DisplayTable:
+    """Return the known variables with their suppressed cells and generalised values."""
+    rows: list[list[DisplayCell | str]] = [
+        [
+            replace_unprintable(one.name),
+            f"{one.suppressed:,}",
+            f"{one.values:,}",
+            f"{one.intervals:,}",
+            f"{one.masked:,}",
+        ]
+        for one in view.found.known
+    ]
+    return table_from_titles(
+        ("known variable", "suppressed", "values", "of them intervals", "of them with *"), rows, right=(1, 2, 3, 4)
+    )
+
+
+def sensitive_columns_table(view: ReleasedFileView) -> DisplayTable:
+    """Return the diversity of each sensitive variable in its worst class."""
+    rows: list[list[DisplayCell | str]] = [
+        [replace_unprintable(one.name), f"{one.l_distinct:,}", f"{one.l_entropy:.3g}", f"{one.t:.3g}"]
+        for one in view.found.sensitive
+    ]
+    return table_from_titles(
+        ("sensitive variable", "distinct l", "entropy l", "distance t"), rows, right=(1, 2, 3), title="Worst class"
+    )
+
+
+def limits_table(view: ReleasedFileView) -> DisplayTable:
+    """Return the limits and whether each is met."""
+    rows: list[list[DisplayCell | str]] = [
+        [
+            DisplayCell("met", "pass") if one.is_met else DisplayCell(_failure(one), "fail"),
+            one.key,
+            replace_unprintable(one.target),
+            "" if one.value is None else f"{one.value:.4g}",
+            f"{'at most' if one.key == 't' else 'at least'} {one.limit:g}",
+        ]
+        for one in view.verdicts
+    ]
+    return table_from_titles(("", "limit", "variable", "value", "asked"), rows, right=(3,))
