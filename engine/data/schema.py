@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from .date_forms import DateForm
 from .declaration import Param, Section, declared_params, field_texts, join_place
 from .intervals import SHARE, Range
 
+EPOCH = dt.date(1970, 1, 1)
 Origin = Literal["confidential", "synthetic", "anonymised"]
 """What a table is."""
 SURVEY_SETTING = "survey"
@@ -76,10 +78,28 @@ class MissingPolicy(StrEnum):
     KEEP = "keep"
 
 
+class DayBound(float):
+    """Bound of a date, in days since 1970."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_date(cls, day: dt.date) -> DayBound:
+        """Create the bound at a day."""
+        return cls((day - EPOCH).days)
+
+
 def _parse_bound(value: object) -> float | None:
-    """Return the bound as a number; None for an empty string. Raises ValueError."""
+    """Return the bound as a number, of a date in days since 1970; None for an empty string. Raises ValueError."""
     if value == "":
         return None
+    if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
+        return DayBound.from_date(value)
+    if isinstance(value, str):
+        try:
+            return DayBound.from_date(dt.date.fromisoformat(value))
+        except ValueError:
+            pass
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         raise ValueError(f"{value!r} is not a number; an empty string leaves an end open")
     return float(value)
@@ -103,7 +123,7 @@ class Variable(Section):
     name: name of the column
     kind: its measurement scale
     role: its role for an intruder
-    bounds: smallest and largest value allowed, both inclusive
+    bounds: smallest and largest value allowed, both inclusive; of dates the first and the last day, since 1970
     levels: levels, in the order of an ordinal variable
     labels: meanings of codes
     missing: codes that stand for a missing value
@@ -126,7 +146,7 @@ class Variable(Section):
     ] = Role.OTHER
     bounds: Annotated[
         tuple[float | None, float | None] | None,
-        Param("smallest and largest value allowed; an empty string leaves an end open", parse=_parse_bound),
+        Param("smallest and largest value or day allowed; an empty string leaves an end open", parse=_parse_bound),
     ] = None
     levels: Annotated[
         tuple[str, ...],
@@ -197,12 +217,25 @@ class Variable(Section):
         """Return the form in which its dates are written; None for ISO 8601 and for other variables."""
         return DateForm.parse(self.format) if self.format and self.kind is Kind.DATE else None
 
+    def _bound_as_written(self, end: float) -> str | float:
+        """Return a bound as the recipe writes it."""
+        return format_day(end) if self.kind is Kind.DATE else _whole_as_integer(end)
+
+    def format_bound(self, end: float) -> str:
+        """Return a bound as text: 120, 2019-07-31."""
+        return format_day(end) if self.kind is Kind.DATE else f"{end:g}"
+
     def to_table(self) -> dict[str, Any]:
         """Return the recipe's table, which ``from_table`` reads back to an equal variable."""
         table = Section.to_table(self)
         if self.bounds is not None:
-            table["bounds"] = ["" if end is None else _whole_as_integer(end) for end in self.bounds]
+            table["bounds"] = ["" if end is None else self._bound_as_written(end) for end in self.bounds]
         return table
+
+
+def format_day(days: float) -> str:
+    """Return the date of a number of days since 1970, as 2019-07-31."""
+    return (EPOCH + dt.timedelta(days=math.floor(days))).isoformat()
 
 
 def _whole_as_integer(number: float) -> int | float:
@@ -211,13 +244,19 @@ def _whole_as_integer(number: float) -> int | float:
 
 def _check_bounds(bounds: tuple[float | None, float | None], kind: Kind, place: str) -> None:
     """Raise BadInput where bounds do not suit the kind, or each other."""
-    if kind not in (Kind.COUNT, Kind.CONTINUOUS):
-        raise BadInput(place, f"only count and continuous variables have bounds, this one is {kind}")
+    if kind not in (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE):
+        raise BadInput(place, f"only counts, continuous variables and dates have bounds, this one is {kind}")
+    days = [isinstance(end, DayBound) for end in bounds if end is not None]
+    if kind is Kind.DATE and not all(days):
+        raise BadInput(place, 'bounds of dates are written ["1900-01-01", "2019-07-31"]')
+    if kind is not Kind.DATE and any(days):
+        raise BadInput(place, f"a date is no bound of a variable that is {kind}; write numbers")
     if len(bounds) != 2:  # a list of another length is read as it stands
         raise BadInput(place, "must be two numbers, [smallest, largest]; an empty string leaves an end open")
     low, high = bounds
     if low is not None and high is not None and low > high:
-        raise BadInput(place, f"the smallest value allowed, {low:g}, is above the largest, {high:g}")
+        ends = (format_day(low), format_day(high)) if kind is Kind.DATE else (f"{low:g}", f"{high:g}")
+        raise BadInput(place, f"the smallest value allowed, {ends[0]}, is above the largest, {ends[1]}")
     if kind is Kind.COUNT and low is not None and low < 0:
         raise BadInput(place, f"a count cannot be {low:g}; start at 0")
 
