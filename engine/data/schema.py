@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from ..errors import BadInput, near_miss_hint
 from .conditions import RecordConstraint
-from .date_forms import DateForm
+from .date_forms import DateForm, is_program_format
 from .declaration import Param, Section, declared_params, field_texts, join_place
 from .intervals import SHARE, Range
 
@@ -130,7 +130,8 @@ class Variable(Section):
     title: short description
     design: part of a survey design that it describes
     may_be_missing: whether a value may be missing, even if none is in these data
-    format: form in which the file writes its dates (``date_forms``), and a released text file too; empty for ISO 8601
+    format: form in which the file writes its dates (``date_forms``), and a released text file too; empty for ISO 8601.
+        Or the format in which SPSS or Stata shows dates, times or months, which a release for the same program keeps
     """
 
     unwritten: ClassVar[tuple[str, ...]] = ("name",)
@@ -174,7 +175,8 @@ class Variable(Section):
         bool, Param("whether a value may be missing, in these data or not; a privacy account asks for it")
     ] = False
     format: Annotated[
-        str, Param("how its dates are written, if not 2019-07-31: dd.mm.yyyy, m/d/yyyy h:MM AM", parse=str)
+        str,
+        Param("how its dates are written, if not 2019-07-31: dd.mm.yyyy; SPSS's and Stata's TIME8, %tm", parse=str),
     ] = ""
 
     @property
@@ -215,7 +217,9 @@ class Variable(Section):
     @property
     def date_form(self) -> DateForm | None:
         """Return the form in which its dates are written; None for ISO 8601 and for other variables."""
-        return DateForm.parse(self.format) if self.format and self.kind is Kind.DATE else None
+        if not self.format or self.kind is not Kind.DATE or is_program_format(self.format):
+            return None
+        return DateForm.parse(self.format)
 
     def _bound_as_written(self, end: float) -> str | float:
         """Return a bound as the recipe writes it."""
@@ -263,6 +267,8 @@ def _check_bounds(bounds: tuple[float | None, float | None], kind: Kind, place: 
 
 def _check_format(text: str, kind: Kind, place: str) -> None:
     """Raise BadInput where a format is no form of a date, or the variable is no date."""
+    if is_program_format(text) and not kind.has_levels:
+        return
     if kind is not Kind.DATE:
         raise BadInput(place, f"only dates have one, this variable is {kind}; leave it out")
     try:

@@ -43,6 +43,8 @@ MAX_SIGN_LENGTH = 24
 MAX_SIGN_SHARE = 0.3
 """Largest share of the records with a value that signs among numbers may have."""
 SUPPRESSED = "*"
+PLAIN_FORMATS = ("", "SDATE10", "DATETIME20", "%td", "%tc")
+"""Formats of SPSS and Stata that a release has unless a variable says another."""
 DAY_AND_MONTH = (("day", "month", "year"), ("month", "day", "year"))
 """Orders of dates whose days and months may be mistaken for each other."""
 NO_VALUE = "no record has a value"
@@ -163,6 +165,8 @@ def _profile_column(name: str, values: pd.Series, about: ColumnDescription) -> C
     distinct = int(present.nunique())
     kind = _kind_from_labels(present, distinct, about) or _kind_from_values(present, distinct)
     variable = Variable(name, kind, labels=non_blank_labels(about.labels), missing=codes, title=about.title)
+    if about.format not in PLAIN_FORMATS and not kind.has_levels:
+        variable = replace(variable, format=about.format)
     having = len(present) if times is None else int(times[present.index].sum())
     missing = records - having
     if not distinct:
@@ -368,6 +372,8 @@ def _kind_from_values(present: pd.Series, distinct: int) -> Kind:
     """Guess the kind of a column from its values alone."""
     import pandas as pd
 
+    if pd.api.types.is_datetime64_any_dtype(present) and distinct >= 2:
+        return Kind.DATE
     if distinct <= 2:
         return Kind.BINARY
     if pd.api.types.is_numeric_dtype(present) and not pd.api.types.is_bool_dtype(present):
@@ -376,8 +382,6 @@ def _kind_from_values(present: pd.Series, distinct: int) -> Kind:
         if whole and distinct <= MAX_CODE_LEVELS and present.abs().max() < 100:
             return Kind.CATEGORICAL
         return Kind.COUNT if whole and present.min() >= 0 else Kind.CONTINUOUS
-    if pd.api.types.is_datetime64_any_dtype(present):
-        return Kind.DATE
     # 0101 and 20190731 would be read as dates of a compact ISO form; digits with leading zeros are codes
     if write_padded_digits(map(str, present)):
         return Kind.CATEGORICAL

@@ -97,6 +97,6 @@ def _table_from_bytes(content: bytes) -> RawTable:
 def _descriptions_from_json(said: Mapping[str, Mapping[str, Any]]) -> dict[str, ColumnDescription]:
     """Restore the descriptions of columns from their JSON objects."""
     return {
-        name: ColumnDescription(one["title"], one["labels"], tuple(one["missing"]), one["measure"])
+        name: ColumnDescription(one["title"], one["labels"], tuple(one["missing"]), one["measure"], one["format"])
         for name, one in said.items()
     }

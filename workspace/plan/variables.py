@@ -156,7 +156,7 @@ def change_kind(variable: Variable, kind: Kind) -> dict[str, Any]:
         table.pop("bounds", None)
     if not kind.has_levels:
         table.pop("levels", None)
-    if kind is not Kind.DATE:
+    if kind is not variable.kind:
         table.pop("format", None)
     Variable.from_table(variable.name, table, f"variables.{variable.name}")
     return table
