@@ -48,6 +48,7 @@ PLAIN_FORMATS = ("", "SDATE10", "DATETIME20", "%td", "%tc")
 DAY_AND_MONTH = (("day", "month", "year"), ("month", "day", "year"))
 """Orders of dates whose days and months may be mistaken for each other."""
 NO_VALUE = "no record has a value"
+OWN_DATE_QUESTION = "every record has a date of its own; if it names the record, --leave-out {name}"
 BIRTH_QUESTION = "full dates of birth single people out; --leave-out {name}, or --keep {name} to have them"
 
 
@@ -215,16 +216,23 @@ def _profile_dates(
         present = present[~present.isin(dates.signs)]
     having = len(present) if times is None else int(times[present.index].sum())
     variable = replace(variable, kind=Kind.DATE, format=dates.format, missing=(*variable.missing, *dates.signs))
+    distinct = int(present.nunique())
     questions = [
         *([_question_of_signs(name, dates.signs, " and the rest for dates")] if dates.signs else []),
         *dates.questions,
         *([BIRTH_QUESTION.format(name=name)] if is_named_as_birth(name) else []),
+        # dates of birth are asked about already
+        *(
+            [OWN_DATE_QUESTION.format(name=name)]
+            if MAX_CODE_LEVELS < distinct == having and not is_named_as_birth(name)
+            else []
+        ),
     ]
     other = tuple(form.text for form in dates.other_forms)
     return ColumnProfile(
         variable,
         records - having,
-        int(present.nunique()),
+        distinct,
         question="; ".join(questions),
         signs=dates.signs,
         other_formats=other,
