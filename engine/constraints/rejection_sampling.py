@@ -209,10 +209,11 @@ def computed_values(one: ComputedVariable, numbers: Mapping[str, Floats], variab
         wrong = np.zeros(len(values), dtype=np.bool_)
     low = -np.inf if variable.lower is None else variable.lower
     high = np.inf if variable.upper is None else variable.upper
-    wrong |= (values < low) | (values > high) | np.isinf(values)
+    # the whole of the last day is inside
+    wrong |= (values < low) | ((np.floor(values) if variable.kind is Kind.DATE else values) > high) | np.isinf(values)
     # Impossible values are replaced by the nearest possible ones, so that the column can be built; their records are
     # redrawn or reported.
-    return np.nan_to_num(np.clip(values, low, high), nan=np.nan), np.asarray(wrong)
+    return np.nan_to_num(np.where(wrong, np.clip(values, low, high), values), nan=np.nan), np.asarray(wrong)
 
 
 def round_significant(values: Floats) -> Floats:

@@ -32,6 +32,12 @@ DIGITS: Final = {
     "h": (1, 2), "MM": (2, 2), "SS": (2, 2),
 }  # fmt: skip
 """Fewest and most digits of a token that is a number."""
+SPSS_FORMAT = re.compile(
+    r"(DATE|ADATE|EDATE|SDATE|JDATE|DATETIME|YMDHMS|TIME|DTIME|MTIME|MOYR|QYR|WKYR|WKDAY|MONTH)\d{1,2}(\.\d{1,2})?"
+)
+"""Formats in which SPSS shows dates, times, months and their kin, which are numbers."""
+STATA_FORMAT = re.compile(r"%-?(t[a-zA-Z]|d)[A-Za-z0-9_:/.,+ -]{0,40}")
+"""Formats in which Stata shows dates, times, months and their kin, which are numbers."""
 _TOKEN = re.compile(r"yyyy|yy|MON|Mon|mon|mm|m|dd|d|HH|H|hh|h|MM|SS|AM|am|[T ./,:-]")
 _PIVOT = re.compile(r"(.*)@(\d{4})", re.DOTALL)
 
@@ -68,6 +74,11 @@ class DateForm:
     def has_short_year(self) -> bool:
         """Return whether it writes years with two digits."""
         return "yy" in self.tokens
+
+
+def is_program_format(text: str) -> bool:
+    """Return whether a text is a format of SPSS or Stata that shows dates, times or months."""
+    return bool(SPSS_FORMAT.fullmatch(text) or STATA_FORMAT.fullmatch(text))
 
 
 @lru_cache(maxsize=256)

@@ -304,8 +304,14 @@ def to_column(values: Any, confidential: Microdata, variable: Variable, place: s
         codes, levels = np.where(np.isnan(values), -1, values).astype(np.int64), cast("pd.CategoricalDtype", like.dtype)
         return pd.Series(pd.Categorical.from_codes(codes, dtype=levels), name=variable.name)
     numbers = np.asarray(values, dtype=np.float64)
-    low, high = FOUR_DIGIT_YEARS if variable.kind is Kind.DATE else (variable.lower, variable.upper)
-    outside = (numbers < (-np.inf if low is None else low)) | (numbers > (np.inf if high is None else high))
+    low = -np.inf if variable.lower is None else variable.lower
+    high = np.inf if variable.upper is None else variable.upper
+    if variable.kind is Kind.DATE:
+        # the whole of the last day is inside
+        outside = (numbers < low) | (np.floor(numbers) > high)
+        outside |= (numbers < FOUR_DIGIT_YEARS[0]) | (numbers > FOUR_DIGIT_YEARS[1])
+    else:
+        outside = (numbers < low) | (numbers > high)
     unknown = ~np.isfinite(numbers)
     if unknown.any() and confidential.may_have_missing(variable.name):
         unknown &= ~np.isnan(numbers)
@@ -520,6 +526,9 @@ def _convert_dates(values: pd.Series, variable: Variable, place: str) -> pd.Seri
             place,
             f"{count_noun(finer, 'record')} {agreeing_word(finer, 'has', 'have')} a time finer than a second; round it to seconds, or leave the column out",
         )
+    if variable.bounds is not None:
+        days = whole.to_numpy().astype("datetime64[D]").astype(np.int64)
+        _check_bounds(pd.Series(days[codes]), variable, place)
     return pd.Series(whole.to_numpy()[codes], index=values.index)
 
 
@@ -569,10 +578,10 @@ def _check_bounds(numbers: pd.Series, variable: Variable, place: str) -> None:
     if low is not None and (below := int((numbers < low).sum())):
         raise BadInput(
             f"{place}.bounds",
-            f"{count_noun(below, 'record')} {agreeing_word(below, 'is', 'are')} below {low:g}; widen the bounds or filter with [data] where",
+            f"{count_noun(below, 'record')} {agreeing_word(below, 'is', 'are')} below {variable.format_bound(low)}; widen the bounds or filter with [data] where",
         )
     if high is not None and (above := int((numbers > high).sum())):
         raise BadInput(
             f"{place}.bounds",
-            f"{count_noun(above, 'record')} {agreeing_word(above, 'is', 'are')} above {high:g}; widen the bounds or filter with [data] where",
+            f"{count_noun(above, 'record')} {agreeing_word(above, 'is', 'are')} above {variable.format_bound(high)}; widen the bounds or filter with [data] where",
         )

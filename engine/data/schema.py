@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,10 +11,11 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from ..errors import BadInput, near_miss_hint
 from .conditions import RecordConstraint
-from .date_forms import DateForm
+from .date_forms import DateForm, is_program_format
 from .declaration import Param, Section, declared_params, field_texts, join_place
 from .intervals import SHARE, Range
 
+EPOCH = dt.date(1970, 1, 1)
 Origin = Literal["confidential", "synthetic", "anonymised"]
 """What a table is."""
 SURVEY_SETTING = "survey"
@@ -76,10 +78,28 @@ class MissingPolicy(StrEnum):
     KEEP = "keep"
 
 
+class DayBound(float):
+    """Bound of a date, in days since 1970."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_date(cls, day: dt.date) -> DayBound:
+        """Create the bound at a day."""
+        return cls((day - EPOCH).days)
+
+
 def _parse_bound(value: object) -> float | None:
-    """Return the bound as a number; None for an empty string. Raises ValueError."""
+    """Return the bound as a number, of a date in days since 1970; None for an empty string. Raises ValueError."""
     if value == "":
         return None
+    if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
+        return DayBound.from_date(value)
+    if isinstance(value, str):
+        try:
+            return DayBound.from_date(dt.date.fromisoformat(value))
+        except ValueError:
+            pass
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         raise ValueError(f"{value!r} is not a number; an empty string leaves an end open")
     return float(value)
@@ -103,14 +123,15 @@ class Variable(Section):
     name: name of the column
     kind: its measurement scale
     role: its role for an intruder
-    bounds: smallest and largest value allowed, both inclusive
+    bounds: smallest and largest value allowed, both inclusive; of dates the first and the last day, since 1970
     levels: levels, in the order of an ordinal variable
     labels: meanings of codes
     missing: codes that stand for a missing value
     title: short description
     design: part of a survey design that it describes
     may_be_missing: whether a value may be missing, even if none is in these data
-    format: form in which the file writes its dates (``date_forms``), and a released text file too; empty for ISO 8601
+    format: form in which the file writes its dates (``date_forms``), and a released text file too; empty for ISO 8601.
+        Or the format in which SPSS or Stata shows dates, times or months, which a release for the same program keeps
     """
 
     unwritten: ClassVar[tuple[str, ...]] = ("name",)
@@ -126,7 +147,7 @@ class Variable(Section):
     ] = Role.OTHER
     bounds: Annotated[
         tuple[float | None, float | None] | None,
-        Param("smallest and largest value allowed; an empty string leaves an end open", parse=_parse_bound),
+        Param("smallest and largest value or day allowed; an empty string leaves an end open", parse=_parse_bound),
     ] = None
     levels: Annotated[
         tuple[str, ...],
@@ -154,7 +175,8 @@ class Variable(Section):
         bool, Param("whether a value may be missing, in these data or not; a privacy account asks for it")
     ] = False
     format: Annotated[
-        str, Param("how its dates are written, if not 2019-07-31: dd.mm.yyyy, m/d/yyyy h:MM AM", parse=str)
+        str,
+        Param("how its dates are written, if not 2019-07-31: dd.mm.yyyy; SPSS's and Stata's TIME8, %tm", parse=str),
     ] = ""
 
     @property
@@ -195,14 +217,29 @@ class Variable(Section):
     @property
     def date_form(self) -> DateForm | None:
         """Return the form in which its dates are written; None for ISO 8601 and for other variables."""
-        return DateForm.parse(self.format) if self.format and self.kind is Kind.DATE else None
+        if not self.format or self.kind is not Kind.DATE or is_program_format(self.format):
+            return None
+        return DateForm.parse(self.format)
+
+    def _bound_as_written(self, end: float) -> str | float:
+        """Return a bound as the recipe writes it."""
+        return format_day(end) if self.kind is Kind.DATE else _whole_as_integer(end)
+
+    def format_bound(self, end: float) -> str:
+        """Return a bound as text: 120, 2019-07-31."""
+        return format_day(end) if self.kind is Kind.DATE else f"{end:g}"
 
     def to_table(self) -> dict[str, Any]:
         """Return the recipe's table, which ``from_table`` reads back to an equal variable."""
         table = Section.to_table(self)
         if self.bounds is not None:
-            table["bounds"] = ["" if end is None else _whole_as_integer(end) for end in self.bounds]
+            table["bounds"] = ["" if end is None else self._bound_as_written(end) for end in self.bounds]
         return table
+
+
+def format_day(days: float) -> str:
+    """Return the date of a number of days since 1970, as 2019-07-31."""
+    return (EPOCH + dt.timedelta(days=math.floor(days))).isoformat()
 
 
 def _whole_as_integer(number: float) -> int | float:
@@ -211,19 +248,27 @@ def _whole_as_integer(number: float) -> int | float:
 
 def _check_bounds(bounds: tuple[float | None, float | None], kind: Kind, place: str) -> None:
     """Raise BadInput where bounds do not suit the kind, or each other."""
-    if kind not in (Kind.COUNT, Kind.CONTINUOUS):
-        raise BadInput(place, f"only count and continuous variables have bounds, this one is {kind}")
+    if kind not in (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE):
+        raise BadInput(place, f"only counts, continuous variables and dates have bounds, this one is {kind}")
+    days = [isinstance(end, DayBound) for end in bounds if end is not None]
+    if kind is Kind.DATE and not all(days):
+        raise BadInput(place, 'bounds of dates are written ["1900-01-01", "2019-07-31"]')
+    if kind is not Kind.DATE and any(days):
+        raise BadInput(place, f"a date is no bound of a variable that is {kind}; write numbers")
     if len(bounds) != 2:  # a list of another length is read as it stands
         raise BadInput(place, "must be two numbers, [smallest, largest]; an empty string leaves an end open")
     low, high = bounds
     if low is not None and high is not None and low > high:
-        raise BadInput(place, f"the smallest value allowed, {low:g}, is above the largest, {high:g}")
+        ends = (format_day(low), format_day(high)) if kind is Kind.DATE else (f"{low:g}", f"{high:g}")
+        raise BadInput(place, f"the smallest value allowed, {ends[0]}, is above the largest, {ends[1]}")
     if kind is Kind.COUNT and low is not None and low < 0:
         raise BadInput(place, f"a count cannot be {low:g}; start at 0")
 
 
 def _check_format(text: str, kind: Kind, place: str) -> None:
     """Raise BadInput where a format is no form of a date, or the variable is no date."""
+    if is_program_format(text) and not kind.has_levels:
+        return
     if kind is not Kind.DATE:
         raise BadInput(place, f"only dates have one, this variable is {kind}; leave it out")
     try:

@@ -152,11 +152,11 @@ def _column_code(data: Microdata, name: str) -> _ColumnCode:
         return _ColumnCode(len(data.column(name).cat.categories), missing)
     values = _numbers_in_seconds(data, name)
     values = values[~np.isnan(values)]
-    low = values.min() if variable.lower is None else variable.lower
-    high = values.max() if variable.upper is None else variable.upper
+    scale = float(SECONDS_OF_DAY) if variable.kind is Kind.DATE else 1.0
+    low = values.min() if variable.lower is None else variable.lower * scale
+    high = values.max() if variable.upper is None else variable.upper * scale
     days = variable.kind is Kind.DATE and bool((values % SECONDS_OF_DAY == 0).all())
     unit = {Kind.COUNT: 1.0, Kind.DATE: float(SECONDS_OF_DAY if days else 1)}.get(variable.kind, 0.0)
-    scale = float(SECONDS_OF_DAY) if variable.kind is Kind.DATE else 1.0
     return _ColumnCode(0, missing, float(low), float(high), float(np.median(values)), unit, scale)
 
 

@@ -96,7 +96,8 @@ def _bounds_text(variable: Variable) -> str:
     """Return the bounds of a variable as text; an open end is empty."""
     if variable.bounds is None:
         return ""
-    return " .. ".join("" if end is None else number(end) for end in variable.bounds)
+    show = _date_text if variable.kind is Kind.DATE else number
+    return " .. ".join("" if end is None else show(end) for end in variable.bounds)
 
 
 def _levels_text(variable: Variable, profile: DistributionProfile) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sfumato.engine.data.schema import Kind, Role
+from sfumato.engine.data.schema import Kind, Role, Variable
 from sfumato.engine.wording import count_noun, format_percent
 from sfumato.workspace.plan.drafts import save_draft
 from sfumato.workspace.plan.variables import change_kind, change_variables
@@ -14,6 +14,9 @@ from sfumato.workspace.views.data_view import DataView, VariableLine, read_data_
 
 from .session import MenuEntry, NumberedMenu, PlainSession
 from .talk import ActNotPossible
+
+ISO_DATES = "2019-07-31"
+"""Answer for dates that are written as ISO 8601 has them."""
 
 
 def session_data_view(session: PlainSession) -> DataView:
@@ -89,8 +92,32 @@ def set_kind(session: PlainSession) -> None:
     kinds = list(Kind)
     words = [kind.value for kind in kinds]
     kind = kinds[session.conversation.choose(f"The kind of {variable.name}?", words, variable.kind.value, what="Kind")]
-    _store_variable_changes(session, view, {variable.name: change_kind(variable, kind)})
+    table = change_kind(variable, kind)
+    if kind is Kind.DATE:
+        form = _ask_date_format(session, variable)
+        table = {key: value for key, value in table.items() if key != "format"} | ({"format": form} if form else {})
+    _store_variable_changes(session, view, {variable.name: table})
     session.conversation.say(f"{variable.name}: kind {kind}, was {variable.kind}.")
+
+
+def _ask_date_format(session: PlainSession, variable: Variable) -> str:
+    """Return the form in which a variable's dates are written; empty for ISO 8601."""
+
+    def check(answer: str) -> str:
+        """Return the form, empty for ISO 8601. Raises BadInput."""
+        form = "" if answer == ISO_DATES else answer
+        Variable.from_table(variable.name, {"kind": Kind.DATE.value, "format": form}, "")
+        return form
+
+    now = variable.format if variable.kind is Kind.DATE else ""
+    form = session.conversation.ask(
+        f"How are the dates of {variable.name} written?",
+        f"a form such as dd.mm.yyyy, or {ISO_DATES}",
+        check,
+        now or ISO_DATES,
+    )
+    session.conversation.say(f"Form: {form or ISO_DATES}.")
+    return form
 
 
 def include_or_exclude_variable(session: PlainSession) -> None:

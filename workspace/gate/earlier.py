@@ -659,7 +659,7 @@ def write_tombstone_tables(workspace: Workspace, run_id: int) -> Tombstone | Non
         datasets.append(tables.write_microdata(_without_unreleased_levels(found, place, levels)))
     schema = Schema(
         # Bounds, labels and levels that were not released say more of the data than the release did.
-        tuple(replace(one, bounds=None, levels=tuple(sorted(levels.get(one.name, ()))), labels={}, missing=(), title="") for one in found.schema)
+        tuple(replace(one, bounds=None, levels=tuple(sorted(levels.get(one.name, ()))), labels={}, missing=(), title="", format="") for one in found.schema)
     )  # fmt: skip
     classes = found.read(0, found.schema.names[:1]).classes
     marks = _marked_column_sets(recipe, data)

@@ -44,9 +44,12 @@ MAX_SIGN_LENGTH = 24
 MAX_SIGN_SHARE = 0.3
 """Largest share of the records with a value that signs among numbers may have."""
 SUPPRESSED = "*"
+PLAIN_FORMATS = ("", "SDATE10", "DATETIME20", "%td", "%tc")
+"""Formats of SPSS and Stata that a release has unless a variable says another."""
 DAY_AND_MONTH = (("day", "month", "year"), ("month", "day", "year"))
 """Orders of dates whose days and months may be mistaken for each other."""
 NO_VALUE = "no record has a value"
+OWN_DATE_QUESTION = "every record has a date of its own; if it names the record, --leave-out {name}"
 BIRTH_QUESTION = "full dates of birth single people out; --leave-out {name}, or --keep {name} to have them"
 ROW_NAMES = ("column_1", "row_names", "Unnamed: 0")
 """Names that a first column gets that has none."""
@@ -180,6 +183,8 @@ def _profile_column(
     ):
         kind, few = _kind_of_few_numbers(name, about.title, present, times)
     variable = Variable(name, kind, labels=non_blank_labels(about.labels), missing=codes, title=about.title)
+    if about.format not in PLAIN_FORMATS and not kind.has_levels:
+        variable = replace(variable, format=about.format)
     having = len(present) if times is None else int(times[present.index].sum())
     missing = records - having
     if not distinct:
@@ -231,16 +236,23 @@ def _profile_dates(
         present = present[~present.isin(dates.signs)]
     having = len(present) if times is None else int(times[present.index].sum())
     variable = replace(variable, kind=Kind.DATE, format=dates.format, missing=(*variable.missing, *dates.signs))
+    distinct = int(present.nunique())
     questions = [
         *([_question_of_signs(name, dates.signs, " and the rest for dates")] if dates.signs else []),
         *dates.questions,
         *([BIRTH_QUESTION.format(name=name)] if is_named_as_birth(name) else []),
+        # dates of birth are asked about already
+        *(
+            [OWN_DATE_QUESTION.format(name=name)]
+            if MAX_CODE_LEVELS < distinct == having and not is_named_as_birth(name)
+            else []
+        ),
     ]
     other = tuple(form.text for form in dates.other_forms)
     return ColumnProfile(
         variable,
         records - having,
-        int(present.nunique()),
+        distinct,
         question="; ".join(questions),
         signs=dates.signs,
         other_formats=other,
@@ -443,6 +455,8 @@ def _kind_from_values(present: pd.Series, distinct: int) -> Kind:
     """Guess the kind of a column from its values alone."""
     import pandas as pd
 
+    if pd.api.types.is_datetime64_any_dtype(present) and distinct >= 2:
+        return Kind.DATE
     if distinct <= 2:
         return Kind.BINARY
     if pd.api.types.is_numeric_dtype(present) and not pd.api.types.is_bool_dtype(present):
@@ -451,8 +465,6 @@ def _kind_from_values(present: pd.Series, distinct: int) -> Kind:
         if whole and distinct <= MAX_CODE_LEVELS and present.abs().max() < 100:
             return Kind.CATEGORICAL
         return Kind.COUNT if whole and present.min() >= 0 else Kind.CONTINUOUS
-    if pd.api.types.is_datetime64_any_dtype(present):
-        return Kind.DATE
     # 0101 and 20190731 would be read as dates of a compact ISO form; digits with leading zeros are codes
     if write_padded_digits(map(str, present)):
         return Kind.CATEGORICAL

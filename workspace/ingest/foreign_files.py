@@ -122,6 +122,6 @@ def _detection_from_json(said: Mapping[str, Any] | None) -> DetectedFormat | Non
 def _descriptions_from_json(said: Mapping[str, Mapping[str, Any]]) -> dict[str, ColumnDescription]:
     """Restore the descriptions of columns from their JSON objects."""
     return {
-        name: ColumnDescription(one["title"], one["labels"], tuple(one["missing"]), one["measure"])
+        name: ColumnDescription(one["title"], one["labels"], tuple(one["missing"]), one["measure"], one["format"])
         for name, one in said.items()
     }

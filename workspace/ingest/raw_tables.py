@@ -26,12 +26,14 @@ class ColumnDescription:
     labels: labels of values and of missing codes, by their text
     missing: missing codes, or ranges of them (``engine.data.missing_codes``)
     measure: nominal, ordinal, scale, or empty
+    format: format in which the file's program shows dates, times or months, such as TIME8; empty for other columns
     """
 
     title: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     missing: tuple[str | float, ...] = ()
     measure: str = ""
+    format: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,7 @@ UNPARSED_MESSAGE = "a quotation mark is opened and not closed, or a row is longe
 
 def columns_with_levels(schema: Schema | None) -> set[str]:
     """Return the columns that stay text because the schema gives them levels, or says how their dates are written."""
-    return {v.name for v in schema if v.kind.has_levels or v.format} if schema is not None else set()
+    return {v.name for v in schema if v.kind.has_levels or v.date_form is not None} if schema is not None else set()
 
 
 def read_header(

@@ -152,11 +152,11 @@ def change_kind(variable: Variable, kind: Kind) -> dict[str, Any]:
     Raises BadInput where its list of levels does not fit.
     """
     table = {**variable.to_table(), "kind": kind.value}
-    if kind not in (Kind.COUNT, Kind.CONTINUOUS):
+    if not {variable.kind, kind} <= {Kind.COUNT, Kind.CONTINUOUS}:
         table.pop("bounds", None)
     if not kind.has_levels:
         table.pop("levels", None)
-    if kind is not Kind.DATE:
+    if kind is not variable.kind:
         table.pop("format", None)
     Variable.from_table(variable.name, table, f"variables.{variable.name}")
     return table

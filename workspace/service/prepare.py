@@ -276,7 +276,9 @@ def _is_read_alike(planned: Variable, stored: Variable) -> bool:
     """Return whether the stored values are those that the file would give: text stays text, numbers stay numbers."""
     numeric = {planned.kind.value, stored.kind.value} <= {"count", "continuous"}
     levelled = planned.kind.has_levels and stored.kind.has_levels
-    return (planned.kind is stored.kind or numeric or levelled) and set(planned.missing) >= set(stored.missing)
+    # a date of another form, such as one with the month first, is another day
+    same_kind = planned.kind is stored.kind and planned.date_form == stored.date_form
+    return (same_kind or numeric or levelled) and set(planned.missing) >= set(stored.missing)
 
 
 def enter_plan_run(workspace: Workspace, draft: PlanDraft) -> int:

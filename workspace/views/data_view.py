@@ -198,6 +198,8 @@ def _profile_stored_column(variable: Variable, data: Microdata, dropped: int) ->
             own = _conform_to_variable(data, variable)
         except BadInput as error:
             problem = str(error)
+    if variable.kind is stored.kind and variable.date_form != stored.date_form:
+        problem = f"its dates were read as {stored.format or '2019-07-31'} so far; a run reads the file again"
     found = profile_distribution(own, name)
     # it is not known which column of a dropped record lacked a value
     return ProfiledColumn(name, found, None if dropped else 1 - found.records / len(data), problem)

@@ -17,8 +17,11 @@ from sfumato.engine.errors import BadInput
 from sfumato.workspace.ingest.columns import ColumnProfile
 from sfumato.workspace.ingest.date_votes import vote_on_dates
 from sfumato.workspace.ingest.files import find_source, read_table
+from sfumato.workspace.plan.drafts import find_draft
 from sfumato.workspace.release.tables import dataset_bytes
 from sfumato.workspace.service.importing import ImportSelection, import_file, preview_file
+from sfumato.workspace.service.prepare import prepare_plan
+from sfumato.workspace.store.workspace import Workspace
 
 N = 300
 RNG = np.random.default_rng(46)
@@ -125,7 +128,7 @@ def test_days_and_months_that_both_fit_are_asked_about(tmp_path: Path, directive
 
 def test_the_other_dates_of_the_file_say_what_comes_first(tmp_path: Path) -> None:
     low = [date(2001 + i % 20, 1 + i % 12, 1 + i * 7 % 12) for i in range(60)]
-    lines = [f"{a:%m/%d/%Y},{b:%m/%d/%Y}" for a, b in zip(low, DAYS, strict=False)]
+    lines = [f"{a:%m/%d/%Y},{b:%m/%d/%Y}" for a, b in zip(low, DAYS[:30] * 2, strict=True)]
     path = tmp_path / "two.csv"
     path.write_text("\n".join(["seen,day", *lines, ""]))
     seen, day = preview_file(str(path)).columns
@@ -238,6 +241,33 @@ def test_a_file_from_elsewhere_may_write_the_same_dates_in_iso_8601() -> None:
     own = conform_to_schema(pd.DataFrame({"day": SPELLINGS["dd.mm.yyyy"]}), schema)
     other = conform_to_schema(pd.DataFrame({"day": SPELLINGS[""]}), schema)
     assert own.sha256 == other.sha256
+
+
+@pytest.mark.parametrize("directives", ["%d.%m.%Y %H:%M", "%Y-%m-%d %H:%M:%S"])
+def test_moments_that_are_each_of_one_record_are_asked_about(tmp_path: Path, directives: str) -> None:
+    moments = [datetime(2020, 1, 1) + timedelta(minutes=7919 * i) for i in range(200)]
+    own = column_of(tmp_path, cells_of(directives, moments))
+    assert own.variable.kind is Kind.DATE
+    assert "every record has a date of its own; if it names the record, --leave-out day" in own.question
+    assert column_of(tmp_path, cells_of(directives, moments * 2)).question == ""
+
+
+def test_a_plan_with_another_form_reads_the_file_again(tmp_path: Path) -> None:
+    """A day that was read as a month is stored so; the plan's form decides, not what is stored."""
+    low = [date(2001 + i % 20, 1 + i % 12, 1 + i * 7 % 12) for i in range(60)]
+    path = written(tmp_path, cells_of("%m/%d/%Y", low))
+    imported = import_file(tmp_path / "ws", str(path), "")
+    assert imported.columns[0].variable.format == "dd/mm/yyyy"
+    with Workspace.open(tmp_path / "ws") as workspace:
+        draft = find_draft(workspace, imported.project_id)
+        assert draft is not None
+        step = '\n[[synthesis]]\ntarget = "day"\nmethod = "cart"\n'
+        days = {}
+        for form in ("dd/mm/yyyy", "mm/dd/yyyy"):
+            toml = draft.toml.replace("dd/mm/yyyy", form) + step
+            days[form] = prepare_plan(workspace, draft.with_text(toml)).data.frame["day"].dt.date.tolist()
+    assert days["mm/dd/yyyy"] == low
+    assert days["dd/mm/yyyy"] == [date(d.year, d.day, d.month) for d in low]
 
 
 def test_the_vote_is_of_all_values_and_not_of_the_first(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pyreadstat
 import pytest
 from surveys import RECORDS, TRUST, as_sas, as_spss, as_stata, kinds, labels, missing_cells, titles, values
@@ -33,7 +34,7 @@ from sfumato.workspace.release.public_files import (
     released_missing_kinds,
 )
 from sfumato.workspace.release.tables import dataset_bytes
-from sfumato.workspace.service.importing import import_file
+from sfumato.workspace.service.importing import ImportSelection, import_file
 from sfumato.workspace.service.prepare import StoredSource, prepare_plan, prepare_run
 from sfumato.workspace.store.tables import TableStore
 from sfumato.workspace.store.workspace import Workspace
@@ -310,3 +311,55 @@ def test_an_import_keeps_records_that_a_plan_may_drop(tmp_path: Path) -> None:
             workspace, draft.with_text(draft.toml.replace('missing = "keep"', 'missing = "drop"') + step)
         )
         assert (len(dropped.data), len(kept.data)) == (31, 32)
+
+
+SHOWN = {
+    "sav": {"wave": "DATE11", "start": "TIME8", "month": "MOYR6", "seen": "DATETIME17", "pay": "F8.2"},
+    "dta": {"wave": "%tdD_m_Y", "start": "%tcHH:MM:SS", "month": "%tm", "seen": "%tcDDmonCCYY_HH:MM", "pay": "%10.0g"},
+}
+
+
+@pytest.mark.parametrize("suffix", SHOWN)
+def test_dates_times_and_months_keep_the_format_that_shows_them(tmp_path: Path, suffix: str) -> None:
+    """A date of two days is a date, a time and a month are numbers; each goes out in the format of the file."""
+    rng = np.random.default_rng(11)
+    n, day, second = 400, *((86_400, 1) if suffix == "sav" else (1, 1000))
+    first = (np.datetime64("2024-03-01") - np.datetime64("1582-10-14" if suffix == "sav" else "1960-01-01")).astype(int)
+    frame = pd.DataFrame(
+        {
+            "wave": (first + 30 * rng.integers(0, 2, n)) * float(day),
+            "start": rng.integers(0, 1440, n) * 60.0 * second,
+            "month": (701.0 + rng.integers(0, 30, n)) * (86_400 * 30 if suffix == "sav" else 1),
+            "seen": first * 86_400.0 * second + rng.integers(0, 10**6, n) * 60.0 * second,
+            "pay": rng.lognormal(7, 1, n).round(2),
+        }
+    )
+    write, read = {
+        "sav": (pyreadstat.write_sav, pyreadstat.read_sav),
+        "dta": (pyreadstat.write_dta, pyreadstat.read_dta),
+    }[suffix]
+    path = tmp_path / f"survey.{suffix}"
+    write(frame, str(path), variable_format={k: v for k, v in SHOWN[suffix].items() if k != "pay"})
+    imported = import_file(tmp_path / "ws", str(path), "", None, ImportSelection(keep=tuple(frame)))
+    kinds = {column.variable.name: column.variable.kind for column in imported.columns}
+    assert (kinds["wave"], kinds["seen"]) == (Kind.DATE, Kind.DATE)
+    assert Kind.DATE not in (kinds["start"], kinds["month"])
+    (stored,) = (tmp_path / "ws").rglob("*.parquet")
+    schema = Schema(tuple(column.variable for column in imported.columns))
+    for form in ("spss", "stata", "csv", "parquet", "excel", "sas-xpt"):
+        content = dataset_bytes(pq.read_table(stored), schema, (), form)
+        if form == {"sav": "spss", "dta": "stata"}[suffix]:
+            (tmp_path / "released").write_bytes(content)
+    released, about = read(str(tmp_path / "released"), disable_datetime_conversion=True)
+    assert about.original_variable_types == SHOWN[suffix]
+    pd.testing.assert_frame_equal(released, frame, check_dtype=False)
+    # the draft's lines say it, so that a run by the recipe keeps it too
+    for name, shown in SHOWN[suffix].items():
+        line = next(line for line in imported.recipe.splitlines() if line.startswith(f"{name} = "))
+        assert (f'format = "{shown}"' in line) == (name != "pay")
+
+
+@pytest.mark.parametrize("form", ["TIME", "F8.2", "time8", "%10.0g", "%tm\n", "TIME8; DROP"])
+def test_only_formats_of_time_are_kept(form: str) -> None:
+    with pytest.raises(BadInput, match="only dates have one"):
+        Variable.from_table("start", {"kind": "count", "format": form}, "variables.start")

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -38,6 +38,7 @@ class WrittenColumn:
     letters: letters of Stata's kinds of missing value
     tags: kinds of SAS's missing values, (n,)
     format: date format of the program, empty for other columns
+    shown: format in which the confidential file shows it, in place of that; empty for none
     """
 
     def __init__(self, values: pd.Series) -> None:
@@ -47,9 +48,12 @@ class WrittenColumn:
         self.letters: list[str] = []
         self.tags: np.ndarray | None = None
         self.format = ""
+        self.shown = ""
 
 
 Columns = Mapping[str, WrittenColumn]
+FormatUse = Literal["", "day", "moment", "number"]
+"""What a format of a program shows: days, moments, or other numbers of time; empty where it is none of its formats."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +74,7 @@ class FileRules:
     can_label_texts: texts may have labels too
     kinds_are_codes: kinds of missing value are codes among the values
     is_exact: numbers are read as they were written
+    use_of_format: returns what a variable's own format shows
     """
 
     title: str
@@ -88,6 +93,7 @@ class FileRules:
     can_label_texts: bool = False
     kinds_are_codes: bool = False
     is_exact: bool = True
+    use_of_format: Callable[[str], FormatUse] = lambda _form: ""
 
 
 def write_labelled_file(out: OutputTable, rules: FileRules) -> bytes:
@@ -128,7 +134,7 @@ def _common_options(columns: Columns, variables: Mapping[str, Variable], rules: 
             for name in columns
             if variables[name].title
         },
-        "variable_format": {name: one.format for name, one in columns.items() if one.format},
+        "variable_format": {name: one.shown or one.format for name, one in columns.items() if one.shown or one.format},
     }
 
 
@@ -137,7 +143,7 @@ def _written_column(
 ) -> WrittenColumn:
     """Return a column with its codes, labels and kinds of missing value in the form that the program has room for."""
     if variable.kind is Kind.DATE and pd.api.types.is_datetime64_any_dtype(values.dtype):
-        return _date_column(values, rules)
+        return _date_column(values, rules, variable.format)
     if isinstance(values.dtype, pd.CategoricalDtype):
         own = list(out.levels.get(variable.name, ()))
         if not own or not all(map(is_plain_number, own)):
@@ -147,6 +153,7 @@ def _written_column(
             column.labels = {_parse_code(level): truncate_to_bytes(variable.labels[level], rules.longest_label) for level in own if variable.labels.get(level)}  # fmt: skip
     elif pd.api.types.is_numeric_dtype(values.dtype):
         column = WrittenColumn(values.astype("float64"))
+        column.shown = variable.format if rules.use_of_format(variable.format) == "number" else ""
         if rules.longest_label:
             numbers = {code: label for code, label in variable.labels.items() if is_plain_number(code) and label}
             column.labels = {_parse_code(code): truncate_to_bytes(label, rules.longest_label) for code, label in numbers.items() if not _is_missing_code(code, variable)}  # fmt: skip
@@ -198,14 +205,17 @@ def _text_column(values: pd.Series, variable: Variable, levels: Sequence[str], r
     return column
 
 
-def _date_column(values: pd.Series, rules: FileRules) -> WrittenColumn:
-    """Return a column of dates as counts of the program's unit since its epoch."""
+def _date_column(values: pd.Series, rules: FileRules, own_format: str) -> WrittenColumn:
+    """Return a column of dates as counts of the program's unit since its epoch, in its own format where that fits."""
     seconds = (values - pd.Timestamp(rules.epoch)).dt.total_seconds()
     # a format of dates would hide times of day
     whole = bool((seconds.dropna() % 86_400 == 0).all())
+    use = rules.use_of_format(own_format)
+    whole = whole and use != "moment"
     name, unit = rules.day if whole else rules.moment
     column = WrittenColumn(seconds / 86_400 * unit if whole else seconds * unit)
     column.format = name
+    column.shown = own_format if use == ("day" if whole else "moment") else ""
     return column
 
 

@@ -37,6 +37,7 @@ class StatisticalProgram:
     kinds_of_missing: finds kinds that pyreadstat does not return, (n,) by name, from the content and the number of
         records
     fixed_encoding: the reader takes no encoding
+    shows_time: returns whether a format shows dates, times or months, so that a release keeps it
     notes: remarks on each file
     """
 
@@ -47,6 +48,7 @@ class StatisticalProgram:
     kinds_are_letters: bool = True
     kinds_of_missing: Callable[[bytes, int], Mapping[str, NDArray[np.object_]]] | None = None
     fixed_encoding: bool = False
+    shows_time: Callable[[str], bool] = lambda _form: False
     notes: tuple[str, ...] = ()
 
 
@@ -61,7 +63,8 @@ def read_statistical_file(content: bytes, program: StatisticalProgram) -> RawTab
         values, tag = _split_missing_kinds(frame[name], about, name)
         tag = pd.Series(kinds[name], index=frame.index) if name in kinds else tag
         missing = _declared_missing(about, name, tag)
-        unit = program.unit(str(about.original_variable_types.get(name) or ""))
+        form = str(about.original_variable_types.get(name) or "")
+        unit = program.unit(form)
         if unit:
             values, missing = _dates_from_counts(values, missing, about, name, unit, program.epoch)
         # these programs have no missing texts: an empty one stands for it
@@ -71,7 +74,13 @@ def read_statistical_file(content: bytes, program: StatisticalProgram) -> RawTab
         measure = (about.variable_measure or {}).get(name, "unknown")
         labels = _labels_by_code((about.variable_value_labels or {}).get(name, {}), program)
         title = str(about.column_names_to_labels.get(name) or "")
-        described[name] = ColumnDescription(title, labels, missing, "" if measure == "unknown" else str(measure))
+        described[name] = ColumnDescription(
+            title,
+            labels,
+            missing,
+            "" if measure == "unknown" else str(measure),
+            form if program.shows_time(form) else "",
+        )
     return RawTable.from_frame(
         pd.DataFrame(columns, index=frame.index), described, pd.DataFrame(tags) if tags else None, notes + program.notes
     )

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sfumato.engine.data.date_forms import SPSS_FORMAT
+
 from ..file_formats import FileFormat, OutputTable, ReadRequest
 
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
     from ..raw_tables import RawTable
     from ..sources import SourceFile
-    from ._labelled import Columns, FileRules, WrittenColumn
+    from ._labelled import Columns, FileRules, FormatUse, WrittenColumn
 
 # SPSS counts seconds from the eve of the Gregorian calendar
 EPOCH = "1582-10-14"
@@ -23,6 +25,14 @@ _DATES = re.compile(r"(DATE|ADATE|EDATE|SDATE|JDATE|DATETIME|YMDHMS)\d*(\.\d+)?"
 # the header has the day and time of writing from byte 92 on, after record type, product name,
 # layout, case size, compression, weight, number of cases and bias
 _STAMP = re.compile(rb"(?<=\A.{92})[ \d]\d [A-Z][a-z]{2} \d\d\d\d:\d\d:\d\d", re.DOTALL)
+
+
+def _use_of_spss_format(form: str) -> FormatUse:
+    """Return what a format shows: days, moments, or other numbers of time; empty for formats of other programs."""
+    name = form.upper().rstrip("0123456789.")
+    if not SPSS_FORMAT.fullmatch(form.upper()):
+        return ""
+    return "moment" if name in ("DATETIME", "YMDHMS") else "day" if _DATES.fullmatch(form.upper()) else "number"
 
 
 def spss_date_unit(form: str) -> str:
@@ -38,7 +48,13 @@ def read_spss(source: SourceFile, _asked: ReadRequest | None = None) -> RawTable
 
     return read_statistical_file(
         source.content,
-        StatisticalProgram(reader=pyreadstat.read_sav, epoch=EPOCH, unit=spss_date_unit, kinds_are_letters=False),
+        StatisticalProgram(
+            reader=pyreadstat.read_sav,
+            epoch=EPOCH,
+            unit=spss_date_unit,
+            kinds_are_letters=False,
+            shows_time=lambda form: bool(_use_of_spss_format(form)),
+        ),
     )
 
 
@@ -61,6 +77,7 @@ def write_spss(out: OutputTable) -> bytes:
         read=read_spss,
         can_label_texts=True,
         kinds_are_codes=True,
+        use_of_format=_use_of_spss_format,
     )
     return write_labelled_file(out, rules)
 

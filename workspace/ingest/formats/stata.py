@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sfumato.engine.data.date_forms import STATA_FORMAT
+
 from ..file_formats import FileFormat, OutputTable, ReadRequest
 
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
     from ..raw_tables import RawTable
     from ..sources import SourceFile
-    from ._labelled import Columns, FileRules, WrittenColumn
+    from ._labelled import Columns, FileRules, FormatUse, WrittenColumn
 
 EPOCH = "1960-01-01"
 # the first byte of files of Stata 12 and before is the number of the format, 103 to 115
@@ -28,6 +30,13 @@ def is_stata(head: bytes) -> bool:
     """Return whether bytes are the beginning of a Stata file, of version 13 or later or of an older one."""
     old = len(head) > 4 and head[0] in _OLD_VERSIONS and head[1] in (1, 2) and head[2:4] == b"\x01\x00"
     return old or head.startswith(b"<stata_dta>")
+
+
+def _use_of_stata_format(form: str) -> FormatUse:
+    """Return what a format shows: days, moments, or other numbers of time; empty for formats of other programs."""
+    if not STATA_FORMAT.fullmatch(form):
+        return ""
+    return {"day": "day", "millisecond": "moment"}.get(_stata_date_unit(form), "number")  # type: ignore[return-value]
 
 
 def _stata_date_unit(form: str) -> str:
@@ -46,7 +55,13 @@ def read_stata(source: SourceFile, _asked: ReadRequest | None = None) -> RawTabl
     from ._statistical import StatisticalProgram, read_statistical_file
 
     return read_statistical_file(
-        source.content, StatisticalProgram(reader=pyreadstat.read_dta, epoch=EPOCH, unit=_stata_date_unit)
+        source.content,
+        StatisticalProgram(
+            reader=pyreadstat.read_dta,
+            epoch=EPOCH,
+            unit=_stata_date_unit,
+            shows_time=lambda form: bool(_use_of_stata_format(form)),
+        ),
     )
 
 
@@ -67,6 +82,7 @@ def write_stata(out: OutputTable) -> bytes:
         with_kinds=_add_stata_letters,
         write=_write_stata_bytes,
         read=read_stata,
+        use_of_format=_use_of_stata_format,
     )
     return write_labelled_file(out, rules)
 
