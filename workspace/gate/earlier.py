@@ -231,6 +231,31 @@ class EarlierPeople(Protocol):
         """Return how records of the same file overlap by all columns in common; None where there are none."""
 
 
+@dataclass(frozen=True)
+class SurrogateKeys:
+    """Surrogate keys of a release; equal identifiers have equal keys where scope and fingerprint are equal too.
+
+    names: identifiers that are released as keys
+    scope: scope that the recipe names
+    fingerprint: fingerprint of the workspace's key by which they are made
+    """
+
+    names: frozenset[str]
+    scope: str
+    fingerprint: str
+
+    @classmethod
+    def from_run(cls, run: StoredRun) -> SurrogateKeys:
+        """Return the surrogate keys of a run's release."""
+        form = run.recipe.form
+        return cls(frozenset(form.surrogate_keys), form.surrogate_scope, run.key_fingerprint)
+
+    def joins(self, other: SurrogateKeys) -> bool:
+        """Return whether tables with these keys and with the other ones have a key in common."""
+        same = (self.scope, self.fingerprint) == (other.scope, other.fingerprint)
+        return same and not self.names.isdisjoint(other.names)
+
+
 @dataclass(frozen=True, eq=False)
 class EarlierRelease:
     """A release that was made before the examined one, of a stored or deleted run.
@@ -242,6 +267,7 @@ class EarlierRelease:
     read_cost: function that reads what it cost in privacy
     read_classes: function that reads the equivalence class of each record; None where there are no classes
     read_risks: function that reads the risks of single records
+    surrogate_keys: keys by which its tables join others
     """
 
     run_id: int
@@ -252,6 +278,7 @@ class EarlierRelease:
     read_cost: Callable[[], PrivacySpending]
     read_classes: Callable[[], Integers | None]
     read_risks: Callable[[], Sequence[MeasuredRecordRisks]]
+    surrogate_keys: SurrogateKeys
 
 
 @dataclass(frozen=True, eq=False)
@@ -524,7 +551,7 @@ def _earlier_release_of_run(workspace: Workspace, run: StoredRun, known: Mapping
     return EarlierRelease(
         run.id, original.source_sha256, original.table_sha256, _StoredPeople(read, original.schema), release,
         lambda: privacy_cost_of_run(run, read(), packages_in_force(workspace, run)), lambda: release.read(0, release.schema.names[:1]).classes,
-        lambda: _record_risks_of_run(workspace, run.id),
+        lambda: _record_risks_of_run(workspace, run.id), SurrogateKeys.from_run(run),
     )  # fmt: skip
 
 
@@ -617,6 +644,7 @@ def _earlier_release_of_tombstone(
             )
             for one in tombstone.risks
         ],
+        SurrogateKeys(frozenset(tombstone.surrogate_keys), tombstone.surrogate_scope, tombstone.run_key),
     )  # fmt: skip
 
 
@@ -686,6 +714,7 @@ def write_tombstone_tables(workspace: Workspace, run_id: int) -> Tombstone | Non
         found.tables, tuple(datasets), "" if classes is None else tables.write_arrays({"classes": classes}),
         tables.write_arrays(columns) if columns else "", marks, key.name, cost.epsilon, cost.steps, cost.covered, tuple(risks), manifests,
         to_plain_value(recipe.form.recode), cost.delta, _population_at_release(workspace, run),
+        recipe.form.surrogate_keys, recipe.form.surrogate_scope, run.key_fingerprint,
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ any of them shows true. Where several rows have one key, such as those of a hous
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,11 +16,10 @@ from sfumato.engine.adversary.cells import Keys, cell_keys, count_occurrences, m
 from sfumato.engine.adversary.kept_columns import CombinationSizes
 from sfumato.engine.data.arrays import Integers
 from sfumato.engine.data.schema import Role
+from sfumato.engine.errors import BadInput
 
-from ..errors import NotFound
-from ..store.runs import find_run
 from .checks import ExaminedRelease
-from .earlier import EarlierRelease
+from .earlier import EarlierRelease, SurrogateKeys
 from .kept_columns import kept_columns_of_release
 
 
@@ -29,8 +29,8 @@ class JoinedReleases:
 
     names: columns that count, those of this release first
     joined_runs: runs whose columns are counted
-    uncounted_runs: runs that may join, whose columns cannot be counted
-    sizes: records that look alike by these columns, for the surrogate key that shows most
+    uncounted_runs: runs that join, whose columns or keys cannot be counted
+    sizes: records that look alike by these columns and by the rows that have a key in common with them
     has_groups: whether several rows have one key
     """
 
@@ -42,17 +42,22 @@ class JoinedReleases:
 
 
 def join_releases(case: ExaminedRelease) -> JoinedReleases:
-    """Join a release with the earlier ones of its scope, and count whom their columns show. Raises NotReady."""
+    """Join a release with the earlier ones that it can be joined with, and count whom all of them show.
+
+    Raises NotReady.
+    """
     released = case.released_datasets[0]
-    own_names = kept_columns_of_release(case).names
-    cells = dict(cell_keys(released, own_names))
-    names, joined, uncounted = list(own_names), list[int](), list[int]()
-    for one in _releases_of_scope(case):
-        aligned = one.table_sha256 == case.original_dataset.table_sha256 and one.release.linked
-        if not aligned:
+    names = list(kept_columns_of_release(case).names)
+    cells = dict(cell_keys(released, names))
+    groups = {name: _group_numbers(released.frame[name]) for name in case.plan.surrogate_keys}
+    joined, uncounted = list[int](), list[int]()
+    for one in _reachable_releases(case):
+        added = _identifiers(case, one, [name for name in one.surrogate_keys.names if name not in groups])
+        if one.table_sha256 != case.original_dataset.table_sha256 or not one.release.linked or added is None:
             uncounted.append(one.run_id)
             continue
         joined.append(one.run_id)
+        groups |= {name: _group_numbers(values) for name, values in added.items()}
         theirs = one.release.as_released
         for name in _true_columns(case, one):
             # the same column may be coarser there, so it is a column of its own
@@ -60,34 +65,36 @@ def join_releases(case: ExaminedRelease) -> JoinedReleases:
             cells[place] = cell_keys(case.read_dataset(theirs, 0, name), [name])[name]
             names.append(place)
     rows = row_keys(cells, names, len(released))
-    groups = [_group_numbers(released.frame[name]) for name in case.plan.surrogate_keys]
-    found = [CombinationSizes(_sizes_within_groups(rows, one)) for one in groups]
-    limits = kept_columns_of_release(case).deciding_limits
-    worst = max(found, key=lambda one: (limits.count_unprotected(one), one.n_unique))
+    # whoever has all keys knows the rows of a record's home and those of its school
+    together = np.add.reduce([rows, *(_keys_of_groups(rows, one) for one in groups.values())])
     shown = tuple(dict.fromkeys(name.partition(", run ")[0] for name in names))
-    has_groups = any(len(np.unique(one)) < len(one) for one in groups)
-    return JoinedReleases(shown, tuple(joined), tuple(uncounted), worst, has_groups)
+    has_groups = any(len(np.unique(one)) < len(one) for one in groups.values())
+    sizes = CombinationSizes(count_occurrences(together, together))
+    return JoinedReleases(shown, tuple(joined), tuple(uncounted), sizes, has_groups)
 
 
-def _releases_of_scope(case: ExaminedRelease) -> list[EarlierRelease]:
-    """Return the earlier releases that have, or may have, a surrogate key in common with the examined one."""
-    return [one for one in case.history.releases if _may_join(case, one)]
+def _reachable_releases(case: ExaminedRelease) -> list[EarlierRelease]:
+    """Return the earlier releases that join with the examined one, or with one that joins, in their order."""
+    reached = [SurrogateKeys.from_run(case.plan.run)]
+    found, left = list[EarlierRelease](), list(case.history.releases)
+    while new := [one for one in left if any(keys.joins(one.surrogate_keys) for keys in reached)]:
+        found += new
+        reached += [one.surrogate_keys for one in new]
+        left = [one for one in left if one not in new]
+    return sorted(found, key=lambda one: one.run_id)
 
 
-def _may_join(case: ExaminedRelease, one: EarlierRelease) -> bool:
-    """Return whether an earlier release may have a surrogate key in common with the examined one."""
+def _identifiers(case: ExaminedRelease, one: EarlierRelease, names: Collection[str]) -> dict[str, pd.Series] | None:
+    """Return the identifiers behind the keys of an earlier release of the same table, (n,) each; None where one is gone."""
+    own = case.exact_records.frame
+    found = {name: own[name] for name in names if name in own}
     try:
-        run = find_run(case.workspace, one.run_id)
-    except NotFound:
-        # What is left of a deleted run does not tell its keys: of the same table it is taken to have them.
-        return one.table_sha256 == case.original_dataset.table_sha256
-    theirs, own = run.recipe.form, case.recipe.form
-    same_key = run.key_fingerprint == case.plan.run.key_fingerprint
-    return (
-        same_key
-        and theirs.surrogate_scope == own.surrogate_scope
-        and not set(theirs.surrogate_keys).isdisjoint(own.surrogate_keys)
-    )
+        theirs = {
+            name: case.read_dataset(one.release.as_released, 0, name).frame[name] for name in names if name not in own
+        }
+    except (KeyError, BadInput):
+        return None
+    return found | theirs
 
 
 def _true_columns(case: ExaminedRelease, one: EarlierRelease) -> list[str]:
@@ -95,12 +102,12 @@ def _true_columns(case: ExaminedRelease, one: EarlierRelease) -> list[str]:
     release = one.release
     names = release.kept if release.is_synthetic else (*release.kept, *release.replaced)
     public = kept_columns_of_release(case).audience == "public"
-    schemas = (release.schema, case.recipe.schema)
+    # What was released counts by its role of then: a new role cannot hide it.
     out = (Role.IDENTIFIER, Role.WEIGHT, *(() if release.is_synthetic else (Role.SENSITIVE,)))
 
     def counts(name: str) -> bool:
-        roles = {schema[name].role for schema in schemas if name in schema}
-        return roles.isdisjoint(out) and (public or Role.QUASI_IDENTIFIER in roles)
+        roles = {schema[name].role for schema in (release.schema, case.recipe.schema) if name in schema}
+        return release.schema[name].role not in out and (public or Role.QUASI_IDENTIFIER in roles)
 
     return [name for name in names if counts(name)]
 
@@ -113,14 +120,12 @@ def _group_numbers(identifiers: pd.Series) -> Integers:
     return codes
 
 
-def _sizes_within_groups(rows: Keys, groups: Integers) -> Integers:
-    """Return for each record how many look alike by their row and by all rows of their group, (n,).
+def _keys_of_groups(rows: Keys, groups: Integers) -> Keys:
+    """Return for each record a key of all rows of its group, (n,), equal where these are the same in any order.
 
-    Two records look alike if their rows are equal and the rows of their groups are the same, in any order. A group of
-    one is a record as it is.
+    A group of one says no more than the record's own row.
     """
     # A sum of mixed keys is the same in any order, as the key of a row is a sum over its columns.
     totals = np.zeros(int(groups.max(initial=-1)) + 1, dtype=np.uint64)
-    np.add.at(totals, groups, mix_bits(rows))
-    together = mix_bits(totals[groups] ^ mix_bits(rows + np.uint64(1)))
-    return count_occurrences(together, together)
+    np.add.at(totals, groups, mix_bits(rows + np.uint64(1)))
+    return mix_bits(totals[groups] + np.uint64(1))

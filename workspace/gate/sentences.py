@@ -171,13 +171,13 @@ NO_SURROGATE_KEY = "no surrogate key is released"
 PUBLIC_SURROGATE_KEYS = "the surrogate keys follow from a public key: whoever knows an identifier finds its rows"
 JOINED_RELEASES = (
     "joined by the surrogate key of {keys:list}{runs}, {few:,} of {people:,} {noun} ({share:percent}) share their values of "
-    "{columns:list}{groups} with fewer than {others} others{draws}{uncounted}"
+    "{columns:list}{groups} with fewer than {others} others{draws}{uncounted}; " + ELSEWHERE
 )
 NO_COLUMN = "no column"
 JOINED_RUNS = " with the releases of the runs {runs:commas}"
 JOINED_GROUPS = ", and those of all rows with their key,"
 JOINED_DRAWS = "; drawn values of one record can be put together too, which no measure of single datasets sees"
-UNCOUNTED_RUNS = "; the releases of the runs {runs:commas} may join too, and their columns cannot be counted here"
+UNCOUNTED_RUNS = "; the releases of the runs {runs:commas} join too, and their columns cannot be counted here"
 FOUND_BY_JOINED = "can be found by {columns:list} once tables are joined by the surrogate key"
 
 # People.

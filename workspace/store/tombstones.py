@@ -67,6 +67,9 @@ class Tombstone:
     recode: public rules as a recipe writes them
     delta: chance that the promise of epsilon fails; None in tombstones of earlier versions
     population: population that its project was of when it was released; empty in tombstones of earlier versions
+    surrogate_keys, surrogate_scope: identifiers that were released as keys, and the scope in which these join; earlier
+        versions released none
+    run_key: fingerprint of the key of the run, by which surrogate keys are made
     """
 
     run_id: int
@@ -97,6 +100,9 @@ class Tombstone:
     recode: Mapping[str, Any] = field(default_factory=dict)
     delta: float | None = None
     population: str = ""
+    surrogate_keys: tuple[str, ...] = ()
+    surrogate_scope: str = ""
+    run_key: str = ""
 
     @property
     def json_text(self) -> str:
@@ -174,7 +180,8 @@ def _tombstone_from_table(table: Mapping[str, Any]) -> Tombstone:
     }
     found = Tombstone(**{**table, **lists, **parts})
     check_texts(
-        found.source_sha256, found.table_sha256, found.schema, found.model, found.population, *found.tables, *found.table_hashes
+        found.source_sha256, found.table_sha256, found.schema, found.model, found.population, found.surrogate_scope, found.run_key,
+        *found.surrogate_keys, *found.tables, *found.table_hashes
     )  # fmt: skip
     check_integers(found.run_id, found.dataset_id, found.records, found.steps)
     return found

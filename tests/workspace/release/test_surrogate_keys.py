@@ -20,6 +20,7 @@ from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Finding, examine_release
 from sfumato.workspace.policy.policy import read_policy_of_workspace
 from sfumato.workspace.release.surrogate_keys import surrogate_key_columns
+from sfumato.workspace.service.deletion import delete_run
 from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
 
@@ -198,6 +199,76 @@ def test_an_earlier_release_adds_its_columns(secret: Workspace, tmp_path: Path) 
     assert "run" in found.message
     apart = {**recipe, "release": {**recipe["release"], "surrogate_scope": "others"}}
     assert finding(secret, run_recipe(secret, apart, data)).status == "pass"
+
+
+def draw_columns(*drawn: str, **release: Any) -> dict[str, Any]:
+    """A recipe that draws these columns and keeps the others true."""
+    steps = [{"target": name, "method": "cart", "predictors": []} for name in drawn]
+    return {**table(**release), "synthesis": steps}
+
+
+def count_few(data: pd.DataFrame, columns: list[str], homes_too: bool) -> int:
+    """People whose columns, and those of their home where that counts, fewer than 11 share."""
+    rows = data[columns].astype(str).agg("|".join, axis=1)
+    if homes_too:
+        rows = rows + "; " + rows.groupby(data["home"]).transform(lambda home: " / ".join(sorted(home)))
+    return int((rows.map(rows.value_counts()) < 11).sum())
+
+
+@pytest.mark.slow
+def test_a_key_that_an_earlier_release_adds_joins_homes(secret: Workspace, tmp_path: Path) -> None:
+    """The earlier release draws all columns and says who lives together; the later one keeps age and region."""
+    data = homes()
+    earlier = run_recipe(secret, draw_columns("age", "region", "income", surrogate_keys=["person", "home"]), data)
+    write_release(secret, earlier, tmp_path / "one")
+    found = finding(secret, run_recipe(secret, draw_columns("income", surrogate_keys=["person"]), data))
+    assert found.people == count_few(data, ["age", "region"], homes_too=True) > 0
+    assert found.status == "block"
+
+
+@pytest.mark.slow
+def test_releases_join_through_a_third_one(secret: Workspace, tmp_path: Path) -> None:
+    """The first has the key of persons, the third that of homes, and the second both."""
+    data = homes()
+    first = run_recipe(secret, draw_columns("region", surrogate_keys=["person"]), data)
+    write_release(secret, first, tmp_path / "one")
+    second = run_recipe(secret, draw_columns("age", "region", "income", surrogate_keys=["person", "home"]), data)
+    write_release(secret, second, tmp_path / "two")
+    found = finding(secret, run_recipe(secret, draw_columns("age", "income", surrogate_keys=["home"]), data))
+    assert found.people == count_few(data, ["age", "region", "income"], homes_too=True) == len(data)
+    assert found.status == "block"
+
+
+@pytest.mark.slow
+def test_a_deleted_release_joins_as_before(secret: Workspace, tmp_path: Path) -> None:
+    """Of the same table its columns count; of a table of another year it blocks, since they cannot be counted."""
+    data = homes()
+    later = data.assign(income=np.random.default_rng(1).integers(100, 900, len(data)))
+    same = run_recipe(secret, draw_columns("region", surrogate_keys=["person"]), data)
+    write_release(secret, same, tmp_path / "one")
+    other = run_recipe(secret, draw_columns("region", surrogate_keys=["person"]), later, content=b"later")
+    write_release(secret, other, tmp_path / "two")
+    run_id = run_recipe(secret, draw_columns("age", "income", surrogate_keys=["person"]), data)
+    before = finding(secret, run_id)
+    delete_run(secret, same)
+    delete_run(secret, other)
+    after = finding(secret, run_id)
+    assert (after.status, after.people, after.message) == (before.status, before.people, before.message)
+    assert after.status == "block"
+    assert after.people == count_few(data, ["age", "region", "income"], homes_too=False)
+    assert f"runs {other} join too" in after.message
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("role", ["identifier", "weight"])
+def test_a_new_role_does_not_hide_what_was_released(secret: Workspace, tmp_path: Path, role: str) -> None:
+    data = homes()
+    earlier = run_recipe(secret, draw_columns("region", surrogate_keys=["person"]), data)
+    write_release(secret, earlier, tmp_path / "one")
+    recipe = draw_columns("region", "age", surrogate_keys=["person"])
+    recipe["variables"] = {**recipe["variables"], "income": {"kind": "continuous", "role": role}}
+    found = finding(secret, run_recipe(secret, recipe, data))
+    assert found.status == "block"
 
 
 @pytest.mark.slow
