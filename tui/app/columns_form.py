@@ -18,6 +18,10 @@ from ..parts.fields import FormField
 from ..parts.form import Form
 from ..session.importing import LEAVE_OUT, check_answer, plain_question, proposed_answer
 
+LINES_AROUND = 13
+"""Lines of a terminal that are neither fields nor first rows: frames, help, what is wrong, names of columns."""
+FEWEST_ROWS = 3
+
 
 class ColumnsForm(Form):
     """Form for the columns of a file with a question: a field each, and the first rows of these columns.
@@ -54,6 +58,8 @@ class ColumnsForm(Form):
             for at, name in enumerate(shown)
         ]
         rows = [[replace_unprintable(text) for text in row] for row in zip(*shown.values(), strict=True)]
+        # on a small terminal the fields need the room
+        rows = rows[: max(FEWEST_ROWS, self.size.height - LINES_AROUND - len(shown))]
         below.update(format_table(DisplayTable(heads, rows), max(20, below.size.width)))
 
     def on_resize(self) -> None:

@@ -71,5 +71,5 @@ async def test_a_column_can_be_left_out_and_no_question_asks_nothing(sit, empty_
         "area numbers the records and is left out without a question"
     )
     plain = tmp_path / "plain.csv"
-    plain.write_text("\n".join(["sex,income", *(f"{'mf'[i % 2]},{100 + 3 * i}" for i in range(60)), ""]))
+    plain.write_text("\n".join(["sex,income", *(f"{'mf'[i % 2]},{100 + 3 * (i % 20)}" for i in range(60)), ""]))
     assert import_or_ask(empty_workspace, str(plain), "plain").result is not None
