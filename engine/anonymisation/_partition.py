@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,9 @@ from ..methods.intruder import QuasiIdentifiers, SensitiveVariables
 from ..methods.release_form import (
     AnonymisationSpec,
     Anonymised,
+    ClassMeans,
     Hierarchies,
+    Means,
     generalised_variable,
     micro_aggregated_variable,
 )
@@ -113,16 +115,17 @@ def numbers_as_labelled(data: Microdata, name: str) -> NDArray[np.float64]:
     return np.floor(numbers) if data.schema[name].kind is Kind.DATE else numbers
 
 
-def class_values(data: Microdata, name: str, classes: Integers) -> pd.Series:
+def class_values(data: Microdata, name: str, classes: Integers, means: Means) -> pd.Series:
     """Return micro-aggregated values, (n,): class means of numbers, medians of ordered levels, modes of other levels.
 
     classes: class of each record from 0, none empty, (n,)
 
-    A binary variable is a number, 0 for its first level and 1 for its second (Measuring Data Quality for Project
-    Lighthouse §3.1). Of two medians the lower, of several modes the first of the levels.
+    A binary variable shows its mode. With exact ``means`` it is a number, 0 for its first level and 1 for its second
+    (Measuring Data Quality for Project Lighthouse §3.1). Of two medians the lower, of several modes the first of the
+    levels.
     """
     column, kind = data.frame[name], data.schema[name].kind
-    if not kind.has_levels or kind is Kind.BINARY:
+    if not kind.has_levels or (kind is Kind.BINARY and means == "exact"):
         return _class_means(data, name, classes)
     codes, levels = data.numbers(name).astype(np.int64), len(column.cat.categories)
     if kind is Kind.ORDINAL:
@@ -356,6 +359,8 @@ def draft_diversity(case: Case) -> tuple[dict[str, object], list[str], tuple[str
 class PartitionSpec(AnonymisationSpec):
     """Class size, quasi-identifiers, cuts and output."""
 
+    older_defaults: ClassVar[Mapping[str, str]] = {"means": "exact"}
+
     quasi_identifiers: QuasiIdentifiers = ()
     k: ClassSize = 5
     cuts: Annotated[
@@ -365,6 +370,7 @@ class PartitionSpec(AnonymisationSpec):
         Literal["micro_aggregated", "generalised"],
         Param("what a class shows: means, medians and modes, or intervals and tree nodes"),
     ] = "micro_aggregated"
+    means: ClassMeans = "rounded"
     hierarchies: Hierarchies = field(default_factory=dict)
     max_suppressed: Annotated[
         float, Param("share of the records that may be left out where that lets a strict class be cut", ge=0, lt=1)
@@ -386,7 +392,14 @@ class PartitionSpec(AnonymisationSpec):
 
     def released_variable(self, variable: Variable) -> Variable:
         """Return the released form of a variable: labels, or numbers that need not be whole."""
-        return generalised_variable(variable) if self.output == "generalised" else micro_aggregated_variable(variable)
+        if self.output == "generalised":
+            return generalised_variable(variable)
+        return micro_aggregated_variable(variable, self.means)
+
+    def to_table(self) -> dict[str, Any]:
+        """Return the fields that a recipe writes: ``means`` only where the output has some."""
+        left_out = ("means",) if self.output == "generalised" else ()
+        return {key: value for key, value in AnonymisationSpec.to_table(self).items() if key not in left_out}
 
     def constrained(self, schema: Schema) -> tuple[str, ...]:
         """Return the sensitive variables that limit the cuts."""
@@ -429,6 +442,6 @@ def _shown_columns(data: Microdata, spec: PartitionSpec, classes: Integers) -> d
     kept = Microdata(data.schema, kept_rows(data.frame, classes), data.origin)
     own = classes if len(kept) == len(data) else classes[classes >= 0]
     if spec.output == "micro_aggregated":
-        return {name: class_values(kept, name, own) for name in spec.keys(data.schema)}
+        return {name: class_values(kept, name, own, spec.means) for name in spec.keys(data.schema)}
     trees = spec.hierarchies
     return {name: class_intervals(kept, name, own, trees.get(name)) for name in spec.keys(data.schema)}

@@ -253,9 +253,26 @@ BINARY = {
 
 
 @pytest.mark.parametrize("method", ["mondrian", "microaggregation", "p_sensitive"])
-def test_a_binary_variable_is_micro_aggregated_to_the_share_of_its_second_level(method: str) -> None:
+@pytest.mark.parametrize(("yes", "shown"), [(5, "yes"), (4, "yes"), (3, "no")])
+def test_a_binary_variable_shows_its_most_frequent_level_and_keeps_its_labels(
+    method: str, yes: int, shown: str
+) -> None:
+    """Of four yes and four no the first in the order of the levels, which is not that of the letters."""
+    variables = {**BINARY, "smokes": {**BINARY["smokes"], "levels": ["yes", "no"]}}
+    recipe = Recipe.from_table({"variables": variables, "anonymisation": [{"method": method, "k": 8}]})
+    smokes = ["no"] * (8 - yes) + ["yes"] * yes
+    rows = pd.DataFrame({"smokes": smokes, "age": range(8), "illness": list("abcdabcd")})
+    released = anonymise_data(recipe, conform_to_schema(rows, recipe.schema), key=PUBLIC)
+    assert released.class_keys.tolist() == [0] * 8, "the control: one class"
+    assert released.data.frame["smokes"].tolist() == [shown] * 8
+    assert released.data.schema["smokes"] == recipe.schema["smokes"]
+
+
+@pytest.mark.parametrize("method", ["mondrian", "microaggregation", "p_sensitive"])
+def test_with_exact_means_a_binary_variable_shows_the_share_of_its_second_level(method: str) -> None:
     """Lighthouse data quality §3.1: "the 0/1 values may be micro-aggregated under anonymization to be in [0, 1]"."""
-    recipe = Recipe.from_table({"variables": BINARY, "anonymisation": [{"method": method, "k": 3}]})
+    step = {"method": method, "k": 3, "means": "exact"}
+    recipe = Recipe.from_table({"variables": BINARY, "anonymisation": [step]})
     rows = pd.DataFrame(
         {"smokes": ["yes", "no", "no", "yes", "yes", "yes"], "age": [1, 2, 3, 90, 91, 92], "illness": list("abcabc")}
     )
