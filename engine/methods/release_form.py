@@ -79,7 +79,7 @@ Means = Literal["rounded", "exact"]
 ClassMeans = Annotated[
     Means,
     Param(
-        "what a class shows of a binary variable: its most frequent level, or with exact the share of its second level, a number",
+        "how a class shows means: rounded to the decimals that the column has, and a binary variable as its most frequent level; or exact, and a binary variable as a number, the share of its second level",
         always_written=True,
     ),
 ]

@@ -62,14 +62,48 @@ def shown(found: Anonymised) -> dict[str, list[Any]]:
     return {name: [str(v) if name != "age" else v for v in found.data.frame[name]] for name in found.data.schema.names}
 
 
-def test_micro_aggregated_classes_show_means_medians_and_modes() -> None:
-    assert shown(anonymise_table({"method": "mondrian", "k": 3})) == {
+@pytest.mark.parametrize(
+    ("means", "ages"), [("exact", [pytest.approx(71 / 3), pytest.approx(185 / 3)]), ("rounded", [24, 62])]
+)
+def test_micro_aggregated_classes_show_means_medians_and_modes(means: str, ages: list[Any]) -> None:
+    assert shown(anonymise_table({"method": "mondrian", "k": 3, "means": means})) == {
         "city": ["foo"] * 3 + ["test"] * 3,
         "size": ["medium"] * 3 + ["small"] * 3,
-        "age": [pytest.approx(71 / 3)] * 3 + [pytest.approx(185 / 3)] * 3,
+        "age": [ages[0]] * 3 + [ages[1]] * 3,
         "joined": ["2020-01-02 00:00:00"] * 3 + ["2021-03-01 00:00:00"] * 3,
         "illness": ["a", "b", "a", "a", "b", "b"],
     }
+
+
+@pytest.mark.parametrize(
+    ("values", "mean"),
+    [
+        ([2, 3], 2),
+        ([3, 4], 4),
+        ([-3, -2], -2),
+        ([1, 1, 2], 1),
+        ([1000, 2000, 2000], 1667),
+        ([8.1, 8.2], 8.2),
+        ([0.1, 0.2], 0.2),
+        ([0.2, 0.3], 0.2),
+        ([1, 2.5], 1.8),
+        ([12.25, 12.26, 12.26], 12.26),
+        ([-0.5, 0.5], 0),
+        ([1e300, 1e300, 1e300], 1e300),
+        ([1 / 3, 2 / 3], 0.5),
+        ([0.1, 0.1, 0.1], 0.1),
+    ],
+)
+@pytest.mark.parametrize("method", ["mondrian", "microaggregation", "p_sensitive"])
+def test_means_have_the_decimals_of_their_column_half_to_even(method: str, values: list[float], mean: float) -> None:
+    """Computed by hand: 8.15, whose double lies below it, is half way between 8.1 and 8.2 all the same."""
+    variables = {"age": {"kind": "continuous", "role": "quasi_identifier"}, "illness": {"kind": "categorical"}}
+    variables["illness"]["role"] = "sensitive"
+    step = {"method": method, "k": len(values)}
+    recipe = Recipe.from_table({"variables": variables, "anonymisation": [step]})
+    rows = pd.DataFrame({"age": values, "illness": list("abc")[: len(values)]})
+    released = anonymise_data(recipe, conform_to_schema(rows, recipe.schema), key=PUBLIC)
+    assert released.data.frame["age"].tolist() == [mean] * len(values)
 
 
 def test_generalised_classes_show_intervals_and_common_nodes() -> None:

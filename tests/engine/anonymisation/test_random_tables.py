@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -226,6 +228,34 @@ def test_micro_aggregated_values_are_pandas_means_medians_and_modes(rows: pd.Dat
     lower_median = by["size"].transform(lambda v: sorted(v)[(len(v) - 1) // 2])
     assert found.data.numbers("size").tolist() == lower_median.tolist()
     assert found.data.frame["city"].tolist() == by["city"].transform(lambda v: v.mode()[0]).tolist()
+
+
+@pytest.mark.slow
+@settings(max_examples=60)
+@given(st.integers(0, 4), st.lists(st.integers(-(10**6), 10**6), min_size=6, max_size=30), st.booleans())
+def test_rounded_means_are_those_of_fractions_and_keep_the_classes(
+    decimals: int, units: list[int], few_values: bool
+) -> None:
+    values = [unit % 7 / 10**decimals if few_values else unit / 10**decimals for unit in units]
+    table = {"x": {"kind": "continuous", "role": "quasi_identifier"}}
+    rows = pd.DataFrame({"x": values})
+    found = {}
+    for means in ("rounded", "exact"):
+        step = {"method": "mondrian", "k": 3, "means": means}
+        plan = Recipe.from_table({"variables": table, "anonymisation": [step]})
+        found[means] = anonymise_data(plan, conform_to_schema(rows, plan.schema), key=PUBLIC)
+    classes = found["exact"].class_keys
+    assert found["rounded"].class_keys.tolist() == classes.tolist()
+    most = max(-int(Decimal(repr(value)).normalize().as_tuple().exponent) for value in values)
+    place = Fraction(1, 10 ** max(most, 0))
+    shown = found["rounded"].data.numbers("x")
+    for group in np.unique(classes):
+        own = [value for value, of in zip(values, classes, strict=True) if of == group]
+        mean = sum(Fraction(repr(value)) for value in own) / len(own)
+        # Python rounds a fraction half to even, without error.
+        assert set(shown[classes == group]) == {float(round(mean / place) * place)}
+        assert min(own) <= shown[classes == group][0] <= max(own)
+    assert pd.Series(shown).value_counts().min() >= 3
 
 
 @pytest.mark.slow
