@@ -6,23 +6,26 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..data.arrays import Integers
+from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
 from ..data.rows import distinct_codes, distinct_rows
 from ..data.schema import Kind, Role, Schema, Variable
+from ..data.spelling import SURE_DIGITS
 from ..errors import BadInput
 from ..methods.drafting import Case
 from ..methods.intruder import QuasiIdentifiers, SensitiveVariables
 from ..methods.release_form import (
     AnonymisationSpec,
     Anonymised,
+    ClassMeans,
     Hierarchies,
+    Means,
     generalised_variable,
     micro_aggregated_variable,
 )
@@ -40,6 +43,8 @@ from ..partition.hierarchies import Hierarchy, flat_hierarchy, format_label_numb
 from ..partition.partitioning import QuasiIdentifierRanks, mondrian_classes
 from ..wording import count_noun
 
+MOST_EXACT = 2.0**53
+"""A double holds all whole numbers below it."""
 UNORDERED = (Kind.CATEGORICAL, Kind.BINARY)
 GENERALISED = "a class shows intervals and groups that hold the values of all its records"
 """Reason of drafts for generalised output: a mean of a class may be a value that nobody has, such as sex 0.333."""
@@ -113,17 +118,19 @@ def numbers_as_labelled(data: Microdata, name: str) -> NDArray[np.float64]:
     return np.floor(numbers) if data.schema[name].kind is Kind.DATE else numbers
 
 
-def class_values(data: Microdata, name: str, classes: Integers) -> pd.Series:
+def class_values(data: Microdata, name: str, classes: Integers, means: Means) -> pd.Series:
     """Return micro-aggregated values, (n,): class means of numbers, medians of ordered levels, modes of other levels.
 
     classes: class of each record from 0, none empty, (n,)
 
-    A binary variable is a number, 0 for its first level and 1 for its second (Measuring Data Quality for Project
-    Lighthouse §3.1). Of two medians the lower, of several modes the first of the levels.
+    Rounded ``means`` have the decimals of the column, half to even, and lie between the least and the largest value of
+    their class: those of whole numbers are whole. A binary variable then shows its mode. With exact means it is a
+    number, 0 for its first level and 1 for its second (Measuring Data Quality for Project Lighthouse §3.1). Of two
+    medians the lower, of several modes the first of the levels. Of dates the day of the mean.
     """
     column, kind = data.frame[name], data.schema[name].kind
-    if not kind.has_levels or kind is Kind.BINARY:
-        return _class_means(data, name, classes)
+    if not kind.has_levels or (kind is Kind.BINARY and means == "exact"):
+        return _class_means(data, name, classes, means)
     codes, levels = data.numbers(name).astype(np.int64), len(column.cat.categories)
     if kind is Kind.ORDINAL:
         order = np.lexsort((codes, classes))
@@ -135,7 +142,7 @@ def class_values(data: Microdata, name: str, classes: Integers) -> pd.Series:
     return pd.Series(pd.Categorical.from_codes(shown[classes], column.cat.categories, column.cat.ordered))
 
 
-def _class_means(data: Microdata, name: str, classes: Integers) -> pd.Series:
+def _class_means(data: Microdata, name: str, classes: Integers, means: Means) -> pd.Series:
     """Return the mean of each record's class, (n,); of dates the day."""
     values, sizes = numbers_as_labelled(data, name), class_sizes(classes)
     low, high = class_extremes(values, classes, len(sizes))
@@ -144,7 +151,35 @@ def _class_means(data: Microdata, name: str, classes: Integers) -> pd.Series:
     if data.schema[name].kind is Kind.DATE:
         # A released date has no fraction of a day.
         return pd.Series(np.floor(mean).astype(np.int64).astype("datetime64[D]").astype("datetime64[s]")[classes])
+    decimals = _most_decimals(values) if means == "rounded" else None
+    if decimals is not None:
+        mean = np.clip(_rounded_means(values, classes, decimals, mean), low, high)
     return pd.Series(mean[classes])
+
+
+def _most_decimals(values: Floats) -> int | None:
+    """Return the decimals that numbers (n,) need, at least 0; None for numbers of full precision."""
+    for decimals in range(SURE_DIGITS + 1):
+        with np.errstate(over="ignore"):
+            # A number of few decimals is the double nearest to it, which rounding to as many finds again.
+            values = values[np.round(values, decimals) != values]
+        if not len(values):
+            return decimals
+    return None
+
+
+def _rounded_means(values: Floats, classes: Integers, decimals: int, mean: Floats) -> Floats:
+    """Return the means (classes,) of numbers (n,) of so many decimals, rounded to as many, half to even."""
+    sizes = class_sizes(classes)
+    # Each number is then a whole number of units of the last place, so that sums, and what is a half, are exact.
+    unit = 10.0**decimals
+    if float(np.abs(values).max()) * unit * float(sizes.max()) >= MOST_EXACT:
+        return np.asarray(np.round(mean, decimals))
+    sums = np.zeros(len(sizes), dtype=np.int64)
+    np.add.at(sums, classes, np.rint(values * unit).astype(np.int64))
+    whole, rest = np.divmod(sums, sizes)
+    up = (2 * rest > sizes) | ((2 * rest == sizes) & (whole % 2 == 1))
+    return np.asarray((whole + up) / unit)
 
 
 def class_intervals(data: Microdata, name: str, classes: Integers, tree: Hierarchy | None) -> pd.Series:
@@ -356,6 +391,8 @@ def draft_diversity(case: Case) -> tuple[dict[str, object], list[str], tuple[str
 class PartitionSpec(AnonymisationSpec):
     """Class size, quasi-identifiers, cuts and output."""
 
+    older_defaults: ClassVar[Mapping[str, str]] = {"means": "exact"}
+
     quasi_identifiers: QuasiIdentifiers = ()
     k: ClassSize = 5
     cuts: Annotated[
@@ -365,6 +402,7 @@ class PartitionSpec(AnonymisationSpec):
         Literal["micro_aggregated", "generalised"],
         Param("what a class shows: means, medians and modes, or intervals and tree nodes"),
     ] = "micro_aggregated"
+    means: ClassMeans = "rounded"
     hierarchies: Hierarchies = field(default_factory=dict)
     max_suppressed: Annotated[
         float, Param("share of the records that may be left out where that lets a strict class be cut", ge=0, lt=1)
@@ -386,7 +424,14 @@ class PartitionSpec(AnonymisationSpec):
 
     def released_variable(self, variable: Variable) -> Variable:
         """Return the released form of a variable: labels, or numbers that need not be whole."""
-        return generalised_variable(variable) if self.output == "generalised" else micro_aggregated_variable(variable)
+        if self.output == "generalised":
+            return generalised_variable(variable)
+        return micro_aggregated_variable(variable, self.means)
+
+    def to_table(self) -> dict[str, Any]:
+        """Return the fields that a recipe writes: ``means`` only where the output has some."""
+        left_out = ("means",) if self.output == "generalised" else ()
+        return {key: value for key, value in AnonymisationSpec.to_table(self).items() if key not in left_out}
 
     def constrained(self, schema: Schema) -> tuple[str, ...]:
         """Return the sensitive variables that limit the cuts."""
@@ -429,6 +474,6 @@ def _shown_columns(data: Microdata, spec: PartitionSpec, classes: Integers) -> d
     kept = Microdata(data.schema, kept_rows(data.frame, classes), data.origin)
     own = classes if len(kept) == len(data) else classes[classes >= 0]
     if spec.output == "micro_aggregated":
-        return {name: class_values(kept, name, own) for name in spec.keys(data.schema)}
+        return {name: class_values(kept, name, own, spec.means) for name in spec.keys(data.schema)}
     trees = spec.hierarchies
     return {name: class_intervals(kept, name, own, trees.get(name)) for name in spec.keys(data.schema)}

@@ -6,9 +6,9 @@ k-anonymous tables. Numbers are standardised, ordered levels enter by rank.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ..data.schema import Kind, Schema, Variable
 from ..errors import BadInput
 from ..methods.intruder import QuasiIdentifiers
 from ..methods.registry import anonymisation_method
-from ..methods.release_form import AnonymisationSpec, Anonymised, micro_aggregated_variable
+from ..methods.release_form import AnonymisationSpec, Anonymised, ClassMeans, micro_aggregated_variable
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, Variant
 from ..partition.equivalence_classes import Limits
@@ -97,15 +97,18 @@ def _standardise_values(values: Floats) -> Floats:
 class MicroaggregationSpec(AnonymisationSpec):
     """Group size and quasi-identifiers of the microaggregation."""
 
+    older_defaults: ClassVar[Mapping[str, str]] = {"means": "exact"}
+
     quasi_identifiers: Annotated[
         QuasiIdentifiers,
         Variant("ordered variables that the intruder may know; default: the quasi-identifiers"),
     ] = ()
     k: Annotated[int, Param("fewest records in a group", ge=2, search_values=SIZES)] = 5
+    means: ClassMeans = "rounded"
 
     def released_variable(self, variable: Variable) -> Variable:
         """Return the variable as numbers that need not be whole."""
-        return micro_aggregated_variable(variable)
+        return micro_aggregated_variable(variable, self.means)
 
     @property
     def limits(self) -> Limits:
@@ -131,7 +134,7 @@ class MicroaggregationSpec(AnonymisationSpec):
     check=check_data,
 )
 def microaggregation(data: Microdata, spec: MicroaggregationSpec, run: Run) -> Anonymised:
-    """Replace quasi-identifiers by the means and medians of groups of k to 2k - 1 similar records."""
+    """Replace quasi-identifiers by the means, medians and modes of groups of k to 2k - 1 similar records."""
     check_data(data, "", spec, "anonymisation")
     keys = spec.keys(data.schema)
     points = np.column_stack([_standardise_values(data.numbers(name)) for name in keys])
@@ -141,5 +144,5 @@ def microaggregation(data: Microdata, spec: MicroaggregationSpec, run: Run) -> A
         run.report(Progress(grouped, len(data), "records grouped"))
 
     classes = mdav_groups(points, spec.k, report)
-    columns = {name: class_values(data, name, classes) for name in keys}
+    columns = {name: class_values(data, name, classes, spec.means) for name in keys}
     return anonymised_table(data, spec, classes, columns, notes_of(classes, spec.k, 0))

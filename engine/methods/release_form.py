@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,10 +75,26 @@ Hierarchies = Annotated[
 ]
 
 
+Means = Literal["rounded", "exact"]
+ClassMeans = Annotated[
+    Means,
+    Param(
+        "how a class shows means: rounded to the decimals that the column has, and a binary variable as its most frequent level; or exact, and a binary variable as a number, the share of its second level",
+        always_written=True,
+    ),
+]
+
+
 class AnonymisationSpec(Spec):
-    """Base of the parameters of anonymisation methods: every one has ``quasi_identifiers``."""
+    """Base of the parameters of anonymisation methods: every one has ``quasi_identifiers``.
+
+    older_defaults: meaning of the keys that recipes of runs of earlier versions lack; the fields of these keys are
+        always written
+    """
 
     __slots__ = ()
+
+    older_defaults: ClassVar[Mapping[str, str]] = {}
 
     quasi_identifiers: tuple[str, ...]
 
@@ -135,14 +151,14 @@ def generalised_variable(variable: Variable) -> Variable:
     return Variable(variable.name, Kind.CATEGORICAL, variable.role, title=variable.title)
 
 
-def micro_aggregated_variable(variable: Variable) -> Variable:
+def micro_aggregated_variable(variable: Variable, means: Means) -> Variable:
     """Return the declaration of a variable whose values become class means, medians or modes."""
     # A mean of counts is no count.
     if variable.kind is Kind.COUNT:
         return replace(variable, kind=Kind.CONTINUOUS, bounds=(variable.lower, variable.upper), missing=())
     # Coded 0 and 1, its mean is the share of the second level, "interpreted probabilistically" (Measuring Data Quality
-    # for Project Lighthouse §3.1).
-    if variable.kind is Kind.BINARY:
+    # for Project Lighthouse §3.1). Rounded it is a level.
+    if variable.kind is Kind.BINARY and means == "exact":
         return Variable(variable.name, Kind.CONTINUOUS, variable.role, (0.0, 1.0), title=variable.title)
     return variable
 
@@ -285,7 +301,7 @@ class ReleaseForm(Section):
     def released_schema(self, schema: Schema) -> Schema:
         """Return the schema of tables of this form."""
         changes = {name: generalised_variable(schema[name]) for name in self.generalised}
-        changes |= {name: micro_aggregated_variable(schema[name]) for name in self.micro_aggregated}
+        changes |= {name: micro_aggregated_variable(schema[name], "exact") for name in self.micro_aggregated}
         schema = recode_schema(schema, self.recode)
         return Schema(tuple(changes.get(variable.name, variable) for variable in schema))
 

@@ -33,6 +33,7 @@ from .search_table import SearchTable
 from .steps import (
     RecipeStep,
     anonymisation_spec,
+    complete_stored_table,
     is_made_whole,
     read_anonymisation_steps,
     read_step,
@@ -129,6 +130,7 @@ class Recipe:
     @classmethod
     def from_table(cls, table: Mapping[str, Any], *, stored: bool = False) -> Recipe:
         """Create the recipe of a table from TOML or JSON. Raises BadInput."""
+        table = complete_stored_table(table) if stored else table
         heading = RecipeHeading.read_section(table, "", others=tuple(SECTIONS))
         schema = _read_schema(table)
         schema = replace(schema, constraints=read_constraints(get_table(table, "constraints"), schema))

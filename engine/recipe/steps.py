@@ -115,6 +115,27 @@ def read_anonymisation_steps(tables: Sequence[Mapping[str, Any]], schema: Schema
     return steps
 
 
+def complete_stored_table(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the table of a stored run's recipe with what it lacks where an earlier version wrote it.
+
+    Its stored tables were made by the defaults of that version, which later ones may have changed.
+    """
+    steps = table.get("anonymisation")
+    if not isinstance(steps, list):
+        return dict(table)
+    return {**table, "anonymisation": [_complete_step(step) for step in steps]}
+
+
+def _complete_step(step: object) -> object:
+    """Return the table of an anonymisation step with the older defaults of its method."""
+    if not isinstance(step, Mapping):
+        return step
+    found = method_by_key(str(_add_family(step, "anonymisation").get("method", "")))
+    if found is None or not issubclass(found.spec, AnonymisationSpec):
+        return step
+    return {**found.spec.older_defaults, **step}
+
+
 def anonymisation_spec(step: RecipeStep) -> AnonymisationSpec:
     """Return the settings of an anonymisation step."""
     assert isinstance(step.spec, AnonymisationSpec)

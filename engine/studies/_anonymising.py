@@ -24,8 +24,13 @@ OWN_TABLES = "the study makes tables of its own from the confidential data; its 
 def find_anonymiser(
     key: str, schema: Schema, quasi_identifiers: Sequence[str], k: int, options: Mapping[str, Any], place: str
 ) -> tuple[Method, AnonymisationSpec]:
-    """Return the anonymisation method of this key and its parameters. Raises BadInput at ``place``."""
+    """Return the anonymisation method of this key and its parameters. Raises BadInput at ``place``.
+
+    Class means are exact, as the papers of the studies have them.
+    """
     found = find_method(key, f"{place}.anonymisation", ("anonymisation",))
+    if "means" in {info.name for info in found.spec.params()}:
+        options = {"means": "exact", **options}
     spec: AnonymisationSpec = found.spec.from_table(  # type: ignore[assignment]
         {"quasi_identifiers": list(quasi_identifiers), "k": k, **options}, place
     )

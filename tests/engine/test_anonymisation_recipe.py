@@ -144,7 +144,7 @@ def test_a_study_of_suppressed_records_says_why_it_has_no_values(
 
 
 def test_every_anonymisation_method_has_a_short_name_in_recipes(anonymising: Callable[..., Recipe]) -> None:
-    assert anonymising().to_table()["anonymisation"] == [{"method": "mondrian"}], "k = 5 is the default"
+    assert anonymising().to_table()["anonymisation"] == [{"method": "mondrian", "means": "rounded"}], "k = 5 by default"
     assert {name for name in registry() if name.startswith("anonymisation.")} == {
         f"anonymisation.{name}"
         for name in (
@@ -157,6 +157,28 @@ def test_every_anonymisation_method_has_a_short_name_in_recipes(anonymising: Cal
             "suppression",
         )
     }
+
+
+@pytest.mark.parametrize(
+    ("step", "means"),
+    [
+        ({"method": "mondrian"}, "exact"),
+        ({"method": "anonymisation.p_sensitive"}, "exact"),
+        ({"method": "microaggregation", "quasi_identifiers": ["age"]}, "exact"),
+        ({"method": "mondrian", "means": "rounded"}, "rounded"),
+        ({"method": "mondrian", "output": "generalised"}, None),
+    ],
+)
+def test_runs_of_versions_that_wrote_no_means_had_exact_ones(
+    anonymising: Callable[..., Recipe], step: dict[str, Any], means: str | None
+) -> None:
+    """A run of this version states its means, so that a stored recipe without them is of an earlier one."""
+    table = {**anonymising().to_table(), "anonymisation": [step], "measure": [], "threshold": []}
+    stored = Recipe.from_table(table, stored=True)
+    assert stored.to_table()["anonymisation"][0].get("means") == means
+    entered = Recipe.from_table(table)
+    assert entered.to_table()["anonymisation"][0].get("means") == (means and "rounded")
+    assert Recipe.from_table(entered.to_table(), stored=True).to_table() == entered.to_table()
 
 
 def test_missing_quasi_identifiers_are_refused_and_missing_sensitive_values_kept(

@@ -23,6 +23,7 @@ from threadpoolctl import ThreadpoolController
 
 from sfumato.engine.constraints.redraw_counts import RedrawCounts
 from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput, Cancelled, EngineError, NotConverged
 from sfumato.engine.execution import tasks
 from sfumato.engine.execution.tasks import TaskKind
@@ -32,7 +33,7 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import Progress, ignore_progress
 from sfumato.engine.recipe.provenance import release_provenance
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.recipe.steps import RecipeStep
+from sfumato.engine.recipe.steps import RecipeStep, complete_stored_table
 
 from ..errors import StrangeFile, WorkspaceError
 from ..policy.installed_packages import loaded_package, trusted_packages
@@ -269,7 +270,7 @@ def _thread_controller(modules: int) -> ThreadpoolController:
 @lru_cache(maxsize=8)
 def _parse_recipe(text: str) -> Recipe:
     """Parse a recipe; equal texts share one."""
-    return Recipe.from_toml(text)
+    return Recipe.from_table(complete_stored_table(read_toml(text)))
 
 
 @CONFIDENTIAL_TABLES.cached

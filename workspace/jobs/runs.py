@@ -274,7 +274,7 @@ def reenter_run(workspace: Workspace, run_id: int) -> int:
     old = find_run(workspace, run_id)
     if weights_hash(workspace, run_id) or controls_hash(workspace, run_id):
         verify_run(workspace, run_id)
-    recipe = Recipe.from_toml(old.recipe_toml)
+    recipe = Recipe.from_table(old.recipe_table)
     check_runs_fit(workspace, [(recipe, workspace.find_dataset(old.dataset_id).records)])
     key = compute_fingerprint(workspace.read_workspace_key())
     # Records that were drawn by a public key stay those of a public run.

@@ -153,7 +153,7 @@ def _draft_of_search(workspace: Workspace, project_id: int) -> PlanDraft | None:
 def draft_of_run(workspace: Workspace, run_id: int, weights: Mapping[str, Any] | None = None) -> PlanDraft:
     """Return a plan that repeats a run on its records, with other ``[weights]`` where they are given. Raises NotFound."""
     run: StoredRun = find_run(workspace, run_id)
-    table = {**read_toml(run.recipe_toml), **({} if weights is None else {"weights": dict(weights)})}
+    table = {**run.recipe_table, **({} if weights is None else {"weights": dict(weights)})}
     return PlanDraft(run.project_id, run.dataset_id, _data_identity(table), write_plan(table))
 
 

@@ -94,7 +94,7 @@ def minimisation_recipe(data: ProjectTable, answers: Mapping[str, Any]) -> Recip
             "data": {"file": data.name},
             "variables": variables,
             "release": {"seed": SEED},
-            "anonymisation": [{"method": "mondrian", "k": study["k"], "quasi_identifiers": names}],
+            "anonymisation": [{"method": "mondrian", "k": study["k"], "quasi_identifiers": names, "means": "exact"}],
             "measure": _measure_steps(variables, names),
             "study": [study],
         }

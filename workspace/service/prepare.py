@@ -231,7 +231,7 @@ def _runs_on_dataset(workspace: Workspace, dataset_id: int) -> list[int]:
 
 
 def _recipe_table_of_run(workspace: Workspace, run_id: int) -> dict[str, Any]:
-    return read_toml(find_run(workspace, run_id).recipe_toml)
+    return find_run(workspace, run_id).recipe_table
 
 
 def cost_notice(workspace: Workspace, draft: PlanDraft) -> str:

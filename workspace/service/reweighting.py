@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.engine.data.toml import read_toml
 from sfumato.engine.recipe.recipe import Recipe
 
 from ..store.runs import find_run
@@ -46,4 +45,4 @@ def read_reweightable_run(workspace: Workspace, run_id: int) -> ReweightableRun:
     keys = [measure.key for measure in measures]
     # Two measures by one method are told apart by their places only.
     names = tuple(one.key if keys.count(one.key) == 1 else one.place for one in measures)
-    return ReweightableRun(run_id, read_toml(find_run(workspace, run_id).recipe_toml), names)
+    return ReweightableRun(run_id, find_run(workspace, run_id).recipe_table, names)

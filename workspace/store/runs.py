@@ -188,6 +188,14 @@ class StoredRun:
         return _parse_stored_recipe(self.recipe_toml)
 
     @property
+    def recipe_table(self) -> dict[str, Any]:
+        """Return the table of its recipe, by which this version makes the same release. Raises BadInput."""
+        from sfumato.engine.data.toml import read_toml
+        from sfumato.engine.recipe.steps import complete_stored_table
+
+        return complete_stored_table(read_toml(self.recipe_toml))
+
+    @property
     def seconds(self) -> float | None:
         """Return the seconds from the start of the first task to the end, or to now."""
         if self.started is None:

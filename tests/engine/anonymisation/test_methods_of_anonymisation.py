@@ -62,14 +62,48 @@ def shown(found: Anonymised) -> dict[str, list[Any]]:
     return {name: [str(v) if name != "age" else v for v in found.data.frame[name]] for name in found.data.schema.names}
 
 
-def test_micro_aggregated_classes_show_means_medians_and_modes() -> None:
-    assert shown(anonymise_table({"method": "mondrian", "k": 3})) == {
+@pytest.mark.parametrize(
+    ("means", "ages"), [("exact", [pytest.approx(71 / 3), pytest.approx(185 / 3)]), ("rounded", [24, 62])]
+)
+def test_micro_aggregated_classes_show_means_medians_and_modes(means: str, ages: list[Any]) -> None:
+    assert shown(anonymise_table({"method": "mondrian", "k": 3, "means": means})) == {
         "city": ["foo"] * 3 + ["test"] * 3,
         "size": ["medium"] * 3 + ["small"] * 3,
-        "age": [pytest.approx(71 / 3)] * 3 + [pytest.approx(185 / 3)] * 3,
+        "age": [ages[0]] * 3 + [ages[1]] * 3,
         "joined": ["2020-01-02 00:00:00"] * 3 + ["2021-03-01 00:00:00"] * 3,
         "illness": ["a", "b", "a", "a", "b", "b"],
     }
+
+
+@pytest.mark.parametrize(
+    ("values", "mean"),
+    [
+        ([2, 3], 2),
+        ([3, 4], 4),
+        ([-3, -2], -2),
+        ([1, 1, 2], 1),
+        ([1000, 2000, 2000], 1667),
+        ([8.1, 8.2], 8.2),
+        ([0.1, 0.2], 0.2),
+        ([0.2, 0.3], 0.2),
+        ([1, 2.5], 1.8),
+        ([12.25, 12.26, 12.26], 12.26),
+        ([-0.5, 0.5], 0),
+        ([1e300, 1e300, 1e300], 1e300),
+        ([1 / 3, 2 / 3], 0.5),
+        ([0.1, 0.1, 0.1], 0.1),
+    ],
+)
+@pytest.mark.parametrize("method", ["mondrian", "microaggregation", "p_sensitive"])
+def test_means_have_the_decimals_of_their_column_half_to_even(method: str, values: list[float], mean: float) -> None:
+    """Computed by hand: 8.15, whose double lies below it, is half way between 8.1 and 8.2 all the same."""
+    variables = {"age": {"kind": "continuous", "role": "quasi_identifier"}, "illness": {"kind": "categorical"}}
+    variables["illness"]["role"] = "sensitive"
+    step = {"method": method, "k": len(values)}
+    recipe = Recipe.from_table({"variables": variables, "anonymisation": [step]})
+    rows = pd.DataFrame({"age": values, "illness": list("abc")[: len(values)]})
+    released = anonymise_data(recipe, conform_to_schema(rows, recipe.schema), key=PUBLIC)
+    assert released.data.frame["age"].tolist() == [mean] * len(values)
 
 
 def test_generalised_classes_show_intervals_and_common_nodes() -> None:
@@ -253,9 +287,26 @@ BINARY = {
 
 
 @pytest.mark.parametrize("method", ["mondrian", "microaggregation", "p_sensitive"])
-def test_a_binary_variable_is_micro_aggregated_to_the_share_of_its_second_level(method: str) -> None:
+@pytest.mark.parametrize(("yes", "shown"), [(5, "yes"), (4, "yes"), (3, "no")])
+def test_a_binary_variable_shows_its_most_frequent_level_and_keeps_its_labels(
+    method: str, yes: int, shown: str
+) -> None:
+    """Of four yes and four no the first in the order of the levels, which is not that of the letters."""
+    variables = {**BINARY, "smokes": {**BINARY["smokes"], "levels": ["yes", "no"]}}
+    recipe = Recipe.from_table({"variables": variables, "anonymisation": [{"method": method, "k": 8}]})
+    smokes = ["no"] * (8 - yes) + ["yes"] * yes
+    rows = pd.DataFrame({"smokes": smokes, "age": range(8), "illness": list("abcdabcd")})
+    released = anonymise_data(recipe, conform_to_schema(rows, recipe.schema), key=PUBLIC)
+    assert released.class_keys.tolist() == [0] * 8, "the control: one class"
+    assert released.data.frame["smokes"].tolist() == [shown] * 8
+    assert released.data.schema["smokes"] == recipe.schema["smokes"]
+
+
+@pytest.mark.parametrize("method", ["mondrian", "microaggregation", "p_sensitive"])
+def test_with_exact_means_a_binary_variable_shows_the_share_of_its_second_level(method: str) -> None:
     """Lighthouse data quality §3.1: "the 0/1 values may be micro-aggregated under anonymization to be in [0, 1]"."""
-    recipe = Recipe.from_table({"variables": BINARY, "anonymisation": [{"method": method, "k": 3}]})
+    step = {"method": method, "k": 3, "means": "exact"}
+    recipe = Recipe.from_table({"variables": BINARY, "anonymisation": [step]})
     rows = pd.DataFrame(
         {"smokes": ["yes", "no", "no", "yes", "yes", "yes"], "age": [1, 2, 3, 90, 91, 92], "illness": list("abcabc")}
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -204,9 +206,21 @@ def test_k_alone_is_less(model: str) -> None:
 
 @pytest.mark.slow
 @settings(max_examples=40)
+@given(raw(), st.sampled_from(["strict", "relaxed"]), st.sampled_from(["mondrian", "p_sensitive"]))
+def test_a_binary_variable_shows_the_mode_by_counting(rows: pd.DataFrame, cuts: str, method: str) -> None:
+    _, found = anonymise_table(rows, {"method": method, "k": 3, "cuts": cuts})
+    shown = found.data.frame["smokes"].astype(str)
+    for group in np.unique(found.class_keys):
+        own = found.class_keys == group
+        yes, no = (sum(value == level for value in rows.loc[own, "smokes"]) for level in ("yes", "no"))
+        assert set(shown[own]) == {"yes" if yes > no else "no"}
+
+
+@pytest.mark.slow
+@settings(max_examples=40)
 @given(raw(), st.sampled_from(["strict", "relaxed"]))
 def test_micro_aggregated_values_are_pandas_means_medians_and_modes(rows: pd.DataFrame, cuts: str) -> None:
-    data, found = anonymise_table(rows, {"method": "mondrian", "k": 3, "cuts": cuts})
+    data, found = anonymise_table(rows, {"method": "mondrian", "k": 3, "cuts": cuts, "means": "exact"})
     numbers = rows.assign(smokes=rows["smokes"] == "yes", size=data.numbers("size"))
     by = numbers.groupby(found.class_keys)
     for name in ("age", "smokes"):
@@ -214,6 +228,34 @@ def test_micro_aggregated_values_are_pandas_means_medians_and_modes(rows: pd.Dat
     lower_median = by["size"].transform(lambda v: sorted(v)[(len(v) - 1) // 2])
     assert found.data.numbers("size").tolist() == lower_median.tolist()
     assert found.data.frame["city"].tolist() == by["city"].transform(lambda v: v.mode()[0]).tolist()
+
+
+@pytest.mark.slow
+@settings(max_examples=60)
+@given(st.integers(0, 4), st.lists(st.integers(-(10**6), 10**6), min_size=6, max_size=30), st.booleans())
+def test_rounded_means_are_those_of_fractions_and_keep_the_classes(
+    decimals: int, units: list[int], few_values: bool
+) -> None:
+    values = [unit % 7 / 10**decimals if few_values else unit / 10**decimals for unit in units]
+    table = {"x": {"kind": "continuous", "role": "quasi_identifier"}}
+    rows = pd.DataFrame({"x": values})
+    found = {}
+    for means in ("rounded", "exact"):
+        step = {"method": "mondrian", "k": 3, "means": means}
+        plan = Recipe.from_table({"variables": table, "anonymisation": [step]})
+        found[means] = anonymise_data(plan, conform_to_schema(rows, plan.schema), key=PUBLIC)
+    classes = found["exact"].class_keys
+    assert found["rounded"].class_keys.tolist() == classes.tolist()
+    most = max(-int(Decimal(repr(value)).normalize().as_tuple().exponent) for value in values)
+    place = Fraction(1, 10 ** max(most, 0))
+    shown = found["rounded"].data.numbers("x")
+    for group in np.unique(classes):
+        own = [value for value, of in zip(values, classes, strict=True) if of == group]
+        mean = sum(Fraction(repr(value)) for value in own) / len(own)
+        # Python rounds a fraction half to even, without error.
+        assert set(shown[classes == group]) == {float(round(mean / place) * place)}
+        assert min(own) <= shown[classes == group][0] <= max(own)
+    assert pd.Series(shown).value_counts().min() >= 3
 
 
 @pytest.mark.slow

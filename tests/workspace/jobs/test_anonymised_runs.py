@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from prepared_workspaces import run_recipe
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput
@@ -18,6 +19,7 @@ from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs.runs import reenter_run
 from sfumato.workspace.jobs.worker import run_worker
+from sfumato.workspace.plan.drafts import draft_of_run
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.report import report_page
 from sfumato.workspace.service.prepare import prepare_evaluation, prepare_run
@@ -93,6 +95,34 @@ def test_a_run_can_be_done_again(workspace: Workspace, enter: Enter) -> None:
     second = reenter_run(workspace, first)
     run_worker(workspace.directory, idle=0)
     assert read_result_rows(workspace, first) == read_result_rows(workspace, second)
+
+
+def test_a_run_of_a_version_that_wrote_no_means_keeps_its_shares(workspace: Workspace, enter: Enter) -> None:
+    """Its stored table has the shares of binary variables; it is read, scored and run again as it was made."""
+    variables = {
+        "smokes": {"kind": "binary", "role": "quasi_identifier"},
+        "age": {"kind": "count", "role": "quasi_identifier"},
+    }
+    step = {"method": "mondrian", "k": 4, "means": "exact"}
+    recipe = Recipe.from_table({"title": "Shares", "variables": variables, "anonymisation": [step]})
+    frame = pd.DataFrame({"smokes": (["no"] * 5 + ["yes"]) * 3, "age": range(18)})
+    first = run_recipe(workspace, recipe, frame, "people.csv", b"x")
+    workspace.connection.execute(
+        "UPDATE run SET recipe = replace(recipe, ?, '') WHERE id = ?", (', means = "exact"', first)
+    )
+    run = find_run(workspace, first)
+    assert "means" not in run.recipe_toml
+    before = read_released_dataset(workspace, first, run.recipe, 1)
+    assert before is not None
+    assert before.schema["smokes"].kind == "continuous"
+    assert {0.0, 1.0} != set(before.frame["smokes"]), "the control: some classes are mixed"
+    again = reenter_run(workspace, first)
+    run_worker(workspace.directory, idle=0)
+    after = read_released_dataset(workspace, again, find_run(workspace, again).recipe, 1)
+    assert after is not None
+    assert after.frame.equals(before.frame)
+    assert 'means = "exact"' in find_run(workspace, again).recipe_toml
+    assert 'means = "exact"' in draft_of_run(workspace, first).toml
 
 
 @pytest.fixture

@@ -161,7 +161,7 @@ def test_the_codebook_says_what_the_ends_of_a_share_stand_for(
         "age": {"kind": "count", "role": "quasi_identifier"},
     }
     recipe = Recipe.from_table(
-        {"title": "Shares", "variables": variables, "anonymisation": [{"method": "mondrian", "k": 3}]}
+        {"title": "Shares", "variables": variables, "anonymisation": [{"method": "mondrian", "k": 3, "means": "exact"}]}
     )
     frame = pd.DataFrame({"smokes": ["0", "1"] * 10, "age": range(20)})
     run_id = run_recipe(workspace, recipe, frame, "people.csv", b"x")
