@@ -98,12 +98,13 @@ FINDINGS = [
 def test_a_kind_of_dates_asks_how_they_are_written(home: Path) -> None:
     rows = "\n".join(f"{1 + i % 12:02}/{1 + i * 7 % 12:02}/{1990 + i % 30},{i % 7}" for i in range(80))
     (home / "people.csv").write_text(f"day,visits\n{rows}\n")
+    in_doubt = [*IMPORT[:-1], "", IMPORT[-1]]
     asked = ["Data", "Set a kind", "day", "date", "mm/dd/yyyy", "Set a kind", "day", "date", "", "back"]
-    status, lines = talked([*IMPORT, *asked])
+    status, lines = talked([*in_doubt, *asked])
     assert status == 0, lines
-    assert "? day: read as dd/mm/yyyy, which other orders fit too: --as day=date:mm/dd/yyyy" in "\n".join(lines)
+    assert "day: read as dd/mm/yyyy, which other orders fit too: date:mm/dd/yyyy." in "\n".join(lines)
     assert lines.count("Form: mm/dd/yyyy.") == 2, "the second time it is the default"
-    wrong, lines = talked([*IMPORT, "Data", "Set a kind", "day", "date", "tt.mm.jjjj"], directory="other")
+    wrong, lines = talked([*in_doubt, "Data", "Set a kind", "day", "date", "tt.mm.jjjj"], directory="other")
     assert wrong == 1
     assert any("no form of a date" in line for line in lines)
 

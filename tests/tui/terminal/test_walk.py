@@ -60,8 +60,8 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.see("Import a file").type(str(file)).see("✓ enter accepts").press("enter")
 
     at.see("Role of").press("escape")
-    at.see(r"\[1 Data\]", r"visits +other +categorical").press("j", "j", "enter")
-    at.see("Variable visits").press("right", "right", "right").see(r"\[count\]")
+    at.see(r"\[1 Data\]", r"visits +other +count").press("j", "j", "enter")
+    at.see("Variable visits").see(r"\[count\]")
     at.press("down", "right", "right").see(r"\[sensitive\]").press("enter").see(r"visits +sensitive +count")
     at.press("j", "r", "s").see(r"income +sensitive +continuous")
     at.press("k", "k", "k", "space", "space", "r", "i").see(
