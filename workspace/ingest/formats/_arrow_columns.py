@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+import pandas as pd
 import pyarrow as pa
 
 from sfumato.engine.errors import BadInput
@@ -52,6 +53,13 @@ def convert_decimals(table: pa.Table) -> pa.Table:
     """Return a table whose decimal numbers, which pandas would take for texts, are floats."""
     fields = [field.with_type(pa.float64()) if pa.types.is_decimal(field.type) else field for field in table.schema]
     return table.cast(pa.schema(fields, table.schema.metadata))
+
+
+def write_values(column: pa.ChunkedArray) -> pd.Series:
+    """Return the values of a column as texts (n,), equal where the values are."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return pd.Series(column.cast(pa.large_string()).to_pandas()).astype("category")
 
 
 def to_arrow_table(out: OutputTable) -> pa.Table:
