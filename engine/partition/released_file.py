@@ -21,11 +21,13 @@ from numpy.typing import NDArray
 from ..data.arrays import Integers
 from ..data.microdata import Microdata
 from ..data.schema import Kind
+from ..data.spelling import spell_as_whole
 from .equivalence_classes import ORDERED, SensitiveColumn, class_sizes, equivalence_classes
 from .hierarchies import parse_interval
 
 MASKED = re.compile(r"[^*]+\*+")
 """A value whose last characters are suppressed, such as ``81***``."""
+NUMERAL = re.compile(r"[+-]?\d+(\.\d+)?")
 SUPPRESSED_CELLS = ("", "*")
 """Cells that hold no value. Every other sign or code is a value, since it is seen."""
 
@@ -156,8 +158,8 @@ def _read_sensitive(data: Microdata, name: str) -> SensitiveColumn:
 
 
 def _fold_spelling(text: str) -> str:
-    """Return a text without what only its spelling has: letter case, blanks around it, and forms of the same letter."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    """Return a text without what only its spelling has: letter case, blanks, forms of the same letter, ``.0``."""
+    return spell_as_whole(" ".join(unicodedata.normalize("NFKC", text).casefold().split()))
 
 
 def _describe_column(name: str, column: pd.Series) -> KnownColumn:
@@ -170,7 +172,9 @@ def _describe_column(name: str, column: pd.Series) -> KnownColumn:
 
 def _count_intervals(texts: Iterable[str]) -> int:
     """Count the labels that are intervals of numbers or of dates."""
-    return sum(any(parse_interval(text, kind) for kind in (Kind.CONTINUOUS, Kind.DATE)) for text in texts)
+    # Most distinct texts of a long column are numbers, which no interval is.
+    labels = (text for text in texts if not NUMERAL.fullmatch(text))
+    return sum(any(parse_interval(text, kind) for kind in (Kind.CONTINUOUS, Kind.DATE)) for text in labels)
 
 
 def _count_masked(texts: Iterable[str]) -> int:

@@ -76,6 +76,10 @@ def test_spellings_of_a_disease_are_one_disease() -> None:
     assert (one.l_distinct, one.l_entropy, one.t, one.missing) == (1, 1.0, 0.0, 0)
 
 
+def test_a_whole_number_as_a_level_is_one_value_however_it_is_spelt() -> None:
+    assert measured([("x",)] * 3, ["1", "1.0", "flu"]).sensitive[0].l_distinct == 2
+
+
 def test_missing_and_suppressed_cells_are_no_disease() -> None:
     found = measured([("x",)] * 4 + [("y",)] * 2, ["flu", None, "*", "cold", "flu", None])
     (one,) = found.sensitive
