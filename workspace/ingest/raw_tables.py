@@ -111,6 +111,7 @@ class RawTable:
     all_records: number of records in the file
     descriptions: descriptions of the columns that have one
     tags: kind of each missing value (n, j), of the columns that have kinds: ``.a``, ``._``
+    written: texts of the cells (n, j), of the columns whose values have lost digits or codes of the file
     notes: remarks for whoever reads the file
     detection: how a sheet was read, where that was to be detected
     kept_records: numbers, from 0, of the records that are kept, (n,); None for all
@@ -126,6 +127,7 @@ class RawTable:
     detection: DetectedFormat | None = None
     kept_records: NDArray[np.int64] | None = None
     buffered: dict[str, ColumnBuffer] = field(default_factory=dict)
+    written: pd.DataFrame | None = None
 
     @classmethod
     def from_frame(
@@ -168,7 +170,8 @@ class RawTable:
 
         Kinds of missing value are texts (``.a``). Raises BadInput.
         """
-        values = self.reader.read_written_column(name)
+        kept = None if self.written is None else self.written.get(name)
+        values = self.reader.read_written_column(name) if kept is None else kept
         values = (values if self.kept_records is None else values.iloc[self.kept_records]).reset_index(drop=True)
         if self.tags is None or name not in self.tags:
             return values

@@ -99,6 +99,35 @@ def test_values_of_parquet_are_exact(values: pa.Array, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([2**53, 2**53 + 1, None, 5, 5], pa.int64()),
+        pa.array([Decimal("1.00000000000000000001"), Decimal("1.00000000000000000002"), None, None, None]),
+        pa.array([2**53, 2**53 + 1, 1, 5, 5], pa.int64()),
+    ],
+)
+def test_values_of_arrow_are_exact(values: pa.Array, tmp_path: Path) -> None:
+    path = tmp_path / "a.arrow"
+    table = pa.table({"g": values, "one": ["x"] * 5})
+    with pa.ipc.new_file(str(path), table.schema) as writer:
+        writer.write_table(table)
+    expected = Counter(values.to_pylist())
+    found = evaluated(path, "g", "one")
+    assert (found.classes, found.k) == (len(expected), min(expected.values()))
+
+
+@pytest.mark.slow
+def test_declared_missing_codes_among_dates_of_spss_are_apart(tmp_path: Path) -> None:
+    path = tmp_path / "a.sav"
+    day = 13_700_000_000.0
+    frame = pd.DataFrame({"g": [day, day, 99.0, 98.0, None], "one": ["x"] * 5})
+    pyreadstat.write_sav(frame, str(path), missing_ranges={"g": [98, 99]}, variable_format={"g": "DATE11"})
+    found = evaluated(path, "g", "one")
+    assert (found.classes, found.k, found.suppressed_cells) == (4, 1, 1)
+
+
+@pytest.mark.slow
 def test_codes_and_floats_of_a_sheet_are_apart(tmp_path: Path) -> None:
     book = openpyxl.Workbook()
     sheet = book.active

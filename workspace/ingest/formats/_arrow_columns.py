@@ -62,6 +62,17 @@ def write_values(column: pa.ChunkedArray) -> pd.Series:
     return pd.Series(column.cast(pa.large_string()).to_pandas()).astype("category")
 
 
+def write_inexact_columns(table: pa.Table) -> pd.DataFrame | None:
+    """Return as texts (n, j) the columns that become floats in pandas with fewer digits; None without one."""
+    inexact = {
+        field.name: table.column(place)
+        for place, field in enumerate(table.schema)
+        if pa.types.is_decimal(field.type)
+        or (field.type in (pa.int64(), pa.uint64()) and table.column(place).null_count)
+    }
+    return pd.DataFrame({name: write_values(column) for name, column in inexact.items()}) if inexact else None
+
+
 def to_arrow_table(out: OutputTable) -> pa.Table:
     """Return the released table with the titles of its variables and its description, and nothing that pandas adds."""
     table = pa.Table.from_pandas(out.frame, preserve_index=False).replace_schema_metadata(None)
