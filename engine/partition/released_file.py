@@ -1,26 +1,35 @@
 """What one anonymised table shows by itself: its classes, its suppressed cells, and its generalised values.
 
-Records that agree on all known variables are a class; a suppressed cell is a value of its own there, which equals no
-other value. A record whose known cells are all suppressed is in no class: it makes no other record safer, and k says
+Records that agree on all known variables are a class, by their cells as the file writes them: whoever sees the file
+sees two spellings apart. A suppressed cell is a value of its own there, which equals no other value. A record whose known cells are all suppressed is in no class: it makes no other record safer, and k says
 nothing of it (Sweeney 2002; Machanavajjhala et al. 2007; Li, Li & Venkatasubramanian 2007).
+
+A sensitive value is what it says: two spellings of a disease are one disease, and a missing value is none.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from ..data.arrays import Integers
 from ..data.microdata import Microdata
 from ..data.schema import Kind
-from .equivalence_classes import SensitiveColumn, class_sizes, equivalence_classes
+from ..data.spelling import spell_as_whole
+from .equivalence_classes import ORDERED, SensitiveColumn, class_sizes, equivalence_classes
 from .hierarchies import parse_interval
 
 MASKED = re.compile(r"[^*]+\*+")
 """A value whose last characters are suppressed, such as ``81***``."""
+NUMERAL = re.compile(r"[+-]?\d+(\.\d+)?")
+SUPPRESSED_CELLS = ("", "*")
+"""Cells that hold no value. Every other sign or code is a value, since it is seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +37,7 @@ class KnownColumn:
     """A variable that an intruder may know.
 
     suppressed: records without a value of it
-    values: distinct values
+    values: distinct values, as written
     intervals, masked: those of them that are intervals (``[20, 30)``, ``<50``), and those whose end is ``*``
     """
 
@@ -41,11 +50,16 @@ class KnownColumn:
 
 @dataclass(frozen=True, slots=True)
 class Diversity:
-    """A sensitive variable in the classes: least distinct values, least exponential of the entropy, largest distance t
-    from the values of all records of the table.
+    """A sensitive variable in the classes.
+
+    missing: records without a value of it, of all
+    l_distinct, l_entropy: least distinct values, and least exponential of the entropy, of the records with a value; 0
+        where a class has none
+    t: largest distance from the values of all records of the table, missing ones as one value
     """
 
     name: str
+    missing: int
     l_distinct: int
     l_entropy: float
     t: float
@@ -75,32 +89,29 @@ class ReleasedFileAnonymity:
         """Count the suppressed cells of the known variables."""
         return sum(column.suppressed for column in self.known)
 
+    @property
+    def compared_k(self) -> int | None:
+        """Return the k that is compared with a limit: the number of suppressed records where these are fewer than k.
+
+        A person whose values no class has is one of them.
+        """
+        return self.k if self.k is None or not self.suppressed_records else min(self.k, self.suppressed_records)
+
 
 def measure_released_file(
     known: Mapping[str, pd.Series], data: Microdata, sensitive: Sequence[str]
 ) -> ReleasedFileAnonymity:
-    """Measure the classes of ``known`` columns (n,), with missing values where cells are suppressed.
+    """Measure the classes of ``known`` columns (n,), whose cells are compared as they are.
 
-    ``data`` holds the ``sensitive`` variables of the same n records.
+    Missing values, empty cells and a lone ``*`` are suppressed. ``data`` holds the ``sensitive`` variables of the same n
+    records.
     """
     columns = list(known.values())
-    suppressed = np.logical_and.reduce([column.isna().to_numpy() for column in columns])
+    suppressed = np.logical_and.reduce([_is_suppressed(column) for column in columns])
     rows = np.flatnonzero(~suppressed)
     classes = equivalence_classes([column.iloc[rows] for column in columns], len(rows))
     sizes = class_sizes(classes)
-    found = []
-    for name in sensitive if len(rows) else ():
-        # The distance is from all records of the file: the suppressed ones still show their sensitive values.
-        variable = SensitiveColumn.from_microdata(data, name)
-        composition = variable.class_composition(classes, len(sizes), rows)
-        found.append(
-            Diversity(
-                name,
-                int(composition.distinct_counts().min()),
-                float(composition.effective_values().min()),
-                float(variable.distance_from_table(composition).max()),
-            )
-        )
+    found = [_measure_diversity(data, name, classes, rows) for name in sensitive] if len(rows) else []
     return ReleasedFileAnonymity(
         len(suppressed),
         int(suppressed.sum()),
@@ -112,16 +123,58 @@ def measure_released_file(
     )
 
 
+def _is_suppressed(column: pd.Series) -> NDArray[np.bool_]:
+    """Mark the cells (n,) that hold no value."""
+    return np.asarray(column.isna() | column.isin(SUPPRESSED_CELLS), dtype=np.bool_)
+
+
+def _measure_diversity(data: Microdata, name: str, classes: Integers, rows: Integers) -> Diversity:
+    """Measure a sensitive variable in the ``classes`` of the records ``rows``, (m,) both."""
+    variable = _read_sensitive(data, name)
+    composition = variable.class_composition(classes, int(classes.max()) + 1, rows)
+    absent = np.isnan(variable.distinct)[variable.codes]
+    present = ~absent[rows]
+    inside, own = np.unique(classes[present], return_inverse=True)
+    l_distinct, l_entropy = 0, 0.0
+    if len(inside) == len(composition.sizes):
+        values = variable.class_composition(own, len(inside), rows[present])
+        l_distinct, l_entropy = int(values.distinct_counts().min()), float(values.effective_values().min())
+    # The distance is from all records of the file: the suppressed ones still show their sensitive values.
+    t = float(variable.distance_from_table(composition).max())
+    return Diversity(name, int(absent.sum()), l_distinct, l_entropy, t)
+
+
+def _read_sensitive(data: Microdata, name: str) -> SensitiveColumn:
+    """Return the values of a variable, levels by what they say: two spellings are one value, suppressed ones are none."""
+    variable = data.schema[name]
+    if not variable.kind.has_levels:
+        return SensitiveColumn.from_microdata(data, name)
+    column: pd.Series = data.frame[name]
+    said = [_fold_spelling(variable.labels.get(str(level), str(level))) for level in column.cat.categories]
+    meant = pd.factorize(pd.Series([None if text in SUPPRESSED_CELLS else text for text in said], dtype="object"))[0]
+    numbers = np.append(np.where(meant < 0, np.nan, meant), np.nan)
+    # Code -1, of a record without a value, selects the NaN at the end.
+    return SensitiveColumn.from_values(name, numbers[column.cat.codes.to_numpy()], variable.kind in ORDERED)
+
+
+def _fold_spelling(text: str) -> str:
+    """Return a text without what only its spelling has: letter case, blanks, forms of the same letter, ``.0``."""
+    return spell_as_whole(" ".join(unicodedata.normalize("NFKC", text).casefold().split()))
+
+
 def _describe_column(name: str, column: pd.Series) -> KnownColumn:
     """Count the suppressed cells of a column, and its generalised values."""
-    values = column.dropna().unique()
+    suppressed = _is_suppressed(column)
+    values = column[~suppressed].unique()
     texts = [value for value in values if isinstance(value, str)]
-    return KnownColumn(name, int(column.isna().sum()), len(values), _count_intervals(texts), _count_masked(texts))
+    return KnownColumn(name, int(suppressed.sum()), len(values), _count_intervals(texts), _count_masked(texts))
 
 
 def _count_intervals(texts: Iterable[str]) -> int:
     """Count the labels that are intervals of numbers or of dates."""
-    return sum(any(parse_interval(text, kind) for kind in (Kind.CONTINUOUS, Kind.DATE)) for text in texts)
+    # Most distinct texts of a long column are numbers, which no interval is.
+    labels = (text for text in texts if not NUMERAL.fullmatch(text))
+    return sum(any(parse_interval(text, kind) for kind in (Kind.CONTINUOUS, Kind.DATE)) for text in labels)
 
 
 def _count_masked(texts: Iterable[str]) -> int:

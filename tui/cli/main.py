@@ -328,7 +328,7 @@ def evaluate(
 
     The measures and thresholds are those of RECIPE.
 
-    Without --original, it shows what one anonymised file shows by itself: k, l and t of its classes, and suppressed cells and records apart. RECIPE or --known and --sensitive name the variables. Nothing is stored.
+    Without --original, it shows what one anonymised file shows by itself: k, l and t of its classes, and suppressed cells and records apart. Known cells are compared as the file writes them; spellings of a sensitive level are one value. RECIPE or --known and --sensitive name the variables. Nothing is stored.
 
     Record i of a file is record i of the original, unless [release] of RECIPE names a link or says order = "shuffled".
     A pattern stands for its files in the order of their numbers, so that syn2.csv is before syn10.csv; files after --released FILE count too.
@@ -365,7 +365,6 @@ def _show_released_file(
 ) -> int:
     """Show what one released file shows by itself; return the exit status."""
     from .constraints import is_recipe
-    from .draft import split_names
     from .released_file import show_released_file
 
     if len(released) + len(more) > 1 or (recipe and not is_recipe(recipe)):
@@ -374,8 +373,7 @@ def _show_released_file(
         )
     if settings:
         raise click.UsageError("--set changes a run of RECIPE; leave it out, or name --original")
-    known, sensitive = (tuple(split_names(given)) for given in names)
-    return show_released_file(released[0], recipe, known, sensitive, limits, json_file, quiet=quiet)
+    return show_released_file(released[0], recipe, *names, limits, json_file, quiet=quiet)
 
 
 @sfumato.command()

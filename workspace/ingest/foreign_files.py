@@ -16,6 +16,7 @@ from dataclasses import asdict, replace
 from io import BytesIO
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 
 from sfumato.engine.errors import BadInput
@@ -76,8 +77,11 @@ def table_to_bytes(table: RawTable) -> bytes:
     }
     if table.tags is not None:
         columns |= {f"t{i}": pa.array(table.tags.iloc[:, i], pa.string(), from_pandas=True) for i in range(table.tags.shape[1])}  # fmt: skip
+    written = pd.DataFrame() if table.written is None else table.written
+    columns |= {f"w{i}": pa.array(written.iloc[:, i], pa.string(), from_pandas=True) for i in range(written.shape[1])}
     said = {
         "names": table.names,
+        "written": list(map(str, written.columns)),
         "tags": [] if table.tags is None else list(map(str, table.tags.columns)),
         "descriptions": about,
         "notes": table.notes,
@@ -98,9 +102,11 @@ def _table_from_bytes(content: bytes) -> RawTable:
     frame = table.to_pandas()
     names, tags = said["names"], said["tags"]
     values = frame.iloc[:, : len(names)].set_axis(names, axis=1)
-    kinds = frame.iloc[:, len(names) :].set_axis(tags, axis=1) if tags else None
+    end = len(names) + len(tags)
+    kinds = frame.iloc[:, len(names) : end].set_axis(tags, axis=1) if tags else None
+    written = frame.iloc[:, end:].set_axis(said["written"], axis=1) if said["written"] else None
     made = RawTable.from_frame(values, _descriptions_from_json(said["descriptions"]), kinds, tuple(said["notes"]))
-    return replace(made, detection=_detection_from_json(said["detection"]))
+    return replace(made, detection=_detection_from_json(said["detection"]), written=written)
 
 
 def _detection_to_json(found: DetectedFormat) -> dict[str, Any]:

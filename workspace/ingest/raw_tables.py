@@ -78,6 +78,12 @@ class ColumnReader(Protocol):
         Raises BadInput and MemoryError.
         """
 
+    def read_written_column(self, name: str) -> pd.Series:
+        """Read a column of all records, (n,), such that cells are equal where the file writes the same.
+
+        Raises BadInput and MemoryError.
+        """
+
 
 @dataclass(frozen=True)
 class _FrameColumns:
@@ -88,6 +94,10 @@ class _FrameColumns:
     def read_columns(self, names: Sequence[str], _most_bytes: int) -> dict[str, ColumnBuffer]:
         """Return the columns of these names, which are all in memory."""
         return {name: self.columns[name] for name in names}
+
+    def read_written_column(self, name: str) -> pd.Series:
+        """Return the values of a column, (n,)."""
+        return self.columns[name].series
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +111,7 @@ class RawTable:
     all_records: number of records in the file
     descriptions: descriptions of the columns that have one
     tags: kind of each missing value (n, j), of the columns that have kinds: ``.a``, ``._``
+    written: texts of the cells (n, j), of the columns whose values have lost digits or codes of the file
     notes: remarks for whoever reads the file
     detection: how a sheet was read, where that was to be detected
     kept_records: numbers, from 0, of the records that are kept, (n,); None for all
@@ -116,6 +127,7 @@ class RawTable:
     detection: DetectedFormat | None = None
     kept_records: NDArray[np.int64] | None = None
     buffered: dict[str, ColumnBuffer] = field(default_factory=dict)
+    written: pd.DataFrame | None = None
 
     @classmethod
     def from_frame(
@@ -152,6 +164,19 @@ class RawTable:
                 self.buffered.update(self.reader.read_columns(names[i:], column_buffer_bytes()))
             values = self.buffered[name].series
             yield name, values if self.kept_records is None else values.iloc[self.kept_records]
+
+    def written_column(self, name: str) -> pd.Series:
+        """Return a column (n,) such that cells are equal where the file shows the same: spellings, codes and signs differ.
+
+        Kinds of missing value are texts (``.a``). Raises BadInput.
+        """
+        kept = None if self.written is None else self.written.get(name)
+        values = self.reader.read_written_column(name) if kept is None else kept
+        values = (values if self.kept_records is None else values.iloc[self.kept_records]).reset_index(drop=True)
+        if self.tags is None or name not in self.tags:
+            return values
+        tags = self.tags[name].reset_index(drop=True).astype("object")
+        return values.astype("object").where(tags.isna(), tags)
 
     def frame_of_columns(self, names: Sequence[str]) -> pd.DataFrame:
         """Return the columns of these names as a frame (n, j), with texts as text. Raises BadInput."""

@@ -212,6 +212,13 @@ class TextColumns:
         self.source.check_unchanged()
         return found
 
+    def read_written_column(self, name: str) -> pd.Series:
+        """Read the texts of a column, (n,), with blanks around them, missing codes and empty texts. Raises BadInput."""
+        untrimmed = replace(self, text=replace(self.text, form=replace(self.text.form, trim=False)))
+        held = _join_coded_texts(untrimmed._read_parts([name], 0, as_text=frozenset([name]), raw=True)[name].parts)
+        self.source.check_unchanged()
+        return _categorical_column(held.codes, held.series).series
+
     def _read_parsed_columns(self, names: Sequence[str], most_bytes: int) -> dict[str, ColumnBuffer]:
         """Read columns as pandas parses them, and again as text those whose blocks disagree."""
         form = self.text.form

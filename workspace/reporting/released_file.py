@@ -61,7 +61,7 @@ class ReleasedFileView:
 
     def _iterate_verdicts(self) -> Iterator[LimitVerdict]:
         if self.limits.k is not None:
-            yield LimitVerdict("k", "", self.found.k, self.limits.k)
+            yield LimitVerdict("k", "", self.found.compared_k, self.limits.k)
         if not self.found.sensitive:
             for key, limit in (("l_distinct", self.limits.l), ("t", self.limits.t)):
                 if limit is not None:
@@ -83,6 +83,7 @@ class ReleasedFileView:
             "disclosure": "internal",
             "file": self.file,
             **asdict(self.found),
+            "compared_k": self.found.compared_k,
             "suppressed_cells": self.found.suppressed_cells,
             "other_columns": list(self.other_columns),
             "verdicts": [{**asdict(one), "status": "met" if one.is_met else _failure(one)} for one in self.verdicts],
@@ -116,9 +117,16 @@ def released_file_text(view: ReleasedFileView) -> str:
         f"{agreeing_word(out, 'has', 'have')} all known cells suppressed and {agreeing_word(out, 'is', 'are')} in no class."
     )
     if out:
-        lines.append("k, l and t say nothing of them: a person whose values no class has is among them.")
+        fewer = found.compared_k != found.k
+        compared = f", so that a limit on k is compared with {found.compared_k:,}" if fewer else ""
+        lines.append(f"k, l and t say nothing of them: a person whose values no class has is among them{compared}.")
     if not found.sensitive:
         lines.append("l and t are not computed: no sensitive variable is named, or no record is in a class.")
+    if missing := sum(one.missing for one in found.sensitive):
+        lines.append(
+            f"{count_noun(missing, 'cell')} of the sensitive variables {agreeing_word(missing, 'is', 'are')} missing or "
+            "suppressed and not counted in l; a class without any value has l = 0."
+        )
     if view.other_columns:
         named = ", ".join(map(replace_unprintable, view.other_columns))
         lines.append(f"Not looked at: {named}. Whoever knows one of them may tell the records of a class apart.")
@@ -145,11 +153,20 @@ def known_columns_table(view: ReleasedFileView) -> DisplayTable:
 def sensitive_columns_table(view: ReleasedFileView) -> DisplayTable:
     """Return the diversity of each sensitive variable in its worst class."""
     rows: list[list[DisplayCell | str]] = [
-        [replace_unprintable(one.name), f"{one.l_distinct:,}", f"{one.l_entropy:.3g}", f"{one.t:.3g}"]
+        [
+            replace_unprintable(one.name),
+            f"{one.missing:,}",
+            f"{one.l_distinct:,}",
+            f"{one.l_entropy:.3g}",
+            f"{one.t:.3g}",
+        ]
         for one in view.found.sensitive
     ]
     return table_from_titles(
-        ("sensitive variable", "distinct l", "entropy l", "distance t"), rows, right=(1, 2, 3), title="Worst class"
+        ("sensitive variable", "missing", "distinct l", "entropy l", "distance t"),
+        rows,
+        right=(1, 2, 3, 4),
+        title="Worst class",
     )
 
 

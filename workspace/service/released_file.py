@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from sfumato.engine.data.schema import MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import BadInput, near_miss_hint
@@ -12,44 +14,75 @@ from sfumato.engine.partition.released_file import measure_released_file
 from ..ingest.columns import ColumnProfile, profile_columns
 from ..reporting.released_file import AnonymityLimits, ReleasedFileView
 
+if TYPE_CHECKING:
+    from ..ingest.dialects import DetectedFormat
+    from ..ingest.raw_tables import RawTable
+
+KNOWN_RULE = "name the variables that an intruder may know, such as --known age,sex"
+
 
 def evaluate_released_file(
     file: str, known: Sequence[str], sensitive: Sequence[str], limits: AnonymityLimits, recipe: str = ""
 ) -> ReleasedFileView:
-    """Measure the classes of one released file by the named variables, or by the roles of a recipe. Raises BadInput."""
+    """Measure the classes of one released file by the named variables, or by the roles of a recipe.
+
+    ``known`` and ``sensitive`` are the values of the options: names, or names with commas between them. Raises BadInput.
+    """
     from sfumato.engine.data.microdata import conform_to_schema
-    from sfumato.engine.data.missing_codes import mask_missing_codes
 
     from ..ingest.files import find_source
     from .importing import EVERYTHING, read_source
 
     declared = _schema_of_recipe(recipe)
-    known = known or declared.names_by_role(Role.QUASI_IDENTIFIER)
+    if not known and not declared.names_by_role(Role.QUASI_IDENTIFIER):
+        raise BadInput("--known", KNOWN_RULE)
+    raw, detection = read_source(find_source(file, place="--released"), {}, EVERYTHING, "--released")
+    if not raw.records:
+        raise BadInput("--released", f'"{file}" has no records')
+    columns = {column.variable.name: column for column in profile_columns(raw)}
+    known = _split_names(known, columns) or declared.names_by_role(Role.QUASI_IDENTIFIER)
+    sensitive = _split_names(sensitive, columns)
     sensitive = sensitive or tuple(name for name in declared.names_by_role(Role.SENSITIVE) if name not in known)
     if not known:
-        raise BadInput("--known", "name the variables that an intruder may know, such as --known age,sex")
+        raise BadInput("--known", KNOWN_RULE)
     if twice := sorted(set(known) & set(sensitive)):
         raise BadInput("--sensitive", f'"{twice[0]}" is known too; leave it out of one')
     if not sensitive and (limits.l is not None or limits.t is not None):
         raise BadInput("--sensitive", "l and t limit a sensitive variable; name it, such as --sensitive income")
-    raw, _ = read_source(find_source(file, place="--released"), {}, EVERYTHING)
-    if not raw.records:
-        raise BadInput("--released", f'"{file}" has no records')
-    columns = {column.variable.name: column for column in profile_columns(raw)}
     for option, names in (("--known", known), ("--sensitive", sensitive)):
         for name in names:
             if name not in columns:
                 raise BadInput(option, f'"{file}" has no column "{name}"{near_miss_hint(name, columns)}')
-    variables = {name: _variable(columns[name], declared) for name in (*known, *sensitive)}
-    shown = {
-        name: mask_missing_codes(values, variables[name]).reset_index(drop=True)
-        for name, values in raw.iterate_columns(tuple(known))
-    }
-    shown = {name: column.where(column.astype("object") != "") for name, column in shown.items()}
+    variables = {name: _variable(columns[name], declared) for name in sensitive}
+    shown = _written_table(file, raw, detection)
     schema = Schema(tuple(variables[name] for name in sensitive))
     data = conform_to_schema(raw.frame, schema, MissingPolicy.KEEP)
-    found = measure_released_file({name: shown[name] for name in known}, data, sensitive)
-    return ReleasedFileView(file, found, limits, tuple(name for name in columns if name not in variables))
+    found = measure_released_file({name: shown.written_column(name) for name in known}, data, sensitive)
+    return ReleasedFileView(file, found, limits, tuple(name for name in columns if name not in {*known, *sensitive}))
+
+
+def _split_names(given: Sequence[str], columns: Collection[str]) -> tuple[str, ...]:
+    """Split values of an option at commas, unless the whole value is a column or quotes enclose a name; each name once."""
+    found: list[str] = []
+    for value in given:
+        try:
+            rows = [[value]] if value in columns else list(csv.reader([value], skipinitialspace=True))
+        except csv.Error:
+            rows = [[value]]
+        found += [name if name in columns else name.strip() for row in rows for name in row if name.strip()]
+    return tuple(dict.fromkeys(found))
+
+
+def _written_table(file: str, raw: RawTable, detection: DetectedFormat | None) -> RawTable:
+    """Return the table whose written columns are wanted: a sheet is read again where missing codes were taken out of it."""
+    from ..ingest.files import find_source, is_text_source, read_table
+
+    if detection is None or not detection.format.missing:
+        return raw
+    source = find_source(file, place="--released")
+    if is_text_source(source):
+        return raw
+    return read_table(source, place="--released", form=replace(detection.format, missing=()))
 
 
 def _schema_of_recipe(recipe: str) -> Schema:

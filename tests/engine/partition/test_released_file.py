@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -16,12 +17,12 @@ from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.partition.released_file import ReleasedFileAnonymity, measure_released_file
 
 
-def sensitive_data(values: list[str], kind: Kind = Kind.CATEGORICAL) -> Microdata:
+def sensitive_data(values: Sequence[str | None], kind: Kind = Kind.CATEGORICAL) -> Microdata:
     schema = Schema((Variable("disease", kind),))
     return conform_to_schema(pd.DataFrame({"disease": values}), schema, MissingPolicy.KEEP)
 
 
-def measured(rows: list[tuple[str | None, ...]], values: list[str]) -> ReleasedFileAnonymity:
+def measured(rows: Sequence[tuple[str | None, ...]], values: Sequence[str | None]) -> ReleasedFileAnonymity:
     columns = {f"v{j}": pd.Series([row[j] for row in rows], dtype="object", name=f"v{j}") for j in range(len(rows[0]))}
     return measure_released_file(columns, sensitive_data(values), ["disease"])
 
@@ -54,6 +55,79 @@ def test_the_distance_of_ordered_values_is_between_ranks() -> None:
     salaries = pd.DataFrame({"salary": [3.0, 4, 5, 6, 8, 11, 7, 9, 10]})
     found = measure_released_file(known, conform_to_schema(salaries, schema), ["salary"])
     assert found.sensitive[0].t == pytest.approx(0.375)
+
+
+def test_cells_are_compared_as_they_are_written_and_only_two_hold_no_value() -> None:
+    cells = ["A", "A ", "1.0", "1.00", ":", "<5", "(x)", "-8", "-9", " *", "01", "1"]
+    found = measured([(cell,) for cell in [*cells, "", "*", None]], ["a"] * 15)
+    assert (found.classes, found.k, found.unique_records, found.suppressed_records) == (12, 1, 12, 3)
+    (column,) = found.known
+    assert (column.values, column.suppressed) == (12, 3)
+
+
+def test_an_empty_cell_and_a_star_are_suppressed_and_not_the_same() -> None:
+    found = measured([("20", ""), ("20", "*"), ("20", "*")], ["a", "b", "c"])
+    assert (found.classes, found.k, found.suppressed_cells, found.suppressed_records) == (2, 1, 3, 0)
+
+
+def test_spellings_of_a_disease_are_one_disease() -> None:
+    found = measured([("x",)] * 4, ["Flu", "flu", "FLU ", "\tｆlu"])
+    (one,) = found.sensitive
+    assert (one.l_distinct, one.l_entropy, one.t, one.missing) == (1, 1.0, 0.0, 0)
+
+
+def test_a_whole_number_as_a_level_is_one_value_however_it_is_spelt() -> None:
+    assert measured([("x",)] * 3, ["1", "1.0", "flu"]).sensitive[0].l_distinct == 2
+
+
+def test_missing_and_suppressed_cells_are_no_disease() -> None:
+    found = measured([("x",)] * 4 + [("y",)] * 2, ["flu", None, "*", "cold", "flu", None])
+    (one,) = found.sensitive
+    assert (one.l_distinct, one.l_entropy, one.missing) == (1, 1.0, 3)
+    assert measured([("x",)] * 4, ["flu", None, "*", "cold"]).sensitive[0].l_entropy == 2.0
+    (none,) = measured([("x",)] * 2 + [("y",)] * 2, ["flu", "cold", None, "*"]).sensitive
+    assert (none.l_distinct, none.l_entropy, none.missing) == (0, 0.0, 2)
+
+
+def test_missing_numbers_are_no_value_of_a_class() -> None:
+    data = conform_to_schema(
+        pd.DataFrame({"income": [1.0, None, None, 3.0, 4.0, 4.0]}),
+        Schema((Variable("income", Kind.CONTINUOUS),)),
+        MissingPolicy.KEEP,
+    )
+    (one,) = measure_released_file({"g": pd.Series(list("AAAxxx"))}, data, ["income"]).sensitive
+    assert (one.l_distinct, one.l_entropy, one.missing) == (1, 1.0, 2)
+
+
+@pytest.mark.parametrize(("suppressed", "compared"), [(0, 3), (1, 1), (2, 2), (3, 3), (9, 3)])
+def test_the_compared_k_is_that_of_suppressed_records_where_they_are_fewer(suppressed: int, compared: int) -> None:
+    found = measured([("x",)] * 3 + [("*",)] * suppressed, ["a"] * (3 + suppressed))
+    assert (found.k, found.compared_k) == (3, compared)
+
+
+def test_without_a_class_no_k_is_compared() -> None:
+    assert measured([("*",)] * 5, ["a"] * 5).compared_k is None
+
+
+MEANT = {"flu": "flu", "Flu ": "flu", "COLD": "cold", "cold": "cold", "*": None, " * ": None, None: None}
+
+
+@pytest.mark.slow
+@seed(5)
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("xy"), st.sampled_from(list(MEANT))), min_size=1, max_size=12))
+def test_diversity_counts_what_is_meant(table: list[tuple[str, str | None]]) -> None:
+    table = [*table, ("z", "gout")]
+    (one,) = measured([(g,) for g, _ in table], [value for _, value in table]).sensitive
+    meant = [(g, MEANT.get(value, "gout")) for g, value in table]
+    spreads = [Counter(value for h, value in meant if h == g and value) for g in {g for g, _ in meant}]
+    assert one.missing == sum(value is None for _, value in meant)
+    assert one.l_distinct == min(map(len, spreads))
+    effective = [
+        math.prod((counts.total() / n) ** (n / counts.total()) for n in counts.values()) if counts else 0.0
+        for counts in spreads
+    ]
+    assert one.l_entropy == pytest.approx(min(effective))
 
 
 CELLS = st.sampled_from(["x", "y", None])

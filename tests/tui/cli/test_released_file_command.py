@@ -26,18 +26,68 @@ KNOWN = ("--known", "age,sex,zip")
 def test_suppressed_records_are_counted_apart_and_limits_decide(
     file: str, sfumato: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert sfumato("evaluate", "--released", file, *KNOWN, "--sensitive", "disease", "-k", "4", "--json", "-") == 0
+    assert sfumato("evaluate", "--released", file, *KNOWN, "--sensitive", "disease", "-k", "4", "--json", "-") == 1
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert (found["records"], found["suppressed_records"], found["k"], found["classes"]) == (10, 2, 4, 2)
     assert found["suppressed_cells"] == 3 * 2 + 4
     assert found["sensitive"][0]["l_distinct"] == 1
-    assert [one["status"] for one in found["verdicts"]] == ["met"]
+    # Whoever fits no class is one of the two suppressed records.
+    assert found["compared_k"] == 2
+    assert [(one["value"], one["status"]) for one in found["verdicts"]] == [(2, "not met")]
     assert "synthetic" in found["not_shown"]
     assert sfumato("evaluate", "--released", file, *KNOWN, "--sensitive", "disease", "-l", "2") == 1
     text = " ".join(capsys.readouterr().out.split())
     assert "2 records have all known cells suppressed and are in no class" in text
     assert "not met" in text
+    assert "so that a limit on k is compared with 2" in text
     assert "do not say that the file is safe" in text
+
+
+@pytest.mark.slow
+def test_a_limit_on_k_is_met_where_the_suppressed_records_are_as_many(
+    file: str, sfumato: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sfumato("evaluate", "--released", file, *KNOWN, "-k", "2") == 0
+    assert "met" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_missing_sensitive_cells_are_said(
+    tmp_path: Path, sfumato: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "missing.csv"
+    path.write_text("g,income\nA,1\nA,\nA,\nx,3\nx,4\nx,4\n", "utf-8")
+    assert sfumato("evaluate", "--released", str(path), "--known", "g", "--sensitive", "income", "-l", "2") == 1
+    text = " ".join(capsys.readouterr().out.split())
+    assert "2 cells of the sensitive variables are missing or suppressed and not counted in l" in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("content", "said"), [("", "is empty"), ("a,b\n", "has no records"), ("a,b\n1,2\n3\n4,5\n", "fewer fields")]
+)
+def test_a_file_that_is_no_table_is_named_by_its_option(
+    content: str, said: str, tmp_path: Path, sfumato: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(content, "utf-8")
+    assert sfumato("evaluate", "--released", str(path), "--known", "a") == 2
+    error = capsys.readouterr().err
+    assert error.startswith("sfumato: --released: ")
+    assert said in " ".join(error.split())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("given", ["age, in years", '"age, in years",sex', "sex"])
+def test_a_name_with_a_comma_can_be_given(
+    given: str, tmp_path: Path, sfumato: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "comma.csv"
+    path.write_text('"age, in years",sex\n20,m\n20,m\n', "utf-8")
+    assert sfumato("evaluate", "--released", str(path), "--known", given, "--json", "-") == 0
+    found = json.loads(capsys.readouterr().out)
+    names = [one["name"] for one in found["known"]]
+    assert names == {"sex": ["sex"], "age, in years": ["age, in years"]}.get(given, ["age, in years", "sex"])
 
 
 @pytest.mark.slow

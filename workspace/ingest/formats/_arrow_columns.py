@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+import pandas as pd
 import pyarrow as pa
 
 from sfumato.engine.errors import BadInput
@@ -52,6 +53,24 @@ def convert_decimals(table: pa.Table) -> pa.Table:
     """Return a table whose decimal numbers, which pandas would take for texts, are floats."""
     fields = [field.with_type(pa.float64()) if pa.types.is_decimal(field.type) else field for field in table.schema]
     return table.cast(pa.schema(fields, table.schema.metadata))
+
+
+def write_values(column: pa.ChunkedArray) -> pd.Series:
+    """Return the values of a column as texts (n,), equal where the values are."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return pd.Series(column.cast(pa.large_string()).to_pandas()).astype("category")
+
+
+def write_inexact_columns(table: pa.Table) -> pd.DataFrame | None:
+    """Return as texts (n, j) the columns that become floats in pandas with fewer digits; None without one."""
+    inexact = {
+        field.name: table.column(place)
+        for place, field in enumerate(table.schema)
+        if pa.types.is_decimal(field.type)
+        or (field.type in (pa.int64(), pa.uint64()) and table.column(place).null_count)
+    }
+    return pd.DataFrame({name: write_values(column) for name, column in inexact.items()}) if inexact else None
 
 
 def to_arrow_table(out: OutputTable) -> pa.Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import Any
 
@@ -58,7 +58,7 @@ def read_statistical_file(content: bytes, program: StatisticalProgram) -> RawTab
     if len(set(frame.columns)) != frame.shape[1]:
         raise ValueError("two columns have one name")
     kinds = {} if program.kinds_of_missing is None else program.kinds_of_missing(content, len(frame))
-    columns, tags, described = {}, {}, {}
+    columns, tags, described, written = {}, {}, {}, {}
     for name in map(str, frame.columns):
         values, tag = _split_missing_kinds(frame[name], about, name)
         tag = pd.Series(kinds[name], index=frame.index) if name in kinds else tag
@@ -66,6 +66,9 @@ def read_statistical_file(content: bytes, program: StatisticalProgram) -> RawTab
         form = str(about.original_variable_types.get(name) or "")
         unit = program.unit(form)
         if unit:
+            if missing:
+                # codes among dates become missing values, which would hide that they differ
+                written[name] = values.map(repr, na_action="ignore").astype("object")
             values, missing = _dates_from_counts(values, missing, about, name, unit, program.epoch)
         # these programs have no missing texts: an empty one stands for it
         columns[name] = values.where(values != "") if _is_text_column(values) else values
@@ -81,9 +84,10 @@ def read_statistical_file(content: bytes, program: StatisticalProgram) -> RawTab
             "" if measure == "unknown" else str(measure),
             form if program.shows_time(form) else "",
         )
-    return RawTable.from_frame(
+    found = RawTable.from_frame(
         pd.DataFrame(columns, index=frame.index), described, pd.DataFrame(tags) if tags else None, notes + program.notes
     )
+    return replace(found, written=pd.DataFrame(written)) if written else found
 
 
 def _read_with_fallback(content: bytes, program: StatisticalProgram) -> tuple[pd.DataFrame, Any, tuple[str, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..file_formats import FileFormat, OutputTable, ReadRequest
@@ -18,16 +19,18 @@ def read_arrow(source: SourceFile, request: ReadRequest) -> RawTable:
     import pyarrow as pa
 
     from ..raw_tables import RawTable
-    from ._arrow_columns import column_titles, convert_decimals, readable_columns
+    from ._arrow_columns import column_titles, convert_decimals, readable_columns, write_inexact_columns
 
     content = source.content
     opened = pa.ipc.open_file(content) if content.startswith(FILE_SIGNATURE) else pa.ipc.open_stream(content)
     with opened as reader:
         names, remarks = readable_columns(reader.schema, source.name, request.place)
-        table = convert_decimals(reader.read_all().select(names))
+        read = reader.read_all().select(names)
     # offsets in a damaged file could point outside its buffers
-    table.validate(full=True)
-    return RawTable.from_frame(table.to_pandas(ignore_metadata=True), column_titles(table.schema), notes=remarks)
+    read.validate(full=True)
+    table = convert_decimals(read)
+    found = RawTable.from_frame(table.to_pandas(ignore_metadata=True), column_titles(table.schema), notes=remarks)
+    return replace(found, written=write_inexact_columns(read))
 
 
 def write_arrow(out: OutputTable) -> bytes:

@@ -12,6 +12,7 @@ from sfumato.engine.errors import BadInput
 from ..file_formats import FileFormat, OutputTable, ReadRequest
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow.parquet as pq
 
     from ..raw_tables import ColumnBuffer, RawTable
@@ -56,6 +57,14 @@ class _ParquetColumns:
                 if size >= max_bytes:
                     break
         return found
+
+    def read_written_column(self, name: str) -> pd.Series:
+        """Read the exact values of a column as texts, (n,). Raises BadInput."""
+        from ._arrow_columns import write_values
+
+        with self.open_parquet() as file:
+            # as floats, large whole numbers and decimals would lose digits
+            return write_values(file.read([name]).select([name]).column(0))
 
     @contextmanager
     def open_parquet(self) -> Iterator[pq.ParquetFile]:
