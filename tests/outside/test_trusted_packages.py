@@ -608,6 +608,30 @@ def test_cached_code_that_runs_without_its_source_is_refused(swapper: Path, mode
     assert installed_package(NAME).name == NAME
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", [PycInvalidationMode.TIMESTAMP, PycInvalidationMode.CHECKED_HASH])
+def test_cached_code_of_another_source_with_the_same_stamp_is_refused(swapper: Path, mode: PycInvalidationMode) -> None:
+    """An edit that keeps time and size, or a hash put beside other code: Python runs what is cached."""
+    source = swapper / "cell_swapper" / "cost.py"
+    cached = Path(cache_from_source(str(source)))
+    source.write_text("VALUE = 1\n", "utf-8")
+    os.utime(source, (315532800, 315532800))
+    py_compile.compile(str(source), doraise=True, invalidation_mode=mode)
+    assert installed_package(NAME).name == NAME, "the code is that of the source"
+    code = cached.read_bytes()[16:]
+    source.write_text("VALUE = 2\n", "utf-8")
+    os.utime(source, (315532800, 315532800))
+    if mode is PycInvalidationMode.CHECKED_HASH:
+        py_compile.compile(str(source), doraise=True, invalidation_mode=mode)
+        cached.write_bytes(cached.read_bytes()[:16] + code)
+    assert value_run(swapper, "cell_swapper.cost") == "1"
+    with pytest.raises(BadInput, match=r"cost\.cpython-.*is of another source than"):
+        installed_package(NAME)
+    py_compile.compile(str(source), doraise=True, invalidation_mode=mode)
+    assert installed_package(NAME).name == NAME
+    assert value_run(swapper, "cell_swapper.cost") == "2"
+
+
 def test_the_catalogue_and_the_policy_print_the_lines(swapper: Path, tmp_path: Path) -> None:
     page, present = method_page(KEY), installed_package(NAME)
     assert method_object(KEY)["package_sha256"] == present.sha256

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import marshal
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from importlib.machinery import SOURCE_SUFFIXES, all_suffixes
 from importlib.metadata import Distribution, PackageNotFoundError, PackagePath, distribution
-from importlib.util import cache_from_source
+from importlib.util import MAGIC_NUMBER, cache_from_source, source_hash
 from pathlib import Path, PurePath
 from types import ModuleType
 
@@ -200,24 +203,45 @@ def _check_covers_modules(own: Distribution, files: set[Path], place: str) -> No
 
 
 def _check_cached_code(files: Sequence[tuple[str, Path]], place: str) -> None:
-    """Raise BadInput where Python runs compiled code without a look at the source that was hashed (PEP 552)."""
+    """Raise BadInput where Python may run compiled code that is not that of the source that was hashed (PEP 552)."""
     for listed, path in files:
         if not listed.endswith(tuple(SOURCE_SUFFIXES)) or sys.implementation.cache_tag is None:
             continue
-        for cached in {Path(cache_from_source(path, optimization=level)) for level in ("", "1", "2")}:
+        for level in ("", "1", "2"):
+            cached = Path(cache_from_source(path, optimization=level))
             try:
-                with cached.open("rb") as file:
-                    head = file.read(8)
+                compiled = cached.read_bytes()
+                source, status = path.read_bytes(), path.stat()
             except FileNotFoundError:
                 continue
             except OSError as error:
                 raise BadInput(place, f"its file {cached} cannot be read: {error.strerror}") from None
+            flags = int.from_bytes(compiled[4:8], "little")
             # bit 0: compared by a hash of the source, not by its time and size; bit 1: and really compared
-            if int.from_bytes(head[4:], "little") & 0b11 == 0b01:
+            if flags & 0b11 == 0b01:
                 raise BadInput(
                     place,
                     f"its compiled file {cached} is never compared with the source {listed}; delete it and start again",
                 )
+            stamp = b"".join((int(one) & 0xFFFFFFFF).to_bytes(4, "little") for one in (status.st_mtime, status.st_size))
+            is_used = compiled[:4] == MAGIC_NUMBER and compiled[8:16] == (source_hash(source) if flags else stamp)
+            # A stamp that fits proves nothing: a build may give all files one time.
+            if is_used and not _is_code_of(source, compiled[16:], int(level or 0)):
+                raise BadInput(
+                    place, f"its compiled file {cached} is of another source than {listed}; delete it and start again"
+                )
+
+
+@functools.lru_cache(maxsize=256)
+def _is_code_of(source: bytes, compiled: bytes, level: int) -> bool:
+    """Return whether compiled code is that of a source at a level of optimisation, but for the name of its file."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = compile(source, "", "exec", dont_inherit=True, optimize=level)
+        return bool(marshal.loads(compiled) == expected)  # noqa: S302  (importing the package loads the same bytes)
+    except (SyntaxError, ValueError, EOFError, TypeError):
+        return False
 
 
 def trusted_packages(recipe: Recipe, named: Sequence[PackageFiles]) -> TrustedPackages:
