@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import py_compile
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.resources import files
+from importlib.util import cache_from_source
 from pathlib import Path
+from py_compile import PycInvalidationMode
+from types import ModuleType
 
 import installed_packages
 import pandas as pd
@@ -497,6 +502,134 @@ def test_the_hash_is_of_what_the_package_brings_and_of_nothing_else(swapper: Pat
     record.write_text("\n".join(line for line in lines if "cell_swapping" not in line), "utf-8")
     with pytest.raises(BadInput, match=r"lacks the module cell_swapper\.cell_swapping"):
         installed_package(NAME)
+
+
+def compile_to(target: Path, text: str, mode: PycInvalidationMode = PycInvalidationMode.TIMESTAMP) -> None:
+    """Put the compiled code of a text where a module is or where Python caches one."""
+    source = target.parent / f"of {target.stem}.py"
+    source.write_text(text, "utf-8")
+    py_compile.compile(str(source), cfile=str(target), doraise=True, invalidation_mode=mode)
+    source.unlink()
+
+
+def value_run(site: Path, module: str) -> str:
+    """What ``VALUE`` of a module is in a new process."""
+    code = f"import sys; sys.path.insert(0, {str(site)!r}); import {module} as found; print(found.VALUE)"
+    return subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("file", "module"),
+    [
+        ("cell_swapper/cost.py", "cell_swapper.cost"),
+        ("cell_swapper/cost.pyc", "cell_swapper.cost"),
+        ("cell_swapper/deep/er/cost.py", "cell_swapper.deep.er.cost"),
+        ("cell_swapper/__pycache__/cost.pyc", "cell_swapper.__pycache__.cost"),
+        ("cell_swapper/linked/cost.py", "cell_swapper.linked.cost"),
+    ],
+)
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_code_that_runs_counts_listed_or_not(
+    swapper: Path, tmp_path: Path, file: str, module: str, is_listed: bool
+) -> None:
+    path, elsewhere = swapper / file, tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    if "linked" in file:
+        path.parent.symlink_to(elsewhere, target_is_directory=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    found = {installed_package(NAME).sha256}
+    if is_listed:
+        (record,) = swapper.glob("*.dist-info/RECORD")
+        record.write_text(f"{record.read_text('utf-8')}{file},,\n", "utf-8")
+    for value in ("1.0", "0.5"):
+        (compile_to if path.suffix == ".pyc" else Path.write_text)(path, f"VALUE = {value}\n")
+        assert value_run(swapper, module) == value
+        found.add(installed_package(NAME).sha256)
+    assert len(found) == 3
+
+
+def test_a_module_above_a_listed_one_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, find_methods_again: Callable[[], None]
+) -> None:
+    """A list that lacks the package's own ``__init__``, which runs before its listed module."""
+    site = install_swapper(tmp_path, monkeypatch, find_methods_again, PROJECT)
+    (site / "cell_swapper" / "inner").mkdir()
+    (site / "cell_swapper" / "inner" / "one.py").write_text("", "utf-8")
+    (record,) = site.glob("*.dist-info/RECORD")
+    lines = [line for line in record.read_text("utf-8").splitlines() if not line.startswith("cell_swapper/__init__")]
+    record.write_text("\n".join([*lines, "cell_swapper/inner/one.py,,"]), "utf-8")
+    first = installed_package(NAME)
+    (site / "cell_swapper" / "__init__.py").write_text("VALUE = 2", "utf-8")
+    assert installed_package(NAME) != first
+
+
+def test_what_python_does_not_import_counts_only_if_listed(swapper: Path) -> None:
+    first = installed_package(NAME)
+    (swapper / "cell_swapper" / "notes.txt").write_text("written by a run", "utf-8")
+    (swapper / "cell_swapper" / "__pycache__").mkdir(exist_ok=True)
+    (swapper / "cell_swapper" / "__pycache__" / "kernel.nbi").write_bytes(b"numba's cache")
+    (swapper / "another_package").mkdir()
+    (swapper / "another_package" / "__init__.py").write_text("", "utf-8")
+    (swapper / "another_module.py").write_text("", "utf-8")
+    assert installed_package(NAME) == first
+
+
+@pytest.mark.parametrize("name", ["cell_swapper.helper", "anything"])
+def test_a_module_that_was_imported_from_another_file_is_refused(
+    swapper: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """By its name from elsewhere, and under any name from a file in the package's folder that has another ending."""
+    folder = tmp_path if name.startswith("cell_swapper") else swapper / "cell_swapper"
+    loaded = ModuleType(name)
+    loaded.__file__ = str(folder / "helper.data")
+    monkeypatch.setitem(sys.modules, name, loaded)
+    with pytest.raises(BadInput, match=rf"the module {name} was imported from .*helper\.data"):
+        installed_package(NAME)
+    monkeypatch.delitem(sys.modules, name)
+    assert installed_package(NAME).name == NAME
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", PycInvalidationMode)
+def test_cached_code_that_runs_without_its_source_is_refused(swapper: Path, mode: PycInvalidationMode) -> None:
+    source = swapper / "cell_swapper" / "cost.py"
+    source.write_text("VALUE = 1\n", "utf-8")
+    cached = Path(cache_from_source(str(source)))
+    cached.parent.mkdir(exist_ok=True)
+    compile_to(cached, "VALUE = 22\n", mode)
+    assert value_run(swapper, "cell_swapper.cost") == ("22" if mode is PycInvalidationMode.UNCHECKED_HASH else "1"), (
+        "by PEP 552 only this mode never looks at the source"
+    )
+    if mode is PycInvalidationMode.UNCHECKED_HASH:
+        with pytest.raises(BadInput, match=r"cost\.cpython-.*is never compared with the source"):
+            installed_package(NAME)
+        cached.unlink()
+    assert installed_package(NAME).name == NAME
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", [PycInvalidationMode.TIMESTAMP, PycInvalidationMode.CHECKED_HASH])
+def test_cached_code_of_another_source_with_the_same_stamp_is_refused(swapper: Path, mode: PycInvalidationMode) -> None:
+    """An edit that keeps time and size, or a hash put beside other code: Python runs what is cached."""
+    source = swapper / "cell_swapper" / "cost.py"
+    cached = Path(cache_from_source(str(source)))
+    source.write_text("VALUE = 1\n", "utf-8")
+    os.utime(source, (315532800, 315532800))
+    py_compile.compile(str(source), doraise=True, invalidation_mode=mode)
+    assert installed_package(NAME).name == NAME, "the code is that of the source"
+    code = cached.read_bytes()[16:]
+    source.write_text("VALUE = 2\n", "utf-8")
+    os.utime(source, (315532800, 315532800))
+    if mode is PycInvalidationMode.CHECKED_HASH:
+        py_compile.compile(str(source), doraise=True, invalidation_mode=mode)
+        cached.write_bytes(cached.read_bytes()[:16] + code)
+    assert value_run(swapper, "cell_swapper.cost") == "1"
+    with pytest.raises(BadInput, match=r"cost\.cpython-.*is of another source than"):
+        installed_package(NAME)
+    py_compile.compile(str(source), doraise=True, invalidation_mode=mode)
+    assert installed_package(NAME).name == NAME
+    assert value_run(swapper, "cell_swapper.cost") == "2"
 
 
 def test_the_catalogue_and_the_policy_print_the_lines(swapper: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.report import make_public_report, report_page
 from sfumato.workspace.release.users import _protected_coverage
+from sfumato.workspace.reporting.user_guide import PublicRelease, coverage_sentence, describe_released_data
 from sfumato.workspace.service.draft_data import RoleAssignment, draft_file, draft_project
 from sfumato.workspace.service.guided_minimisation import list_project_tables, prepare_minimisation
 from sfumato.workspace.service.importing import EVERYTHING, ImportSelection, import_file
@@ -340,11 +342,10 @@ def test_the_page_for_users_says_whom_it_describes_as_coarsely_as_figures_leave(
     assert "People without a value of age are left out." in internal
     assert "of the keeper's file" not in internal
     rounded = guide_text(workspace, run_of(workspace, tmp_path, data, release={**form, "public_figures": "rounded"}))
-    nearest = min(range(0, N + 1, 5), key=lambda multiple: abs(multiple - described))
-    assert (
-        f"They describe about {nearest} of {N} people of the keeper's file, about {100 * nearest / N:.0f} %." in rounded
-    )
-    assert described % 5, "the exact number is no multiple of the base"
+    (percent, bound) = map(int, re.findall(r"at least (\d+) %.* at most (\d+) are left out", rounded)[0])
+    assert 0 <= bound - (N - described) < DisclosureRules().smallest_cell
+    assert 0 <= 100 * described / N - percent < 100 * (DisclosureRules().smallest_cell * 2) / N
+    assert f"{N}" not in re.sub(r"Rows stand.*", "", rounded), "the total less the rows is who was dropped"
     kept = guide_text(
         workspace, run_of(workspace, tmp_path, {"missing": "keep"}, release={**form, "public_figures": "rounded"})
     )
@@ -352,22 +353,102 @@ def test_the_page_for_users_says_whom_it_describes_as_coarsely_as_figures_leave(
     assert "keeper's file" not in kept
 
 
-def test_neighbouring_files_have_the_same_public_counts() -> None:
-    """Whether one person more or less lacks a value does not show, but where a step of rounding is crossed."""
-    recipe = Recipe.from_table(
+LARGEST = 260
+"""Most people of a file for which all counts are tried."""
+DROPPING: dict[str, Any] = {
+    "data": {"missing": "drop"},
+    "variables": {"a": {"kind": "count", "role": "sensitive"}, "b": {"kind": "count"}},
+    "release": {"m": 1, "public_figures": "rounded"},
+    "synthesis": [{"target": "a", "method": "cart"}],
+}
+SUPPRESSING: dict[str, Any] = {
+    **{key: value for key, value in DROPPING.items() if key != "synthesis"},
+    "release": {"public_figures": "rounded"},
+    "variables": {**DROPPING["variables"], "b": {"kind": "count", "role": "quasi_identifier"}},
+    "anonymisation": [{"method": "suppression", "k": 4, "quasi_identifiers": ["b"]}],
+}
+
+
+def shown_text(recipe: Recipe, rules: DisclosureRules, coverage: FileCoverage, rows: int) -> str:
+    """The page's sentences on the released rows and on the people of the file."""
+    protected = _protected_coverage(recipe, rules, coverage)
+    release = PublicRelease(recipe, 1, rows, ("b",), ("a",), (), rules, coverage=protected)
+    return f"{describe_released_data(release)} {coverage_sentence(release)}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table", [DROPPING, SUPPRESSING])
+@pytest.mark.parametrize(
+    "rules", [DisclosureRules(), DisclosureRules(3, 3), DisclosureRules(1, 1), DisclosureRules(7, 12)]
+)
+def test_who_reads_the_rows_is_left_with_as_many_dropped_counts_as_the_smallest_cell(
+    rules: DisclosureRules, table: dict[str, Any]
+) -> None:
+    """All files up to some size: which counts of dropped people give the same page, exact number of rows and all?"""
+    recipe = Recipe.from_table(table)
+    agreeing: dict[str, list[int]] = {}
+    for total in range(1, LARGEST + 1):
+        for dropped in range(total):
+            rows = total - dropped
+            coverage = (
+                FileCoverage(RecordCount(total), dropped)
+                if table is DROPPING
+                else FileCoverage(RecordCount(total), dropped // 2, dropped_share(total, dropped))
+            )
+            text = shown_text(recipe, rules, coverage, rows)
+            agreeing.setdefault(text, []).append(dropped)
+            numbers = [int(found.replace(",", "")) for found in re.findall(r"(?<![\w,])\d[\d,]*", text)]
+            assert numbers[:2] == [1, rows]
+            assert len(numbers) in {2, 3, 4}, "the rows, a share in per cent and a bound: no total"
+            if numbers[2:]:
+                assert numbers[-1] >= dropped
+                assert 100 * rows >= (numbers[2] if len(numbers) == 4 else 0) * total
+                # The same for the page alone: nobody finds more rows than people in it.
+                assert len(numbers) == 3 or 0 < numbers[2] <= 100 * rows / (rows + numbers[-1])
+    rows_of = {text: int(re.findall(r"1 dataset of (\d+)", text)[0]) for text in agreeing}
+    # Larger files would add counts to the last set of each number of rows.
+    whole = [found for text, found in agreeing.items() if max(found) < LARGEST - rows_of[text]]
+    assert len(whole) > LARGEST, "the page tells large counts apart"
+    assert min(map(len, whole)) >= rules.fewest_records
+    assert all(0 not in found or max(found) >= rules.fewest_records for found in whole)
+
+
+def dropped_share(total: int, dropped: int) -> float:
+    """The share of records suppressed where half of those left out were dropped for a missing value."""
+    return (dropped - dropped // 2) / (total - dropped // 2)
+
+
+def test_a_drawn_part_of_an_anonymised_file_has_no_bound() -> None:
+    """One suppressed record of a sample stands for several people: ten counts of them may be one of records."""
+    recipe = Recipe.from_table({**SUPPRESSING, "data": {"missing": "drop", "sample": 20}})
+    assert _protected_coverage(recipe, DisclosureRules(), FileCoverage(RecordCount(400), 0, 0.05)) is None
+    assert _protected_coverage(
+        Recipe.from_table(SUPPRESSING), DisclosureRules(), FileCoverage(RecordCount(400), 0, 0.05)
+    )
+
+
+@pytest.mark.parametrize("dropped", [0, 1, 3])
+def test_the_page_does_not_tell_how_few_were_dropped(workspace: Workspace, tmp_path: Path, dropped: int) -> None:
+    rng = np.random.default_rng(1)
+    n = 302 + dropped
+    frame = pd.DataFrame(
         {
-            "data": {"missing": "drop"},
-            "variables": {"a": {"kind": "count", "role": "sensitive"}, "b": {"kind": "count"}},
-            "release": {"m": 1, "public_figures": "rounded"},
-            "synthesis": [{"target": "a", "method": "cart"}],
+            "age": rng.integers(20, 60, n).astype("float"),
+            "sex": rng.choice(["f", "m"], n),
+            "income": rng.integers(500, 900, n).astype("float"),
+            "answer": rng.choice(["no", "yes"], n),
         }
     )
-    rules = DisclosureRules()
-    shown = [_protected_coverage(recipe, rules, FileCoverage(RecordCount(1000), dropped)) for dropped in range(11)]
-    assert len(set(shown)) == 1, "nobody, one or ten people: the same"
-    by_step = {_protected_coverage(recipe, rules, FileCoverage(RecordCount(1000), dropped)) for dropped in range(1000)}
-    assert len(by_step) <= 1000 // rules.base + 1
-    assert _protected_coverage(recipe, rules, FileCoverage(RecordCount(20), 3)) is None, "too few people to protect"
+    frame.loc[frame.index[:dropped], "age"] = np.nan
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    data = {"missing": "keep", "complete_cases": ["age"]}
+    form = {"m": 1, "seed": 4, "public_figures": "rounded"}
+    text = guide_text(workspace, run_of(workspace, tmp_path, data, release=form))
+    assert "1 dataset of 302 records" in text
+    assert (
+        "They describe at least 95 % of the people of the keeper's file: at most 15 are left out. "
+        "People without a value of age are left out."
+    ) in text
 
 
 @pytest.mark.parametrize(

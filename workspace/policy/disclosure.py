@@ -59,6 +59,20 @@ class DisclosureRules:
         """Round a number of records to the nearest multiple of the base, whether or not the count may be shown."""
         return math.floor(records / self.base + 0.5) * float(self.base)
 
+    def bound_count_above(self, records: int) -> int:
+        """Return a number that a count of records does not exceed, the same for at least ``fewest_records`` counts.
+
+        0 and other small counts have one bound. It follows from this count alone: who knows exact counts of other
+        records is left with as many.
+        """
+        few, step = self.fewest_records + self.base, max(self.fewest_records, self.base)
+        return few + step * max(0, math.ceil((records - few) / step))
+
+    def bound_count_below(self, records: int) -> int:
+        """Return a number that a count of records is not less than, the same for at least ``fewest_records`` counts."""
+        step = max(self.fewest_records, self.base)
+        return records // step * step
+
     def protect_counts(self, counts: Floats) -> Floats | None:
         """Return counts of the cells of a table, (k,), protected by rounding; None where the table has too few records.
 

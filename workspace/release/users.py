@@ -61,16 +61,23 @@ def make_public_release(
     )
 
 
-def _protected_coverage(recipe: Recipe, rules: DisclosureRules, coverage: FileCoverage) -> tuple[float, float] | None:
-    """Return protected counts of the file's people whom the release describes and whom not; None where none may leave.
+def _protected_coverage(recipe: Recipe, rules: DisclosureRules, coverage: FileCoverage) -> tuple[int, int] | None:
+    """Return bounds of the file's people: how many the release describes at least, and how many it leaves out at most.
 
-    Counts leave by ``[release] public_figures = "rounded"`` alone: beside a privacy account an exact one would need noise.
+    None where none may leave. Bounds leave by ``[release] public_figures = "rounded"`` alone: beside a privacy account
+    an exact one would need noise.
     """
     if recipe.form.public_figures != "rounded" or not may_leave_people_out(recipe) or not coverage.file_records:
         return None
-    counts = np.array([coverage.described_people, coverage.file_records - coverage.described_people], dtype=np.float64)
-    protected = rules.protect_counts(counts)
-    return None if protected is None else (float(protected[0]), float(protected[1]))
+    drawn = recipe.data.sample is not None or recipe.data.holdout is not None or recipe.data.screen is not None
+    if recipe.origin == "anonymised" and drawn:
+        # A suppressed record stands for several people of the file: their bound would have too few counts of records.
+        return None
+    # No total: the number of released rows is public, mostly that of the people described, and a total less these is
+    # an exact count. The bounds follow from one count each, so that neither narrows the other.
+    described = rules.bound_count_below(coverage.described_people)
+    left_out = rules.bound_count_above(coverage.file_records - coverage.described_people)
+    return (described, left_out) if described else None
 
 
 def privacy_promise_of_run(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -42,7 +41,8 @@ class PublicRelease:
     rules: rules by which figures are protected
     example: worked example on the released data
     privacy: privacy guarantee
-    coverage: protected counts of the file's people whom the release describes and whom not; None where they do not leave
+    coverage: fewest of the file's people whom the release describes, and most whom it leaves out, by protected counts;
+        None where they do not leave
     """
 
     recipe: Recipe
@@ -54,7 +54,7 @@ class PublicRelease:
     rules: DisclosureRules
     example: CombinedMean | BoundedMean | None = None
     privacy: PrivacyPromise | None = None
-    coverage: tuple[float, float] | None = None
+    coverage: tuple[int, int] | None = None
 
     @property
     def provenance(self) -> ReleaseProvenance:
@@ -179,8 +179,8 @@ def may_leave_people_out(recipe: Recipe) -> bool:
 
 
 def coverage_sentence(release: PublicRelease) -> str:
-    """Return whom of the file the release describes, by protected counts where they leave; empty where nobody is left
-    out by the recipe.
+    """Return whom of the file the release leaves out, at most, where that leaves; empty where the recipe leaves nobody
+    out.
     """
     recipe, noun = release.recipe, release.recipe.data.rows or "people"
     if not may_leave_people_out(recipe):
@@ -192,14 +192,14 @@ def coverage_sentence(release: PublicRelease) -> str:
     reason = f"{noun.capitalize()} without {lacking} are left out." if drops else ""
     if release.coverage is None:
         return reason
-    total = sum(release.coverage)
-    # in whole per cent: never all, which would say that a group of few people is empty
-    percent = min(99, math.floor(100 * release.coverage[0] / total + 0.5))
-    share = "more than 99" if release.coverage[0] > 0.99 * total else f"about {percent}"
-    described = (
-        f"They describe about {release.coverage[0]:,.0f} of {total:,.0f} {noun} of the keeper's file, {share} %."
+    described, left_out = release.coverage
+    percent = 100 * described // (described + left_out)  # never all, which would say that nobody is left out
+    bound = (
+        f"They describe at least {percent} % of the {noun} of the keeper's file: at most {left_out:,} are left out."
+        if percent
+        else f"At most {left_out:,} {noun} of the keeper's file are left out."
     )
-    return " ".join(filter(None, (described, reason)))
+    return " ".join((bound, reason)).rstrip()
 
 
 def _datasets_text(release: PublicRelease) -> str:
