@@ -125,6 +125,29 @@ def test_a_file_that_goes_out_as_it_came_has_the_same_labels_codes_and_kinds_of_
     assert (raw.tags is None) is (again.tags is None)
 
 
+@pytest.mark.parametrize("levels", [["N", "Y"], ["ash", "elm", "oak"]])
+def test_labels_of_texts_go_out_to_spss(tmp_path: Path, levels: list[str]) -> None:
+    """They were taken for numbers, and the release refused."""
+    labels = {level: f"is {level}" for level in levels}
+    path = tmp_path / "texts.sav"
+    frame = pd.DataFrame({"tree": levels * 10, "age": np.arange(10.0 * len(levels))})
+    pyreadstat.write_sav(frame, path, variable_value_labels={"tree": labels})
+    raw = read(path)
+    everything = Schema(tuple(one.variable for one in profile_columns(raw)))
+    content = released_bytes(conform_to_schema(raw.frame, everything, MissingPolicy.KEEP), "spss")
+    again = read_foreign_table(content, "spss")
+    assert again.frame["tree"].tolist() == frame["tree"].tolist()
+    assert dict(again.descriptions["tree"].labels) == labels
+
+
+def test_texts_longer_than_200_bytes_go_out_to_sas_whole(tmp_path: Path) -> None:
+    words = ["long " * 50 + str(i % 4) for i in range(40)]
+    variables = Schema((Variable("WORDS", Kind.CATEGORICAL), Variable("X", Kind.COUNT)))
+    data = conform_to_schema(pd.DataFrame({"WORDS": words, "X": range(40)}), variables, MissingPolicy.KEEP)
+    content = released_bytes(data, "sas-xpt")
+    assert read_foreign_table(content, recognise_format(content).name).frame["WORDS"].tolist() == words
+
+
 def released_bytes(data: Microdata, form: DatasetForm) -> bytes:
     """All variables of a table as a release writes those that it keeps, in their order."""
     import tempfile

@@ -231,10 +231,25 @@ def write_sheet(out: OutputTable) -> bytes:
         cell.data_type = "s"  # one that begins with = too
         return cell
 
+    def number(value: float) -> WriteOnlyCell | float:
+        """Return a cell that holds a number with all its digits."""
+        if float(f"{value:.16g}") == value:
+            return value
+        # openpyxl writes 16 digits, and some numbers have 17
+        cell = WriteOnlyCell(sheet, repr(value))
+        cell.data_type = "n"
+        return cell
+
+    def cell_of(value: object) -> object:
+        """Return what the sheet takes for a value."""
+        if isinstance(value, str):
+            return text(value)
+        return number(value) if isinstance(value, float) else value
+
     try:
         sheet.append([text(str(name)) for name in frame])
         for row in zip(*columns, strict=True):
-            sheet.append([text(value) if isinstance(value, str) else value for value in row])
+            sheet.append([cell_of(value) for value in row])
     except IllegalCharacterError:
         raise NotReleased("a text has a character that a sheet cannot hold; choose another --format") from None
     sink = BytesIO()

@@ -81,13 +81,14 @@ def _write_transport_bytes(
 ) -> bytes:
     """Write a file of version 5 where it has room for names, titles and texts, otherwise of version 8."""
     import pyreadstat
+    from pandas.api.types import is_numeric_dtype
 
     from ._labelled import capture_written_file
 
     titles = common["column_labels"].values()
     # limits of version 5 (TS-140): names of 8 characters, titles of 40, texts of 200 bytes
     short = all(len(name) <= 8 and name.isupper() for name in columns) and all(len(title) <= 40 for title in titles)
-    texts = (one.values for one in columns.values() if one.values.dtype == object)
+    texts = (one.values for one in columns.values() if not is_numeric_dtype(one.values.dtype))
     narrow = all(len(str(text).encode()) <= 200 for column in texts for text in column.unique())
     version: Literal[5, 8] = 5 if short and narrow else 8
     return capture_written_file(lambda path: pyreadstat.write_xport(frame, path, **common, file_format_version=version))

@@ -104,6 +104,7 @@ def _write_spss_bytes(
 ) -> bytes:
     """Write the bytes of an SPSS file with pyreadstat."""
     import pyreadstat
+    from pandas.api.types import is_numeric_dtype
 
     from sfumato.engine.data.schema import Kind
 
@@ -113,7 +114,7 @@ def _write_spss_bytes(
     measure = {name: measures.get(variables[name].kind, "scale") for name in columns}
     ranges = {name: one.ranges for name, one in columns.items() if one.ranges}
     labels = {
-        name: {code if one.values.dtype == object else float(code): label for code, label in one.labels.items()}
+        name: {float(code) if is_numeric_dtype(one.values.dtype) else code: label for code, label in one.labels.items()}
         for name, one in columns.items()
         if one.labels
     }
