@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 
 class RecordCount(int):
@@ -46,6 +47,22 @@ def join_names(names: Sequence[str]) -> str:
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def split_names(given: Iterable[str], whole: Container[str] = ()) -> tuple[str, ...]:
+    """Return the names in some texts: commas separate them, quotes enclose one that has a comma; each name once.
+
+    A text or a part that is in ``whole`` is a name as it stands.
+    """
+    found: list[str] = []
+    for text in given:
+        try:
+            rows = [[text]] if text in whole else list(csv.reader([text], skipinitialspace=True))
+        except csv.Error:
+            # a line break within a text: no name has one, so the text is reported as it is
+            rows = [[text]]
+        found += [name if name in whole else name.strip() for row in rows for name in row if name.strip()]
+    return tuple(dict.fromkeys(found))
 
 
 def count_noun(number: int, noun: str) -> str:

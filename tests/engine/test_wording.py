@@ -12,7 +12,7 @@ import pytest
 import sfumato.engine
 import sfumato.tui
 import sfumato.workspace
-from sfumato.engine.wording import agreeing_word, count_noun
+from sfumato.engine.wording import agreeing_word, count_noun, split_names
 
 NOUNS = "record|run|dataset|variable|threshold|file|row|column|project|finding|figure"
 LOOSE = re.compile(rf"(?<!of )(?<!all )(?<!than )\{{[a-z_][^{{}}:!]*(:,)?\}} ({NOUNS})s\b")
@@ -39,6 +39,23 @@ def test_one_and_several() -> None:
     ]
     assert count_noun(2, "class") == "2 classes"
     assert [agreeing_word(n, "is", "are") for n in (0, 1, 2)] == ["are", "is", "are"]
+
+
+@pytest.mark.parametrize(
+    ("given", "whole", "names"),
+    [
+        (["age, sex", "zip"], (), ("age", "sex", "zip")),
+        (['"a, b",c'], (), ("a, b", "c")),
+        (["a, b"], ("a, b",), ("a, b",)),
+        (["age,,age", " "], (), ("age",)),
+        (["one\rtwo"], (), ("one\rtwo",)),
+        (['one\n"two'], (), ('one\n"two',)),
+    ],
+)
+def test_names_of_an_option_are_split_at_commas(
+    given: list[str], whole: tuple[str, ...], names: tuple[str, ...]
+) -> None:
+    assert split_names(given, whole) == names
 
 
 @pytest.mark.slow

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sfumato.engine.errors import BadInput
+from sfumato.engine.wording import split_names
 from sfumato.workspace.reporting.words import sign_for
 
 from .options import WORKSPACE, add_text_format_options, chosen_workspace, report_workspace_at_end
@@ -114,7 +113,7 @@ def draft(
         raise BadInput("--epsilon", "it is of tables with noise; add --tables, or leave it out")
     form = {key: value for key, value in rest.items() if value not in (None, ())}
     form |= {"missing": list(form["missing"])} if "missing" in form else {}
-    roles = RoleAssignment(*(tuple(split_names(given)) for given in (known, sensitive, leave_out)))
+    roles = RoleAssignment(*map(split_names, (known, sensitive, leave_out)))
     found = _draft_recipe(source, directory, form, DraftRequest(**asked), roles)
     if recipe_file is None:
         echo(found.toml, nl=False)
@@ -151,12 +150,6 @@ def _draft_recipe(
         raise BadInput("FILE|PROJECT", f'there is no file "{source}", and no project of this name{known}')
     report_workspace_at_end(chosen)
     return call_in_process(draft_project, chosen, names[source], wanted, roles, what=what, seconds=READ_SECONDS)
-
-
-def split_names(given: Sequence[str]) -> Iterator[str]:
-    """Split the names of a repeatable option: commas separate them, quotes enclose one that has a comma."""
-    for names in csv.reader(given, skipinitialspace=True):
-        yield from (name.strip() for name in names if name.strip())
 
 
 def _coverage_text(found: DraftedText) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sfumato.engine.wording import split_names
 from sfumato.workspace.jobs import settings as computing
 
 from ..session.places import default_workspace, remember_workspace
@@ -124,7 +125,7 @@ def _parse_separator(_context: click.Context, _option: click.Parameter, value: s
 
 def _split_commas(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names that stand between commas in all values of an option."""
-    return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
+    return split_names(values)
 
 
 def _parse_widths(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> tuple[int, ...]:

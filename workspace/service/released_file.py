@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sfumato.engine.data.schema import MissingPolicy, Role, Schema, Variable
 from sfumato.engine.errors import BadInput, near_miss_hint
 from sfumato.engine.partition.released_file import measure_released_file
+from sfumato.engine.wording import split_names
 
 from ..ingest.columns import ColumnProfile, profile_columns
 from ..reporting.released_file import AnonymityLimits, ReleasedFileView
@@ -40,8 +40,8 @@ def evaluate_released_file(
     if not raw.records:
         raise BadInput("--released", f'"{file}" has no records')
     columns = {column.variable.name: column for column in profile_columns(raw)}
-    known = _split_names(known, columns) or declared.names_by_role(Role.QUASI_IDENTIFIER)
-    sensitive = _split_names(sensitive, columns)
+    known = split_names(known, columns) or declared.names_by_role(Role.QUASI_IDENTIFIER)
+    sensitive = split_names(sensitive, columns)
     sensitive = sensitive or tuple(name for name in declared.names_by_role(Role.SENSITIVE) if name not in known)
     if not known:
         raise BadInput("--known", KNOWN_RULE)
@@ -56,21 +56,9 @@ def evaluate_released_file(
     variables = {name: _variable(columns[name], declared) for name in sensitive}
     shown = _written_table(file, raw, detection)
     schema = Schema(tuple(variables[name] for name in sensitive))
-    data = conform_to_schema(raw.frame, schema, MissingPolicy.KEEP)
+    data = conform_to_schema(raw.frame_of_columns(schema.names), schema, MissingPolicy.KEEP)
     found = measure_released_file({name: shown.written_column(name) for name in known}, data, sensitive)
     return ReleasedFileView(file, found, limits, tuple(name for name in columns if name not in {*known, *sensitive}))
-
-
-def _split_names(given: Sequence[str], columns: Collection[str]) -> tuple[str, ...]:
-    """Split values of an option at commas, unless the whole value is a column or quotes enclose a name; each name once."""
-    found: list[str] = []
-    for value in given:
-        try:
-            rows = [[value]] if value in columns else list(csv.reader([value], skipinitialspace=True))
-        except csv.Error:
-            rows = [[value]]
-        found += [name if name in columns else name.strip() for row in rows for name in row if name.strip()]
-    return tuple(dict.fromkeys(found))
 
 
 def _written_table(file: str, raw: RawTable, detection: DetectedFormat | None) -> RawTable:
