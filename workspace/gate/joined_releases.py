@@ -48,12 +48,13 @@ def join_releases(case: ExaminedRelease) -> JoinedReleases:
     """
     released = case.released_datasets[0]
     names = list(kept_columns_of_release(case).names)
-    cells = dict(cell_keys(released, names))
+    cells, shown = dict(cell_keys(released, names)), dict.fromkeys(names)
     groups = {name: _group_numbers(released.frame[name]) for name in case.plan.surrogate_keys}
     joined, uncounted = list[int](), list[int]()
     for one in _reachable_releases(case):
-        added = _identifiers(case, one, [name for name in one.surrogate_keys.names if name not in groups])
-        if one.table_sha256 != case.original_dataset.table_sha256 or not one.release.linked or added is None:
+        is_aligned = one.table_sha256 == case.original_dataset.table_sha256 and one.release.linked
+        added = _identifiers(case, one, one.surrogate_keys.names - groups.keys()) if is_aligned else None
+        if added is None:
             uncounted.append(one.run_id)
             continue
         joined.append(one.run_id)
@@ -64,13 +65,13 @@ def join_releases(case: ExaminedRelease) -> JoinedReleases:
             place = f"{name}, run {one.run_id}"
             cells[place] = cell_keys(case.read_dataset(theirs, 0, name), [name])[name]
             names.append(place)
+            shown[name] = None
     rows = row_keys(cells, names, len(released))
     # whoever has all keys knows the rows of a record's home and those of its school
     together = np.add.reduce([rows, *(_keys_of_groups(rows, one) for one in groups.values())])
-    shown = tuple(dict.fromkeys(name.partition(", run ")[0] for name in names))
     has_groups = any(len(np.unique(one)) < len(one) for one in groups.values())
     sizes = CombinationSizes(count_occurrences(together, together))
-    return JoinedReleases(shown, tuple(joined), tuple(uncounted), sizes, has_groups)
+    return JoinedReleases(tuple(shown), tuple(joined), tuple(uncounted), sizes, has_groups)
 
 
 def _reachable_releases(case: ExaminedRelease) -> list[EarlierRelease]:

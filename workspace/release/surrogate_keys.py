@@ -63,6 +63,7 @@ def _key_text(digest: bytes) -> str:
 
 def _value_text(value: object) -> str:
     """Return an identifier as text; the whole number 7 is the same person as a stored 7.0."""
+    # Not folded as the ledger folds identifiers to recognise people: 007 and 7, or ab and AB, may be two persons here.
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     return str(value)

@@ -11,7 +11,7 @@ from typing import Any
 from sfumato.engine.data.schema import MissingPolicy
 from sfumato.engine.wording import RecordCount, format_percent, join_names, record_noun
 
-from ..store.artefacts import count_control_records
+from ..store.artefacts import count_control_records, released_dataset_hash
 from ..store.runs import StoredRun
 from ..store.workspace import Workspace
 from ..visible_text import replace_unprintable
@@ -103,11 +103,8 @@ def _suppressed_share(workspace: Workspace, run: StoredRun, records: int) -> flo
     """Return the share of a run's records that its anonymised table lacks; 0 for other releases."""
     if run.recipe.origin != "anonymised":
         return 0.0
-    query = "SELECT sha256 FROM artefact WHERE run_id = ? AND name = 'draw/1'"
-    found = workspace.connection.execute(query, (run.id,)).fetchone()
-    if found is None:
-        return 0.0
-    return max(0.0, 1 - workspace.tables.count_table_records(str(found[0])) / records)
+    found = released_dataset_hash(workspace, run.id, 1)
+    return max(0.0, 1 - workspace.tables.count_table_records(found) / records) if found else 0.0
 
 
 def _missing_counts(workspace: Workspace, run: StoredRun) -> dict[str, int]:
