@@ -169,7 +169,7 @@ def _most_decimals(values: Floats) -> int | None:
 
 
 def _rounded_means(values: Floats, classes: Integers, decimals: int, mean: Floats) -> Floats:
-    """Return the means (classes,) of numbers (n,) of so many decimals, rounded to as many, half to even."""
+    """Return the class means (classes,) of numbers (n,) with ``decimals`` decimals, rounded to these, half to even."""
     sizes = class_sizes(classes)
     # Each number is then a whole number of units of the last place, so that sums, and what is a half, are exact.
     unit = 10.0**decimals

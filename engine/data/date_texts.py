@@ -123,7 +123,7 @@ def _upper_case(letters: Integers) -> Integers:
 
 
 def _moments_of_parts(values: dict[str, Integers], fits: Booleans) -> NDArray[np.datetime64]:
-    """Return the moments (k,) that years, months and the other parts make; NaT where there is none."""
+    """Return the moments (k,) of years, months and the other parts; NaT where they are no moment."""
     year, month, day = values["year"], values["month"], values.get("day", np.int64(1))
     zero = np.zeros(len(year), dtype=np.int64)
     hour, minute, second = (values.get(part, zero) for part in ("hour", "minute", "second"))

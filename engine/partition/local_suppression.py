@@ -480,7 +480,7 @@ class _PatternSearch:
         return float(self.table.deletion_weights(self.pattern, self.deleted) @ self.number)
 
     def improve(self, comparisons: int, report: Callable[[int, int], None]) -> _SuppressionPlan:
-        """Search until so many comparisons of patterns are spent, or many starts save nothing; return the best plan."""
+        """Search until the allowed comparisons are used up, or many starts find no better plan; return the best plan."""
         # A fixed stream of its own: a result depends on the patterns alone.
         rng = np.random.default_rng(0)
         self.take_turns(self.needy, comparisons, report)
@@ -513,7 +513,7 @@ class _PatternSearch:
             report(min(100 * self.compared // comparisons, 100), 100)
 
     def differences(self, row: int) -> Integers:
-        """Return the columns in which a row, with all its values, differs from each row as it is shown, as bits, (r,)."""
+        """Return as bits the columns in which a row with all its values differs from each released row, (r,)."""
         own = self.patterns[row]
         differs = (self.shown != own) & (self.shown != MISSING) & (own != MISSING)
         return np.asarray(differs @ (1 << np.arange(len(own))))

@@ -1,10 +1,11 @@
 """What one anonymised table shows by itself: its classes, its suppressed cells, and its generalised values.
 
 Records that agree on all known variables are a class, by their cells as the file writes them: whoever sees the file
-sees two spellings apart. A suppressed cell is a value of its own there, which equals no other value. A record whose known cells are all suppressed is in no class: it makes no other record safer, and k says
-nothing of it (Sweeney 2002; Machanavajjhala et al. 2007; Li, Li & Venkatasubramanian 2007).
+sees two spellings apart. A suppressed cell is a value of its own there, which equals no other value. A record whose
+known cells are all suppressed is in no class: it makes no other record safer, and k says nothing of it (Sweeney 2002; Machanavajjhala et al. 2007; Li, Li & Venkatasubramanian 2007).
 
-A sensitive value is what it says: two spellings of a disease are one disease, and a missing value is none.
+Sensitive values are compared by their meaning: two spellings of a disease are one disease, and a missing value is no
+disease.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ class ReleasedFileAnonymity:
 def measure_released_file(
     known: Mapping[str, pd.Series], data: Microdata, sensitive: Sequence[str]
 ) -> ReleasedFileAnonymity:
-    """Measure the classes of ``known`` columns (n,), whose cells are compared as they are.
+    """Measure the classes of ``known`` columns (n,), whose cells are compared exactly as written.
 
     Missing values, empty cells and a lone ``*`` are suppressed. ``data`` holds the ``sensitive`` variables of the same n
     records.
@@ -145,7 +146,7 @@ def _measure_diversity(data: Microdata, name: str, classes: Integers, rows: Inte
 
 
 def _read_sensitive(data: Microdata, name: str) -> SensitiveColumn:
-    """Return the values of a variable, levels by what they say: two spellings are one value, suppressed ones are none."""
+    """Return the values of a variable: two spellings of a level are one value, and a suppressed one is missing."""
     variable = data.schema[name]
     if not variable.kind.has_levels:
         return SensitiveColumn.from_microdata(data, name)

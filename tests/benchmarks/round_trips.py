@@ -91,7 +91,7 @@ def differing_descriptions(raw: RawTable, raw_after: RawTable, name: str) -> Ite
         return
     if one.title != two.title:
         yield "titles"
-    if not _within(two.labels, one.labels):
+    if not _are_labels_known(two.labels, one.labels):
         yield "labels"
     if set(map(str, one.missing)) != set(map(str, two.missing)):
         yield "codes"
@@ -99,7 +99,7 @@ def differing_descriptions(raw: RawTable, raw_after: RawTable, name: str) -> Ite
         yield "formats"
 
 
-def _within(found: Mapping[str, str], known: Mapping[str, str]) -> bool:
+def _are_labels_known(found: Mapping[str, str], known: Mapping[str, str]) -> bool:
     """Return whether all labels are known; a level without a record has none in a release."""
     return all(known.get(code) == label for code, label in found.items()) and bool(found) == bool(known)
 

@@ -144,7 +144,7 @@ def import_or_ask(
     if found.preview is not None:
         return ColumnsAsked(file, project, format_settings, found.preview)
     assert found.result is not None
-    return _imported(directory, file, format_settings, found.result, ())
+    return _describe_import(directory, file, format_settings, found.result, ())
 
 
 def import_file(
@@ -165,7 +165,7 @@ def import_file(
     found = _import_in_process(bring_in, directory, file, project, format_settings, selection)
     options = [word for one in selection.kinds for word in ("--as", one)]
     options += [word for one in selection.leave_out for word in ("--leave-out", one)]
-    return _imported(directory, file, format_settings, found, options)
+    return _describe_import(directory, file, format_settings, found, options)
 
 
 def _import_in_process(call: Callable[..., Found], directory: Path, file: str, project: str, *more: object) -> Found:
@@ -180,7 +180,7 @@ def _import_in_process(call: Callable[..., Found], directory: Path, file: str, p
     )
 
 
-def _imported(
+def _describe_import(
     directory: Path,
     file: str,
     format_settings: Mapping[str, Any] | None,

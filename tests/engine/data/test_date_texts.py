@@ -33,12 +33,12 @@ DAYS = [
 ]
 
 
-def spelt(moment: datetime, form: str) -> str:
+def write_moment(moment: datetime, form: str) -> str:
     text = moment.strftime(DIRECTIVES[form])
     return text.upper() if "MON" in form else text.lower() if "am" in form else text
 
 
-def kept(moment: datetime, form: str) -> datetime:
+def cut_to_form(moment: datetime, form: str) -> datetime:
     """The part of a moment that a form writes."""
     moment = moment if "HH" in form or "h:" in form or "hh" in form else moment.replace(hour=0, minute=0)
     return moment if "SS" in form else moment.replace(second=0)
@@ -46,8 +46,8 @@ def kept(moment: datetime, form: str) -> datetime:
 
 @pytest.mark.parametrize("form", DIRECTIVES)
 def test_dates_are_read_and_written_as_python_does(form: str) -> None:
-    given = [kept(moment, form) for moment in DAYS]
-    texts = [spelt(moment, form) for moment in given]
+    given = [cut_to_form(moment, form) for moment in DAYS]
+    texts = [write_moment(moment, form) for moment in given]
     found = read_dates(texts, DateForm.parse(form))
     assert found.tolist() == given
     assert write_dates(found, DateForm.parse(form)) == texts

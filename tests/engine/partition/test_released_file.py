@@ -22,14 +22,14 @@ def sensitive_data(values: Sequence[str | None], kind: Kind = Kind.CATEGORICAL) 
     return conform_to_schema(pd.DataFrame({"disease": values}), schema, MissingPolicy.KEEP)
 
 
-def measured(rows: Sequence[tuple[str | None, ...]], values: Sequence[str | None]) -> ReleasedFileAnonymity:
+def measure_rows(rows: Sequence[tuple[str | None, ...]], values: Sequence[str | None]) -> ReleasedFileAnonymity:
     columns = {f"v{j}": pd.Series([row[j] for row in rows], dtype="object", name=f"v{j}") for j in range(len(rows[0]))}
     return measure_released_file(columns, sensitive_data(values), ["disease"])
 
 
 def test_two_classes_and_two_suppressed_records_by_hand() -> None:
     rows = [("<50", "81***")] * 4 + [(">=50", None)] * 2 + [(None, None)] * 2
-    found = measured(rows, ["a", "a", "a", "b", "a", "b", "b", "b"])
+    found = measure_rows(rows, ["a", "a", "a", "b", "a", "b", "b", "b"])
     assert (found.records, found.suppressed_records, found.classes, found.k, found.unique_records) == (8, 2, 2, 2, 0)
     assert found.suppressed_cells == 2 + 2 + 2
     (one,) = found.sensitive
@@ -44,7 +44,7 @@ def test_two_classes_and_two_suppressed_records_by_hand() -> None:
 
 
 def test_a_table_without_any_known_value_has_no_class() -> None:
-    found = measured([(None, None)] * 3, ["a", "b", "c"])
+    found = measure_rows([(None, None)] * 3, ["a", "b", "c"])
     assert (found.classes, found.k, found.suppressed_records, found.sensitive) == (0, None, 3, ())
 
 
@@ -59,33 +59,33 @@ def test_the_distance_of_ordered_values_is_between_ranks() -> None:
 
 def test_cells_are_compared_as_they_are_written_and_only_two_hold_no_value() -> None:
     cells = ["A", "A ", "1.0", "1.00", ":", "<5", "(x)", "-8", "-9", " *", "01", "1"]
-    found = measured([(cell,) for cell in [*cells, "", "*", None]], ["a"] * 15)
+    found = measure_rows([(cell,) for cell in [*cells, "", "*", None]], ["a"] * 15)
     assert (found.classes, found.k, found.unique_records, found.suppressed_records) == (12, 1, 12, 3)
     (column,) = found.known
     assert (column.values, column.suppressed) == (12, 3)
 
 
 def test_an_empty_cell_and_a_star_are_suppressed_and_not_the_same() -> None:
-    found = measured([("20", ""), ("20", "*"), ("20", "*")], ["a", "b", "c"])
+    found = measure_rows([("20", ""), ("20", "*"), ("20", "*")], ["a", "b", "c"])
     assert (found.classes, found.k, found.suppressed_cells, found.suppressed_records) == (2, 1, 3, 0)
 
 
 def test_spellings_of_a_disease_are_one_disease() -> None:
-    found = measured([("x",)] * 4, ["Flu", "flu", "FLU ", "\tｆlu"])
+    found = measure_rows([("x",)] * 4, ["Flu", "flu", "FLU ", "\tｆlu"])
     (one,) = found.sensitive
     assert (one.l_distinct, one.l_entropy, one.t, one.missing) == (1, 1.0, 0.0, 0)
 
 
 def test_a_whole_number_as_a_level_is_one_value_however_it_is_spelt() -> None:
-    assert measured([("x",)] * 3, ["1", "1.0", "flu"]).sensitive[0].l_distinct == 2
+    assert measure_rows([("x",)] * 3, ["1", "1.0", "flu"]).sensitive[0].l_distinct == 2
 
 
 def test_missing_and_suppressed_cells_are_no_disease() -> None:
-    found = measured([("x",)] * 4 + [("y",)] * 2, ["flu", None, "*", "cold", "flu", None])
+    found = measure_rows([("x",)] * 4 + [("y",)] * 2, ["flu", None, "*", "cold", "flu", None])
     (one,) = found.sensitive
     assert (one.l_distinct, one.l_entropy, one.missing) == (1, 1.0, 3)
-    assert measured([("x",)] * 4, ["flu", None, "*", "cold"]).sensitive[0].l_entropy == 2.0
-    (none,) = measured([("x",)] * 2 + [("y",)] * 2, ["flu", "cold", None, "*"]).sensitive
+    assert measure_rows([("x",)] * 4, ["flu", None, "*", "cold"]).sensitive[0].l_entropy == 2.0
+    (none,) = measure_rows([("x",)] * 2 + [("y",)] * 2, ["flu", "cold", None, "*"]).sensitive
     assert (none.l_distinct, none.l_entropy, none.missing) == (0, 0.0, 2)
 
 
@@ -101,12 +101,12 @@ def test_missing_numbers_are_no_value_of_a_class() -> None:
 
 @pytest.mark.parametrize(("suppressed", "compared"), [(0, 3), (1, 1), (2, 2), (3, 3), (9, 3)])
 def test_the_compared_k_is_that_of_suppressed_records_where_they_are_fewer(suppressed: int, compared: int) -> None:
-    found = measured([("x",)] * 3 + [("*",)] * suppressed, ["a"] * (3 + suppressed))
+    found = measure_rows([("x",)] * 3 + [("*",)] * suppressed, ["a"] * (3 + suppressed))
     assert (found.k, found.compared_k) == (3, compared)
 
 
 def test_without_a_class_no_k_is_compared() -> None:
-    assert measured([("*",)] * 5, ["a"] * 5).compared_k is None
+    assert measure_rows([("*",)] * 5, ["a"] * 5).compared_k is None
 
 
 MEANT = {"flu": "flu", "Flu ": "flu", "COLD": "cold", "cold": "cold", "*": None, " * ": None, None: None}
@@ -118,7 +118,7 @@ MEANT = {"flu": "flu", "Flu ": "flu", "COLD": "cold", "cold": "cold", "*": None,
 @given(st.lists(st.tuples(st.sampled_from("xy"), st.sampled_from(list(MEANT))), min_size=1, max_size=12))
 def test_diversity_counts_what_is_meant(table: list[tuple[str, str | None]]) -> None:
     table = [*table, ("z", "gout")]
-    (one,) = measured([(g,) for g, _ in table], [value for _, value in table]).sensitive
+    (one,) = measure_rows([(g,) for g, _ in table], [value for _, value in table]).sensitive
     meant = [(g, MEANT.get(value, "gout")) for g, value in table]
     spreads = [Counter(value for h, value in meant if h == g and value) for g in {g for g, _ in meant}]
     assert one.missing == sum(value is None for _, value in meant)
@@ -139,7 +139,7 @@ CELLS = st.sampled_from(["x", "y", None])
 @given(st.lists(st.tuples(CELLS, CELLS, st.sampled_from("abc")), min_size=1, max_size=12))
 def test_classes_are_those_of_each_record_with_each(table: list[tuple[str | None, str | None, str]]) -> None:
     rows, values = [row[:2] for row in table], [row[2] for row in table]
-    found = measured(list(rows), values)
+    found = measure_rows(list(rows), values)
     inside = [i for i, row in enumerate(rows) if row != (None, None)]
     assert found.suppressed_records == len(rows) - len(inside)
     assert found.suppressed_cells == sum(cell is None for row in rows for cell in row)

@@ -56,7 +56,7 @@ def least_epsilon(scores: tuple[np.ndarray, np.ndarray]) -> float:
     return bound
 
 
-def attacked(fit_and_draw: Callable[[Microdata, int], np.ndarray]) -> float:
+def attack_fit(fit_and_draw: Callable[[Microdata, int], np.ndarray]) -> float:
     """The bound by counting the person's values in a release of the table with and without."""
     return least_epsilon((fit_and_draw(data_of([*CROWD, PERSON]), 1), fit_and_draw(data_of(CROWD), 2)))
 
@@ -74,7 +74,7 @@ def one_record(spec: PerturbedGibbsSpec) -> Callable[[Microdata, int], np.ndarra
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 5.0])
 def test_no_attack_proves_more_than_a_record_is_said_to_cost(epsilon: float) -> None:
-    bound = attacked(one_record(PerturbedGibbsSpec(epsilon=epsilon, hash_size=1)))
+    bound = attack_fit(one_record(PerturbedGibbsSpec(epsilon=epsilon, hash_size=1)))
     assert bound <= epsilon
     print(f"claimed {epsilon:g}, proved {bound:.3f}")
 
@@ -88,7 +88,7 @@ def test_nor_more_than_a_block_with_reset_costs(epsilon: float) -> None:
         drawn = pegs.joint_draw(fit, spec, NAMES, data, data, 0, 3 * RUNS, np.random.default_rng(seed))
         return (np.asarray(drawn["a"]) + np.asarray(drawn["b"])).reshape(RUNS, 3).sum(axis=1)
 
-    bound = attacked(fit_and_draw)
+    bound = attack_fit(fit_and_draw)
     assert bound <= epsilon
     print(f"claimed {epsilon:g} a block, proved {bound:.3f}")
 
@@ -186,7 +186,7 @@ def test_confidential_seeds_claim_nothing_and_are_found_where_they_stay() -> Non
         return draw_seeds(categories, NAMES, spec.seeds, data, 2 * RUNS, np.random.default_rng(seed))["a"]
 
     stayed = least_epsilon((started(data, 1), started(data_of(CROWD), 2)))
-    drawn = attacked(one_record(spec))
+    drawn = attack_fit(one_record(spec))
     print(f"confidential seeds, no claim: proved {drawn:.3f} where every value is drawn, {stayed:.3f} where they stay")
     assert stayed > 2
 
@@ -211,7 +211,7 @@ def test_l_diversity_has_no_epsilon_and_an_attack_shows_that_it_has_none() -> No
 def test_the_audit_finds_a_sampler_that_takes_too_little_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     """The negative control: a hundredth of the virtual records, as if by a slip of a unit, is found out."""
     monkeypatch.setattr(pegs, "virtual_records", lambda *given: virtual_records(*given) / 100)
-    assert attacked(one_record(PerturbedGibbsSpec(epsilon=0.5, hash_size=1))) > 0.5
+    assert attack_fit(one_record(PerturbedGibbsSpec(epsilon=0.5, hash_size=1))) > 0.5
 
 
 @pytest.mark.slow

@@ -50,7 +50,7 @@ def patients(home: Path) -> pd.DataFrame:
     return table
 
 
-def released(sfumato: Command, home: Path, steps: str, *options: str) -> pd.DataFrame:
+def release_dates(sfumato: Command, home: Path, steps: str, *options: str) -> pd.DataFrame:
     """The cells of the released dataset, as text."""
     assert sfumato("import", "patients.csv", "--workspace", "ws", "--recipe", "r.toml", *options) == 0
     text = (home / "r.toml").read_text("utf-8").replace("m = 5", "m = 1")
@@ -64,7 +64,7 @@ def released(sfumato: Command, home: Path, steps: str, *options: str) -> pd.Data
 def test_drawn_dates_are_dates_within_bounds_and_mostly_those_of_nobody(
     patients: pd.DataFrame, home: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = released(sfumato, home, STEPS)
+    found = release_dates(sfumato, home, STEPS)
     dates = {name: pd.to_datetime(found[name], format=form) for name, form in FORMS.items()}
     # in the file's own form, of which strptime takes other zeros too
     assert found["born"].str.fullmatch(r"\d\d\.\d\d\.\d{4}").all()
@@ -86,7 +86,7 @@ def test_as_levels_every_date_would_be_that_of_a_person(
     patients: pd.DataFrame, home: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The negative control: what came out when dates of offices were read as levels."""
-    found = released(sfumato, home, "", "--as", "born=categorical")
+    found = release_dates(sfumato, home, "", "--as", "born=categorical")
     assert pd.to_datetime(found["born"], format=FORMS["born"]).isin(patients["born"]).all()
     capsys.readouterr()
 

@@ -22,7 +22,7 @@ def plan_of(directory):
 
 
 @pytest.fixture
-def imported(empty_workspace, tmp_path, monkeypatch):
+def imported_workspace(empty_workspace, tmp_path, monkeypatch):
     """A project that was made by an import: 60 people, two of whom have no cost; a column of identifiers."""
     from sfumato.workspace.service.importing import import_file
 
@@ -56,8 +56,8 @@ async def test_the_profile_follows_the_cursor(sit, built_data, size):
 
 
 @pytest.mark.slow
-async def test_an_import_knows_the_share_of_missing_values(sit, imported, size):
-    async with sit(imported, size=size) as seat:
+async def test_an_import_knows_the_share_of_missing_values(sit, imported_workspace, size):
+    async with sit(imported_workspace, size=size) as seat:
         assert "3 variables, 1 left out · people.csv: 60 records" in seat.text
         assert "3.3%" in next(line for line in seat.text.splitlines() if " cost " in line)
         assert "0.0%" in next(line for line in seat.text.splitlines() if " age " in line)
@@ -65,64 +65,64 @@ async def test_an_import_knows_the_share_of_missing_values(sit, imported, size):
 
 
 @pytest.mark.slow
-async def test_an_edit_goes_into_the_plan_and_the_audit_log(sit, imported, size):
-    async with sit(imported, "j", "j", "enter", size=size) as seat:
+async def test_an_edit_goes_into_the_plan_and_the_audit_log(sit, imported_workspace, size):
+    async with sit(imported_workspace, "j", "j", "enter", size=size) as seat:
         assert "Variable cost" in seat.text
         await seat.press("down", "l", "down", *"0, 200", "enter")
         assert ("0 .. 200" in seat.text) is (size[0] > 120)
         assert "quasi-identifier" in next(line for line in seat.text.splitlines() if " cost " in line)
-    draft = plan_of(imported)
+    draft = plan_of(imported_workspace)
     assert draft.revision == 2
     assert 'role = "quasi_identifier"' in draft.toml
-    workspace = Workspace.open(imported)
+    workspace = Workspace.open(imported_workspace)
     acts = [row.act for row in audit_rows(workspace.connection)]
     workspace.close()
     assert acts.count("plan edited") == 2
 
 
 @pytest.mark.slow
-async def test_a_form_says_at_once_what_is_wrong_and_does_not_accept_it(sit, imported, size):
-    async with sit(imported, "j", "enter", "down", "down", *"9", size=size) as seat:
+async def test_a_form_says_at_once_what_is_wrong_and_does_not_accept_it(sit, imported_workspace, size):
+    async with sit(imported_workspace, "j", "enter", "down", "down", *"9", size=size) as seat:
         assert "must be two numbers" in seat.text
         await seat.press("enter")
         assert isinstance(seat.app.screen, Form)
         await seat.press("escape")
         assert not isinstance(seat.app.screen, Form)
-    assert plan_of(imported).revision == 1
+    assert plan_of(imported_workspace).revision == 1
 
 
 @pytest.mark.slow
-async def test_records_that_do_not_fit_the_plan_are_counted(sit, imported):
-    async with sit(imported, "j", "j", "enter", "down", "down", *"0, 50", "enter", size=(100, 40)) as seat:
+async def test_records_that_do_not_fit_the_plan_are_counted(sit, imported_workspace):
+    async with sit(imported_workspace, "j", "j", "enter", "down", "down", *"0, 50", "enter", size=(100, 40)) as seat:
         assert "✗ 1 variable does not fit the plan" in seat.text
         assert "records are above 50" in seat.text
 
 
 @pytest.mark.slow
-async def test_open_ends_labels_and_levels_are_typed_plainly(sit, imported):
-    async with sit(imported, "j", "enter", "down", "down", *"18, ..", "enter") as seat:
-        assert 'bounds = [18, ""]' in plan_of(imported).toml
+async def test_open_ends_labels_and_levels_are_typed_plainly(sit, imported_workspace):
+    async with sit(imported_workspace, "j", "enter", "down", "down", *"18, ..", "enter") as seat:
+        assert 'bounds = [18, ""]' in plan_of(imported_workspace).toml
         await seat.press("G", "enter", "down", "down", "down", *"yes, no", "down", *"yes = smokes", "enter")
-    draft = plan_of(imported)
+    draft = plan_of(imported_workspace)
     assert '"yes"' in draft.toml
     assert "smokes" in draft.toml
 
 
 @pytest.mark.slow
-async def test_a_column_that_the_plan_leaves_out_can_be_taken_in(sit, imported):
-    workspace = Workspace.open(imported)
+async def test_a_column_that_the_plan_leaves_out_can_be_taken_in(sit, imported_workspace):
+    workspace = Workspace.open(imported_workspace)
     from sfumato.workspace.plan.drafts import save_draft
 
     draft = find_draft(workspace, 1)
     save_draft(workspace, draft.with_text(draft.toml.replace("smoker = {", "# smoker = {")))
     workspace.close()
-    async with sit(imported, "G") as seat:
+    async with sit(imported_workspace, "G") as seat:
         assert "2 left out ·" in seat.text
         assert "left out" in next(line for line in seat.text.splitlines() if " smoker " in line)
         await seat.press("enter", "enter")
         assert "1 left out ·" in seat.text
         assert "left out" not in next(line for line in seat.text.splitlines() if " smoker " in line)
-    assert "\nsmoker = {" in plan_of(imported).toml
+    assert "\nsmoker = {" in plan_of(imported_workspace).toml
 
 
 def planned_roles(directory):
@@ -131,52 +131,56 @@ def planned_roles(directory):
 
 
 @pytest.mark.slow
-async def test_one_key_gives_a_role_to_all_that_are_marked_and_u_takes_it_back(sit, imported, size):
-    async with sit(imported, "j", "space", size=size) as seat:
+async def test_one_key_gives_a_role_to_all_that_are_marked_and_u_takes_it_back(sit, imported_workspace, size):
+    async with sit(imported_workspace, "j", "space", size=size) as seat:
         assert "1 marked" in seat.text
         await seat.press("j", "space", "r", "i")
-        assert planned_roles(imported) == {"age": "quasi_identifier", "cost": "other", "smoker": "quasi_identifier"}
+        assert planned_roles(imported_workspace) == {
+            "age": "quasi_identifier",
+            "cost": "other",
+            "smoker": "quasi_identifier",
+        }
         assert "marked" not in seat.text
         await seat.press("home", "j", "j", "r", "s", "escape", "k")
-        assert planned_roles(imported)["cost"] == "sensitive"
+        assert planned_roles(imported_workspace)["cost"] == "sensitive"
         await seat.press("u")
-        assert planned_roles(imported)["cost"] == "other"
+        assert planned_roles(imported_workspace)["cost"] == "other"
         await seat.press("u")
-        assert set(planned_roles(imported).values()) == {"other"}
+        assert set(planned_roles(imported_workspace).values()) == {"other"}
         await seat.press("ctrl+r", "ctrl+r")
-        assert planned_roles(imported) == {
+        assert planned_roles(imported_workspace) == {
             "age": "quasi_identifier", "cost": "sensitive", "smoker": "quasi_identifier"
         }  # fmt: skip
-    assert plan_of(imported).revision == 7
+    assert plan_of(imported_workspace).revision == 7
 
 
 @pytest.mark.slow
-async def test_x_leaves_columns_out_and_takes_them_in_as_they_were(sit, imported):
-    before = plan_of(imported).toml
-    async with sit(imported, "j", "r", "d", "escape", "k", "space", "space", "x") as seat:
+async def test_x_leaves_columns_out_and_takes_them_in_as_they_were(sit, imported_workspace):
+    before = plan_of(imported_workspace).toml
+    async with sit(imported_workspace, "j", "r", "d", "escape", "k", "space", "space", "x") as seat:
         assert "3 left out ·" in seat.text
-        assert list(planned_roles(imported)) == ["smoker"]
+        assert list(planned_roles(imported_workspace)) == ["smoker"]
         await seat.press("home", "j", "x", "j", "x")
-        assert planned_roles(imported) == {"age": "identifier", "cost": "other", "smoker": "other"}
+        assert planned_roles(imported_workspace) == {"age": "identifier", "cost": "other", "smoker": "other"}
         await seat.press("u", "u", "u", "u")
-    assert plan_of(imported).toml == before
+    assert plan_of(imported_workspace).toml == before
 
 
 @pytest.mark.slow
-async def test_only_x_takes_in_a_column_that_is_left_out(sit, imported):
-    async with sit(imported, "r", "s", "escape", size=(100, 40)) as seat:
+async def test_only_x_takes_in_a_column_that_is_left_out(sit, imported_workspace):
+    async with sit(imported_workspace, "r", "s", "escape", size=(100, 40)) as seat:
         assert "press x to include" in seat.app.notices[-1]
         await seat.press("asterisk", "r", "o")
         assert "1 excluded stay" in seat.app.notices[-1]
-        assert "id" not in planned_roles(imported)
+        assert "id" not in planned_roles(imported_workspace)
         await seat.press("home", "x")
-        assert planned_roles(imported)["id"] == "identifier"
+        assert planned_roles(imported_workspace)["id"] == "identifier"
         assert "a run reads them from the file" in seat.text
 
 
 @pytest.mark.slow
-async def test_words_sift_the_sheet_and_marks_that_are_not_shown_are_counted(sit, imported, size):
-    async with sit(imported, "slash", *"kind:count", "enter", "asterisk", size=size) as seat:
+async def test_words_sift_the_sheet_and_marks_that_are_not_shown_are_counted(sit, imported_workspace, size):
+    async with sit(imported_workspace, "slash", *"kind:count", "enter", "asterisk", size=size) as seat:
         assert "kind:count" in seat.text
         assert " cost " not in seat.text
         await seat.press("slash", *"!count out", "enter")
@@ -184,40 +188,43 @@ async def test_words_sift_the_sheet_and_marks_that_are_not_shown_are_counted(sit
         assert "1 marked, 1 of them not shown" in seat.text
         await seat.press("slash", *"nothing", "escape", "space", "r", "i")
         assert "excluded stay unchanged" in seat.app.notices[-1]
-    assert planned_roles(imported)["age"] == "quasi_identifier"
+    assert planned_roles(imported_workspace)["age"] == "quasi_identifier"
 
 
 @pytest.mark.slow
-async def test_a_kind_is_chosen_by_its_number_for_all_that_are_marked(sit, imported, size):
-    async with sit(imported, "j", "space", "space", "act:kind", "5", size=size) as seat:
-        kinds = {name: table["kind"] for name, table in parse_variable_tables(plan_of(imported).toml).planned.items()}
+async def test_a_kind_is_chosen_by_its_number_for_all_that_are_marked(sit, imported_workspace, size):
+    async with sit(imported_workspace, "j", "space", "space", "act:kind", "5", size=size) as seat:
+        kinds = {
+            name: table["kind"]
+            for name, table in parse_variable_tables(plan_of(imported_workspace).toml).planned.items()
+        }
         assert kinds == {"age": "continuous", "cost": "continuous", "smoker": "binary"}
         await seat.press("home", "j", "act:kind", "enter")
-        assert plan_of(imported).revision == 2
+        assert plan_of(imported_workspace).revision == 2
         await seat.press("act:kind", "escape")
-        assert plan_of(imported).revision == 2
+        assert plan_of(imported_workspace).revision == 2
 
 
 @pytest.mark.slow
-async def test_missing_codes_of_several_variables_are_typed_once(sit, imported):
-    async with sit(imported, "j", "space", "space", "act:codes", *"25, 30", "enter") as seat:
-        tables = parse_variable_tables(plan_of(imported).toml).planned
+async def test_missing_codes_of_several_variables_are_typed_once(sit, imported_workspace):
+    async with sit(imported_workspace, "j", "space", "space", "act:codes", *"25, 30", "enter") as seat:
+        tables = parse_variable_tables(plan_of(imported_workspace).toml).planned
         assert [tables[name].get("missing") for name in ("age", "cost", "smoker")] == [[25, 30], [25, 30], None]
         await seat.press("home", "j", "act:codes", "end", *", no", "enter")
-        assert parse_variable_tables(plan_of(imported).toml).planned["age"]["missing"] == [25, 30, "no"]
+        assert parse_variable_tables(plan_of(imported_workspace).toml).planned["age"]["missing"] == [25, 30, "no"]
 
 
 @pytest.mark.slow
-async def test_an_edit_of_a_plan_that_was_edited_elsewhere_writes_nothing_over(sit, imported, monkeypatch):
+async def test_an_edit_of_a_plan_that_was_edited_elsewhere_writes_nothing_over(sit, imported_workspace, monkeypatch):
     from sfumato.workspace.plan.drafts import save_draft
 
-    async with sit(imported, "j") as seat:
+    async with sit(imported_workspace, "j") as seat:
         monkeypatch.setattr("sfumato.tui.data.data.DataTab.on_workspace_changed", lambda *_: None, raising=False)
-        with Workspace.open(imported) as workspace:
+        with Workspace.open(imported_workspace) as workspace:
             draft = find_draft(workspace, 1)
             save_draft(workspace, draft.with_text(draft.toml.replace('title = "people"', 'title = "persons"')))
         await seat.press("r", "i", "escape")
-    draft = plan_of(imported)
+    draft = plan_of(imported_workspace)
     assert 'title = "persons"' in draft.toml
 
 
@@ -252,15 +259,15 @@ async def test_a_plan_that_was_read_before_an_edit_was_stored_does_not_take_it_b
 
 
 @pytest.mark.slow
-async def test_a_plan_that_is_not_toml_says_so_and_loses_nothing(sit, imported):
+async def test_a_plan_that_is_not_toml_says_so_and_loses_nothing(sit, imported_workspace):
     from sfumato.workspace.plan.drafts import save_draft
 
-    workspace = Workspace.open(imported)
+    workspace = Workspace.open(imported_workspace)
     save_draft(workspace, find_draft(workspace, 1).with_text("title = "))
     workspace.close()
-    async with sit(imported, "enter", "enter") as seat:
+    async with sit(imported_workspace, "enter", "enter") as seat:
         assert "not valid TOML" in seat.text
-    assert plan_of(imported).toml == "title = "
+    assert plan_of(imported_workspace).toml == "title = "
 
 
 @pytest.mark.slow
@@ -270,19 +277,19 @@ async def test_a_project_without_data_names_the_next_key(sit, directory):
 
 
 @pytest.mark.slow
-async def test_signs_are_ascii_where_asked(sit, imported, monkeypatch):
+async def test_signs_are_ascii_where_asked(sit, imported_workspace, monkeypatch):
     monkeypatch.setenv("SFUMATO_GLYPHS", "ascii")
-    async with sit(imported, "j") as seat:
+    async with sit(imported_workspace, "j") as seat:
         assert "%" in next(line for line in seat.text.splitlines() if " cost " in line)
         assert not set("▁▂▃▄▅▆▇█") & set(seat.text)
 
 
 @pytest.mark.slow
-async def test_a_survey_weight_says_how_many_people_and_what_its_inequality_costs(sit, imported):
-    async with sit(imported, "j", "j", size=(100, 30)) as seat:
+async def test_a_survey_weight_says_how_many_people_and_what_its_inequality_costs(sit, imported_workspace):
+    async with sit(imported_workspace, "j", "j", size=(100, 30)) as seat:
         assert "the records stand for" not in seat.text
         await seat.press("r", "w", "escape", "k")
-        assert plan_of(imported).toml.count('role = "weight"') == 1
+        assert plan_of(imported_workspace).toml.count('role = "weight"') == 1
         assert "the records stand for" in seat.text
         assert "design effect" in seat.text
         await seat.press("enter", "end", "up")
@@ -308,16 +315,16 @@ async def test_an_edit_that_there_is_not_is_not_taken_back_silently(sit, anonymi
 
 
 @pytest.mark.slow
-async def test_letters_give_roles_to_one_variable_after_the_other(sit, imported):
+async def test_letters_give_roles_to_one_variable_after_the_other(sit, imported_workspace):
     """An excluded column keeps out whatever letter is pressed: only x includes one."""
-    async with sit(imported, "g", "r", "i", "i", "space", "s", tab="data") as seat:
-        roles = planned_roles(imported)
+    async with sit(imported_workspace, "g", "r", "i", "i", "space", "s", tab="data") as seat:
+        roles = planned_roles(imported_workspace)
         assert "id" not in roles
         assert roles == {"age": "quasi_identifier", "cost": "other", "smoker": "sensitive"}
         assert isinstance(seat.app.screen, DraftForm), "after the last variable the draft is offered"
         await seat.press("escape")
         await seat.press("g", "j", "r", "x", "escape")
-        assert "age" not in planned_roles(imported)
+        assert "age" not in planned_roles(imported_workspace)
 
 
 def test_levels_are_said_with_their_shares_and_none_that_is_withheld():

@@ -15,7 +15,7 @@ ROLES = {
 
 
 @pytest.fixture
-def imported(empty_workspace, tmp_path):
+def imported_workspace(empty_workspace, tmp_path):
     """A project of 90 people whose variables have roles."""
     from sfumato.workspace.service.importing import import_file
 
@@ -27,14 +27,14 @@ def imported(empty_workspace, tmp_path):
 
 
 @pytest.fixture
-def with_roles(imported):
+def with_roles(imported_workspace):
     """The same once everybody knows who may know what."""
-    with Workspace.open(imported) as workspace:
+    with Workspace.open(imported_workspace) as workspace:
         draft = find_draft(workspace, 1)
         for name, (kind, role) in ROLES.items():
             draft = draft.with_text(replace_variable(draft.toml, name, {"kind": kind, "role": role}))
         save_draft(workspace, draft)
-    return imported
+    return imported_workspace
 
 
 def plan_of(directory):
@@ -98,12 +98,12 @@ async def test_an_anonymisation_of_k_and_l_takes_few_keys(sit, with_roles, size)
 
 
 @pytest.mark.slow
-async def test_without_roles_it_asks_for_them_and_changes_nothing(sit, imported, size):
-    before = plan_of(imported)
-    async with sit(imported, "D", "enter", size=size) as seat:
+async def test_without_roles_it_asks_for_them_and_changes_nothing(sit, imported_workspace, size):
+    before = plan_of(imported_workspace)
+    async with sit(imported_workspace, "D", "enter", size=size) as seat:
         assert "No variable has a role yet" in " ".join(seat.text.split())
         await seat.press("escape")
-    assert plan_of(imported) == before
+    assert plan_of(imported_workspace) == before
 
 
 @pytest.mark.slow

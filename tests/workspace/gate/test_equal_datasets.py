@@ -49,7 +49,7 @@ def recipe_of(epsilon: float = EPSILON, **form: Any) -> Recipe:
     )
 
 
-def examined(workspace: Workspace, run_id: int) -> ExaminedRelease:
+def read_case(workspace: Workspace, run_id: int) -> ExaminedRelease:
     return ExaminedRelease(workspace, plan_release(workspace, run_id), Policy(epsilon=5.0))
 
 
@@ -74,17 +74,17 @@ def pairs_with_equal_datasets(workspace: Workspace, recipe: Recipe, runs: int = 
 def test_a_second_look_at_other_data_costs_again(keyed: Workspace) -> None:
     """Whoever repeats a run on slightly other data would look without end, for twice its epsilon."""
     first, second = pairs_with_equal_datasets(keyed, recipe_of())
-    own = [ledger_of_release(examined(keyed, one)).own for one in (first, second)]
+    own = [ledger_of_release(read_case(keyed, one)).own for one in (first, second)]
     assert [one.epsilon for one in own] == [EPSILON, EPSILON]
     assert sum(one.epsilon for one in spending_of_charges(own[1], own[:1])) == 2 * EPSILON
     # The control: the same run of the same data has the same noise, and costs once.
-    again = ledger_of_release(examined(keyed, run_on(keyed, recipe_of(), 30))).own
-    once = ledger_of_release(examined(keyed, run_on(keyed, recipe_of(), 30))).own
+    again = ledger_of_release(read_case(keyed, run_on(keyed, recipe_of(), 30))).own
+    once = ledger_of_release(read_case(keyed, run_on(keyed, recipe_of(), 30))).own
     assert sum(one.epsilon for one in spending_of_charges(again, [once])) == EPSILON
 
 
 def test_a_second_look_with_another_epsilon_costs_again(keyed: Workspace) -> None:
-    own = [ledger_of_release(examined(keyed, run_on(keyed, recipe_of(EPSILON + k / 100), 30))).own for k in range(3)]
+    own = [ledger_of_release(read_case(keyed, run_on(keyed, recipe_of(EPSILON + k / 100), 30))).own for k in range(3)]
     together = spending_of_charges(own[0], own[1:])
     assert sum(one.epsilon for one in together) == pytest.approx(3 * EPSILON + 0.03)
 
@@ -92,7 +92,7 @@ def test_a_second_look_with_another_epsilon_costs_again(keyed: Workspace) -> Non
 def test_the_noise_of_figures_is_another_for_other_data(keyed: Workspace) -> None:
     """With equal noise the difference of two figures is the one person in whom the data differ."""
     first, second = pairs_with_equal_datasets(keyed, recipe_of(**FIGURES))
-    numbers = [figure.noisy for one in (first, second) for figure in public_figures_of_release(examined(keyed, one))]
+    numbers = [figure.noisy for one in (first, second) for figure in public_figures_of_release(read_case(keyed, one))]
     assert len(numbers) == 2
     # Both tables have 60 records, so equal noise would give equal numbers of records.
     assert len({pair[1] for pair in numbers if pair is not None}) == 2

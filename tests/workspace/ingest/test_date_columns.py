@@ -61,7 +61,7 @@ SPELLINGS = {
 """By form the cells of a column."""
 
 
-def written(folder: Path, cells: list[str], name: str = "day", sep: str = ";") -> Path:
+def write_column(folder: Path, cells: list[str], name: str = "day", sep: str = ";") -> Path:
     """A file with the column, and another one that is no date."""
     path = folder / "table.csv"
     lines = [f"{name}{sep}age", *(f"{cell}{sep}{20 + i % 60}" for i, cell in enumerate(cells))]
@@ -70,13 +70,13 @@ def written(folder: Path, cells: list[str], name: str = "day", sep: str = ";") -
 
 
 def column_of(folder: Path, cells: list[str], name: str = "day", kinds: tuple[str, ...] = ()) -> ColumnProfile:
-    found = preview_file(str(written(folder, cells, name)), {}, ImportSelection(kinds=kinds))
+    found = preview_file(str(write_column(folder, cells, name)), {}, ImportSelection(kinds=kinds))
     return found.columns[0]
 
 
 @pytest.mark.parametrize("form", SPELLINGS)
 def test_a_spelling_is_found_and_each_value_is_released_as_the_file_writes_it(tmp_path: Path, form: str) -> None:
-    path = written(tmp_path, SPELLINGS[form])
+    path = write_column(tmp_path, SPELLINGS[form])
     imported = import_file(tmp_path / "ws", str(path), "")
     variable = imported.columns[0].variable
     assert (variable.kind, variable.format) == (Kind.DATE, form)
@@ -191,7 +191,7 @@ def test_signs_of_no_value_are_missing_and_mistyped_dates_are_not(tmp_path: Path
 
 
 def test_records_with_a_sign_keep_no_value_and_dates_go_out_as_they_came(tmp_path: Path) -> None:
-    path = written(tmp_path, [*SPELLINGS["yyyymmdd"][:200], "", "99999999", *SPELLINGS["yyyymmdd"][200:]])
+    path = write_column(tmp_path, [*SPELLINGS["yyyymmdd"][:200], "", "99999999", *SPELLINGS["yyyymmdd"][200:]])
     columns = preview_file(str(path)).columns
     schema = Schema(tuple(column.variable for column in columns))
     data = conform_to_schema(read_table(find_source(str(path)), schema).frame, schema, MissingPolicy.KEEP)
@@ -205,7 +205,7 @@ def test_two_digits_of_a_year_are_asked_about_where_they_may_be_of_two_centuries
     spread = column_of(tmp_path, cells_of("%d/%m/%y", DAYS))
     assert "read as 1969 to 2068; --as day=date:dd/mm/yy@1930" in spread.question
     assert "1969 to 2068" in column_of(tmp_path, SPELLINGS["dd/mm/yy"], "date_of_birth").question
-    path = written(tmp_path, cells_of("%d/%m/%y", DAYS))
+    path = write_column(tmp_path, cells_of("%d/%m/%y", DAYS))
     import_file(tmp_path / "ws", str(path), "", None, ImportSelection(kinds=("day=date:dd/mm/yy@1921",)))
     (stored,) = (tmp_path / "ws").rglob("*.parquet")
     assert pa.parquet.read_table(stored).to_pandas()["day"].dt.date.tolist() == DAYS
@@ -216,7 +216,9 @@ def test_two_digits_of_a_year_are_asked_about_where_they_may_be_of_two_centuries
 def test_full_dates_of_birth_are_asked_about(tmp_path: Path, name: str, form: str) -> None:
     found = column_of(tmp_path, SPELLINGS[form], name)
     assert f"full dates of birth single people out; --leave-out {name}" in found.question
-    kept = preview_file(str(written(tmp_path, SPELLINGS[form], name)), {}, ImportSelection(keep=(name,))).columns[0]
+    kept = preview_file(str(write_column(tmp_path, SPELLINGS[form], name)), {}, ImportSelection(keep=(name,))).columns[
+        0
+    ]
     assert (kept.question, kept.variable.kind) == ("", Kind.DATE)
     assert "birth" not in column_of(tmp_path, SPELLINGS[form], "admitted").question
 
@@ -229,7 +231,7 @@ def test_a_form_that_is_none_names_the_option(tmp_path: Path, text: str) -> None
 
 
 def test_values_that_are_no_dates_of_the_form_are_counted_and_not_shown(tmp_path: Path) -> None:
-    path = written(tmp_path, SPELLINGS["dd.mm.yyyy"])
+    path = write_column(tmp_path, SPELLINGS["dd.mm.yyyy"])
     with pytest.raises(BadInput, match="records are not a date; dates are written mm/dd/yyyy") as caught:
         import_file(tmp_path / "ws", str(path), "", None, ImportSelection(kinds=("day=date:mm/dd/yyyy",)))
     assert "." + str(DAYS[0].year) not in caught.value.message
@@ -255,7 +257,7 @@ def test_moments_that_are_each_of_one_record_are_asked_about(tmp_path: Path, dir
 def test_a_plan_with_another_form_reads_the_file_again(tmp_path: Path) -> None:
     """A day that was read as a month is stored so; the plan's form decides, not what is stored."""
     low = [date(2001 + i % 20, 1 + i % 12, 1 + i * 7 % 12) for i in range(60)]
-    path = written(tmp_path, cells_of("%m/%d/%Y", low))
+    path = write_column(tmp_path, cells_of("%m/%d/%Y", low))
     imported = import_file(tmp_path / "ws", str(path), "")
     assert imported.columns[0].variable.format == "dd/mm/yyyy"
     with Workspace.open(tmp_path / "ws") as workspace:

@@ -46,7 +46,7 @@ def write(path: Path, rows: Sequence[Sequence[Any]], *, above: Sequence[str] = (
     return path
 
 
-def read(path: Path, **given: Any) -> pd.DataFrame:
+def read_records(path: Path, **given: Any) -> pd.DataFrame:
     return read_source(find_source(str(path)), {"widths": WIDTHS, **given}, EVERYTHING)[0].frame
 
 
@@ -66,20 +66,20 @@ def test_a_table_of_fixed_widths_is_refused_with_the_widths_that_it_shows(tmp_pa
         assert caught.value.place == "--widths"
     assert not (tmp_path / "w").exists()
     proposed = [int(one) for one in caught.value.message.partition("--widths ")[2].partition(";")[0].split(",")]
-    assert records_of(read(path, widths=proposed, names=NAMES)) == people()
+    assert records_of(read_records(path, widths=proposed, names=NAMES)) == people()
 
 
 def test_it_is_read_by_the_widths_that_are_given(tmp_path: Path) -> None:
     path = write(tmp_path / "fixed.dat", people())
-    frame = read(path, names=NAMES)
+    frame = read_records(path, names=NAMES)
     assert list(frame) == NAMES
     assert records_of(frame) == people()
-    assert list(read(path)) == ["column_1", "column_2", "column_3", "column_4"]
+    assert list(read_records(path)) == ["column_1", "column_2", "column_3", "column_4"]
 
 
 def test_a_line_of_names_is_split_by_the_widths_too(tmp_path: Path) -> None:
     path = write(tmp_path / "named.dat", people(), above=["agsregion    income"])
-    frame = read(path, widths=[2, 1, 8, 9])
+    frame = read_records(path, widths=[2, 1, 8, 9])
     assert list(frame) == ["ag", "s", "region", "income"]
     assert records_of(frame) == people()
 
@@ -91,26 +91,26 @@ def test_empty_places_are_missing_and_make_the_file_one_of_fixed_widths(tmp_path
     path = write(tmp_path / "gaps.dat", rows)
     with pytest.raises(BadInput, match="blanks split them into different numbers of cells"):
         preview_file(str(path))
-    assert records_of(read(path, names=NAMES)) == rows
+    assert records_of(read_records(path, names=NAMES)) == rows
 
 
 def test_lines_around_the_table_are_found(tmp_path: Path) -> None:
     path = write(tmp_path / "titled.dat", people(), above=["A title of the office", ""], below=["Source: office"])
-    assert records_of(read(path, names=NAMES, skip=2, footer=1)) == people()
+    assert records_of(read_records(path, names=NAMES, skip=2, footer=1)) == people()
     with pytest.raises(BadInput, match="fixed widths"):
         preview_file(str(path))
 
 
 def test_widths_count_characters_not_bytes(tmp_path: Path) -> None:
     rows = [[row[0], row[1], "Köln" if i % 2 else "Zürich", row[3]] for i, row in enumerate(people())]
-    assert records_of(read(write(tmp_path / "towns.dat", rows), names=NAMES)) == rows
+    assert records_of(read_records(write(tmp_path / "towns.dat", rows), names=NAMES)) == rows
     (tmp_path / "latin.dat").write_bytes(("\n".join(map(line_of, rows)) + "\n").encode("windows-1252"))
-    assert records_of(read(tmp_path / "latin.dat", names=NAMES, encoding="windows-1252")) == rows
+    assert records_of(read_records(tmp_path / "latin.dat", names=NAMES, encoding="windows-1252")) == rows
 
 
 def test_signs_of_other_formats_are_part_of_a_cell(tmp_path: Path) -> None:
     rows = [[row[0], row[1], ('a,"b"', "it's; c", "tab|x")[i % 3], row[3]] for i, row in enumerate(people())]
-    assert records_of(read(write(tmp_path / "signs.dat", rows), names=NAMES)) == rows
+    assert records_of(read_records(write(tmp_path / "signs.dat", rows), names=NAMES)) == rows
 
 
 def test_zeros_at_the_beginning_of_a_code_stay_where_a_letter_stands_before_it(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_zeros_at_the_beginning_of_a_code_stay_where_a_letter_stands_before_it(t
     (tmp_path / "codes.dat").write_text("\n".join(lines) + "\n")
     found = preview_file(str(tmp_path / "codes.dat"), {"widths": [1, 3, 1], "names": ["sex", "zip", "n"]})
     assert [column.variable.kind.value for column in found.columns][1] == "categorical"
-    frame = read(tmp_path / "codes.dat", widths=[1, 3, 1], names=["sex", "zip", "n"])
+    frame = read_records(tmp_path / "codes.dat", widths=[1, 3, 1], names=["sex", "zip", "n"])
     assert frame["zip"].astype(str).str.len().eq(3).all() or frame["zip"].dtype.kind in "if"
 
 
@@ -126,7 +126,7 @@ def test_decimal_commas_are_found(tmp_path: Path) -> None:
     rows = people()
     text = "\n".join(line_of([*row[:3], f"{row[3]:.2f}".replace(".", ",").rjust(9)]) for row in rows)
     (tmp_path / "commas.dat").write_text(text + "\n")
-    assert records_of(read(tmp_path / "commas.dat", names=NAMES)) == rows
+    assert records_of(read_records(tmp_path / "commas.dat", names=NAMES)) == rows
 
 
 def test_a_long_file_is_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +134,7 @@ def test_a_long_file_is_read_in_pieces(tmp_path: Path, monkeypatch: pytest.Monke
     path = write(tmp_path / "long.dat", rows)
     monkeypatch.setattr("sfumato.workspace.ingest.sources.PIECE_BYTES", 777)
     monkeypatch.setattr("sfumato.workspace.ingest.text_files.ROWS_PER_WRITE", 100)
-    assert records_of(read(path, names=NAMES)) == rows
+    assert records_of(read_records(path, names=NAMES)) == rows
 
 
 def test_the_plan_of_an_import_reads_the_same_records(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def write_text(rows: Rows, *, padded: bool) -> bytes:
     return sink.getvalue().encode()
 
 
-def read(path: Path, **given: Any) -> tuple[pd.DataFrame, DetectedFormat]:
+def read_sheet(path: Path, **given: Any) -> tuple[pd.DataFrame, DetectedFormat]:
     raw, detection = read_source(find_source(str(path)), given, EVERYTHING)
     assert detection is not None
     return raw.frame, detection
@@ -75,7 +75,7 @@ SURROUNDINGS = {
 def test_a_table_is_found_wherever_it_stands(tmp_path: Path, case: str, column: int) -> None:
     above, below = SURROUNDINGS[case]
     path = write_sheet(tmp_path / "office.xlsx", [*above, NAMES, *RECORDS, *below], column)
-    frame, detection = read(path)
+    frame, detection = read_sheet(path)
     assert list(frame) == NAMES
     assert records_of(frame) == RECORDS
     assert (detection.format.skip, detection.format.footer) == (len(above), len(below))
@@ -112,15 +112,15 @@ def test_the_plan_of_an_import_reads_the_same_records(tmp_path: Path) -> None:
 
 def test_the_office_can_say_where_the_table_is(tmp_path: Path) -> None:
     path = write_sheet(tmp_path / "office.xlsx", [*TITLE, NAMES, *RECORDS, *TOTAL])
-    frame, detection = read(path, skip=2, footer=3)
+    frame, detection = read_sheet(path, skip=2, footer=3)
     assert records_of(frame) == RECORDS
     assert {one.key: one.explanation for one in detection.reasons if one.key in ("skip", "footer")} == {
         "skip": "as you say",
         "footer": "as you say",
     }
-    with_total, _ = read(path, footer=0)
+    with_total, _ = read_sheet(path, footer=0)
     assert len(with_total) == len(RECORDS) + len(TOTAL)
-    fewer, _ = read(path, skip=4, header=False)
+    fewer, _ = read_sheet(path, skip=4, header=False)
     assert list(fewer) == ["column_1", "column_2", "column_3", "column_4"]
     assert records_of(fewer) == RECORDS[1:]
 
@@ -129,20 +129,20 @@ def test_errors_and_codes_are_missing(tmp_path: Path) -> None:
     rows = [[*row] for row in RECORDS]
     rows[3][3], rows[7][3], rows[9][2], rows[11][1] = "#N/A", "#DIV/0!", "n/a", "?"
     path = write_sheet(tmp_path / "office.xlsx", [*TITLE, NAMES, *rows, *TOTAL])
-    frame, detection = read(path)
+    frame, detection = read_sheet(path)
     assert frame.isna().sum().to_dict() == {"region": 0, "sex": 1, "age": 1, "score": 2}
     assert pd.api.types.is_numeric_dtype(frame["age"])
     assert set(detection.format.missing) == {"n/a", "?"}
-    said, _ = read(path, missing=["south"])
+    said, _ = read_sheet(path, missing=["south"])
     assert said["region"].isna().sum() == sum(row[0] == "south" for row in rows)
-    numbers, _ = read(path, missing=["27"])
+    numbers, _ = read_sheet(path, missing=["27"])
     assert numbers["age"].isna().sum() == sum(row[2] == 27 for row in rows)
 
 
 def test_lines_below_the_names_are_found_as_in_text(tmp_path: Path) -> None:
     below = [["where?", "which?", "how old?", "how many?"]]
     path = write_sheet(tmp_path / "survey.xlsx", [NAMES, *below, *RECORDS])
-    frame, detection = read(path)
+    frame, detection = read_sheet(path)
     assert detection.format.skip_below == 1
     assert records_of(frame) == RECORDS
 
@@ -176,7 +176,7 @@ def test_records_that_look_like_lines_around_a_table_stay(tmp_path: Path, case: 
         write_sheet(path, rows)
     else:
         path.write_bytes(write_text([row for row in rows if row], padded=True))
-    frame, detection = read(path)
+    frame, detection = read_sheet(path)
     assert list(frame) == NAMES
     assert len(frame) == records
     assert (detection.format.footer, detection.format.skip) == (0, 0)
@@ -185,7 +185,7 @@ def test_records_that_look_like_lines_around_a_table_stay(tmp_path: Path, case: 
 
 def test_a_sheet_of_one_column_is_a_table(tmp_path: Path) -> None:
     words = [["opinion"], *([f"sentence number {i} of somebody"] for i in range(30)), ["Total"]]
-    frame, detection = read(write_sheet(tmp_path / "one.xlsx", words))
+    frame, detection = read_sheet(write_sheet(tmp_path / "one.xlsx", words))
     assert (len(frame), detection.is_default) == (31, True)
 
 
