@@ -136,7 +136,7 @@ def _schema_without_identifiers(table: Mapping[str, Any]) -> Schema:
     if not isinstance(own, Mapping):
         raise BadInput("variables", "must be a table, [variables]")
     found = (Variable.from_table(name, one, f"variables.{name}") for name, one in own.items())
-    return Schema(tuple(variable for variable in found if variable.role is not Role.IDENTIFIER))
+    return Schema(tuple(variable for variable in found if not variable.role.is_identifier))
 
 
 def draft_for_records(
