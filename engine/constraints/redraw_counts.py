@@ -64,6 +64,27 @@ class RedrawTally:
         return (*self.steps, whole)
 
 
+def add_counts(parts: Sequence[tuple[RedrawCounts, ...]]) -> tuple[RedrawCounts, ...]:
+    """Return the counts of several tables of one dataset together, by step and rule, and last those of the whole dataset.
+
+    A record is in one table.
+    """
+    found: dict[tuple[str, str, str], RedrawCounts] = {}
+    for one in (one for part in parts for one in part):
+        key = one.step, one.target, one.constraint
+        if (known := found.get(key)) is not None:
+            one = RedrawCounts(
+                *key,
+                known.of + one.of,
+                known.records + one.records,
+                known.redraws + one.redraws,
+                known.left + one.left,
+            )
+        found[key] = one
+    whole = found.pop(("", "", ""), None)
+    return () if whole is None else (*found.values(), whole)
+
+
 def _violating_records(draws: Sequence[DrawViolations], name: str, of: int) -> tuple[Mask, int]:
     """Return a mask of the records (of,) that violated the rule of that name in any of these draws, and the number of
     violations.

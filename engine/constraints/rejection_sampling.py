@@ -312,8 +312,10 @@ class ConstrainedDataset:
             if one.name in own:
                 values[one.name][rows] = np.where(lacking, values[one.name][rows], found)
             else:
-                before = values.setdefault(one.name, self.confidential.numbers(one.name).copy())
-                before[rows] = np.where(lacking, self.confidential.numbers(one.name)[rows], found)
+                # Confidential values hold the places of those that are drawn later, whatever the number of records.
+                places = np.resize(self.confidential.numbers(one.name), len(released))
+                before = values.setdefault(one.name, places.copy())
+                before[rows] = np.where(lacking, places[rows], found)
                 self.pending.setdefault(one.name, np.zeros(len(before), dtype=np.bool_))[rows] = lacking
             wrong[one.constraint.name] = outside & ~lacking
         return wrong

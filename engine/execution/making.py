@@ -27,6 +27,9 @@ from ..partition.partial_matches import matching_sizes
 from ..recipe.provenance import release_provenance
 from ..recipe.recipe import Recipe
 from ..recipe.steps import RecipeStep
+from ..recipe.unit_stages import table_of_step
+from .hidden_values import confidential_for_drawing
+from .unit_drawing import draw_units
 
 Report = Callable[[Progress], None]
 Note = Callable[[tuple[RedrawCounts, ...]], None]
@@ -48,11 +51,12 @@ def fit_step_to_tables(
 ) -> list[Fit]:
     """Fit synthesis step ``item`` to several tables, each with streams of its own."""
     step = recipe.synthesis[item]
+    fitted = [table_of_step(step, one.without_controls) for one in tables]
     runs = [
         Run(one.generator("fit", item), report=report, provenance=release_provenance(recipe, len(table)))
         for one, table in zip(streams, tables, strict=True)
     ]
-    return step.method.fit_many([one.without_controls for one in tables], step.targets, step.spec, runs, recipe.m)
+    return step.method.fit_many(fitted, step.targets, step.spec, runs, recipe.m)
 
 
 def draw_release(
@@ -70,6 +74,8 @@ def draw_release(
     ``note`` is called with the counts of records redrawn for constraints.
     """
     whole, confidential = recipe.form.records is not None, confidential.without_controls
+    if recipe.form.units:
+        return draw_units(recipe, draw, confidential, fits, streams, report, note)
     start = confidential.frame.iloc[:0] if whole else confidential.frame
     released = Microdata(confidential.schema, start, "synthetic", linked=recipe.linked)
     made = ConstrainedDataset(
@@ -124,19 +130,7 @@ def data_for_drawing(
     """
     step = recipe.synthesis[item]
     later = [name for one in recipe.synthesis[item + 1 :] for name in one.targets]
-    own = confidential.without_variables(later, step.place) if later else confidential
-    if not step.spec.uses_own_record:
-        # Shuffled, so that a method that looked at its own record's target could not copy it.
-        order = rng.permutation(len(own))
-        if own.weights is not None:
-            # Records of weight 0 stay apart, or the values that must leave no trace would take the place of others.
-            counted = own.weights > 0
-            whole = np.empty_like(order)
-            whole[counted], whole[~counted] = order[counted[order]], order[~counted[order]]
-            order = whole
-        frame = own.frame
-        columns = {name: pd.Series(frame[name].array.take(order), frame.index, copy=False) for name in step.targets}
-        own = replace(own, frame=own.frame.assign(**columns), kinds=None)
+    own = confidential_for_drawing(step, later, confidential, rng)
     return own, released.without_variables((*step.targets, *later), step.place)
 
 

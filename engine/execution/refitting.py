@@ -49,7 +49,13 @@ class RecipeShadows:
 
     @property
     def removable(self) -> bool:
-        return bool(self.recipe.synthesis) and not self.kept_variables and not self.recipe.linked
+        # A unit less would show in the number of records, which units that are drawn decide.
+        return (
+            bool(self.recipe.synthesis)
+            and not self.kept_variables
+            and not self.recipe.linked
+            and not self.recipe.form.units
+        )
 
     @cached_property
     def _account(self) -> PrivacyAccount | None:

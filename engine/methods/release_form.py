@@ -10,6 +10,7 @@ Anonymisation steps determine it, or ``[release]`` describes it for existing fil
     epsilon = 10.0                        # the most that a run may cost
     public_figures = "rounded"            # how figures of utility are published: internal, rounded or paid by epsilon
     redraws = 50                          # how often a record that breaks a constraint is redrawn
+    units = "drawn"                       # households, patients are drawn whole: sfumato.engine.recipe.unit_stages
     unmet = "fail"                        # the run fails where some still do; "keep" leaves them in
     recode = { age = 5 }                  # a public rule that makes values coarser: sfumato.engine.data.recoding
     link = "person"                       # identifier that links released to confidential rows, of another tool's table
@@ -44,6 +45,7 @@ MOST_RECORDS = 100_000_000
 Order = Literal["original", "shuffled"]
 Unmet = Literal["fail", "keep"]
 PublicFigures = Literal["internal", "rounded", "paid"]
+UnitsOfRelease = Literal["", "drawn", "kept"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,6 +194,8 @@ class ReleaseForm(Section):
     surrogate_keys: identifiers whose values are replaced by keyed pseudonyms, equal in all releases of the same
         ``surrogate_scope``
     redraws, unmet: of constraints (``sfumato.engine.constraints.rejection_sampling``)
+    units: whether units of several records are drawn anew, or kept with records drawn one after another; empty where
+        every record is drawn by itself
     """
 
     order: Annotated[
@@ -244,6 +248,12 @@ class ReleaseForm(Section):
         REDRAWS
     )
     unmet: Annotated[Unmet, Param("whether the run fails where records still break a constraint")] = "fail"
+    units: Annotated[
+        UnitsOfRelease,
+        Param(
+            "how units of several records are made: drawn with new sizes, or kept while their records are drawn one after another; left out, every record by itself"
+        ),
+    ] = ""
     recode: Annotated[
         Mapping[str, RecodeRule],
         Param(

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..constraints.evaluation import check_constraint_levels
+from ..constraints.unit_terms import SIZE
 from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..data.recoding import check_rule_levels
@@ -24,6 +25,7 @@ from ..wording import agreeing_word, count_noun
 from .budget import NO_PACKAGES, TrustedPackages, check_budget
 from .recipe import Recipe
 from .steps import RecipeStep
+from .unit_stages import table_of_step
 
 
 def require_complete(data: Microdata, target: str, terms: Sequence[str], place: str) -> None:
@@ -81,16 +83,21 @@ def check_steps(recipe: Recipe, data: Microdata, trusted_packages: TrustedPackag
     if recipe.data.screen is None:  # few records may lack a level that few have
         check_rule_levels(recipe.form.recode, data, "release.recode")
     exact, data = data, recipe.recode_data(data)
+    own = data.without_controls
     for step in recipe.synthesis:
+        table = table_of_step(step, own)
         # To refuse a constant target of a step with a privacy account would reveal something of the records.
         for name in step.targets if step.method.synthesis.privacy.account is None else ():
-            require_varying(data, name, f"{step.place}.target")
-        _check_predictors(step, data.without_controls)
+            if table is own or name != SIZE:  # all units may have as many records
+                require_varying(table, name, f"{step.place}.target")
+        _check_predictors(step, table)
     asked = tuple(
         name for step in recipe.synthesis if step.method.synthesis.release_model.make_model for name in step.targets
     )
     # Later anonymisation steps work on a table that does not exist yet.
-    for step in (*recipe.synthesis, *recipe.anonymisation[:1], *recipe.measures, *recipe.studies):
+    for step in recipe.synthesis:
+        step.method.check_data(table_of_step(step, own), step.targets, step.spec, step.place)
+    for step in (*recipe.anonymisation[:1], *recipe.measures, *recipe.studies):
         targets = asked if step.method.measures_whole_release else step.targets
         # As tables_to_compare: utility is measured by exact values, risk by recoded ones.
         seen = exact if step.method.family in INFORMATION else data

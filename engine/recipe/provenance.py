@@ -46,7 +46,7 @@ def fit_uncertainty_of_step(recipe: Recipe, step: RecipeStep) -> FitUncertainty:
     """Return the uncertainty of the fit of a synthesis step, as its method declares it."""
     declared = step.method.synthesis.fit_uncertainty
     if declared is not None:
-        found = declared(step.spec, step.targets, recipe.schema)
+        found = declared(step.spec, step.targets, recipe.schema if step.table is None else step.table.schema)
         # Where a drawn value uses the record's own, datasets differ by less than the model alone would make them.
         return replace(found, parameters="unknown") if step.spec.uses_own_record else found
     # A method that keeps a privacy account adds noise somewhere, and no difference between datasets may show it.

@@ -37,13 +37,13 @@ from .steps import (
     is_made_whole,
     read_anonymisation_steps,
     read_step,
-    read_synthesis_step,
     schema_after,
     settings_of_step,
     with_synthesis,
 )
 from .text_format import TextFormat
 from .thresholds import Threshold, ThresholdTable
+from .unit_stages import read_synthesis_steps, with_made_units
 from .weights import RecordWeighting
 
 SECTIONS: Mapping[str, tuple[type[Section], ...]] = {
@@ -140,7 +140,7 @@ class Recipe:
         release = get_table(table, "release")
         datasets = DatasetsTable.read_section(release, "release", others=declared_keys(ReleaseForm))
         check_variable_names(datasets, schema, "release")
-        synthesis = tuple(read_synthesis_step(t, i, schema) for i, t in enumerate(get_tables(table, "synthesis")))
+        synthesis = read_synthesis_steps(get_tables(table, "synthesis"), schema, release.get("units"))
         anonymisation = read_anonymisation_steps(get_tables(table, "anonymisation"), schema)
         units = {name for step in synthesis for name in step.spec.units}
         form = ReleaseForm.from_table(release, schema, made=bool(synthesis or anonymisation), units=units)
@@ -257,13 +257,14 @@ class Recipe:
         """Return whether it is known which confidential record each released record corresponds to."""
         if self.makes_release:
             # Records whose every variable one joint step synthesised correspond to no real person.
-            return not is_made_whole(self.synthesis, self.schema)
+            return self.form.units != "drawn" and not is_made_whole(self.synthesis, self.schema)
         return bool(self.form.link) or self.form.order == "original"
 
     @property
     def released_schema(self) -> Schema:
         """Return the schema of the released datasets: that of the confidential data, but for anonymisation."""
-        return schema_after(self.anonymisation, self.form.released_schema(self.schema))
+        schema = schema_after(self.anonymisation, self.form.released_schema(self.schema))
+        return with_made_units(schema) if self.form.units == "drawn" else schema
 
     def recode_data(self, data: Microdata) -> Microdata:
         """Return confidential records with the public rules of the release applied."""
@@ -324,6 +325,7 @@ def _released_variables(
         for i, step in enumerate(anonymisation)
         for name in anonymisation_spec(step).changed(schema_after(anonymisation[:i], schema))
     }
-    targets = tuple(name for step in synthesis for name in step.targets)
+    # the size of a unit is no variable of the release
+    targets = tuple(name for step in synthesis for name in step.targets if name in schema)
     replaced = tuple(name for name in schema.names if name in changed) or targets or datasets.released or ()
     return (*replaced, *(name for name in form.changed_variables if name not in replaced))

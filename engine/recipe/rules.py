@@ -17,6 +17,7 @@ from ..methods.registry import registry
 from ..methods.release_form import DatasetsTable, ReleaseForm
 from .data_source import HOW_TO_HOLD_OUT, DataSource
 from .steps import RecipeStep, is_made_whole
+from .unit_stages import UNITS, check_drawn_units, steps_of_stage
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,10 +100,22 @@ def require_each_target_once(sections: RecipeSections) -> None:
 
 def require_predictors_made_before(sections: RecipeSections) -> None:
     """Raise BadInput where a parameter names a variable that its step or a later one makes."""
-    for position, step in enumerate(sections.synthesis):
+    if sections.form.units:
+        # Variables of units are all drawn before any record.
+        for by_unit in (True, False):
+            own = [step for _, step in steps_of_stage(sections.synthesis, by_unit=by_unit)]
+            _require_made_before(own, sections.schema)
+    else:
+        _require_made_before(sections.synthesis, sections.schema)
+
+
+def _require_made_before(steps: Sequence[RecipeStep], schema: Schema) -> None:
+    """Raise BadInput where a step names a variable that it makes, or one of these steps after it."""
+    for position, step in enumerate(steps):
         # When the step draws, only the confidential values of later targets exist.
-        later = [name for after in sections.synthesis[position + 1 :] for name in after.targets]
-        for place, column, any_order in step.spec.referenced_columns(sections.schema, step.place):
+        later = [name for after in steps[position + 1 :] for name in after.targets]
+        own = schema if step.table is None else step.table.schema
+        for place, column, any_order in step.spec.referenced_columns(own, step.place):
             if any_order:
                 continue
             if column in step.targets:
@@ -113,6 +126,16 @@ def require_predictors_made_before(sections: RecipeSections) -> None:
                     f'"{column}" is synthesised by a later step, so its confidential value would be used; '
                     "put that step first, or leave it out",
                 )
+
+
+def require_units_to_draw(sections: RecipeSections) -> None:
+    """Raise BadInput where units are to be drawn or kept, and no step draws records, or a kept part names them."""
+    if not sections.form.units:
+        return
+    if not sections.synthesis:
+        raise BadInput(UNITS, "no step draws records; add [[synthesis]] steps, or leave it out")
+    if sections.form.units == "drawn":
+        check_drawn_units(sections.synthesis, sections.schema, sections.form.surrogate_keys)
 
 
 def require_released_said_once(sections: RecipeSections) -> None:
@@ -191,6 +214,12 @@ def require_release_models(sections: RecipeSections) -> None:
     for step in sections.steps_about_release:
         if not step.method.uses_release_models:
             continue
+        if sections.form.units:
+            raise BadInput(
+                f"{step.place}.method",
+                f"{step.method.key} asks how probable single records are, and {UNITS} draws them from others of their unit; "
+                "leave one of both out",
+            )
         if not sections.synthesis:
             raise BadInput(
                 f"{step.place}.method",
@@ -242,6 +271,7 @@ RULES: Sequence[Callable[[RecipeSections], None]] = (
     require_payable_public_figures,
     require_one_table_of_anonymisation,
     require_each_target_once,
+    require_units_to_draw,
     require_predictors_made_before,
     require_released_said_once,
     require_recode_of_kept_values,

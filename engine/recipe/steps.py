@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..data.schema import Role, Schema
 from ..design.survey import survey_settings
@@ -12,6 +12,9 @@ from ..errors import BadInput
 from ..methods.registry import Method, find_method, method_by_key, method_of_step
 from ..methods.release_form import AnonymisationSpec
 from ..methods.spec import Spec, StudySpec
+
+if TYPE_CHECKING:
+    from .unit_stages import StepTable
 
 MAKERS = ("synthesis", "anonymisation")
 AS_A_METHOD = {"synthesis": "cart", "anonymisation": "mondrian", "studies": "studies.intruder_uncertainty"}
@@ -26,12 +29,14 @@ class RecipeStep:
     method: the method
     spec: its parameters
     targets: variables that a synthesis step makes
+    table: table that it is fitted to, where units are drawn in stages; None for that of the records
     """
 
     place: str
     method: Method
     spec: Spec
     targets: tuple[str, ...] = ()
+    table: StepTable | None = None
 
     @property
     def target(self) -> str:

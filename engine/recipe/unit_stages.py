@@ -1,0 +1,185 @@
+"""Stages of a synthesis whose release keeps or draws units of several records (``[release] units``).
+
+The first stage has one row a unit: steps of variables with ``level = "unit"``, then of ``size``, the number of records.
+The second has the records at place 1 of all units, then those at place 2, and so on. Each of its steps is one model,
+fitted to the records at all places, whose predictors may be variables of the unit and terms of earlier records
+(``sfumato.engine.constraints.unit_terms``). ``units = "drawn"`` makes new units of new sizes, numbered anew; ``"kept"``
+keeps which record is of which unit, and every variable without a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..constraints.unit_terms import (
+    PLACE,
+    SIZE,
+    UnitTerm,
+    find_unit_terms,
+    implied_variables,
+    unit_table,
+    with_unit_terms,
+)
+from ..data.microdata import Microdata
+from ..data.schema import Kind, Role, Schema, Variable
+from ..errors import BadInput
+from .steps import RecipeStep, read_synthesis_step
+
+UNITS = "release.units"
+LEAF_OF_SIZE = 20
+"""What the tree has in a leaf at least that draws ``size`` where no step does."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepTable:
+    """Table that a step is fitted to and draws from: one row a unit, or one a record with terms of earlier ones.
+
+    schema: its variables
+    by_unit: whether a row is a unit
+    terms: terms that the step names
+    """
+
+    schema: Schema
+    by_unit: bool
+    terms: tuple[UnitTerm, ...] = ()
+
+    def of_data(self, confidential: Microdata) -> Microdata:
+        """Return the confidential data as this table."""
+        if self.by_unit:
+            return unit_table(confidential, self.schema)
+        return with_unit_terms(confidential, self.terms, self.schema)
+
+
+def table_of_step(step: RecipeStep, confidential: Microdata) -> Microdata:
+    """Return the table that a synthesis step is fitted to: the confidential records, or that of its stage."""
+    return confidential if step.table is None else step.table.of_data(confidential)
+
+
+def read_synthesis_steps(
+    tables: Sequence[Mapping[str, Any]], schema: Schema, units: object
+) -> tuple[RecipeStep, ...]:
+    """Create the entries of [[synthesis]], in stages where ``[release] units`` requests that. Raises BadInput."""
+    if units not in ("drawn", "kept"):
+        return tuple(_read_step_of_records(table, i, schema) for i, table in enumerate(tables))
+    _check_declarations(schema)
+    tables = list(tables)
+    if units == "drawn" and tables and not any(SIZE in _targets(table) for table in tables):
+        tables.append(
+            {"target": SIZE, "method": "cart", "predictors": list(schema.unit_level), "minbucket": LEAF_OF_SIZE}
+        )
+    return tuple(_read_step_of_stage(table, i, schema, str(units)) for i, table in enumerate(tables))
+
+
+def _targets(table: Mapping[str, Any]) -> list[object]:
+    given = table.get("target")
+    return given if isinstance(given, list) else [given]
+
+
+def _read_step_of_records(table: Mapping[str, Any], index: int, schema: Schema) -> RecipeStep:
+    """Read a step of a recipe without stages. Raises BadInput where it names terms of earlier records."""
+    place = f"synthesis[{index}]"
+    if schema.unit is not None:
+        for term in find_unit_terms(table, schema, place):
+            raise BadInput(
+                place, f'{term.text} is of earlier records of a unit; set units = "drawn" or "kept" under [release]'
+            )
+    return read_synthesis_step(table, index, schema)
+
+
+def _check_declarations(schema: Schema) -> None:
+    """Raise BadInput where the variables do not allow stages."""
+    if schema.unit is None:
+        raise BadInput(UNITS, 'no variable has the role "unit"; give it to the one that numbers the units')
+    for name in (SIZE, PLACE):
+        if name in schema:
+            what = "the number of records of a unit" if name == SIZE else "the place of a record within its unit"
+            raise BadInput(f"variables.{name}", f'with {UNITS} "{name}" is {what}; rename this column in the file')
+
+
+def _read_step_of_stage(table: Mapping[str, Any], index: int, schema: Schema, units: str) -> RecipeStep:
+    """Read a step with the table of its stage. Raises BadInput."""
+    place = f"synthesis[{index}]"
+    names = [name for name in _targets(table) if isinstance(name, str)]
+    by_unit = {name for name in names if name == SIZE or name in schema.unit_level}
+    if SIZE in names and units == "kept":
+        raise BadInput(f"{place}.target", f'units = "kept" keeps the sizes of units; leave "{SIZE}" out')
+    if by_unit and len(by_unit) < len(set(names)):
+        other = next(name for name in names if name not in by_unit)
+        raise BadInput(
+            f"{place}.target",
+            f'"{next(iter(by_unit))}" is of a unit and "{other}" of a record; make them in steps of their own',
+        )
+    for name in names:
+        if name != SIZE and (schema.require_variable(name, f"{place}.target").role.is_identifier):
+            raise BadInput(f"{place}.target", f'"{name}" is an identifier, which no model makes; leave it out')
+    size, number = implied_variables()
+    if by_unit:
+        variables, terms = [v for v in schema if v.level == "unit"], ()
+        own = Schema((*variables, size))
+        _require_unit_variables(table, own, schema, place)
+    else:
+        terms = tuple(find_unit_terms({key: item for key, item in table.items() if key != "target"}, schema, place))
+        variables = [v for v in schema if not v.role.is_identifier]
+        own = Schema((*variables, *(term.declare(schema) for term in terms), size, number), order=schema.order)
+    step = read_synthesis_step(table, index, own)
+    _check_method(step, place)
+    return replace(step, table=StepTable(own, bool(by_unit), terms))
+
+
+def _require_unit_variables(table: Mapping[str, Any], own: Schema, schema: Schema, place: str) -> None:
+    """Raise BadInput where a step of units names a variable or a term of records."""
+    for key, item in table.items():
+        for i, text in enumerate(item if isinstance(item, list) else [item]):
+            if not isinstance(text, str) or key in ("target", "method") or text in own:
+                continue
+            at = f"{place}.{key}[{i}]" if isinstance(item, list) else f"{place}.{key}"
+            if (text in schema and schema[text].level != "unit") or text == PLACE:
+                raise BadInput(at, f'"{text}" is of a record, and this step makes one value a unit; leave it out')
+            for term in find_unit_terms(text, schema, at):
+                raise BadInput(at, f"{term.text} is of records, and this step makes one value a unit; leave it out")
+
+
+def _check_method(step: RecipeStep, place: str) -> None:
+    """Raise BadInput where a method cannot draw records place by place."""
+    if step.method.synthesis.privacy.account is not None:
+        raise BadInput(
+            f"{place}.method",
+            f"the privacy account of {step.method.key} covers tables of records alone; leave {UNITS} out, or use "
+            "another method",
+        )
+    if step.spec.uses_own_record:
+        raise BadInput(
+            f"{place}.method",
+            f"{step.method.key} changes a record's own values, and {UNITS} draws records from those before; use "
+            "another method, such as cart",
+        )
+
+
+def with_made_units(schema: Schema) -> Schema:
+    """Return the schema of a release whose units are numbered anew, from 1."""
+    number = schema[str(schema.unit)]
+    made = Variable(number.name, Kind.COUNT, Role.UNIT, title=number.title)
+    return replace(schema, variables=tuple(made if one.name == number.name else one for one in schema))
+
+
+def steps_of_stage(steps: Sequence[RecipeStep], *, by_unit: bool) -> list[tuple[int, RecipeStep]]:
+    """Return the steps of one stage with their numbers in the recipe."""
+    return [(i, step) for i, step in enumerate(steps) if step.table is not None and step.table.by_unit == by_unit]
+
+
+def check_drawn_units(steps: Sequence[RecipeStep], schema: Schema, surrogate_keys: Sequence[str]) -> None:
+    """Raise BadInput where new units would keep something of confidential ones."""
+    for name in schema.names_by_role(Role.IDENTIFIER):
+        raise BadInput(f"variables.{name}.role", "drawn units have no identifier; leave the column out")
+    made = {name for step in steps for name in step.targets}
+    for name in schema.non_identifiers:
+        if name not in made:
+            raise BadInput(
+                UNITS, f'"drawn" makes new units, and no step makes "{name}"; add a step, or set units = "kept"'
+            )
+    if surrogate_keys:
+        raise BadInput(
+            "release.surrogate_keys", "drawn units are numbered anew, and their numbers join nothing; leave it out"
+        )
