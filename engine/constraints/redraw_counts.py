@@ -72,15 +72,9 @@ def add_counts(parts: Sequence[tuple[RedrawCounts, ...]]) -> tuple[RedrawCounts,
     found: dict[tuple[str, str, str], RedrawCounts] = {}
     for one in (one for part in parts for one in part):
         key = one.step, one.target, one.constraint
-        if (known := found.get(key)) is not None:
-            one = RedrawCounts(
-                *key,
-                known.of + one.of,
-                known.records + one.records,
-                known.redraws + one.redraws,
-                known.left + one.left,
-            )
-        found[key] = one
+        known = found.get(key, RedrawCounts(*key, 0, 0, 0, 0))
+        sums = known.of + one.of, known.records + one.records, known.redraws + one.redraws, known.left + one.left
+        found[key] = RedrawCounts(*key, *sums)
     whole = found.pop(("", "", ""), None)
     return () if whole is None else (*found.values(), whole)
 

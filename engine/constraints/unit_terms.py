@@ -3,10 +3,12 @@
     term := ("first" | "least" | "largest" | "mean") "(" column ")"
           | "previous(" column ["," lag] ")"
           | "count(" condition ")"
+          | "size - place"
 
 ``first(age)`` is the value of the unit's first record, ``previous(age, 2)`` that of the record before the last one;
 ``least``, ``largest`` and ``mean`` are over all earlier records, and ``count(relation = "child")`` is the number of
-those that satisfy a condition. ``size`` is the number of records of the unit and ``place`` that of the record within it.
+those that satisfy a condition. ``size`` is the number of records of the unit, ``place`` that of the record within it, and
+``size - place`` the number of records that follow.
 
 Where a unit has no such record, a variable with levels has a level of its own. A number lies just below all others: a
 tree can split it off, and in a regression the levels of ``place`` take up the difference. A count is 0.
@@ -34,6 +36,7 @@ from .evaluation import PossibleValues, evaluate_rule
 SIZE, PLACE = "size", "place"
 OF_NUMBERS = ("least", "largest", "mean")
 FUNCTIONS = ("first", "previous", *OF_NUMBERS, "count")
+FOLLOWING = "size - place"
 MOST_PLACES_BACK = 50
 UNITS_OF_PLACE = 10
 """The fewest units that have a record at the last place that is a level of its own."""
@@ -46,8 +49,8 @@ class UnitTerm:
     """Term of the earlier records of a unit.
 
     text: the term as written, which is the name of its column
-    function: one of ``FUNCTIONS``
-    column: the variable; empty for a count
+    function: one of ``FUNCTIONS``, or ``FOLLOWING``
+    column: the variable; empty for a count and for the records that follow
     lag: number of records before, of ``previous``
     condition: what a counted record satisfies
     """
@@ -60,7 +63,7 @@ class UnitTerm:
 
     def declare(self, schema: Schema) -> Variable:
         """Return the declaration of its column, in a table of this schema."""
-        if self.condition is not None:
+        if not self.column:
             return Variable(self.text, Kind.COUNT)
         kind = schema[self.column].kind
         if kind.has_levels:
@@ -70,7 +73,10 @@ class UnitTerm:
 
 def find_unit_terms(value: object, schema: Schema, place: str) -> Iterator[UnitTerm]:
     """Yield the distinct terms that the texts of a step's table contain, at any depth. Raises BadInput at ``place``."""
-    texts = dict.fromkeys(call for text in _texts(value) if text not in schema for call in _calls(text))
+    found = [text for text in _texts(value) if text not in schema]
+    if any(FOLLOWING in text for text in found) and FOLLOWING not in schema:
+        yield UnitTerm(FOLLOWING, FOLLOWING)
+    texts = dict.fromkeys(call for text in found for call in _calls(text))
     for text in texts:
         if text not in schema:
             yield _parse_unit_term(text, schema, place)
@@ -122,7 +128,11 @@ def _parse_unit_term(text: str, schema: Schema, place: str) -> UnitTerm:
     _require_of_records(text, column, schema, place)
     if not 1 <= lag <= MOST_PLACES_BACK:
         raise BadInput(place, f"{text} looks {lag} records back; write a number from 1 to {MOST_PLACES_BACK}")
-    if function in OF_NUMBERS and variable.kind.has_levels and (variable.kind is not Kind.ORDINAL or function == "mean"):
+    if (
+        function in OF_NUMBERS
+        and variable.kind.has_levels
+        and (variable.kind is not Kind.ORDINAL or function == "mean")
+    ):
         raise BadInput(
             place, f'{text}: "{column}" has levels, not numbers; use count({column} = "..."), first or previous'
         )
@@ -203,10 +213,14 @@ class EarlierRecords:
         """Return the conditions of the counts, by text of the term."""
         return {term.text: term.condition for term in self.terms if term.condition is not None}
 
-    def value(self, term: UnitTerm, units: int) -> Floats | None:
-        """Return the values of a term at this place, for the first ``units`` units, (units,); None where no unit has the
-        record.
+    def value(self, term: UnitTerm, sizes: Integers) -> Floats | None:
+        """Return the values of a term at this place, for the first units, which have ``sizes`` (units,), (units,).
+
+        It is None where none of them has the record.
         """
+        units = len(sizes)
+        if term.function == FOLLOWING:
+            return (sizes - self.place).astype(np.float64)
         if term.function == "count":
             return self._running[term.text][:units] if self.place > 1 else np.zeros(units)
         if self.place == 1 or (term.function == "previous" and self.place <= term.lag):
@@ -274,7 +288,7 @@ class TermColumns:
 
     def column(self, term: UnitTerm, values: Floats, absent: Booleans) -> pd.Series:
         """Return the column of a term from its numbers (n,); ``absent`` marks where no record of the unit has one."""
-        if term.condition is not None:
+        if not term.column:
             return pd.Series(values.astype(np.int64), name=term.text)
         variable = self.confidential.schema[term.column]
         if variable.kind.has_levels:
@@ -296,7 +310,9 @@ class TermColumns:
 def _just_below(data: Microdata, name: str) -> float:
     """Return the number below all numbers of a variable that is nearest to them, of a date a second earlier."""
     smallest = float(data.present_numbers(name).min())
-    return smallest - 1 / SECONDS_OF_DAY if data.schema[name].kind is Kind.DATE else float(np.nextafter(smallest, -np.inf))
+    return (
+        smallest - 1 / SECONDS_OF_DAY if data.schema[name].kind is Kind.DATE else float(np.nextafter(smallest, -np.inf))
+    )
 
 
 def _new_level(levels: Sequence[str]) -> str:
@@ -331,10 +347,12 @@ def with_unit_terms(data: Microdata, terms: Sequence[UnitTerm], schema: Schema) 
         alive = by_size[: int((units.sizes >= place).sum())]
         rows = units.order[units.starts[alive] + place - 1]
         for term in terms:
-            found = records.value(term, len(alive))
+            found = records.value(term, units.sizes[alive])
             if found is not None:
                 values[term.text][rows], absent[term.text][rows] = found, False
-        records.add({name: own[rows] for name, own in numbers.items()}, {text: own[rows] for text, own in holds.items()})
+        records.add(
+            {name: own[rows] for name, own in numbers.items()}, {text: own[rows] for text, own in holds.items()}
+        )
     made = TermColumns.of_data(data, terms)
     columns = {term.text: made.column(term, values[term.text], absent[term.text]) for term in terms}
     columns[SIZE] = pd.Series(units.sizes[units.unit_of])

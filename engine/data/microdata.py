@@ -234,7 +234,9 @@ class Microdata:
         kept = self.schema.select_variables([name for name in self.schema.names if name not in names])
         columns = {name: self.frame[name] for name in kept.names}
         frame = pd.DataFrame(columns, index=self.frame.index, copy=False)
-        return replace(self, schema=kept, frame=frame, kinds=None, withheld=dict.fromkeys(names, place))
+        return replace(
+            self, schema=kept, frame=frame, kinds=None, withheld={**self.withheld, **dict.fromkeys(names, place)}
+        )
 
     def column(self, name: str) -> pd.Series:
         """Return the values of one variable, (n,). Raises NotComputable where they are labels of a generalisation."""

@@ -82,7 +82,7 @@ class UnitDraw:
             step = self.recipe.synthesis[item]
             order = self.streams.generator("draw", self.draw, item, "order")
             self._own[item] = confidential_for_drawing(
-                step, later, _table(step).of_data(self.confidential), order
+                step, later, _table(step).of_data(self.confidential, step.place), order
             )
         return self._own[item]
 
@@ -125,9 +125,7 @@ class UnitDraw:
                 start = start.assign(
                     **{name: self.confidential.frame[name].iloc[rows].reset_index(drop=True) for name in own}
                 )
-            terms = {
-                term.text: self._term_column(term, records, len(alive)) for term in records.terms
-            }
+            terms = {term.text: self._term_column(term, records, sizes[alive]) for term in records.terms}
             terms[PLACE] = self.places.column(np.full(len(alive), place))
             where: Path = ("place", place) if place > 1 else ()
             drawn = stage.draw_rows(start, (*path, *where), len(alive), terms)
@@ -137,10 +135,10 @@ class UnitDraw:
             records.add(*numbers_and_conditions(table, records, base))
         return pd.concat(frames, ignore_index=True), np.concatenate(units)
 
-    def _term_column(self, term: UnitTerm, records: EarlierRecords, units: int) -> pd.Series:
-        found = records.value(term, units)
-        absent = np.full(units, found is None)
-        return self.term_columns.column(term, np.full(units, np.nan) if found is None else found, absent)
+    def _term_column(self, term: UnitTerm, records: EarlierRecords, sizes: Integers) -> pd.Series:
+        found = records.value(term, sizes)
+        absent = np.full(len(sizes), found is None)
+        return self.term_columns.column(term, np.full(len(sizes), np.nan) if found is None else found, absent)
 
     def seen_sizes(self, drawn: pd.Series) -> pd.Series:
         """Return drawn sizes (U,) with those that no confidential unit has replaced by the nearest that one has."""
@@ -195,9 +193,7 @@ class _Stage:
         of, terms = self.of, terms or {}
         plan = plan_constraints([step.targets for _, step in self.steps], self.schema)
         form = of.recipe.form
-        made = ConstrainedDataset(
-            self.confidential, self.schema, plan, form.redraws, form.unmet, f"dataset {of.draw}"
-        )
+        made = ConstrainedDataset(self.confidential, self.schema, plan, form.redraws, form.unmet, f"dataset {of.draw}")
         frame = start
         for position, (item, step) in enumerate(self.steps):
             later = [name for _, one in self.steps[position + 1 :] for name in one.targets]

@@ -45,21 +45,24 @@ class StepTable:
     by_unit: bool
     terms: tuple[UnitTerm, ...] = ()
 
-    def of_data(self, confidential: Microdata) -> Microdata:
-        """Return the confidential data as this table."""
+    def of_data(self, confidential: Microdata, place: str) -> Microdata:
+        """Return the confidential data as this table, for the step at ``place``.
+
+        It lacks the number of the unit: no model can follow a unit to its other records.
+        """
         if self.by_unit:
-            return unit_table(confidential, self.schema)
-        return with_unit_terms(confidential, self.terms, self.schema)
+            found = unit_table(confidential, self.schema)
+        else:
+            found = with_unit_terms(confidential, self.terms, self.schema)
+        return replace(found, withheld=dict.fromkeys(confidential.schema.identifiers, place))
 
 
 def table_of_step(step: RecipeStep, confidential: Microdata) -> Microdata:
     """Return the table that a synthesis step is fitted to: the confidential records, or that of its stage."""
-    return confidential if step.table is None else step.table.of_data(confidential)
+    return confidential if step.table is None else step.table.of_data(confidential, step.place)
 
 
-def read_synthesis_steps(
-    tables: Sequence[Mapping[str, Any]], schema: Schema, units: object
-) -> tuple[RecipeStep, ...]:
+def read_synthesis_steps(tables: Sequence[Mapping[str, Any]], schema: Schema, units: object) -> tuple[RecipeStep, ...]:
     """Create the entries of [[synthesis]], in stages where ``[release] units`` requests that. Raises BadInput."""
     if units not in ("drawn", "kept"):
         return tuple(_read_step_of_records(table, i, schema) for i, table in enumerate(tables))
@@ -115,8 +118,9 @@ def _read_step_of_stage(table: Mapping[str, Any], index: int, schema: Schema, un
         if name != SIZE and (schema.require_variable(name, f"{place}.target").role.is_identifier):
             raise BadInput(f"{place}.target", f'"{name}" is an identifier, which no model makes; leave it out')
     size, number = implied_variables()
+    terms: tuple[UnitTerm, ...] = ()
     if by_unit:
-        variables, terms = [v for v in schema if v.level == "unit"], ()
+        variables = [v for v in schema if v.level == "unit"]
         own = Schema((*variables, size))
         _require_unit_variables(table, own, schema, place)
     else:

@@ -139,7 +139,9 @@ def fit_tables_together(
         return [cart(data, target, spec, run, draws) for data, run in every]
     x, y = [one.x for one in seen], [one.y for one in seen]
     # Trees of levels are grown together, which takes a few times the time of one.
-    trees = fit_classification_trees(x, y, levels=seen[0].levels, minbucket=spec.minbucket, cp=spec.cp)
+    trees = fit_classification_trees(
+        x, y, levels=seen[0].levels, minbucket=spec.minbucket, cp=spec.cp, prune=spec.prune
+    )
     return [
         _fit_from_trees(data, target, spec, run, [(tree, one.orders)])
         for (data, run), tree, one in zip(every, trees, seen, strict=True)
@@ -186,7 +188,10 @@ def _grow_one_tree(
     seed = int(rng.integers(2**32))
     if not data.schema[target].kind.has_levels:
         return fit_regression_tree(x, y, minbucket=spec.minbucket, cp=spec.cp, seed=seed, weights=weights), orders
-    return fit_classification_tree(x, y, levels=levels, minbucket=spec.minbucket, cp=spec.cp, weights=weights), orders
+    tree = fit_classification_tree(
+        x, y, levels=levels, minbucket=spec.minbucket, cp=spec.cp, weights=weights, prune=spec.prune
+    )
+    return tree, orders
 
 
 def _training_table(data: Microdata, target: str, spec: CartSpec, some: Integers | None = None) -> _TrainingTable:
@@ -304,6 +309,12 @@ class CartSpec(Spec):
             ge=0,
         ),
     ] = 1e-8
+    # As rpart does, a branch whose every leaf has the same most frequent level is taken back, and with it differences of
+    # the levels' shares: of who is in a household of two and who in one of three.
+    prune: Annotated[
+        bool,
+        Param("of a variable with levels, take back splits after which no fewer records are misclassified"),
+    ] = True
     smoothing: Annotated[
         bool,
         Param(

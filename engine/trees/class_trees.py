@@ -661,12 +661,13 @@ def grow_class_trees(
     cp: float,
     weights: Sequence[float] = (),
     units: Integers | None = None,
+    prune: bool = True,
 ) -> list[ClassTree]:
     """Grow the tree of each of T ``labels`` (n,) of the same classes, as ``grow_class_tree`` does, all together.
 
     Several small trees take little longer than one. ``x`` are the codes (n, P) of all of them, or T tables of codes.
     ``units`` (T n,) are the weights of the records of one tree after the other, below 2^31 in all; ``minbucket`` then
-    counts units.
+    counts units. Without ``prune`` every split stays by which the impurity falls.
     """
     columns = np.concatenate([one.T for one in ([x] if isinstance(x, np.ndarray) else x)], axis=1)
     sizes = [count or int(column.max()) + 1 for count, column in zip(levels, columns, strict=True)]
@@ -685,6 +686,8 @@ def grow_class_trees(
     coded += y.astype(kind)
     rules = GrowthRules(sizes, np.asarray(levels) > 0, weight, minbucket)
     trees = _grow_levels(coded, counts, alpha, rules, None if units is None else units.astype(np.int32))
+    if not prune:
+        return trees
     return [
         collapse_nodes(
             tree, ~_splits_to_keep(tree, _misclassified_weight(tree.counts.T * weight), weight, float(least))

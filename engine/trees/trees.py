@@ -178,26 +178,35 @@ def fit_regression_tree(
 
 
 def fit_classification_tree(
-    x: Floats, y: Floats, *, levels: Sequence[int], minbucket: int, cp: float, weights: Floats | None = None
+    x: Floats,
+    y: Floats,
+    *,
+    levels: Sequence[int],
+    minbucket: int,
+    cp: float,
+    weights: Floats | None = None,
+    prune: bool = True,
 ) -> TreeArrays:
     """Fit one tree for codes of classes ``y`` (n,) by ``x`` (n, P).
 
     Columns that hold codes of levels without an order have their number in ``levels`` (P,), others 0. ``weights`` are
-    those of ``fit_regression_tree``.
+    those of ``fit_regression_tree``. Without ``prune`` every split stays by which the shares of the classes differ.
     """
     if weights is None:
-        return fit_classification_trees([x], [y], levels=levels, minbucket=minbucket, cp=cp)[0]
+        return fit_classification_trees([x], [y], levels=levels, minbucket=minbucket, cp=cp, prune=prune)[0]
     own = _WeightUnits.from_weights(weights)
     if _is_too_small_to_split(x, y, minbucket, own):
         return _single_leaf_tree(y, own)
     coded = _CodedTable.from_values(x, y, levels)
     fewest = minbucket * own.per_record
-    (tree,) = grow_class_trees(coded.codes, [coded.class_keys], levels=levels, minbucket=fewest, cp=cp, units=own.units)
+    (tree,) = grow_class_trees(
+        coded.codes, [coded.class_keys], levels=levels, minbucket=fewest, cp=cp, units=own.units, prune=prune
+    )
     return _arrays_from_class_tree(tree, y, coded.values, levels, own)
 
 
 def fit_classification_trees(
-    x: Sequence[Floats], y: Sequence[Floats], *, levels: Sequence[int], minbucket: int, cp: float
+    x: Sequence[Floats], y: Sequence[Floats], *, levels: Sequence[int], minbucket: int, cp: float, prune: bool = True
 ) -> list[TreeArrays]:
     """Fit a tree for each of several tables, as ``fit_classification_tree`` does.
 
@@ -218,6 +227,7 @@ def fit_classification_trees(
             levels=levels,
             minbucket=minbucket,
             cp=cp,
+            prune=prune,
         )
         for k, tree in zip(some, grown, strict=True):
             found[k] = _arrays_from_class_tree(tree, y[k], coded[k].values, levels)

@@ -33,7 +33,7 @@ def census_recipe(leaf: int, units: str = "drawn", **release: Any) -> dict[str, 
     """Return a recipe of trees with leaves of ``leaf`` records or more for ``draw_census``."""
 
     def tree(target: str, *predictors: str, least: int = leaf) -> dict[str, Any]:
-        return {"target": target, "method": "cart", "predictors": list(predictors), "minbucket": least}
+        return {"target": target, "method": "cart", "predictors": list(predictors), "minbucket": least, "prune": False}
 
     return {
         "variables": VARIABLES,
@@ -45,7 +45,7 @@ def census_recipe(leaf: int, units: str = "drawn", **release: Any) -> dict[str, 
             *([tree("size", "region", "tenure")] if units == "drawn" else []),
             # Couples and children follow from who is there already, and from the age of the head.
             tree("line", "place", least=1),
-            tree("relation", *PLACES, "previous(relation)", "first(age)", *FAMILY[2:]),
+            tree("relation", *PLACES, "size - place", "previous(relation)", "first(age)", *FAMILY[2:]),
             tree("sex", "relation", "first(sex)"),
             tree("age", *FAMILY[:2], "previous(age)", "previous(relation)", "size"),
             tree("income", "age", "region", "tenure", "first(income)", 'mean(income)', "relation"),
@@ -112,7 +112,9 @@ def impossible_households(table: pd.DataFrame) -> int:
 
 def couples_difference(table: pd.DataFrame) -> float:
     """Return the standard deviation of the age difference of heads and spouses."""
-    ages = {name: table.loc[table["relation"] == name].groupby("household")["age"].first() for name in ("head", "spouse")}
+    ages = {
+        name: table.loc[table["relation"] == name].groupby("household")["age"].first() for name in ("head", "spouse")
+    }
     return float((ages["spouse"] - ages["head"]).std())
 
 

@@ -29,7 +29,7 @@ def panel_recipe(leaf: int, units: str = "drawn") -> dict[str, Any]:
     """Return a recipe of trees with leaves of ``leaf`` records or more for ``draw_panel``."""
 
     def tree(target: str, *predictors: str, least: int = leaf) -> dict[str, Any]:
-        return {"target": target, "method": "cart", "predictors": list(predictors), "minbucket": least}
+        return {"target": target, "method": "cart", "predictors": list(predictors), "minbucket": least, "prune": False}
 
     return {
         "variables": VARIABLES,
@@ -69,7 +69,11 @@ def transitions(table: pd.DataFrame) -> pd.Series:
     own = table.sort_values(["person", "wave"])
     same = own["person"].eq(own["person"].shift(-1))
     steps = pd.DataFrame(
-        {"education": own["education"].astype(str), "from": own["state"].astype(str), "to": own["state"].astype(str).shift(-1)}
+        {
+            "education": own["education"].astype(str),
+            "from": own["state"].astype(str),
+            "to": own["state"].astype(str).shift(-1),
+        }
     )[same]
     return steps.groupby(["education", "from"])["to"].value_counts(normalize=True)
 
@@ -82,4 +86,7 @@ def trajectories(table: pd.DataFrame) -> pd.Series:
 
 def stayed(table: pd.DataFrame) -> np.ndarray:
     """Return the share of people with a record at each wave, (WAVES,)."""
-    return np.array([table.loc[table["wave"] == w, "person"].nunique() for w in range(1, WAVES + 1)]) / table["person"].nunique()
+    return (
+        np.array([table.loc[table["wave"] == w, "person"].nunique() for w in range(1, WAVES + 1)])
+        / table["person"].nunique()
+    )
