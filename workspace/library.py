@@ -24,6 +24,7 @@ from .errors import WorkspaceError
 from .gate.contents import plan_release
 from .ingest.sources import SourceFile
 from .jobs.worker import run_worker
+from .release.surrogate_keys import key_variables
 from .release.tables import dataset_bytes, released_levels
 from .service.prepare import PreparedRun, prepare_on_source, prepare_scoring
 from .store.runs import find_run
@@ -89,7 +90,19 @@ def datasets(workspace: str | Path, run: int | str = NEWEST) -> list[pd.DataFram
         tables = [opened.tables.read_stored_table(sha256) for sha256 in plan.tables]
         levels = released_levels(tables, plan.left_out)
         schema, rng = plan.run.recipe.released_schema, np.random.default_rng() if plan.is_shuffled else None
-        files = [dataset_bytes(table, schema, plan.left_out, "parquet", rng, levels) for table in tables]
+        numbers = [one for one in key_variables(plan.run.recipe) if one.name in plan.run.recipe.numbered_anew]
+        files = [
+            dataset_bytes(
+                table,
+                schema,
+                plan.left_out,
+                "parquet",
+                rng,
+                levels,
+                keys=[(one, table.column(one.name).to_pandas()) for one in numbers],
+            )
+            for table in tables
+        ]
         return [pd.read_parquet(BytesIO(content)) for content in files]
 
 

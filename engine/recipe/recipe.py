@@ -271,6 +271,11 @@ class Recipe:
         return recode_data(data, self.form.recode)
 
     @property
+    def numbered_anew(self) -> tuple[str, ...]:
+        """Return the variable that numbers the units where the release makes new ones; empty elsewhere."""
+        return (str(self.schema.unit),) if self.form.units == "drawn" else ()
+
+    @property
     def public_rules(self) -> dict[str, str]:
         """Return the recoding rules by variable, as public files state them."""
         return {name: rule.public_text(self.schema[name]) for name, rule in self.form.recode.items()}

@@ -14,7 +14,7 @@ from sfumato.engine.wording import count_noun
 
 from ..ingest.file_formats import format_by_name
 from ..release.dossier import ReleaseDossier
-from ..release.surrogate_keys import surrogate_key_variable
+from ..release.surrogate_keys import key_variables
 from ..release.tables import names_of_levels, released_levels
 from ..reporting.privacy_promise import promise_sentences
 from ..reporting.user_guide import PublicRelease, describe_released_data, usage_limits
@@ -129,9 +129,14 @@ def _published_columns(dossier: ReleaseDossier) -> list[PublishedColumn]:
     plain, coded = form.spreadsheet_safe, form.keeps_codes
     columns = [
         PublishedColumn(
-            _cell_text(name, plain), surrogate_key_variable(name), "a random key in place of the identifier", ()
+            _cell_text(one.name, plain),
+            one,
+            "a number made anew, equal in the records of one unit"
+            if one.name in plan.run.recipe.numbered_anew
+            else "a random key in place of the identifier",
+            (),
         )
-        for name in plan.run.recipe.form.surrogate_keys
+        for one in key_variables(plan.run.recipe)
     ]
     for variable in plan.run.recipe.released_schema:
         if variable.name in plan.left_out:

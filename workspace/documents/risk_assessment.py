@@ -261,7 +261,7 @@ def _variables_chapter(dossier: ReleaseDossier) -> Chapter:
             variable.title,
             variable.kind.value,
             role_text(variable.role.value),
-            "left out" if variable.name in dossier.plan.left_out else _treatment_word(dossier, variable.name),
+            _treatment_word(dossier, variable.name),
         ]
         for variable in recipe.schema
     ]
@@ -270,7 +270,11 @@ def _variables_chapter(dossier: ReleaseDossier) -> Chapter:
 
 
 def _treatment_word(dossier: ReleaseDossier, name: str) -> str:
-    """Return whether a variable is replaced or as in the confidential data."""
+    """Return whether a variable is replaced, as in the confidential data, numbered anew or left out."""
+    if name in dossier.plan.numbered_anew:
+        return "numbered anew"
+    if name in dossier.plan.left_out:
+        return "left out"
     return "replaced" if name in dossier.plan.replaced else "as in the confidential data"
 
 

@@ -25,7 +25,7 @@ from ..ingest.reserved_names import KIND_COLUMN_PREFIX
 from ..policy.disclosure import DisclosureRules
 from .dossier import ReleaseDossier
 from .forms import DatasetForm, keeps_codes
-from .surrogate_keys import surrogate_key_columns
+from .surrogate_keys import key_columns, key_variables
 from .tables import codebook_csv, dataset_bytes, released_levels
 
 KindCounts = Mapping[str, Mapping[str, int]]
@@ -134,7 +134,7 @@ def public_files(dossier: ReleaseDossier, key: bytes) -> Iterator[tuple[str, byt
         rng = order.generator("release", draw) if plan.is_shuffled else None
         note = f"{recipe.origin.upper()} data, dataset {draw} of {plan.datasets}"
         table = dossier.read_released(draw - 1)
-        chance = order.generator("kinds of missing", draw)
+        chance, columns = order.generator("kinds of missing", draw), key_columns(table, recipe, key)
         kinds = (
             released_missing_kinds(table, confidential, named, plan.kept, dossier.policy.disclosure_rules, chance)
             if named
@@ -152,12 +152,12 @@ def public_files(dossier: ReleaseDossier, key: bytes) -> Iterator[tuple[str, byt
                 note,
                 kinds,
                 kind_names_by_variable(named),
-                surrogate_key_columns(table, recipe.form, key),
+                [(variable, columns[variable.name]) for variable in key_variables(recipe)],
             ),
         )
     original = confidential, dossier.original.schema
     codebook = codebook_csv(
-        schema, levels, plan.left_out, original, kind_names_by_variable(named), recipe.form.surrogate_keys
+        schema, levels, plan.left_out, original, kind_names_by_variable(named), key_variables(recipe)
     )
     yield "codebook.csv", codebook.encode()
 

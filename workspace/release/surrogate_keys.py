@@ -1,4 +1,4 @@
-"""Surrogate keys of released records: pseudonyms by which released tables join, and which tell nothing of an identifier.
+"""Columns of a release that join its rows: surrogate keys in place of identifiers, and new numbers of drawn units.
 
 A surrogate key is an HMAC of the identifier's value with the workspace's secret key. It is equal in every release that
 has it in the same scope, and unrelated to the order of the records. Without the key nobody can compute it, not even
@@ -17,17 +17,35 @@ import pyarrow as pa
 
 from sfumato.engine.data.schema import Kind, Variable
 from sfumato.engine.methods.release_form import ReleaseForm
+from sfumato.engine.recipe.recipe import Recipe
 
 from ..errors import NotReleased
 
 KEY_BYTES = 10
 """Bytes of a key: 80 bits, so that two of 10^7 people have the same key with probability 4e-11."""
 TITLE = "surrogate key: joins the released tables that have it"
+NUMBER_TITLE = "number of the unit, made anew: equal in all records of one unit of this dataset"
 
 
 def surrogate_key_variable(name: str) -> Variable:
     """Return the declaration of a column of surrogate keys."""
     return Variable(name, Kind.CATEGORICAL, title=TITLE)
+
+
+def key_variables(recipe: Recipe) -> tuple[Variable, ...]:
+    """Return the declarations of the columns that join rows: surrogate keys, and the number of drawn units."""
+    keys = map(surrogate_key_variable, recipe.form.surrogate_keys)
+    made = (Variable(name, Kind.COUNT, title=NUMBER_TITLE) for name in recipe.numbered_anew)
+    return (*keys, *made)
+
+
+def key_columns(table: pa.Table, recipe: Recipe, key: bytes) -> Mapping[str, pd.Series]:
+    """Return the columns of a stored table (n rows) that join rows, by name, (n,).
+
+    ``key`` is the workspace's. Raises NotReleased where it is public and surrogate keys are requested.
+    """
+    made = {name: table.column(name).to_pandas() for name in recipe.numbered_anew}
+    return {**surrogate_key_columns(table, recipe.form, key), **made}
 
 
 def surrogate_key_columns(table: pa.Table, form: ReleaseForm, key: bytes) -> Mapping[str, pd.Series]:

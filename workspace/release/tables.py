@@ -18,7 +18,6 @@ from ..ingest.file_formats import OutputTable, format_by_name
 from ..ingest.reserved_names import KIND_COLUMN_PREFIX
 from ..visible_text import leading_cell, plain_cell
 from .forms import DatasetForm
-from .surrogate_keys import surrogate_key_variable
 
 LevelsByVariable = Mapping[str, Sequence[str]]
 """By variable the levels that may be named."""
@@ -63,14 +62,14 @@ def dataset_bytes(
     note: str = "",
     kinds: pd.DataFrame | None = None,
     named: LevelsByVariable | None = None,
-    surrogate_keys: Mapping[str, pd.Series] | None = None,
+    keys: Sequence[tuple[Variable, pd.Series]] = (),
 ) -> bytes:
     """Return a stored table (n rows) as a file of ``form``, without the columns ``left_out``, the rest in their order.
 
     With ``rng`` its rows are shuffled. ``levels`` are those of all tables that are released together, where there are
     several; ``note`` says what the table is, where the format has room for it. A format that keeps codes has labels
-    too, and the ``kinds`` (n, k) of missing values, of which those ``named`` may be declared. ``surrogate_keys`` (n,) stand
-    in columns before all others. Raises NotReleased where the form has no room for what there is.
+    too, and the ``kinds`` (n, k) of missing values, of which those ``named`` may be declared. ``keys`` (n,) stand in
+    columns before all others. Raises NotReleased where the form has no room for what there is.
     """
     written = format_by_name(form)
     if written.write is None:
@@ -79,10 +78,10 @@ def dataset_bytes(
     names = [name for name in table.column_names if name not in left_out]
     levels = released_levels([table], left_out) if levels is None else levels
     frame = table.select(names).to_pandas()
-    for at, (name, keys) in enumerate((surrogate_keys or {}).items()):
-        frame.insert(at, name, keys.to_numpy())
-        names.insert(at, name)
-        variables[name] = surrogate_key_variable(name)
+    for at, (variable, values) in enumerate(keys):
+        frame.insert(at, variable.name, values.to_numpy())
+        names.insert(at, variable.name)
+        variables[variable.name] = variable
     kinds = pd.DataFrame(index=frame.index) if kinds is None else kinds
     # As columns of the frame, so that a shuffle keeps each kind with its record.
     frame = frame.assign(**{f"{KIND_COLUMN_PREFIX}{name}": kinds[name] for name in kinds})
@@ -127,18 +126,18 @@ def codebook_csv(
     left_out: Collection[str],
     original: tuple[pa.Table, Schema] | None = None,
     named: LevelsByVariable | None = None,
-    surrogate_keys: Sequence[str] = (),
+    keys: Sequence[Variable] = (),
 ) -> str:
     """Return a CSV table of the title and kind of each variable, with a line for each of its labelled ``levels``.
 
     ``original`` has the confidential table: a variable whose levels the release has turned into numbers has a line for
-    what 0 and 1 were. ``named`` are the kinds of missing value that the datasets distinguish, ``surrogate_keys`` the
-    columns of keys.
+    what 0 and 1 were. ``named`` are the kinds of missing value that the datasets distinguish, ``keys`` the columns that
+    join rows.
     """
     text = StringIO()
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow(("variable", "title", "kind", "code", "label"))
-    for key in map(surrogate_key_variable, surrogate_keys):
+    for key in keys:
         lines.writerow([leading_cell(key.name), key.title, key.kind.value, "", ""])
     for variable in schema:
         if variable.name not in left_out:

@@ -230,6 +230,10 @@ def _variables_table(release: PublicRelease) -> DisplayTable:
         [name, "joins the released tables that have it", "key", "random, in place of an identifier"]
         for name in release.recipe.form.surrogate_keys
     ]
+    keys += [
+        [name, "joins the records of a unit", "number", "1, 2, ..., made anew in every dataset"]
+        for name in release.recipe.numbered_anew
+    ]
     return table_from_titles(("variable", "meaning", "kind", "values"), [*keys, *lines])
 
 
