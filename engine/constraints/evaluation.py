@@ -37,15 +37,8 @@ from ..data.conditions import ConditionDisjunction as Some
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema, Variable
 from ..partition.hierarchies import parse_group, parse_interval
-from .constraints import (
-    DAY,
-    BoundTerm,
-    LevelComparison,
-    LinearComparison,
-    bound_terms,
-    days_since_epoch,
-    require_levels,
-)
+from .binding import DAY, BoundTerm, LevelComparison, LinearComparison, bound_terms, days_since_epoch
+from .constraints import require_levels
 
 Mask = NDArray[np.bool_]
 

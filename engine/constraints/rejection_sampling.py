@@ -33,7 +33,8 @@ from ..errors import BadInput, ConstraintsUnmet
 from ..methods.registry import Method
 from ..methods.release_form import Unmet
 from ..methods.spec import Spec
-from .constraints import LinearComparison, bound_terms, columns_of_constraint
+from .binding import LinearComparison, bound_terms
+from .constraints import columns_of_constraint
 from .evaluation import Mask, violations
 from .redraw_counts import DrawViolations, RedrawTally
 

@@ -15,18 +15,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..constraints.constraints import columns_of_constraint
+from ..constraints.earlier_records import EarlierRecords, PlaceLevels, TermColumns, numbers_and_conditions, units_of
 from ..constraints.redraw_counts import RedrawCounts, add_counts
 from ..constraints.rejection_sampling import ConstrainedDataset, plan_constraints
-from ..constraints.unit_terms import (
-    PLACE,
-    SIZE,
-    EarlierRecords,
-    PlaceLevels,
-    TermColumns,
-    UnitTerm,
-    numbers_and_conditions,
-    units_of,
-)
+from ..constraints.unit_terms import PLACE, SIZE, UnitTerm
 from ..data.arrays import Integers
 from ..data.microdata import Microdata
 from ..data.schema import Schema

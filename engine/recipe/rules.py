@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..constraints.constraints import LevelComparison, bound_terms
+from ..constraints.binding import LevelComparison, bound_terms
 from ..constraints.rejection_sampling import ConstraintPlan, check_redraws, plan_constraints, refuse_redrawn_models
 from ..data.schema import Schema
 from ..errors import BadInput

@@ -13,15 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..constraints.unit_terms import (
-    PLACE,
-    SIZE,
-    UnitTerm,
-    find_unit_terms,
-    implied_variables,
-    unit_table,
-    with_unit_terms,
-)
+from ..constraints.earlier_records import unit_table, with_unit_terms
+from ..constraints.unit_terms import PLACE, SIZE, UnitTerm, find_unit_terms, implied_variables
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema, Variable
 from ..errors import BadInput

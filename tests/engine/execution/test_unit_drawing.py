@@ -13,7 +13,8 @@ import pandas as pd
 import panel
 import pytest
 
-from sfumato.engine.constraints.unit_terms import PLACE, SIZE, find_unit_terms, implied_variables, with_unit_terms
+from sfumato.engine.constraints.earlier_records import with_unit_terms
+from sfumato.engine.constraints.unit_terms import PLACE, SIZE, find_unit_terms, implied_variables
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import MissingPolicy, Schema
 from sfumato.engine.errors import BadInput, EngineError

@@ -1,0 +1,226 @@
+"""Values of terms of the earlier records of units (``sfumato.engine.constraints.unit_terms``), place by place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+
+from ..data.arrays import Booleans, Floats, Integers
+from ..data.conditions import Condition
+from ..data.microdata import SECONDS_OF_DAY, Microdata
+from ..data.schema import Kind, Schema
+from ..data.units import Units
+from .evaluation import PossibleValues, evaluate_rule
+from .unit_terms import FOLLOWING, PLACE, SIZE, UnitTerm
+
+UNITS_OF_PLACE = 10
+"""The fewest units that have a record at the last place that is a level of its own."""
+
+
+def units_of(data: Microdata) -> Units:
+    """Return the units of the records; every record is a unit of its own where the table has none."""
+    return Units.from_codes(np.arange(len(data))) if data.units is None else data.units
+
+
+@dataclass(frozen=True, eq=False)
+class PlaceLevels:
+    """Levels of ``place``: 1 up to ``last``, which stands for all later places too."""
+
+    last: int
+
+    @classmethod
+    def of_units(cls, units: Units) -> PlaceLevels:
+        """Create the levels of these units: the last place is one that enough units have."""
+        sizes = np.sort(units.sizes)[::-1]
+        return cls(max(1, int(sizes[min(UNITS_OF_PLACE, len(sizes)) - 1])))
+
+    def column(self, places: Integers) -> pd.Series:
+        """Return the column of these places (n,), from 1."""
+        levels = pd.CategoricalDtype([str(place) for place in range(1, self.last + 1)], ordered=True)
+        return pd.Series(pd.Categorical.from_codes(np.minimum(places, self.last) - 1, dtype=levels))
+
+
+@dataclass(eq=False)
+class EarlierRecords:
+    """Values of terms, at one place of all units after another.
+
+    Units with more records come first, so that those with a record at a place are the first ones of all.
+    """
+
+    terms: Sequence[UnitTerm]
+    place: int = 1
+    _held: dict[str, list[Floats]] = field(default_factory=dict)
+    _running: dict[str, Floats] = field(default_factory=dict)
+    _seen: dict[str, Floats] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the variables whose values ``add`` needs."""
+        return tuple(dict.fromkeys(term.column for term in self.terms if term.column))
+
+    @property
+    def conditions(self) -> dict[str, Condition]:
+        """Return the conditions of the counts, by text of the term."""
+        return {term.text: term.condition for term in self.terms if term.condition is not None}
+
+    def value(self, term: UnitTerm, sizes: Integers) -> Floats | None:
+        """Return the values of a term at this place, for the first units, which have ``sizes`` (units,), (units,).
+
+        It is None where none of them has the record.
+        """
+        units = len(sizes)
+        if term.function == FOLLOWING:
+            return (sizes - self.place).astype(np.float64)
+        if term.function == "count":
+            return self._running[term.text][:units] if self.place > 1 else np.zeros(units)
+        if self.place == 1 or (term.function == "previous" and self.place <= term.lag):
+            return None
+        if term.function == "previous":
+            return self._held[term.column][-term.lag][:units]
+        if term.function == "mean":
+            with np.errstate(invalid="ignore"):
+                return (self._running[term.text] / self._seen[term.text])[:units]
+        return self._running[term.text][:units]
+
+    def add(self, numbers: Mapping[str, Floats], holds: Mapping[str, Booleans]) -> None:
+        """Add the records at this place: their numbers by variable, and whether they satisfy each condition, (units,)."""
+        for term in self.terms:
+            if term.condition is not None:
+                self._add_to(term.text, holds[term.text].astype(np.float64))
+            elif term.function == "mean":
+                own = numbers[term.column]
+                self._add_to(term.text, np.nan_to_num(own))
+                self._add_to(term.text, (~np.isnan(own)).astype(np.float64), self._seen)
+            elif term.function == "first" and self.place == 1:
+                self._running[term.text] = numbers[term.column]
+            elif term.function in ("least", "largest"):
+                self._bound_by(term, numbers[term.column])
+        for name in {term.column for term in self.terms if term.function == "previous"}:
+            most = max(term.lag for term in self.terms if term.column == name and term.function == "previous")
+            self._held[name] = [*self._held.get(name, []), numbers[name]][-most:]
+        self.place += 1
+
+    def _add_to(self, name: str, values: Floats, sums: dict[str, Floats] | None = None) -> None:
+        """Add values (units,) to the sums of the first units."""
+        sums = self._running if sums is None else sums
+        if self.place == 1:
+            sums[name] = values.copy()
+        else:
+            sums[name][: len(values)] += values
+
+    def _bound_by(self, term: UnitTerm, values: Floats) -> None:
+        """Move the extremes of the first units by their values (units,)."""
+        if self.place == 1:
+            self._running[term.text] = values.copy()
+            return
+        bound = np.fmin if term.function == "least" else np.fmax
+        own = self._running[term.text]
+        own[: len(values)] = bound(own[: len(values)], values)
+
+
+@dataclass(frozen=True, eq=False)
+class TermColumns:
+    """Columns of terms, as tables for fits and draws have them.
+
+    ``edges`` has, by variable with numbers, the number of a record that does not exist.
+    """
+
+    confidential: Microdata
+    terms: Sequence[UnitTerm]
+    edges: Mapping[str, float]
+
+    @classmethod
+    def of_data(cls, confidential: Microdata, terms: Sequence[UnitTerm]) -> TermColumns:
+        """Create the columns of terms of the confidential records."""
+        counted = confidential.with_positive_weight
+        names = {term.column for term in terms if term.column and not confidential.schema[term.column].kind.has_levels}
+        return cls(confidential, terms, {name: _just_below(counted, name) for name in names})
+
+    def column(self, term: UnitTerm, values: Floats, absent: Booleans) -> pd.Series:
+        """Return the column of a term from its numbers (n,); ``absent`` marks where no record of the unit has one."""
+        if not term.column:
+            return pd.Series(values.astype(np.int64), name=term.text)
+        variable = self.confidential.schema[term.column]
+        if variable.kind.has_levels:
+            own: Any = cast("pd.CategoricalDtype", self.confidential.column(term.column).dtype)
+            levels = [_new_level(own.categories), *own.categories]
+            codes = np.where(np.isnan(values), -1, values).astype(np.int64)
+            codes = np.where(absent, 0, np.where(codes < 0, -1, codes + 1))
+            dtype = pd.CategoricalDtype(levels, ordered=variable.kind is Kind.ORDINAL)
+            return pd.Series(pd.Categorical.from_codes(codes, dtype=dtype), name=term.text)
+        numbers = np.where(absent, self.edges[term.column], values)
+        if variable.kind is not Kind.DATE:
+            return pd.Series(numbers, name=term.text)
+        missing = np.isnan(numbers)
+        seconds = np.rint(np.where(missing, 0.0, numbers) * SECONDS_OF_DAY).astype("datetime64[s]")
+        seconds[missing] = np.datetime64("NaT")
+        return pd.Series(seconds, name=term.text)
+
+
+def _just_below(data: Microdata, name: str) -> float:
+    """Return the number below all numbers of a variable that is nearest to them, of a date a second earlier."""
+    smallest = float(data.present_numbers(name).min())
+    return (
+        smallest - 1 / SECONDS_OF_DAY if data.schema[name].kind is Kind.DATE else float(np.nextafter(smallest, -np.inf))
+    )
+
+
+def _new_level(levels: Sequence[str]) -> str:
+    """Return the name of the level of a record that does not exist, which no other level has."""
+    name = "no record"
+    while name in levels:
+        name = f"({name})"
+    return name
+
+
+def numbers_and_conditions(
+    table: Microdata, records: EarlierRecords, schema: Schema
+) -> tuple[dict[str, Floats], dict[str, Booleans]]:
+    """Return the numbers by variable and the marks by condition, each (n,), that earlier records are made of."""
+    values = PossibleValues(table, schema)
+    holds = {text: evaluate_rule(condition, values).holds for text, condition in records.conditions.items()}
+    return {name: table.numbers(name) for name in records.columns}, holds
+
+
+def with_unit_terms(data: Microdata, terms: Sequence[UnitTerm], schema: Schema) -> Microdata:
+    """Return all records with columns of the terms, ``size`` and ``place``, as a table of ``schema``.
+
+    Identifiers and kinds of missing values are left out, so that no model can follow a unit to its later records.
+    """
+    units = units_of(data)
+    by_size = np.argsort(-units.sizes, kind="stable")
+    records = EarlierRecords(terms)
+    numbers, holds = numbers_and_conditions(data, records, data.schema)
+    values = {term.text: np.full(len(data), np.nan) for term in terms}
+    absent = {term.text: np.ones(len(data), dtype=np.bool_) for term in terms}
+    for place in range(1, int(units.sizes.max()) + 1 if terms else 1):
+        alive = by_size[: int((units.sizes >= place).sum())]
+        rows = units.order[units.starts[alive] + place - 1]
+        for term in terms:
+            found = records.value(term, units.sizes[alive])
+            if found is not None:
+                values[term.text][rows], absent[term.text][rows] = found, False
+        records.add(
+            {name: own[rows] for name, own in numbers.items()}, {text: own[rows] for text, own in holds.items()}
+        )
+    made = TermColumns.of_data(data, terms)
+    columns = {term.text: made.column(term, values[term.text], absent[term.text]) for term in terms}
+    columns[SIZE] = pd.Series(units.sizes[units.unit_of])
+    columns[PLACE] = PlaceLevels.of_units(units).column(units.places)
+    frame = data.frame[[name for name in schema.names if name in data.frame]]
+    columns = {name: column.set_axis(frame.index) for name, column in columns.items()}
+    return replace(data, schema=schema, frame=frame.assign(**columns), kinds=None)
+
+
+def unit_table(data: Microdata, schema: Schema) -> Microdata:
+    """Return one row a unit: the unit variables of its first record and its ``size``, as a table of ``schema``."""
+    units = units_of(data)
+    names = [name for name in schema.names if name in data.frame]
+    frame = data.frame[names].iloc[units.first_records].reset_index(drop=True).assign(**{SIZE: units.sizes})
+    # A record of weight 0 must leave no trace, and its unit's row is of it too.
+    weights = None if data.weights is None else -units.largest_by_unit(-data.weights)
+    return replace(data, schema=schema, frame=frame, kinds=None, weights=weights)
