@@ -84,21 +84,23 @@ class ConstraintsUnmet(EngineError):
     left: records that break each constraint, by its name
     records: number of records
     redraws: number of redraws
+    noun: what was drawn, a record or a unit
     """
 
-    def __init__(self, place: str, left: Mapping[str, int], records: int, redraws: int) -> None:
-        said = "; ".join(f"constraint {name}: {count:,} of {records:,} records" for name, count in left.items())
+    def __init__(self, place: str, left: Mapping[str, int], records: int, redraws: int, noun: str = "record") -> None:
+        said = "; ".join(f"constraint {name}: {count:,} of {records:,} {noun}s" for name, count in left.items())
         super().__init__(
             f"{place}: {said}, after {count_noun(redraws, 'redraw')}; make its variables in another order or by a model that draws such values, "
-            'raise redraws under [release], or keep such records and have them counted, unmet = "keep"'
+            f'raise redraws under [release], or keep such {noun}s and have them counted, unmet = "keep"'
         )
         self.place = place
         self.left = dict(left)
         self.records = records
         self.redraws = redraws
+        self.noun = noun
 
-    def __reduce__(self) -> tuple[type[ConstraintsUnmet], tuple[str, dict[str, int], int, int]]:
-        return type(self), (self.place, self.left, self.records, self.redraws)
+    def __reduce__(self) -> tuple[type[ConstraintsUnmet], tuple[str, dict[str, int], int, int, str]]:
+        return type(self), (self.place, self.left, self.records, self.redraws, self.noun)
 
 
 class Cancelled(EngineError):

@@ -22,6 +22,7 @@ from ..data.declaration import Param, Section
 from ..data.schema import Schema
 from ..errors import BadInput, near_miss_hint
 from .binding import LevelComparison, bound_terms, columns_of_term
+from .unit_terms import declare_for_rule, parse_rule_terms, quote_unit_terms
 
 MOST_CONSTRAINTS = 200
 
@@ -44,11 +45,12 @@ def read_constraints(table: Mapping[str, Any], schema: Schema) -> tuple[RecordCo
         if not name.strip():
             raise BadInput("constraints", 'every rule has a name, such as total = "income = wage + rent"')
         read = ConstraintTable.read_section(value if isinstance(value, Mapping) else {"holds": value}, place)
+        holds, terms = quote_unit_terms(read.holds, schema, place)
         try:
-            rule = parse_condition(read.holds)
+            rule = parse_condition(holds)
         except ValueError as error:
             raise BadInput(place, str(error)) from None
-        constraint = RecordConstraint(str(name), str(read.holds).strip(), rule, read.source)
+        constraint = RecordConstraint(str(name), str(read.holds).strip(), rule, read.source, terms)
         _check_constraint(constraint, schema, place)
         found.append(constraint)
     return tuple(found)
@@ -56,6 +58,7 @@ def read_constraints(table: Mapping[str, Any], schema: Schema) -> tuple[RecordCo
 
 def _check_constraint(constraint: RecordConstraint, schema: Schema, place: str) -> None:
     """Raise BadInput where a constraint names a column that does not exist, or compares values that cannot be compared."""
+    schema = schema_of_rule(constraint, schema)
     for bound in bound_terms(constraint.rule, schema, place):
         for column in columns_of_term(bound):
             if schema[column].role.is_identifier:
@@ -73,9 +76,17 @@ def require_levels(bound: LevelComparison, levels: tuple[str, ...], place: str, 
             raise BadInput(place, f'"{bound.column}" has no level "{name}"{near_miss_hint(name, levels)}{hint}')
 
 
+def schema_of_rule(constraint: RecordConstraint, schema: Schema) -> Schema:
+    """Return the schema to whose variables a constraint's names are bound: with one for each of its terms of units."""
+    return declare_for_rule(constraint.unit_terms, schema, f"constraints.{constraint.name}")
+
+
 def columns_of_constraint(constraint: RecordConstraint, schema: Schema) -> tuple[str, ...]:
-    """Return the distinct columns that a constraint reads."""
-    found = (
-        column for bound in bound_terms(constraint.rule, schema, constraint.name) for column in columns_of_term(bound)
-    )
-    return tuple(dict.fromkeys(found))
+    """Return the distinct columns of the table that a constraint reads."""
+    own = schema_of_rule(constraint, schema)
+    found = [
+        column for bound in bound_terms(constraint.rule, own, constraint.name) for column in columns_of_term(bound)
+    ]
+    for term in parse_rule_terms(constraint.unit_terms, schema):
+        found += term.columns(schema)
+    return tuple(name for name in dict.fromkeys(found) if name not in constraint.unit_terms)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.conditions import Condition
-from ..data.microdata import SECONDS_OF_DAY, Microdata
+from ..data.microdata import SECONDS_OF_DAY, Microdata, units_of
 from ..data.schema import Kind, Schema
 from ..data.units import Units
 from .evaluation import PossibleValues, evaluate_rule
@@ -19,11 +19,6 @@ from .unit_terms import FOLLOWING, PLACE, SIZE, UnitTerm
 
 UNITS_OF_PLACE = 10
 """The fewest units that have a record at the last place that is a level of its own."""
-
-
-def units_of(data: Microdata) -> Units:
-    """Return the units of the records; every record is a unit of its own where the table has none."""
-    return Units.from_codes(np.arange(len(data))) if data.units is None else data.units
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,11 +34,12 @@ from ..data.conditions import (
     SumComparison,
 )
 from ..data.conditions import ConditionDisjunction as Some
-from ..data.microdata import Microdata
+from ..data.microdata import Microdata, units_of
 from ..data.schema import Kind, Schema, Variable
 from ..partition.hierarchies import parse_group, parse_interval
 from .binding import DAY, BoundTerm, LevelComparison, LinearComparison, bound_terms, days_since_epoch
-from .constraints import require_levels
+from .constraints import require_levels, schema_of_rule
+from .unit_terms import SIZE, UnitTerm, declare_for_rule, parse_rule_terms
 
 Mask = NDArray[np.bool_]
 
@@ -242,9 +243,54 @@ def _evaluate_sum(bound: LinearComparison, values: PossibleValues) -> RuleEvalua
     return equal if sign == "=" else ~equal
 
 
+def evaluate_constraint(constraint: RecordConstraint, data: Microdata, schema: Schema) -> RuleEvaluation:
+    """Return the evaluation of a constraint for each record, of a rule of units for each record of a unit alike.
+
+    A rule of units is unknown where the release shows labels of what it reads.
+    """
+    if not constraint.unit_terms:
+        return evaluate_rule(constraint.rule, PossibleValues(data, schema))
+    terms = parse_rule_terms(constraint.unit_terms, schema)
+    if not data.generalised.isdisjoint(name for term in terms for name in term.columns(schema)):
+        never = np.zeros(len(data), dtype=np.bool_)
+        return RuleEvaluation(never, never)
+    own = schema_of_rule(constraint, schema)
+    frame = data.frame.assign(**{term.text: _value_of_unit(term, data, schema) for term in terms})
+    if SIZE in constraint.unit_terms:
+        units = units_of(data)
+        frame = frame.assign(**{SIZE: units.sizes[units.unit_of]})
+    declared = declare_for_rule(constraint.unit_terms, data.schema, constraint.name)
+    return evaluate_rule(constraint.rule, PossibleValues(replace(data, schema=declared, frame=frame), own))
+
+
+def _value_of_unit(term: UnitTerm, data: Microdata, schema: Schema) -> Any:
+    """Return the value of a term over all records of each record's unit, a column (n,)."""
+    units = units_of(data)
+    holds = np.ones(len(data), dtype=np.bool_)
+    if term.condition is not None:
+        holds = evaluate_rule(term.condition, PossibleValues(data, schema)).holds
+    if term.function == "count":
+        return units.sum_by_unit(holds.astype(np.int64))[units.unit_of]
+    numbers = data.numbers(term.column)
+    known = holds & ~np.isnan(numbers)
+    if term.function == "mean":
+        with np.errstate(invalid="ignore"):
+            means = units.sum_by_unit(np.where(known, numbers, 0.0)) / units.sum_by_unit(known.astype(np.float64))
+        return means[units.unit_of]
+    # The record that has the extreme, or comes first, so that dates and levels stay what they are.
+    ranks = {"first": np.zeros(len(data)), "least": numbers, "largest": -numbers}[term.function]
+    ranks = np.where(holds if term.function == "first" else known, ranks, np.inf)[units.order]
+    by_rank = np.lexsort((ranks, units.unit_of[units.order]))[units.starts]
+    found = np.where(np.isinf(ranks[by_rank]), -1, units.order[by_rank])[units.unit_of]
+    if not schema[term.column].kind.has_levels and schema[term.column].kind is not Kind.DATE:
+        return np.where(found < 0, np.nan, numbers[found])
+    column: Any = data.frame[term.column].array
+    return column.take(found, allow_fill=True)
+
+
 def violations(constraint: RecordConstraint, data: Microdata, schema: Schema) -> Mask:
     """Mark the records of a table that are known to violate a constraint, (n,)."""
-    return evaluate_rule(constraint.rule, PossibleValues(data, schema)).violated
+    return evaluate_constraint(constraint, data, schema).violated
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,10 +305,9 @@ class ComplianceCounts:
 
 def count_compliance(data: Microdata, schema: Schema) -> tuple[ComplianceCounts, ...]:
     """Return the compliance counts of a table for each of the schema's constraints."""
-    values = PossibleValues(data, schema)
     found = []
     for constraint in schema.constraints:
-        known = evaluate_rule(constraint.rule, values)
+        known = evaluate_constraint(constraint, data, schema)
         found.append(ComplianceCounts(constraint, int(known.violated.sum()), int(known.unknown.sum()), len(data)))
     return tuple(found)
 
@@ -270,9 +315,15 @@ def count_compliance(data: Microdata, schema: Schema) -> tuple[ComplianceCounts,
 def check_constraint_levels(data: Microdata, schema: Schema, place: str = "constraints") -> None:
     """Raise BadInput where a constraint names a level that no record has and the recipe does not list."""
     for constraint in schema.constraints:
-        for bound in bound_terms(constraint.rule, schema, f"{place}.{constraint.name}"):
+        where, terms = f"{place}.{constraint.name}", parse_rule_terms(constraint.unit_terms, schema)
+        column_of = {term.text: term.column for term in terms}
+        bounds = list(bound_terms(constraint.rule, schema_of_rule(constraint, schema), where))
+        for condition in (term.condition for term in terms if term.condition is not None):
+            bounds += bound_terms(condition, schema, where)
+        for bound in bounds:
             if isinstance(bound, LevelComparison):
-                levels = tuple(str(level) for level in data.column(bound.column).cat.categories)
+                column = data.column(column_of.get(bound.column, bound.column))
+                levels = tuple(str(level) for level in column.cat.categories)
                 hint = f"; where it is one that no record has, list it under variables.{bound.column}.levels"
                 # A misspelt level would make the constraint always hold.
                 require_levels(bound, levels, f"{place}.{constraint.name}", hint)

@@ -79,6 +79,8 @@ def plan_constraints(targets: Sequence[tuple[str, ...]], schema: Schema) -> Cons
     it.
     """
     own_step = {name: step for step, names in enumerate(targets) for name in names}
+    # Rules of whole units are kept by whoever draws whole units.
+    rules = [one for one in schema.constraints if not one.unit_terms]
     waiting = _computed_variables(own_step, schema)
     known = {name for name in schema.names if name not in own_step}
     held: list[tuple[RecordConstraint, ...]] = []
@@ -98,7 +100,7 @@ def plan_constraints(targets: Sequence[tuple[str, ...]], schema: Schema) -> Cons
                     f'"{one.name}" would follow from variables that later steps make; put its step after theirs',
                 )
         changed = (known - before) | set(names)
-        held.append(tuple(one for one in schema.constraints if _is_complete_after(one, known, changed, schema)))
+        held.append(tuple(one for one in rules if _is_complete_after(one, known, changed, schema)))
         derived.append(tuple(now))
     for one in waiting.values():
         if one.name not in known:
@@ -121,6 +123,8 @@ def _computed_variables(own_step: Mapping[str, int], schema: Schema) -> dict[str
     found: dict[str, ComputedVariable] = {}
     for constraint in schema.constraints:
         rule = constraint.rule
+        if constraint.unit_terms:
+            continue
         if not isinstance(rule, SumComparison) or rule.sign != "=" or len(rule.right) > 1:
             continue
         (bound,) = bound_terms(rule, schema, f"constraints.{constraint.name}")

@@ -7,7 +7,8 @@
 
 ``first(age)`` is the value of the unit's first record, ``previous(age, 2)`` that of the record before the last one;
 ``least``, ``largest`` and ``mean`` are over all earlier records, and ``count(relation = "child")`` is the number of
-those that satisfy a condition. ``size`` is the number of records of the unit, ``place`` that of the record within it, and
+those that satisfy a condition. In a rule they are over all records of the unit, and ``least(age, relation = "head")`` is
+over those that satisfy a condition. ``size`` is the number of records of the unit, ``place`` that of the record within it, and
 ``size - place`` the number of records that follow.
 
 Where a unit has no such record, a variable with levels has a level of its own. A number lies just below all others: a
@@ -17,11 +18,11 @@ tree can split it off, and in a regression the levels of ``place`` take up the d
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from ..data.conditions import Condition, parse_condition
-from ..data.schema import Kind, Schema, Variable
+from ..data.schema import Kind, Role, Schema, Variable
 from ..errors import BadInput
 from .binding import bound_terms, columns_of_term
 
@@ -31,6 +32,7 @@ FUNCTIONS = ("first", "previous", *OF_NUMBERS, "count")
 FOLLOWING = "size - place"
 MOST_PLACES_BACK = 50
 _CALL = re.compile(rf"(?<![\w`])(?P<function>{'|'.join(FUNCTIONS)})\(")
+_SIZE = re.compile(rf"(?<![\w`'\"]){SIZE}(?![\w`'\"])")
 _LAGGED = re.compile(r"(?P<column>.+?)\s*,\s*(?P<lag>\d+)")
 
 
@@ -42,7 +44,7 @@ class UnitTerm:
     function: one of ``FUNCTIONS``, or ``FOLLOWING``
     column: the variable; empty for a count and for the records that follow
     lag: number of records before, of ``previous``
-    condition: what a counted record satisfies
+    condition: what the records satisfy that it is over; None for all
     """
 
     text: str
@@ -50,6 +52,14 @@ class UnitTerm:
     column: str = ""
     lag: int = 1
     condition: Condition | None = None
+
+    def columns(self, schema: Schema) -> list[str]:
+        """Return the columns of the table that it reads."""
+        found = [self.column] if self.column else []
+        if self.condition is not None:
+            for bound in bound_terms(self.condition, schema, self.text):
+                found += columns_of_term(bound)
+        return found
 
     def declare(self, schema: Schema) -> Variable:
         """Return the declaration of its column, in a table of this schema."""
@@ -59,6 +69,44 @@ class UnitTerm:
         if kind.has_levels:
             return Variable(self.text, Kind.ORDINAL if kind is Kind.ORDINAL else Kind.CATEGORICAL)
         return Variable(self.text, kind if kind is Kind.DATE else Kind.CONTINUOUS)
+
+
+def quote_unit_terms(text: object, schema: Schema, place: str) -> tuple[object, tuple[str, ...]]:
+    """Return the text of a rule with what it says of whole units as quoted columns, and these.
+
+    Raises BadInput at ``place``.
+    """
+    if not isinstance(text, str):
+        return text, ()
+    found = [] if schema.unit is None else [call for call in dict.fromkeys(_calls(text)) if call not in schema]
+    for call in found:
+        if _parse_unit_term(call, schema, place, in_rule=True).function == "previous":
+            raise BadInput(
+                place, f"{call}: a rule of a unit is of all its records; use first, least, largest, mean or count"
+            )
+        text = text.replace(call, f"`{call}`")
+    sizes = [SIZE] if schema.unit is not None and SIZE not in schema and _SIZE.search(text) else []
+    return text, (*found, *sizes)
+
+
+def declare_for_rule(terms: Sequence[str], schema: Schema, place: str) -> Schema:
+    """Return the schema with a variable for each of the ``unit_terms`` of a constraint."""
+    found = []
+    for text in terms:
+        if text == SIZE:
+            found.append(implied_variables()[0])
+            continue
+        term = _parse_unit_term(text, schema, place, in_rule=True)
+        declared = term.declare(schema)
+        if term.function in ("first", "least", "largest"):
+            declared = replace(schema[term.column], name=text, role=Role.OTHER, level="")
+        found.append(declared)
+    return replace(schema, variables=(*schema.variables, *found)) if found else schema
+
+
+def parse_rule_terms(terms: Sequence[str], schema: Schema) -> list[UnitTerm]:
+    """Return the parsed ``unit_terms`` of a constraint, without ``size``."""
+    return [_parse_unit_term(text, schema, text, in_rule=True) for text in terms if text != SIZE]
 
 
 def find_unit_terms(value: object, schema: Schema, place: str) -> Iterator[UnitTerm]:
@@ -105,13 +153,17 @@ def _calls(text: str) -> Iterator[str]:
                 break
 
 
-def _parse_unit_term(text: str, schema: Schema, place: str) -> UnitTerm:
-    """Return the parsed term. Raises BadInput at ``place``."""
+def _parse_unit_term(text: str, schema: Schema, place: str, *, in_rule: bool = False) -> UnitTerm:
+    """Return the parsed term, of a rule of whole units or of a predictor. Raises BadInput at ``place``."""
     call = _CALL.match(text)
     assert call is not None
     function, inside = call["function"], text[call.end() : -1].strip()
     if function == "count":
-        return UnitTerm(text, function, condition=_parse_count(text, inside, schema, place))
+        return UnitTerm(text, function, condition=_parse_over(text, inside, schema, place))
+    condition = None
+    column, comma, over = inside.partition(",")
+    if in_rule and comma and function != "previous" and inside not in schema:
+        inside, condition = column.strip(), _parse_over(text, over.strip(), schema, place)
     lagged = _LAGGED.fullmatch(inside) if function == "previous" and inside not in schema else None
     column, lag = (lagged["column"], int(lagged["lag"])) if lagged else (inside, 1)
     variable = schema.require_variable(column, place)
@@ -126,11 +178,11 @@ def _parse_unit_term(text: str, schema: Schema, place: str) -> UnitTerm:
         raise BadInput(
             place, f'{text}: "{column}" has levels, not numbers; use count({column} = "..."), first or previous'
         )
-    return UnitTerm(text, function, column, lag)
+    return UnitTerm(text, function, column, lag, condition)
 
 
-def _parse_count(text: str, inside: str, schema: Schema, place: str) -> Condition:
-    """Return the condition of a count. Raises BadInput at ``place``."""
+def _parse_over(text: str, inside: str, schema: Schema, place: str) -> Condition:
+    """Return the condition of the records that a term is over. Raises BadInput at ``place``."""
     try:
         condition = parse_condition(inside)
     except ValueError as error:

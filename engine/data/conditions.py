@@ -345,6 +345,7 @@ class RecordConstraint:
     name: name of the rule
     text: the rule, as written
     rule: the parsed condition
+    unit_terms: what it says of all records of a unit, such as count(relation = "head"); empty for a rule of records
     source: "declared" where it is known from the subject, "data" where it was found in the confidential records: it is
         then a fact about them, which nothing public states and no privacy proof covers
     """
@@ -353,6 +354,7 @@ class RecordConstraint:
     text: str
     rule: Condition
     source: str = "declared"
+    unit_terms: tuple[str, ...] = ()
 
     def to_value(self) -> str | dict[str, str]:
         """Return the value of the rule in a recipe's table."""

@@ -297,6 +297,11 @@ class Microdata:
         return Microdata(self.schema, frame, origin, linked=self.linked)
 
 
+def units_of(data: Microdata) -> Units:
+    """Return the units of the records; every record is a unit of its own where the table has none."""
+    return Units.from_codes(np.arange(len(data))) if data.units is None else data.units
+
+
 def _hashed_values(values: pd.Series, missing: NDArray[np.bool_], kind: Kind) -> NDArray[Any]:
     """Return the values (n,) in eight bytes each: codes, seconds since 1970 or floats.
 

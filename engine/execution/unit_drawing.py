@@ -15,22 +15,27 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..constraints.constraints import columns_of_constraint
-from ..constraints.earlier_records import EarlierRecords, PlaceLevels, TermColumns, numbers_and_conditions, units_of
-from ..constraints.redraw_counts import RedrawCounts, add_counts
+from ..constraints.earlier_records import EarlierRecords, PlaceLevels, TermColumns, numbers_and_conditions
+from ..constraints.evaluation import schema_with_levels, violations
+from ..constraints.redraw_counts import DrawViolations, RedrawCounts, RedrawTally, add_counts
 from ..constraints.rejection_sampling import ConstrainedDataset, plan_constraints
 from ..constraints.unit_terms import PLACE, SIZE, UnitTerm
-from ..data.arrays import Integers
-from ..data.microdata import Microdata
+from ..data.arrays import Booleans, Integers
+from ..data.conditions import RecordConstraint
+from ..data.microdata import Microdata, units_of
 from ..data.schema import Schema
 from ..data.units import Units
+from ..errors import ConstraintsUnmet
 from ..methods.results import Fit
 from ..methods.run import Progress, Randomness
 from ..recipe.recipe import Recipe
 from ..recipe.steps import RecipeStep
-from ..recipe.unit_stages import StepTable, steps_of_stage
+from ..recipe.unit_stages import StepTable, steps_of_stage, with_made_units
 from .hidden_values import confidential_for_drawing
 
 Path = tuple[str | int, ...]
+AGAIN = "units again"
+"""Begins the path of the random numbers of units that are drawn again."""
 
 
 @dataclass(eq=False)
@@ -78,25 +83,24 @@ class UnitDraw:
             )
         return self._own[item]
 
-    def draw_unit_rows(self) -> pd.DataFrame:
-        """Draw the first stage: the unit variables and ``size`` of each unit, (U, k)."""
+    def draw_unit_rows(self, which: Integers, path: Path = ()) -> pd.DataFrame:
+        """Draw the first stage: the unit variables and ``size`` of some units (u,), (u, k)."""
         steps = steps_of_stage(self.recipe.synthesis, by_unit=True)
+        own = _unit_frame(self.confidential, self.units)
+        start = own.iloc[which].reset_index(drop=True)
         if not steps:
-            return _unit_frame(self.confidential, self.units)
+            return start
         schema = _with_constraints(_table(steps[0][1]).schema, self.recipe.schema)
-        start = _unit_frame(self.confidential, self.units)
-        own = Microdata(schema, start)
         made = {name for _, step in steps for name in step.targets}
         # Units that are kept have their confidential values until a step replaces them.
         start = start if self.keeps_units else start.drop(columns=list(made))
-        stage = _Stage(self, schema, steps, own)
-        return stage.draw_rows(start, (), len(self.units))
+        stage = _Stage(self, schema, steps, Microdata(schema, own))
+        return stage.draw_rows(start, path, len(which))
 
-    def draw_records(self, unit_rows: pd.DataFrame, path: Path = ()) -> tuple[pd.DataFrame, Integers]:
-        """Draw the second stage given the first.
+    def draw_records(self, unit_rows: pd.DataFrame, which: Integers, path: Path = ()) -> tuple[pd.DataFrame, Integers]:
+        """Draw the second stage of some units (u,) given the first, ``unit_rows`` (u, k).
 
-        Return the records place by place, (n, k), and the unit of each, from 0. Records that are kept in their units
-        are those of the confidential table in this order.
+        Return the records place by place, (n, k), and the unit of each.
         """
         steps = steps_of_stage(self.recipe.synthesis, by_unit=False)
         names = list(self.recipe.schema.non_identifiers)
@@ -112,7 +116,7 @@ class UnitDraw:
             alive = by_size[: int((sizes >= place).sum())]
             start = sorted_rows.iloc[: len(alive)]
             if self.keeps_units:
-                rows = self.units.order[self.units.starts[alive] + place - 1]
+                rows = self.units.order[self.units.starts[which[alive]] + place - 1]
                 own = [name for name in names if name not in start]
                 start = start.assign(
                     **{name: self.confidential.frame[name].iloc[rows].reset_index(drop=True) for name in own}
@@ -125,7 +129,7 @@ class UnitDraw:
             units.append(alive)
             table = Microdata(base, drawn, "synthetic")
             records.add(*numbers_and_conditions(table, records, base))
-        return pd.concat(frames, ignore_index=True), np.concatenate(units)
+        return pd.concat(frames, ignore_index=True), which[np.concatenate(units)]
 
     def _term_column(self, term: UnitTerm, records: EarlierRecords, sizes: Integers) -> pd.Series:
         found = records.value(term, sizes)
@@ -182,10 +186,11 @@ class _Stage:
 
         ``terms`` are columns that steps may name besides; the result lacks them.
         """
-        of, terms = self.of, terms or {}
+        of, terms, is_again = self.of, terms or {}, path[:1] == (AGAIN,)
         plan = plan_constraints([step.targets for _, step in self.steps], self.schema)
         form = of.recipe.form
-        made = ConstrainedDataset(self.confidential, self.schema, plan, form.redraws, form.unmet, f"dataset {of.draw}")
+        # Units with a record that still breaks a rule are drawn again as a whole.
+        made = ConstrainedDataset(self.confidential, self.schema, plan, form.redraws, "keep", f"dataset {of.draw}")
         frame = start
         for position, (item, step) in enumerate(self.steps):
             later = [name for _, one in self.steps[position + 1 :] for name in one.targets]
@@ -216,7 +221,8 @@ class _Stage:
             if SIZE in columns:
                 columns[SIZE] = of.seen_sizes(columns[SIZE])
             frame = frame.assign(**columns)
-        of.counts.append(made.tally.all_counts)
+        if not is_again:
+            of.counts.append(made.tally.all_counts)
         return frame
 
 
@@ -234,17 +240,102 @@ def draw_units(
     Units that are drawn are numbered 1 to U in random order, and their records follow each other.
     """
     drawing = UnitDraw(recipe, draw, confidential, fits, streams, report)
-    unit_rows = drawing.draw_unit_rows()
-    records, unit = drawing.draw_records(unit_rows)
-    note(add_counts(drawing.counts))
+    every = np.arange(len(drawing.units))
+    unit_rows = drawing.draw_unit_rows(every)
+    records, unit = drawing.draw_records(unit_rows, every)
+    report(Progress(1, 2, f"dataset {draw}"))
+    records, unit, counts = UnitRules(drawing).redraw_units(unit_rows, records, unit)
+    note(counts)
+    report(Progress(2, 2, f"dataset {draw}"))
     if drawing.keeps_units:
         return _in_confidential_order(drawing, records, unit)
-    numbers = streams.generator("draw", draw, "unit numbers").permutation(len(unit_rows)) + 1
+    numbers = streams.generator("draw", draw, "unit numbers").permutation(len(every)) + 1
     # Places ascend, and so they do within a unit after a stable sort.
     order = np.argsort(numbers[unit], kind="stable")
     schema, name = recipe.released_schema, str(recipe.schema.unit)
     frame = records.take(order).reset_index(drop=True).assign(**{name: numbers[unit][order]})
     return Microdata(schema, frame[list(schema.names)], "synthetic", linked=False)
+
+
+@dataclass(frozen=True, eq=False)
+class UnitRules:
+    """Constraints of a release of whole units, and the redraws of units that break one."""
+
+    drawing: UnitDraw
+
+    @cached_property
+    def rules(self) -> list[RecordConstraint]:
+        """Return the constraints that a drawn value can break."""
+        recipe = self.drawing.recipe
+        made = {name for step in recipe.synthesis for name in step.targets}
+        return [
+            one
+            for one in recipe.schema.constraints
+            if not self.drawing.keeps_units or not made.isdisjoint(columns_of_constraint(one, recipe.schema))
+        ]
+
+    def broken(self, records: pd.DataFrame, unit: Integers) -> dict[str, Booleans]:
+        """Mark the records of units (n,) that break each rule, by its name, (n,)."""
+        schema = self.drawing.recipe.schema
+        name, known = str(schema.unit), with_made_units(schema_with_levels(self.drawing.confidential))
+        frame = records.assign(**{name: unit})[[*schema.non_identifiers, name]]
+        table = Microdata(with_made_units(schema), frame, "synthetic")
+        return {rule.name: violations(rule, table, known) for rule in self.rules}
+
+    def redraw_units(
+        self, unit_rows: pd.DataFrame, records: pd.DataFrame, unit: Integers
+    ) -> tuple[pd.DataFrame, Integers, tuple[RedrawCounts, ...]]:
+        """Return the records and units (n,) after redraws of the units that break a rule, and the counts of redraws.
+
+        A unit's records are redrawn given its first stage; after as many redraws as the recipe allows, both stages are.
+        Raises ConstraintsUnmet where some still break a rule.
+        """
+        drawing, form = self.drawing, self.drawing.recipe.form
+        if not self.rules:
+            return records, unit, ()
+        draws: list[DrawViolations] = []
+        which, attempt, of = np.arange(len(drawing.units)), 0, len(drawing.units)
+        found = self.broken(records, unit)
+        while True:
+            own = {name: np.isin(which, unit[mask]) for name, mask in found.items()}
+            draws.append((which, own))
+            which = which[np.any(list(own.values()), axis=0)]
+            if not len(which) or attempt >= 2 * form.redraws:
+                break
+            attempt += 1
+            path: Path = (AGAIN, attempt)
+            if attempt > form.redraws:
+                rows = drawing.draw_unit_rows(which, (*path, "first"))
+                unit_rows.iloc[which] = rows[list(unit_rows)]
+            again, of_again = drawing.draw_records(unit_rows.iloc[which].reset_index(drop=True), which, path)
+            stays = ~np.isin(unit, which)
+            records = pd.concat([records[stays], again], ignore_index=True)
+            unit = np.concatenate([unit[stays], of_again])
+            kept = np.zeros(int(stays.sum()), dtype=np.bool_)
+            found = {name: np.concatenate([kept, mask]) for name, mask in self.broken(again, of_again).items()}
+        if len(which) and form.unmet == "fail":
+            left = {name: int(mask.sum()) for name, mask in draws[-1][1].items() if mask.any()}
+            raise ConstraintsUnmet(f"dataset {drawing.draw}", left, of, attempt, "unit")
+        return records, unit, self._count_redraws(draws, records, unit)
+
+    def _count_redraws(
+        self, draws: Sequence[DrawViolations], records: pd.DataFrame, unit: Integers
+    ) -> tuple[RedrawCounts, ...]:
+        """Return the counts of redrawn records by step and rule, of redrawn units by rule, and of the whole dataset."""
+        tally = RedrawTally()
+        tally.add_step("units", str(self.drawing.recipe.schema.unit), draws, len(self.drawing.units))
+        *of_units, units = tally.all_counts
+        left = self.broken(records, unit)
+        any_left = int(np.any(list(left.values()), axis=0).sum())
+        *steps, whole = add_counts(self.drawing.counts) or (RedrawCounts("", "", "", 0, 0, 0, 0),)
+        steps = [
+            replace(one, left=int(left[one.constraint].sum()) if one.constraint else min(one.left, any_left))
+            for one in steps
+        ]
+        again = np.unique(np.concatenate([which for which, _ in draws[1:]])) if len(draws) > 1 else np.empty(0, int)
+        redrawn = min(len(unit), whole.records + int(np.isin(unit, again).sum()))
+        whole = RedrawCounts("", "", "", len(unit), redrawn, whole.redraws + units.redraws, any_left)
+        return (*steps, *of_units, whole)
 
 
 def _in_confidential_order(drawing: UnitDraw, records: pd.DataFrame, unit: Integers) -> Microdata:

@@ -264,7 +264,8 @@ class Recipe:
     def released_schema(self) -> Schema:
         """Return the schema of the released datasets: that of the confidential data, but for anonymisation."""
         schema = schema_after(self.anonymisation, self.form.released_schema(self.schema))
-        return with_made_units(schema) if self.form.units == "drawn" else schema
+        schema = with_made_units(schema) if self.form.units == "drawn" else schema
+        return replace(schema, order=self.schema.order if self.schema.order in schema else "")
 
     def recode_data(self, data: Microdata) -> Microdata:
         """Return confidential records with the public rules of the release applied."""

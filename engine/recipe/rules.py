@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..constraints.binding import LevelComparison, bound_terms
+from ..constraints.constraints import columns_of_constraint, schema_of_rule
 from ..constraints.rejection_sampling import ConstraintPlan, check_redraws, plan_constraints, refuse_redrawn_models
 from ..data.schema import Schema
 from ..errors import BadInput
@@ -138,6 +139,18 @@ def require_units_to_draw(sections: RecipeSections) -> None:
         check_drawn_units(sections.synthesis, sections.schema, sections.form.surrogate_keys)
 
 
+def require_units_for_rules(sections: RecipeSections) -> None:
+    """Raise BadInput where steps draw records by themselves, and a rule is of whole units."""
+    made = {name for step in sections.synthesis for name in step.targets}
+    for one in sections.schema.constraints if not sections.form.units else ():
+        if one.unit_terms and not made.isdisjoint(columns_of_constraint(one, sections.schema)):
+            raise BadInput(
+                f"constraints.{one.name}",
+                f'{one.unit_terms[0]} is of a whole unit, and records are drawn by themselves; set units = "drawn" or '
+                '"kept" under [release], or leave the rule out',
+            )
+
+
 def require_released_said_once(sections: RecipeSections) -> None:
     """Raise BadInput where [release] names variables although synthesis steps determine them."""
     if sections.datasets.released is not None and sections.synthesis:
@@ -161,7 +174,7 @@ def require_recode_of_kept_values(sections: RecipeSections) -> None:
             )
     for constraint in schema.constraints if recode else ():
         place = f"constraints.{constraint.name}"
-        for bound in bound_terms(constraint.rule, schema, place):
+        for bound in bound_terms(constraint.rule, schema_of_rule(constraint, schema), place):
             if not isinstance(bound, LevelComparison) or bound.column not in recode:
                 continue
             shown = recode[bound.column].group_by_level
@@ -272,6 +285,7 @@ RULES: Sequence[Callable[[RecipeSections], None]] = (
     require_one_table_of_anonymisation,
     require_each_target_once,
     require_units_to_draw,
+    require_units_for_rules,
     require_predictors_made_before,
     require_released_said_once,
     require_recode_of_kept_values,
