@@ -404,7 +404,7 @@ RUN_CHECKS = (
         "units_unclear", "units of several records that the recipe does not declare", "signs of them", 0, None,
         "where several records are of one person or household, checks that count records as people hide leaks, and may block honest releases",
         'give the variable that numbers them role = "unit" under [variables], or leave the warning where each record is a person of its own',
-        _check_units_unclear, "constant columns within a unit and like neighbours, held against chance: see the manual, Units of several records", intruder="none",
+        _check_units_unclear, "constant columns within a unit and like neighbours, beyond chance: see the manual, Units of several records", intruder="none",
     ),
     GateCheck(
         "public_key", "random numbers that anybody can repeat", "keys", None, 0, "whoever can repeat a release can undo it",
