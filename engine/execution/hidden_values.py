@@ -31,5 +31,8 @@ def confidential_for_drawing(
             order = whole
         frame = own.frame
         columns = {name: pd.Series(frame[name].array.take(order), frame.index, copy=False) for name in step.targets}
+        if own.units is not None:
+            # Numbers that say which targets are of one unit, and nothing of whose they are.
+            columns[str(own.schema.unit)] = pd.Series(pd.factorize(own.units.unit_of[order])[0], frame.index)
         own = replace(own, frame=own.frame.assign(**columns), kinds=None)
     return own

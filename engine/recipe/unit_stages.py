@@ -41,12 +41,15 @@ class StepTable:
     def of_data(self, confidential: Microdata, place: str) -> Microdata:
         """Return the confidential data as this table, for the step at ``place``.
 
-        It lacks the number of the unit: no model can follow a unit to its other records.
+        The number of the unit cannot be read: no model can follow a unit to its other records. That records are of one
+        unit is known (``Microdata.units``), so that people are counted.
         """
         if self.by_unit:
             found = unit_table(confidential, self.schema)
         else:
-            found = with_unit_terms(confidential, self.terms, self.schema)
+            number = confidential.schema[str(confidential.schema.unit)]
+            schema = replace(self.schema, variables=(*self.schema.variables, number))
+            found = with_unit_terms(confidential, self.terms, schema)
         return replace(found, withheld=dict.fromkeys(confidential.schema.identifiers, place))
 
 

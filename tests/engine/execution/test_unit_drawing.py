@@ -306,3 +306,25 @@ def test_people_of_a_panel_move_as_they_do() -> None:
     assert (drawn.groupby("person").cumcount() + 1 == drawn["wave"]).all()
     of_person = drawn.groupby("person")[["sex", "education"]]
     assert (of_person.transform("first") == drawn[["sex", "education"]]).all().all()
+
+
+@pytest.mark.parametrize("units", ["", "drawn", "kept"])
+def test_a_number_that_one_person_has_in_every_year_is_not_released(units: str) -> None:
+    """What ten records have is common only where they are of ten people."""
+    people, years = 60, 12
+    rng = np.random.default_rng(7)
+    table = pd.DataFrame(
+        {
+            "home": np.repeat([f"h{i}" for i in range(people)], years),
+            "region": np.repeat(rng.choice(["n", "s"], people), years),
+            "line": np.tile(np.arange(1, years + 1), people),
+            # Everybody has a number of their own, and 1,000 now and then.
+            "income": np.where(rng.random(people * years) < 0.2, 1000.0, np.repeat(rng.uniform(2e3, 9e3, people), years)),
+        }
+    )
+    variables = {name: VARIABLES[name] for name in ("home", "region", "line")} | {"income": {"kind": "continuous"}}
+    steps = [tree("region"), tree("line", *([PLACE] if units else []), minbucket=1)]
+    recipe = recipe_of(*steps, tree("income", smoothing=True), units=units, variables=variables)
+    drawn = draw(recipe, read(table, recipe)).frame["income"]
+    assert (drawn == 1000.0).sum() > 50
+    assert not set(drawn[drawn != 1000.0]) & set(table["income"])
