@@ -319,7 +319,9 @@ def test_a_number_that_one_person_has_in_every_year_is_not_released(units: str) 
             "region": np.repeat(rng.choice(["n", "s"], people), years),
             "line": np.tile(np.arange(1, years + 1), people),
             # Everybody has a number of their own, and 1,000 now and then.
-            "income": np.where(rng.random(people * years) < 0.2, 1000.0, np.repeat(rng.uniform(2e3, 9e3, people), years)),
+            "income": np.where(
+                rng.random(people * years) < 0.2, 1000.0, np.repeat(rng.uniform(2e3, 9e3, people), years)
+            ),
         }
     )
     variables = {name: VARIABLES[name] for name in ("home", "region", "line")} | {"income": {"kind": "continuous"}}
