@@ -90,7 +90,7 @@ def datasets(workspace: str | Path, run: int | str = NEWEST) -> list[pd.DataFram
         tables = [opened.tables.read_stored_table(sha256) for sha256 in plan.tables]
         levels = released_levels(tables, plan.left_out)
         schema, rng = plan.run.recipe.released_schema, np.random.default_rng() if plan.is_shuffled else None
-        numbers = [one for one in key_variables(plan.run.recipe) if one.name in plan.run.recipe.numbered_anew]
+        numbers = [one for one in key_variables(plan.run.recipe) if one.name in plan.run.recipe.renumbered_units]
         files = [
             dataset_bytes(
                 table,

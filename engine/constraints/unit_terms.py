@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from ..data.conditions import Condition, parse_condition
 from ..data.schema import Kind, Role, Schema, Variable
 from ..errors import BadInput
+from ..wording import count_noun
 from .binding import bound_terms, columns_of_term
 
 SIZE, PLACE = "size", "place"
@@ -169,7 +170,9 @@ def _parse_unit_term(text: str, schema: Schema, place: str, *, in_rule: bool = F
     variable = schema.require_variable(column, place)
     _require_of_records(text, column, schema, place)
     if not 1 <= lag <= MOST_PLACES_BACK:
-        raise BadInput(place, f"{text} looks {lag} records back; write a number from 1 to {MOST_PLACES_BACK}")
+        raise BadInput(
+            place, f"{text} looks {count_noun(lag, 'record')} back; write a number from 1 to {MOST_PLACES_BACK}"
+        )
     if (
         function in OF_NUMBERS
         and variable.kind.has_levels

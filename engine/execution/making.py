@@ -27,7 +27,6 @@ from ..partition.partial_matches import matching_sizes
 from ..recipe.provenance import release_provenance
 from ..recipe.recipe import Recipe
 from ..recipe.steps import RecipeStep
-from ..recipe.unit_stages import table_of_step
 from .hidden_values import confidential_for_drawing
 from .unit_drawing import draw_units
 
@@ -51,7 +50,7 @@ def fit_step_to_tables(
 ) -> list[Fit]:
     """Fit synthesis step ``item`` to several tables, each with streams of its own."""
     step = recipe.synthesis[item]
-    fitted = [table_of_step(step, one.without_controls) for one in tables]
+    fitted = [step.fitted_table(one.without_controls) for one in tables]
     runs = [
         Run(one.generator("fit", item), report=report, provenance=release_provenance(recipe, len(table)))
         for one, table in zip(streams, tables, strict=True)

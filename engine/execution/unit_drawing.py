@@ -29,8 +29,9 @@ from ..errors import ConstraintsUnmet
 from ..methods.results import Fit
 from ..methods.run import Progress, Randomness
 from ..recipe.recipe import Recipe
+from ..recipe.step_tables import StepTable
 from ..recipe.steps import RecipeStep
-from ..recipe.unit_stages import StepTable, steps_of_stage, with_made_units
+from ..recipe.unit_stages import steps_of_stage, with_made_units
 from .hidden_values import confidential_for_drawing
 
 Path = tuple[str | int, ...]
@@ -78,9 +79,7 @@ class UnitDraw:
         if item not in self._own:
             step = self.recipe.synthesis[item]
             order = self.streams.generator("draw", self.draw, item, "order")
-            self._own[item] = confidential_for_drawing(
-                step, later, _table(step).of_data(self.confidential, step.place), order
-            )
+            self._own[item] = confidential_for_drawing(step, later, step.fitted_table(self.confidential), order)
         return self._own[item]
 
     def draw_unit_rows(self, which: Integers, path: Path = ()) -> pd.DataFrame:
@@ -274,7 +273,7 @@ class UnitRules:
             if not self.drawing.keeps_units or not made.isdisjoint(columns_of_constraint(one, recipe.schema))
         ]
 
-    def broken(self, records: pd.DataFrame, unit: Integers) -> dict[str, Booleans]:
+    def mark_violations(self, records: pd.DataFrame, unit: Integers) -> dict[str, Booleans]:
         """Mark the records of units (n,) that break each rule, by its name, (n,)."""
         schema = self.drawing.recipe.schema
         name, known = str(schema.unit), with_made_units(schema_with_levels(self.drawing.confidential))
@@ -295,7 +294,7 @@ class UnitRules:
             return records, unit, ()
         draws: list[DrawViolations] = []
         which, attempt, of = np.arange(len(drawing.units)), 0, len(drawing.units)
-        found = self.broken(records, unit)
+        found = self.mark_violations(records, unit)
         while True:
             own = {name: np.isin(which, unit[mask]) for name, mask in found.items()}
             draws.append((which, own))
@@ -312,7 +311,7 @@ class UnitRules:
             records = pd.concat([records[stays], again], ignore_index=True)
             unit = np.concatenate([unit[stays], of_again])
             kept = np.zeros(int(stays.sum()), dtype=np.bool_)
-            found = {name: np.concatenate([kept, mask]) for name, mask in self.broken(again, of_again).items()}
+            found = {name: np.concatenate([kept, mask]) for name, mask in self.mark_violations(again, of_again).items()}
         if len(which) and form.unmet == "fail":
             left = {name: int(mask.sum()) for name, mask in draws[-1][1].items() if mask.any()}
             raise ConstraintsUnmet(f"dataset {drawing.draw}", left, of, attempt, "unit")
@@ -325,7 +324,7 @@ class UnitRules:
         tally = RedrawTally()
         tally.add_step("units", str(self.drawing.recipe.schema.unit), draws, len(self.drawing.units))
         *of_units, units = tally.all_counts
-        left = self.broken(records, unit)
+        left = self.mark_violations(records, unit)
         any_left = int(np.any(list(left.values()), axis=0).sum())
         *steps, whole = add_counts(self.drawing.counts) or (RedrawCounts("", "", "", 0, 0, 0, 0),)
         steps = [

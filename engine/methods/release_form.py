@@ -194,7 +194,7 @@ class ReleaseForm(Section):
     surrogate_keys: identifiers whose values are replaced by keyed pseudonyms, equal in all releases of the same
         ``surrogate_scope``
     redraws, unmet: of constraints (``sfumato.engine.constraints.rejection_sampling``)
-    units: whether units of several records are drawn anew, or kept with records drawn one after another; empty where
+    units: whether units of several records are drawn, or kept with records drawn one after another; empty where
         every record is drawn by itself
     """
 

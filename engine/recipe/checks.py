@@ -25,7 +25,6 @@ from ..wording import agreeing_word, count_noun
 from .budget import NO_PACKAGES, TrustedPackages, check_budget
 from .recipe import Recipe
 from .steps import RecipeStep
-from .unit_stages import table_of_step
 
 
 def require_complete(data: Microdata, target: str, terms: Sequence[str], place: str) -> None:
@@ -85,7 +84,7 @@ def check_steps(recipe: Recipe, data: Microdata, trusted_packages: TrustedPackag
     exact, data = data, recipe.recode_data(data)
     own = data.without_controls
     for step in recipe.synthesis:
-        table = table_of_step(step, own)
+        table = step.fitted_table(own)
         # To refuse a constant target of a step with a privacy account would reveal something of the records.
         for name in step.targets if step.method.synthesis.privacy.account is None else ():
             if table is own or name != SIZE:  # all units may have as many records
@@ -96,7 +95,7 @@ def check_steps(recipe: Recipe, data: Microdata, trusted_packages: TrustedPackag
     )
     # Later anonymisation steps work on a table that does not exist yet.
     for step in recipe.synthesis:
-        step.method.check_data(table_of_step(step, own), step.targets, step.spec, step.place)
+        step.method.check_data(step.fitted_table(own), step.targets, step.spec, step.place)
     for step in (*recipe.anonymisation[:1], *recipe.measures, *recipe.studies):
         targets = asked if step.method.measures_whole_release else step.targets
         # As tables_to_compare: utility is measured by exact values, risk by recoded ones.

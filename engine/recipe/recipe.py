@@ -272,7 +272,7 @@ class Recipe:
         return recode_data(data, self.form.recode)
 
     @property
-    def numbered_anew(self) -> tuple[str, ...]:
+    def renumbered_units(self) -> tuple[str, ...]:
         """Return the variable that numbers the units where the release makes new ones; empty elsewhere."""
         return (str(self.schema.unit),) if self.form.units == "drawn" else ()
 

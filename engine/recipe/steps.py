@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..design.survey import survey_settings
 from ..errors import BadInput
 from ..methods.registry import Method, find_method, method_by_key, method_of_step
 from ..methods.release_form import AnonymisationSpec
 from ..methods.spec import Spec, StudySpec
-
-if TYPE_CHECKING:
-    from .unit_stages import StepTable
+from .step_tables import StepTable
 
 MAKERS = ("synthesis", "anonymisation")
 AS_A_METHOD = {"synthesis": "cart", "anonymisation": "mondrian", "studies": "studies.intruder_uncertainty"}
@@ -42,6 +41,10 @@ class RecipeStep:
     def target(self) -> str:
         """Return the targets of a synthesis step as text."""
         return ", ".join(self.targets)
+
+    def fitted_table(self, confidential: Microdata) -> Microdata:
+        """Return the table that a synthesis step is fitted to: the confidential records, or that of its stage."""
+        return confidential if self.table is None else self.table.of_data(confidential, self.place)
 
     def to_table(self) -> dict[str, Any]:
         """Return the recipe's table of this step."""

@@ -3,59 +3,25 @@
 The first stage has one row a unit: steps of variables with ``level = "unit"``, then of ``size``, the number of records.
 The second has the records at place 1 of all units, then those at place 2, and so on. Each of its steps is one model,
 fitted to the records at all places, whose predictors may be variables of the unit and terms of earlier records
-(``sfumato.engine.constraints.unit_terms``). ``units = "drawn"`` makes new units of new sizes, numbered anew; ``"kept"``
+(``sfumato.engine.constraints.unit_terms``). ``units = "drawn"`` makes new units of new sizes, and numbers them; ``"kept"``
 keeps which record is of which unit, and every variable without a step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from ..constraints.earlier_records import unit_table, with_unit_terms
 from ..constraints.unit_terms import PLACE, SIZE, UnitTerm, find_unit_terms, implied_variables
-from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema, Variable
 from ..errors import BadInput
+from .step_tables import StepTable
 from .steps import RecipeStep, read_synthesis_step
 
 UNITS = "release.units"
 LEAF_OF_SIZE = 20
 """What the tree has in a leaf at least that draws ``size`` where no step does."""
-
-
-@dataclass(frozen=True, slots=True)
-class StepTable:
-    """Table that a step is fitted to and draws from: one row a unit, or one a record with terms of earlier ones.
-
-    schema: its variables
-    by_unit: whether a row is a unit
-    terms: terms that the step names
-    """
-
-    schema: Schema
-    by_unit: bool
-    terms: tuple[UnitTerm, ...] = ()
-
-    def of_data(self, confidential: Microdata, place: str) -> Microdata:
-        """Return the confidential data as this table, for the step at ``place``.
-
-        The number of the unit cannot be read: no model can follow a unit to its other records. That records are of one
-        unit is known (``Microdata.units``), so that people are counted.
-        """
-        if self.by_unit:
-            found = unit_table(confidential, self.schema)
-        else:
-            number = confidential.schema[str(confidential.schema.unit)]
-            schema = replace(self.schema, variables=(*self.schema.variables, number))
-            found = with_unit_terms(confidential, self.terms, schema)
-        return replace(found, withheld=dict.fromkeys(confidential.schema.identifiers, place))
-
-
-def table_of_step(step: RecipeStep, confidential: Microdata) -> Microdata:
-    """Return the table that a synthesis step is fitted to: the confidential records, or that of its stage."""
-    return confidential if step.table is None else step.table.of_data(confidential, step.place)
 
 
 def read_synthesis_steps(tables: Sequence[Mapping[str, Any]], schema: Schema, units: object) -> tuple[RecipeStep, ...]:
@@ -158,7 +124,7 @@ def _check_method(step: RecipeStep, place: str) -> None:
 
 
 def with_made_units(schema: Schema) -> Schema:
-    """Return the schema of a release whose units are numbered anew, from 1."""
+    """Return the schema of a release whose new units are numbered from 1."""
     number = schema[str(schema.unit)]
     made = Variable(number.name, Kind.COUNT, Role.UNIT, title=number.title)
     return replace(schema, variables=tuple(made if one.name == number.name else one for one in schema))
@@ -180,6 +146,4 @@ def check_drawn_units(steps: Sequence[RecipeStep], schema: Schema, surrogate_key
                 UNITS, f'"drawn" makes new units, and no step makes "{name}"; add a step, or set units = "kept"'
             )
     if surrogate_keys:
-        raise BadInput(
-            "release.surrogate_keys", "drawn units are numbered anew, and their numbers join nothing; leave it out"
-        )
+        raise BadInput("release.surrogate_keys", "drawn units have new numbers, which join nothing; leave it out")

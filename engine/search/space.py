@@ -118,7 +118,8 @@ def _fields_by_lever(steps: Sequence[RecipeStep], recipe: Recipe) -> list[list[L
 
 def _affects_step(lever: SearchValues, step: RecipeStep, recipe: Recipe) -> bool:
     """Return whether the values of a lever change what a step makes."""
-    return not lever.for_numbers_only or any(not recipe.schema[name].kind.has_levels for name in step.targets)
+    schema = recipe.schema if step.table is None else step.table.schema
+    return not lever.for_numbers_only or any(not schema[name].kind.has_levels for name in step.targets)
 
 
 def _datasets_lever(recipe: Recipe) -> SearchLever:
@@ -208,8 +209,13 @@ def order_lever(recipe: Recipe) -> SearchLever | None:
     None where there is no other order.
     """
     steps = recipe.synthesis
-    # Steps of several variables, or without predictors, cannot take over predictors from each other.
-    if len(steps) < 2 or any(step.method.joint or PREDICTORS not in _parameter_names(step.method) for step in steps):
+    # Steps of several variables, or without predictors, cannot take over predictors from each other; in units every
+    # record follows from those before it.
+    if (
+        len(steps) < 2
+        or recipe.form.units
+        or any(step.method.joint or PREDICTORS not in _parameter_names(step.method) for step in steps)
+    ):
         return None
     names, schema = [step.targets[0] for step in steps], recipe.schema
     places = list(range(len(steps)))

@@ -326,11 +326,11 @@ class CartSpec(Spec):
             ge=0,
         ),
     ] = 1e-8
-    # As rpart does, a branch whose every leaf has the same most frequent level is taken back, and with it differences of
+    # As rpart does, a branch whose every leaf has the same most frequent level is removed, and with it differences of
     # the levels' shares: of who is in a household of two and who in one of three.
     prune: Annotated[
         bool,
-        Param("of a variable with levels, take back splits after which no fewer records are misclassified"),
+        Param("of a variable with levels, remove splits after which no fewer records are misclassified"),
     ] = True
     smoothing: Annotated[
         bool,

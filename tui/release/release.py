@@ -872,7 +872,7 @@ def _contents_rows(plan: ReleasePlan, form: DatasetForm) -> list[tuple[str, str]
         ("unchanged from the confidential data", ", ".join(plan.unchanged_variables)),
         ("coarser by a public rule", ", ".join(plan.recoded_variables)),
         ("identifiers as surrogate keys", ", ".join(plan.surrogate_keys)),
-        ("units numbered anew", ", ".join(plan.numbered_anew)),
+        ("units with new numbers", ", ".join(plan.renumbered_units)),
         ("left out, identifiers", ", ".join(plan.identifiers_without_key)),
         ("public/", f"datasets as {form}, codebook, manifest: this leaves the building"),
         ("internal/", "report, recipe, results, examination, manifest: as confidential as the data"),

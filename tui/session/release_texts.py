@@ -26,7 +26,7 @@ def release_contents_lines(plan: ReleasePlan) -> list[str]:
         "unchanged from the confidential data": plan.unchanged_variables,
         "coarser by a public rule": plan.recoded_variables,
         "identifiers as surrogate keys": plan.surrogate_keys,
-        "units numbered anew": plan.numbered_anew,
+        "units with new numbers": plan.renumbered_units,
         "left out, identifiers": plan.identifiers_without_key,
     }
     # Names come after the words, so that no name can be read as words of ours.

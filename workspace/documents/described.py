@@ -131,8 +131,8 @@ def _published_columns(dossier: ReleaseDossier) -> list[PublishedColumn]:
         PublishedColumn(
             _cell_text(one.name, plain),
             one,
-            "a number made anew, equal in the records of one unit"
-            if one.name in plan.run.recipe.numbered_anew
+            "a new number, equal in the records of one unit"
+            if one.name in plan.run.recipe.renumbered_units
             else "a random key in place of the identifier",
             (),
         )

@@ -270,9 +270,9 @@ def _variables_chapter(dossier: ReleaseDossier) -> Chapter:
 
 
 def _treatment_word(dossier: ReleaseDossier, name: str) -> str:
-    """Return whether a variable is replaced, as in the confidential data, numbered anew or left out."""
-    if name in dossier.plan.numbered_anew:
-        return "numbered anew"
+    """Return whether a variable is replaced, as in the confidential data, renumbered or left out."""
+    if name in dossier.plan.renumbered_units:
+        return "renumbered"
     if name in dossier.plan.left_out:
         return "left out"
     return "replaced" if name in dossier.plan.replaced else "as in the confidential data"

@@ -77,12 +77,12 @@ class ReleasePlan:
     @property
     def identifiers_without_key(self) -> tuple[str, ...]:
         """Return the identifiers of which nothing is released."""
-        return tuple(name for name in self.left_out if name not in (*self.surrogate_keys, *self.numbered_anew))
+        return tuple(name for name in self.left_out if name not in (*self.surrogate_keys, *self.renumbered_units))
 
     @property
-    def numbered_anew(self) -> tuple[str, ...]:
-        """Return the variable whose units are new and numbered anew; empty without."""
-        return self.run.recipe.numbered_anew
+    def renumbered_units(self) -> tuple[str, ...]:
+        """Return the variable that has new numbers, of units that are new; empty without."""
+        return self.run.recipe.renumbered_units
 
     @property
     def exposed_variables(self) -> tuple[str, ...]:

@@ -85,6 +85,9 @@ def offered_steps(recipe: Recipe, data: Microdata, rare: int = RARE_LEVEL_PEOPLE
         together = ({JOINT_LEVER: step} for step in _joint_steps(recipe, seen, data))
         rules = _coarser_quasi_identifiers(recipe, data, rare)
         coarser = ({RECODE: rules},) if rules else ()
+        if recipe.form.units:
+            # Other steps would lose what a record takes from those before it.
+            return coarser
         return (
             *_steps_for_kept_variables(recipe, seen),
             *_steps_by_other_methods(recipe, seen, data),
@@ -100,7 +103,7 @@ def offered_protection(recipe: Recipe, data: Microdata, policy: Policy) -> tuple
     The table is ``{"kept columns": {"recode": ..., "steps": ...}}``. The tuple is empty where the audience may have the
     columns unchanged, or where a column cannot be synthesised.
     """
-    if not recipe.synthesis:
+    if not recipe.synthesis or recipe.form.units:
         return ()
     audience = DraftAudience.from_policy(policy, None, recipe.to_table())
     counting = [

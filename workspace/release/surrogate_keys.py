@@ -24,7 +24,7 @@ from ..errors import NotReleased
 KEY_BYTES = 10
 """Bytes of a key: 80 bits, so that two of 10^7 people have the same key with probability 4e-11."""
 TITLE = "surrogate key: joins the released tables that have it"
-NUMBER_TITLE = "number of the unit, made anew: equal in all records of one unit of this dataset"
+NUMBER_TITLE = "new number of the unit, equal in all its records"
 
 
 def surrogate_key_variable(name: str) -> Variable:
@@ -35,7 +35,7 @@ def surrogate_key_variable(name: str) -> Variable:
 def key_variables(recipe: Recipe) -> tuple[Variable, ...]:
     """Return the declarations of the columns that join rows: surrogate keys, and the number of drawn units."""
     keys = map(surrogate_key_variable, recipe.form.surrogate_keys)
-    made = (Variable(name, Kind.COUNT, title=NUMBER_TITLE) for name in recipe.numbered_anew)
+    made = (Variable(name, Kind.COUNT, title=NUMBER_TITLE) for name in recipe.renumbered_units)
     return (*keys, *made)
 
 
@@ -44,7 +44,7 @@ def key_columns(table: pa.Table, recipe: Recipe, key: bytes) -> Mapping[str, pd.
 
     ``key`` is the workspace's. Raises NotReleased where it is public and surrogate keys are requested.
     """
-    made = {name: table.column(name).to_pandas() for name in recipe.numbered_anew}
+    made = {name: table.column(name).to_pandas() for name in recipe.renumbered_units}
     return {**surrogate_key_columns(table, recipe.form, key), **made}
 
 

@@ -360,7 +360,7 @@ def _variable_cells(recipe: Recipe, variable: Variable) -> Iterator[str]:
     low, high = variable.bounds or (None, None)
     yield " ".join(f"{word} {number(end)}" for word, end in (("from", low), ("to", high)) if end is not None)
     out = "left out" if variable.role.is_identifier else ""
-    out = "numbered anew" if variable.name in recipe.numbered_anew else out
+    out = "renumbered" if variable.name in recipe.renumbered_units else out
     yield out or ("replaced" if variable.name in recipe.released else "unchanged")
 
 

@@ -80,8 +80,8 @@ def variables_by_fate(recipe: Recipe) -> dict[str, list[str]]:
             n for n in recipe.schema.names if n not in (*recipe.released, *out, *recipe.form.recode)
         ],
         "Coarser by a public rule": [f"{name} ({rule})" for name, rule in recipe.form.recode.items()],
-        "Numbered anew": list(recipe.numbered_anew),
-        "Left out": [name for name in out if name not in recipe.numbered_anew],
+        "With new numbers": list(recipe.renumbered_units),
+        "Left out": [name for name in out if name not in recipe.renumbered_units],
     }
     return {words: names for words, names in parts.items() if names}
 

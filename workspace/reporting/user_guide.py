@@ -231,8 +231,8 @@ def _variables_table(release: PublicRelease) -> DisplayTable:
         for name in release.recipe.form.surrogate_keys
     ]
     keys += [
-        [name, "joins the records of a unit", "number", "1, 2, ..., made anew in every dataset"]
-        for name in release.recipe.numbered_anew
+        [name, "joins the records of a unit", "number", "1, 2, ..., new ones in every dataset"]
+        for name in release.recipe.renumbered_units
     ]
     return table_from_titles(("variable", "meaning", "kind", "values"), [*keys, *lines])
 

@@ -22,6 +22,7 @@ from sfumato.engine.execution.tasks import draw_dataset, fit_model
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.search.space import declared_levers, order_lever
 
 VARIABLES: dict[str, Any] = {
     "home": {"kind": "categorical", "role": "unit"},
@@ -254,7 +255,7 @@ def test_records_of_weight_0_leave_no_trace_of_their_units() -> None:
         ((tree("job", "previous(joob)"),), {"units": "kept"}, "synthesis[0]", 'no column "joob"'),
         ((tree("job", "previous(age, 0)"),), {"units": "kept"}, "synthesis[0]", "0 records back"),
         ((tree("job", "age"), tree("age")), {"units": "kept"}, "synthesis[0].predictors[0]", "later step"),
-        (DRAWN, {"units": "drawn", "surrogate_keys": ["home"]}, "release.surrogate_keys", "numbered anew"),
+        (DRAWN, {"units": "drawn", "surrogate_keys": ["home"]}, "release.surrogate_keys", "have new numbers"),
         ((), {"units": "kept"}, "release.units", "no step draws"),
     ],
 )
@@ -282,6 +283,13 @@ def test_a_recipe_is_read_back_with_the_step_of_sizes_that_it_implies() -> None:
     assert recipe.synthesis[-1].targets == (SIZE,)
     assert SIZE not in recipe.released
     assert Recipe.from_toml(recipe.to_toml()) == recipe
+
+
+def test_a_search_tries_settings_of_the_steps_and_no_other_order_of_them() -> None:
+    recipe = recipe_of(*DRAWN, units="drawn")
+    levers = {lever.name for lever in declared_levers(recipe)}
+    assert {"cart.minbucket", "cart.smoothing"} <= levers
+    assert order_lever(recipe) is None
 
 
 def test_households_of_a_census_come_back_as_they_are() -> None:

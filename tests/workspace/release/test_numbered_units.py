@@ -52,8 +52,8 @@ def test_drawn_units_are_released_with_new_numbers(secret: Workspace, tmp_path: 
     # Households are whole: most have one head.
     assert census.impossible_households(released) < 0.03 * HOUSEHOLDS
     codebook = pd.read_csv(public / "codebook.csv")
-    assert "made anew" in codebook.loc[codebook["variable"] == "household", "title"].item()
-    assert "made anew" in (public / "using-these-data.html").read_text("utf-8")
+    assert "new number" in codebook.loc[codebook["variable"] == "household", "title"].item()
+    assert "new ones in every dataset" in (public / "using-these-data.html").read_text("utf-8")
     old = re.compile(r"\b700\d{3}\b")
     for written in public.rglob("*"):
         if written.suffix in (".csv", ".json", ".html", ".xml"):
